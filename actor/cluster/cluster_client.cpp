@@ -35,11 +35,11 @@ class ClusterClient::Inbox {
 
   std::vector<std::optional<wire::ReplyBody>> ask_all(const std::vector<std::string>& addresses,
                                                       const wire::RequestBody& body,
-                                                      std::chrono::milliseconds within) {
+                                                      std::chrono::milliseconds timeout) {
     // A request whose reply takes long is not repeated before the reply can have come.
     const std::chrono::milliseconds again_after =
         std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
-    const auto deadline = std::chrono::steady_clock::now() + within;
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     std::unique_lock lock{mutex_};
     for (const std::string& address : addresses) questions_.push_back({++number_, address, {}});
     all_asked_.insert(addresses.begin(), addresses.end());
@@ -105,14 +105,14 @@ ClusterClient::~ClusterClient() = default;
 
 std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_all(
     const std::vector<std::string>& addresses, const wire::RequestBody& body,
-    std::chrono::milliseconds within) {
-  return inbox_->ask_all(addresses, body, within);
+    std::chrono::milliseconds timeout) {
+  return inbox_->ask_all(addresses, body, timeout);
 }
 
 Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
                                            const wire::RequestBody& body,
-                                           std::chrono::milliseconds within) {
-  auto reply = std::move(inbox_->ask_all({address}, body, within).front());
+                                           std::chrono::milliseconds timeout) {
+  auto reply = std::move(inbox_->ask_all({address}, body, timeout).front());
   if (!reply) return Error{"no answer from " + wire::place_of(address)};
   if (const auto* refused = std::get_if<wire::Refused>(&*reply))
     return Error{printable(refused->why)};

@@ -27,17 +27,17 @@ class ClusterClient {
   /// refusal is an Error.
   [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address,
                                             const wire::RequestBody& body,
-                                            std::chrono::milliseconds within);
+                                            std::chrono::milliseconds timeout);
   /// Asks all of them at once. Returns the reply of each, refusals too; nothing for a node that
   /// does not answer.
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_all(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
-      std::chrono::milliseconds within);
+      std::chrono::milliseconds timeout);
   /// As ask() does, for a reply of kind R.
   template <class R>
   [[nodiscard]] Result<R> ask_for(const std::string& address, const wire::RequestBody& body,
-                                  std::chrono::milliseconds within) {
-    auto reply = ask(address, body, within);
+                                  std::chrono::milliseconds timeout) {
+    auto reply = ask(address, body, timeout);
     if (!reply) return std::move(reply).error();
     if (auto* wanted = std::get_if<R>(&*reply)) return std::move(*wanted);
     return Error{"the node at " + wire::place_of(address) + " gave an answer to another question"};

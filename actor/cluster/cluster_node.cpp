@@ -25,7 +25,7 @@ wire::NodeId ClusterNode::id() const { return impl_->id(); }
 wire::NodeStatus ClusterNode::status() { return impl_->status(); }
 bool ClusterNode::is_asked_to_leave() const { return impl_->is_asked_to_leave(); }
 std::string ClusterNode::refusal() const { return impl_->refusal(); }
-void ClusterNode::leave(std::chrono::milliseconds within) { impl_->leave(within); }
+void ClusterNode::leave(std::chrono::milliseconds timeout) { impl_->leave(timeout); }
 std::size_t ClusterNode::end_readers() { return impl_->end_readers(); }
 
 // --- its beginning and its end ---
@@ -74,15 +74,15 @@ Result<void> ClusterNode::Impl::open() {
   return {};
 }
 
-void ClusterNode::Impl::leave(std::chrono::milliseconds within) {
-  const auto can_hand_over = loop_.call_within(std::min(within, busy_for), [this] {
+void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
+  const auto can_hand_over = loop_.call_within(std::min(timeout, busy_for), [this] {
     leaving_ = true;
     for (auto& [id, job] : all_jobs()) job->local().leave();
     return others_suffice();
   });
   if (!can_hand_over) return log("lays a job out and does not come to an end: leaves at once");
   const auto deadline =
-      EventLoop::Clock::now() + (*can_hand_over ? within : std::min(within, hopeless_for));
+      EventLoop::Clock::now() + (*can_hand_over ? timeout : std::min(timeout, hopeless_for));
   while (EventLoop::Clock::now() < deadline && !has_handed_over())
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });

@@ -96,10 +96,10 @@ class ClusterNode {
   /// Why the node cannot stay in its cluster, so that its user ends it; empty where it can.
   [[nodiscard]] std::string refusal() const;
 
-  /// Hands over what its members own, leaves the cluster, and returns: after `within` at the
+  /// Hands over what its members own, leaves the cluster, and returns: after `timeout` at the
   /// latest, and sooner where it cannot hand over, as while a large model is laid out. Jobs may go
   /// on here until the node's destructor, which waits for steps that are being computed.
-  void leave(std::chrono::milliseconds within);
+  void leave(std::chrono::milliseconds timeout);
 
   /// Ends all reading of data; no job is prepared afterwards. Returns the number of threads that
   /// still hang in a read 500 ms later: they run on, maybe without end, but touch nothing of the

@@ -57,7 +57,7 @@ class ClusterNode::Impl {
   }
 
   /// Any thread but the loop's.
-  void leave(std::chrono::milliseconds within);
+  void leave(std::chrono::milliseconds timeout);
 
  private:
   using JobPtr = std::shared_ptr<ClusterJob>;
@@ -123,9 +123,9 @@ class ClusterNode::Impl {
 
   void reply(const Requester& requester, wire::ReplyBody body);
 
-  void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
+  void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds timeout,
            Requests::OnReply on_reply) {
-    requests_.ask(target, std::move(body), within, std::move(on_reply));
+    requests_.ask(target, std::move(body), timeout, std::move(on_reply));
   }
 
   /// From members' threads.
@@ -256,9 +256,9 @@ class ClusterNode::Impl {
   Submissions submissions_{
       prepared_,
       [this](NodeId node) { return is_gone(node); },
-      [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
+      [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds timeout,
              Requests::OnReply on_reply) {
-        ask(target, std::move(body), within, std::move(on_reply));
+        ask(target, std::move(body), timeout, std::move(on_reply));
       },
       [this](const Requester& requester, wire::ReplyBody body) {
         reply(requester, std::move(body));

@@ -270,14 +270,14 @@ class LocalJobImpl final : public LocalJob {
   /// Calls `take(member, answer)` for each member; `answer` is null where none came in time. All
   /// are asked at once.
   template <class Answer, class Question, class Take>
-  void ask(const Question& question, std::chrono::milliseconds within, Take take) {
+  void ask(const Question& question, std::chrono::milliseconds timeout, Take take) {
     const actor::Visit visit;
     caf::scoped_actor self{system_};
     const std::vector<Resident> members = everyone();
-    std::vector<decltype(self->request(MemberActor{}, within, question))> asked;
+    std::vector<decltype(self->request(MemberActor{}, timeout, question))> asked;
     asked.reserve(members.size());
     for (const Resident& member : members)
-      asked.push_back(self->request(member.actor, within, question));
+      asked.push_back(self->request(member.actor, timeout, question));
     for (std::size_t i = 0; i < members.size(); ++i)
       asked[i].receive([&](Answer& answer) { take(members[i], &answer); },
                        [&](const caf::error&) { take(members[i], static_cast<Answer*>(nullptr)); });

@@ -40,12 +40,13 @@ class Requests {
   Requests(EventLoop& loop, std::uint64_t seed, Send send)
       : loop_(loop), random_(seed), send_(std::move(send)) {}
 
-  /// Sends the request every 500 ms until it is answered, or gives up after `within` with an Error.
-  void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
+  /// Sends the request every 500 ms until it is answered, or gives up after `timeout` with an
+  /// Error.
+  void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds timeout,
            OnReply on_reply) {
     const std::uint64_t number = random_();
     pending_.emplace(number, Pending{target, std::move(body), std::move(on_reply),
-                                     EventLoop::Clock::now() + within});
+                                     EventLoop::Clock::now() + timeout});
     send(number);
   }
 

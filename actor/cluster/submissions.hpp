@@ -29,7 +29,7 @@ namespace starling::actor {
 class Submissions {
  public:
   using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,
-                                 std::chrono::milliseconds within, Requests::OnReply on_reply)>;
+                                 std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
   /// Called with the record of each job that ends before it has begun.

@@ -94,7 +94,7 @@ std::string table_of(const std::vector<Row>& rows, const BenchKernelsOptions& op
 
 Result<int> bench_kernels_command(const BenchKernelsOptions& options) {
   const auto rows = measure_all(options);
-  return put_out(options.json ? json_of(rows, options) : table_of(rows, options), done);
+  return write_stdout(options.json ? json_of(rows, options) : table_of(rows, options), done);
 }
 
 }  // namespace starling::program

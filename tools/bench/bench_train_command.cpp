@@ -159,7 +159,7 @@ Result<int> bench_train_command(const Registry& registry, const BenchTrainOption
         "--optimizer with a lower lr");
     return job_failed;
   }
-  return put_out(
+  return write_stdout(
       options.json ? json_of(*subject, options, speeds) : table_of(*subject, options, speeds),
       done);
 }

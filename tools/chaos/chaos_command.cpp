@@ -118,8 +118,8 @@ class Campaign {
 Result<int> report(const ChaosOptions& options, const ChaosTotals& totals,
                    const std::optional<ChaosFailure>& failure) {
   const int code = totals.interrupted ? interrupted_code : failure ? job_failed : done;
-  return put_out(options.json ? chaos_json(totals, failure) + "\n" : chaos_text(totals, failure),
-                 code);
+  return write_stdout(
+      options.json ? chaos_json(totals, failure) + "\n" : chaos_text(totals, failure), code);
 }
 
 Result<int> replay(const ChaosOptions& options) {

@@ -11,15 +11,15 @@
 
 namespace starling::program {
 
-[[nodiscard]] const std::vector<KeyForm>& node_keys();
+[[nodiscard]] const std::vector<KeyForm>& node_options();
 /// The keys of a job, and of the cluster that it is submitted to.
-[[nodiscard]] const std::vector<KeyForm>& submit_keys();
-[[nodiscard]] const std::vector<KeyForm>& attach_keys();
-[[nodiscard]] const std::vector<KeyForm>& status_keys();
-[[nodiscard]] const std::vector<KeyForm>& jobs_keys();
-[[nodiscard]] const std::vector<KeyForm>& stop_keys();
-[[nodiscard]] const std::vector<KeyForm>& logs_keys();
-[[nodiscard]] const std::vector<KeyForm>& leave_keys();
+[[nodiscard]] const std::vector<KeyForm>& submit_options();
+[[nodiscard]] const std::vector<KeyForm>& attach_options();
+[[nodiscard]] const std::vector<KeyForm>& status_options();
+[[nodiscard]] const std::vector<KeyForm>& jobs_options();
+[[nodiscard]] const std::vector<KeyForm>& stop_options();
+[[nodiscard]] const std::vector<KeyForm>& logs_options();
+[[nodiscard]] const std::vector<KeyForm>& leave_options();
 [[nodiscard]] const std::vector<KeyForm>& launch_keys();
 
 /// Runs a node until a signal: then it hands over what it owns and leaves.

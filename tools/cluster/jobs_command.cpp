@@ -8,7 +8,7 @@
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/job_choice.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/program/interrupt.hpp"
@@ -18,7 +18,7 @@ namespace starling::program {
 namespace {
 
 /// A job as it stands now, in the form of one that has ended.
-wire::JobRecord record_of(wire::JobId id, const JobView& job) {
+wire::JobRecord record_of(wire::JobId id, const JobSnapshot& job) {
   wire::JobRecord record{id, job.name, actor::summary_of(job.settings), job.client};
   record.summary = {job.state(), job.why()};
   record.began_ms = job.since_ms;
@@ -29,9 +29,9 @@ wire::JobRecord record_of(wire::JobId id, const JobView& job) {
 }
 
 /// Jobs that run and jobs that have ended, the one that began first comes first.
-std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterView& view) {
-  auto ended = ended_jobs(access, view);
-  for (const auto& [id, job] : view.jobs) ended.try_emplace(id, record_of(id, job));
+std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterSnapshot& snapshot) {
+  auto ended = ended_jobs(access, snapshot);
+  for (const auto& [id, job] : snapshot.jobs) ended.try_emplace(id, record_of(id, job));
   std::vector<wire::JobRecord> all;
   for (auto& [id, record] : ended) all.push_back(std::move(record));
   std::ranges::stable_sort(all, {}, &wire::JobRecord::began_ms);
@@ -106,9 +106,9 @@ Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& set
 
 }  // namespace
 
-const std::vector<KeyForm>& jobs_keys() {
+const std::vector<KeyForm>& jobs_options() {
   static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = access_keys("Options");
+    std::vector<KeyForm> all = connection_options("Options");
     all.push_back(job_key("Options"));
     all.push_back({"json", KeyKind::flag, "", "one JSON object", "Options"});
     return all;
@@ -117,25 +117,26 @@ const std::vector<KeyForm>& jobs_keys() {
 }
 
 Result<int> jobs_command(const Settings& settings) {
-  saves_nothing();
+  say_nothing_of_saving();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  const auto view = look_at(*access, false);
-  if (!view) {
-    print_error(view.error().message);
+  const auto snapshot = take_snapshot(*access, SnapshotScope::all_nodes);
+  if (!snapshot) {
+    print_error(snapshot.error().message);
     return job_failed;
   }
-  auto jobs = all_jobs(*access, *view);
+  auto jobs = all_jobs(*access, *snapshot);
   if (auto chosen = choose_from(jobs, settings); !chosen) return std::move(chosen).error();
   if (place_of(settings, "json").empty()) {
     std::string text;
     for (const wire::JobRecord& job : jobs) text += text_of(job);
-    return put_out(text, done);
+    return write_stdout(text, done);
   }
   nlohmann::ordered_json json;
   json["jobs"] = nlohmann::json::array();
   for (const wire::JobRecord& job : jobs) json["jobs"].push_back(json_of(job));
-  return put_out(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", done);
+  return write_stdout(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+                      done);
 }
 
 }  // namespace starling::program

@@ -136,7 +136,7 @@ Result<bool> stop(const LaunchOptions& options, const Host& host) {
   const std::string node = host.name + " at " + host.place;
   const std::string pid = with_name(options.pid, host.name);
   if (*code == done || *code == gone_before) {
-    auto put = put_out(node + (*code == done ? " has ended\n" : " had ended before\n"), done);
+    auto put = write_stdout(node + (*code == done ? " has ended\n" : " had ended before\n"), done);
     if (!put) return std::move(put).error();
     return *put == done;
   }
@@ -208,7 +208,8 @@ Result<int> launch_command(const Settings& settings) {
     auto code = run_program({options.ssh, host.login, remote_line(options, host, hosts->front())});
     if (!code) return std::move(code).error().within("--ssh");
     if (*code == 0) {
-      if (auto put = put_out(host.name + " runs at " + host.place + "\n", done); !put) return put;
+      if (auto put = write_stdout(host.name + " runs at " + host.place + "\n", done); !put)
+        return put;
       continue;
     }
     ++failed;

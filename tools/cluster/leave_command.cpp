@@ -34,13 +34,13 @@ bool is_gone(Access& access, const wire::NodeStatus& leaving) {
 
 }  // namespace
 
-const std::vector<KeyForm>& leave_keys() {
-  static const std::vector<KeyForm> keys = access_keys("Options");
+const std::vector<KeyForm>& leave_options() {
+  static const std::vector<KeyForm> keys = connection_options("Options");
   return keys;
 }
 
 Result<int> leave_command(const Settings& settings) {
-  saves_nothing();
+  say_nothing_of_saving();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto node = access->ask_status();
@@ -50,15 +50,15 @@ Result<int> leave_command(const Settings& settings) {
     print_error(asked.error().message);
     return job_failed;
   }
-  const auto give_up = std::chrono::steady_clock::now() + leave_within;
+  const auto deadline = std::chrono::steady_clock::now() + leave_within;
   while (!is_gone(*access, *node)) {
-    if (std::chrono::steady_clock::now() > give_up) {
+    if (std::chrono::steady_clock::now() > deadline) {
       print_error(node->self.name + " is still there; it goes on handing over");
       return job_failed;
     }
     std::this_thread::sleep_for(100ms);
   }
-  return put_out(node->self.name + " has left\n", done);
+  return write_stdout(node->self.name + " has left\n", done);
 }
 
 }  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/job_choice.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -39,16 +39,16 @@ class LogReader {
   /// Returns the lines since the last call, in the order of the nodes' clocks. An Error where the
   /// seed node does not answer, or no live node has the wanted name.
   [[nodiscard]] Result<std::vector<NodeLine>> read() {
-    auto view = look_at(access_, true);
-    if (!view) return std::move(view).error();
+    auto snapshot = take_snapshot(access_, SnapshotScope::seed_node);
+    if (!snapshot) return std::move(snapshot).error();
     std::vector<NodeLine> lines;
     bool is_there = false;
-    for (const core::NodeRecord& node : view->nodes) {
+    for (const core::NodeRecord& node : snapshot->nodes) {
       if (!core::is_live(node.state) || (!only_.empty() && node.name != only_)) continue;
       is_there = true;
       read(node, lines);
     }
-    if (!is_there) return Error{"'" + only_ + "' is no node that runs; valid: " + names(*view)};
+    if (!is_there) return Error{"'" + only_ + "' is no node that runs; valid: " + names(*snapshot)};
     std::ranges::stable_sort(lines, {}, [](const NodeLine& one) { return one.line.time_us; });
     return lines;
   }
@@ -66,9 +66,9 @@ class LogReader {
     }
   }
 
-  static std::string names(const ClusterView& view) {
+  static std::string names(const ClusterSnapshot& snapshot) {
     std::string all;
-    for (const core::NodeRecord& node : view.nodes)
+    for (const core::NodeRecord& node : snapshot.nodes)
       if (core::is_live(node.state)) all += (all.empty() ? "" : ", ") + node.name;
     return all;
   }
@@ -82,15 +82,15 @@ class LogReader {
 /// that only log lines mention.
 Result<std::string> job_name(Access& access, const Settings& settings,
                              const std::vector<NodeLine>& lines) {
-  const auto view = look_at(access, false);
-  if (!view) return view.error();
+  const auto snapshot = take_snapshot(access, SnapshotScope::all_nodes);
+  if (!snapshot) return snapshot.error();
   std::vector<JobCandidate> all;
   const auto add = [&](wire::JobId id, const std::string& name, const std::string& what) {
     if (!name.empty() && std::ranges::count(all, name, &JobCandidate::name) == 0)
       all.push_back({id, name, what});
   };
-  for (const auto& [id, job] : view->jobs) add(id, job.name, actor::summary_of(job.settings));
-  for (const auto& [id, job] : ended_jobs(access, *view)) add(id, job.name, job.description);
+  for (const auto& [id, job] : snapshot->jobs) add(id, job.name, actor::summary_of(job.settings));
+  for (const auto& [id, job] : ended_jobs(access, *snapshot)) add(id, job.name, job.description);
   for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
   const auto chosen =
       choose(text_of(settings, "job"), all, "the nodes have said nothing of any job");
@@ -108,9 +108,9 @@ std::string text_of(const std::vector<NodeLine>& lines, const std::string& job) 
 
 }  // namespace
 
-const std::vector<KeyForm>& logs_keys() {
+const std::vector<KeyForm>& logs_options() {
   static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = access_keys("Options");
+    std::vector<KeyForm> all = connection_options("Options");
     all.push_back(job_key("Options"));
     all.push_back({"node", KeyKind::text, "NAME", "of this node alone [all]", "Options"});
     all.push_back(
@@ -121,7 +121,7 @@ const std::vector<KeyForm>& logs_keys() {
 }
 
 Result<int> logs_command(const Settings& settings) {
-  saves_nothing();
+  say_nothing_of_saving();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   LogReader reader{*access, text_of(settings, "node")};
@@ -141,7 +141,7 @@ Result<int> logs_command(const Settings& settings) {
       if (!name) return std::move(name).error();
       job = *std::move(name);
     }
-    auto put = put_out(text_of(*lines, *job), done);
+    auto put = write_stdout(text_of(*lines, *job), done);
     if (!put || *put != done || !follows) return put;
     if (is_interrupted_before(std::chrono::steady_clock::now() + follow_every)) return done;
   }

@@ -234,7 +234,7 @@ Result<std::chrono::milliseconds> take_handover(const Settings& settings) {
 
 }  // namespace
 
-const std::vector<KeyForm>& node_keys() {
+const std::vector<KeyForm>& node_options() {
   static const std::vector<KeyForm> keys{
       {"listen", KeyKind::text, "HOST:PORT",
        "where it listens; port * takes a free one [127.0.0.1:7400]", "Options"},

@@ -12,7 +12,7 @@
 #include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/copies.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/program/interrupt.hpp"
@@ -25,8 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr auto watch_every = 1s;
 
-std::string state_of(const ClusterView& view, const core::NodeRecord& node) {
-  if (view.revoked.contains(node.id)) return "revoked";
+std::string state_of(const ClusterSnapshot& snapshot, const core::NodeRecord& node) {
+  if (snapshot.revoked.contains(node.id)) return "revoked";
   constexpr std::array<const char*, 4> states{"alive", "suspect", "dead", "left"};
   return states.at(static_cast<std::size_t>(node.state));
 }
@@ -42,10 +42,10 @@ std::string shown_place(const core::NodeRecord& node) {
 }
 
 /// A line for each name that more than one live node has.
-std::vector<std::string> doubled_names(const ClusterView& view) {
+std::vector<std::string> doubled_names(const ClusterSnapshot& snapshot) {
   std::map<std::string, std::vector<std::string>> places;
-  for (const core::NodeRecord& node : view.nodes)
-    if (core::is_live(node.state) && !view.revoked.contains(node.id))
+  for (const core::NodeRecord& node : snapshot.nodes)
+    if (core::is_live(node.state) && !snapshot.revoked.contains(node.id))
       places[node.name].push_back(shown_place(node));
   std::vector<std::string> lines;
   for (const auto& [name, at] : places)
@@ -58,15 +58,15 @@ std::vector<std::string> doubled_names(const ClusterView& view) {
 }
 
 /// "  copies 1 of 2 wanted, 3 on their way"; empty where no node has sent the configuration.
-std::string copies_of(const ClusterView& view, const JobView& job) {
+std::string copies_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   if (!job.configuration) return {};
   const std::size_t incomplete = copies_incomplete(job);
-  return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, view.nodes),
+  return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, snapshot.nodes),
                      copies_wanted(job.settings),
                      incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
 }
 
-std::string configuration_of(const JobView& job) {
+std::string configuration_of(const JobSnapshot& job) {
   if (!job.configuration) return {};
   const core::Configuration& now = *job.configuration;
   return fmt::format(
@@ -75,10 +75,10 @@ std::string configuration_of(const JobView& job) {
       now.coordinator ? fmt::format(", the coordinator is {}", *now.coordinator) : "");
 }
 
-std::string text_of(const ClusterView& view, const JobView& job) {
+std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   std::string text = fmt::format("job {}: {}\n  {}\n", job.name, actor::summary_of(job.settings),
                                  progress_text(job, utc_now_us() / 1000));
-  text += configuration_of(job) + copies_of(view, job);
+  text += configuration_of(job) + copies_of(snapshot, job);
   if (const auto steps = job.steps(); !steps.empty())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
   if (!job.blocked_reason.empty() && job.why().empty())
@@ -91,15 +91,15 @@ std::string text_of(const ClusterView& view, const JobView& job) {
   return text;
 }
 
-std::string text_of(const ClusterView& view, const std::vector<wire::JobId>& jobs) {
+std::string text_of(const ClusterSnapshot& snapshot, const std::vector<wire::JobId>& jobs) {
   std::string text;
-  for (const core::NodeRecord& node : view.nodes)
-    text += fmt::format("{}  {}  {}\n", node.name, shown_place(node), state_of(view, node));
-  for (const wire::JobId id : jobs) text += text_of(view, view.jobs.at(id));
+  for (const core::NodeRecord& node : snapshot.nodes)
+    text += fmt::format("{}  {}  {}\n", node.name, shown_place(node), state_of(snapshot, node));
+  for (const wire::JobId id : jobs) text += text_of(snapshot, snapshot.jobs.at(id));
   return text;
 }
 
-void add_progress(nlohmann::ordered_json& all, const JobView& job) {
+void add_progress(nlohmann::ordered_json& all, const JobSnapshot& job) {
   const JobProgress progress = progress_of(job, utc_now_us() / 1000);
   all["since"] = print_utc(job.since_ms * 1000);
   if (progress.epoch) all["epoch"] = *progress.epoch;
@@ -114,25 +114,26 @@ void add_progress(nlohmann::ordered_json& all, const JobView& job) {
   if (progress.left_s) all["left_s"] = *progress.left_s;
 }
 
-void add_configuration(nlohmann::ordered_json& all, const ClusterView& view, const JobView& job) {
+void add_configuration(nlohmann::ordered_json& all, const ClusterSnapshot& snapshot,
+                       const JobSnapshot& job) {
   if (!job.configuration) return;
   all["configuration"] = job.configuration->epoch;
   all["ranges"] = job.configuration->ranges.size();
   all["copies"] = {{"wanted", copies_wanted(job.settings)},
-                   {"least", copies_held(job, view.nodes)},
+                   {"least", copies_held(job, snapshot.nodes)},
                    {"on_their_way", copies_incomplete(job)}};
   if (job.configuration->coordinator) all["coordinator"] = *job.configuration->coordinator;
 }
 
-nlohmann::ordered_json json_of(wire::JobId id, const ClusterView& view) {
-  const JobView& job = view.jobs.at(id);
+nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) {
+  const JobSnapshot& job = snapshot.jobs.at(id);
   nlohmann::ordered_json all{{"job", std::to_string(id)},
                              {"name", job.name},
                              {"state", print(job.state())},
                              {"why", job.why()}};
   for (const auto& [key, text] : job.settings) all["settings"][key] = text;
   add_progress(all, job);
-  add_configuration(all, view, job);
+  add_configuration(all, snapshot, job);
   all["client"] = job.client;
   all["waits"] = job.blocked_reason;
   all["failure"] = job.give_up_reason;
@@ -152,13 +153,13 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterView& view) {
   return all;
 }
 
-std::string json_of(const ClusterView& view, const std::vector<wire::JobId>& jobs) {
+std::string json_of(const ClusterSnapshot& snapshot, const std::vector<wire::JobId>& jobs) {
   nlohmann::ordered_json json;
   json["nodes"] = nlohmann::ordered_json::array();
-  for (const core::NodeRecord& node : view.nodes) {
+  for (const core::NodeRecord& node : snapshot.nodes) {
     auto& all = json["nodes"].emplace_back(nlohmann::ordered_json{
-        {"name", node.name}, {"address", shown_place(node)}, {"state", state_of(view, node)}});
-    if (const auto counts = view.counts.find(node.id); counts != view.counts.end())
+        {"name", node.name}, {"address", shown_place(node)}, {"state", state_of(snapshot, node)}});
+    if (const auto counts = snapshot.counts.find(node.id); counts != snapshot.counts.end())
       all["membership"] = {{"probes", counts->second.probes},
                            {"probes_failed", counts->second.probes_failed},
                            {"suspicions", counts->second.suspicions},
@@ -166,19 +167,20 @@ std::string json_of(const ClusterView& view, const std::vector<wire::JobId>& job
                            {"refutations", counts->second.refutations}};
   }
   json["jobs"] = nlohmann::json::array();
-  for (const wire::JobId id : jobs) json["jobs"].push_back(json_of(id, view));
+  for (const wire::JobId id : jobs) json["jobs"].push_back(json_of(id, snapshot));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 /// Returns the job that is asked for, or all.
-Result<std::vector<wire::JobId>> jobs_of(const Settings& settings, const ClusterView& view) {
+Result<std::vector<wire::JobId>> jobs_of(const Settings& settings,
+                                         const ClusterSnapshot& snapshot) {
   if (!place_of(settings, "job").empty()) {
-    const auto one = which_job(settings, view);
+    const auto one = which_job(settings, snapshot);
     if (!one) return one.error();
     return std::vector{*one};
   }
   std::vector<wire::JobId> all;
-  for (const auto& [id, job] : view.jobs) all.push_back(id);
+  for (const auto& [id, job] : snapshot.jobs) all.push_back(id);
   return all;
 }
 
@@ -188,9 +190,9 @@ bool is_set(const Settings& settings, const std::string& key) {
 
 }  // namespace
 
-const std::vector<KeyForm>& status_keys() {
+const std::vector<KeyForm>& status_options() {
   static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = access_keys("Options");
+    std::vector<KeyForm> all = connection_options("Options");
     all.push_back(job_key("Options"));
     all.push_back({"watch", KeyKind::flag, "", "again every second, until Ctrl-C", "Options"});
     all.push_back({"here", KeyKind::flag, "", "of jobs only what is on that node", "Options"});
@@ -201,26 +203,27 @@ const std::vector<KeyForm>& status_keys() {
 }
 
 Result<int> status_command(const Settings& settings) {
-  saves_nothing();
+  say_nothing_of_saving();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const bool watches = is_set(settings, "watch");
   std::optional<OrderlyStop> orderly;
   if (watches) orderly.emplace(nullptr);
   for (bool is_first = true;; is_first = false) {
-    auto view = look_at(*access, is_set(settings, "here"));
-    if (!view) {
-      print_error(view.error().message);
+    auto snapshot = take_snapshot(
+        *access, is_set(settings, "here") ? SnapshotScope::seed_node : SnapshotScope::all_nodes);
+    if (!snapshot) {
+      print_error(snapshot.error().message);
       return job_failed;
     }
-    const auto jobs = jobs_of(settings, *view);
+    const auto jobs = jobs_of(settings, *snapshot);
     if (!jobs) return jobs.error();
-    for (const std::string& line : doubled_names(*view)) print_error(line);
+    for (const std::string& line : doubled_names(*snapshot)) print_error(line);
     const bool is_json = is_set(settings, "json");
-    const std::string text = is_json ? json_of(*view, *jobs) : text_of(*view, *jobs);
-    auto put = put_out(!is_first && !is_json ? "\n" + text : text, done);
+    const std::string text = is_json ? json_of(*snapshot, *jobs) : text_of(*snapshot, *jobs);
+    auto put = write_stdout(!is_first && !is_json ? "\n" + text : text, done);
     if (!put || *put != done || !watches) return put;
-    if (is_interrupted_before(view->when + watch_every)) return done;
+    if (is_interrupted_before(snapshot->taken_at + watch_every)) return done;
   }
 }
 

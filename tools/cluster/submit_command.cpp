@@ -10,7 +10,7 @@
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/data_paths.hpp"
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/follow/watch.hpp"
 #include "starling/tools/cluster/job_naming.hpp"
@@ -111,17 +111,17 @@ wire::JobSummary summary_of(const Ended& ended) {
 }
 
 /// Returns the names of jobs that run, and of those that have ended within a day.
-std::set<std::string> names_in_use(Access& access, const ClusterView& view) {
+std::set<std::string> names_in_use(Access& access, const ClusterSnapshot& snapshot) {
   std::set<std::string> names;
-  for (const auto& [id, job] : view.jobs) names.insert(job.name);
-  for (const auto& [id, job] : ended_jobs(access, view)) names.insert(job.name);
+  for (const auto& [id, job] : snapshot.jobs) names.insert(job.name);
+  for (const auto& [id, job] : ended_jobs(access, snapshot)) names.insert(job.name);
   return names;
 }
 
 /// An Error where a job that runs has the name that was asked for.
-Result<void> check_name(const Settings& settings, const ClusterView& view) {
+Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapshot) {
   const std::string name = text_of(settings, "name");
-  for (const auto& [id, job] : view.jobs)
+  for (const auto& [id, job] : snapshot.jobs)
     if (!name.empty() && job.name == name)
       return Error{place_of(settings, "name") + ": '" + name + "' is the name of a job that is " +
                    print(job.state()) + " here (" + actor::summary_of(job.settings) +
@@ -159,9 +159,9 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
 
 }  // namespace
 
-const std::vector<KeyForm>& submit_keys() {
+const std::vector<KeyForm>& submit_options() {
   static const std::vector<KeyForm> all = [] {
-    std::vector<KeyForm> keys = access_keys("Where");
+    std::vector<KeyForm> keys = connection_options("Where");
     keys.push_back(detach_key());
     keys.insert(keys.end(), job_keys().begin(), job_keys().end());
     return keys;
@@ -172,7 +172,7 @@ const std::vector<KeyForm>& submit_keys() {
 Result<int> submit_command(const Registry& registry, const Settings& settings,
                            const std::string& job_file) {
   const ReadScope as_nodes{limits_of_nodes()};
-  auto others = access_keys("");
+  auto others = connection_options("");
   others.push_back(detach_key());
   const Settings job = without(others, settings);
   const bool detaches = !place_of(settings, "detach").empty();
@@ -182,14 +182,14 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   if (!own) return own.error();
   // Data may take long to load; whether a node is there shows soon.
   const auto node = access->ask_status();
-  const auto view =
-      node ? look_at(*access, false, names_within) : Result<ClusterView>{node.error()};
-  if (!view) {
-    print_error(view.error().message);
+  const auto snapshot = node ? take_snapshot(*access, SnapshotScope::all_nodes, names_within)
+                             : Result<ClusterSnapshot>{node.error()};
+  if (!snapshot) {
+    print_error(snapshot.error().message);
     return job_failed;
   }
-  if (auto checked = check_name(job, *view); !checked) return std::move(checked).error();
-  const auto for_nodes = with_absolute_paths(job, view->nodes);
+  if (auto checked = check_name(job, *snapshot); !checked) return std::move(checked).error();
+  const auto for_nodes = with_absolute_paths(job, snapshot->nodes);
   if (!for_nodes) return for_nodes.error();
   auto ready = prepare(registry, *own, job_file);
   if (!ready) return std::move(ready).error();
@@ -200,7 +200,7 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   // From here on there may be a job, which a signal is to stop.
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   wire::JobSettings told = told_of(*for_nodes, *ready);
-  std::set<std::string> taken = names_in_use(*access, *view);
+  std::set<std::string> taken = names_in_use(*access, *snapshot);
   const std::string stem = ready->job.name.empty() ? name_stem(told) : std::string{};
   const OtherName other_name = [&] {
     if (stem.empty()) return std::string{};
@@ -228,19 +228,19 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
     return interrupted_code;
   }
   if (detaches)
-    return put_out(ready->job.json ? nlohmann::ordered_json{{"job", ready->running.id},
-                                                            {"name", ready->running.name}}
-                                             .dump() +
-                                         "\n"
-                                   : "job " + ready->running.name + " begins\n",
-                   done);
+    return write_stdout(ready->job.json ? nlohmann::ordered_json{{"job", ready->running.id},
+                                                                 {"name", ready->running.name}}
+                                                  .dump() +
+                                              "\n"
+                                        : "job " + ready->running.name + " begins\n",
+                        done);
   Display{ready->job.quiet}.show("job " + ready->running.name + " begins");
   return follow(*access, id, *ready, *std::move(metrics), Watch::Unwanted::stops);
 }
 
-const std::vector<KeyForm>& attach_keys() {
+const std::vector<KeyForm>& attach_options() {
   static const std::vector<KeyForm> all = [] {
-    std::vector<KeyForm> keys = access_keys("Where");
+    std::vector<KeyForm> keys = connection_options("Where");
     keys.push_back(job_key("Where"));
     for (KeyForm key : job_keys()) {
       if (!is_for_follower(key.name) && key.name != "until") continue;
@@ -260,8 +260,8 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   auto chosen = choose_job(settings);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return job_failed;
-  auto& [access, view, id] = **chosen;
-  const JobView& seen = view.jobs.at(id);
+  auto& [access, snapshot, id] = **chosen;
+  const JobSnapshot& seen = snapshot.jobs.at(id);
   // Before data is loaded, which may take long.
   Display{!place_of(settings, "quiet").empty()}.show(
       "follows job " + seen.name + " (" + actor::summary_of(seen.settings) +
@@ -274,7 +274,7 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   std::erase_if(*told, [&](const Setting& setting) {
     return setting.key == "resume" || (setting.key == "trust-file" && !has_init);
   });
-  auto others = access_keys("");
+  auto others = connection_options("");
   others.push_back(job_key(""));
   const auto job =
       without_device(registry, overridden(*std::move(told), without(others, settings)));

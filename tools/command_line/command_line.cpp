@@ -256,7 +256,7 @@ class CommandLine {
     std::ostringstream out;
     std::ostringstream ignored;
     program_.exit(wanted, out, ignored);
-    return put_out(out.str(), done);
+    return write_stdout(out.str(), done);
   }
 
   static Result<int> run_plain(const FlagArguments& arguments,
@@ -319,7 +319,7 @@ class CommandLine {
 
   Result<int> without_command() {
     const auto extras = program_.remaining();
-    if (extras.empty()) return put_out(program_.help(), done);
+    if (extras.empty()) return write_stdout(program_.help(), done);
     const std::string word = extras[0].substr(0, extras[0].find('='));
     if (train_.command().knows(word))
       return Error{"'" + word + "' is a flag of train; valid: " + program_name() + " train " +
@@ -340,19 +340,21 @@ class CommandLine {
       program_name()};
   JobArguments train_{program_,   "train",       "train a model with many workers",
                       job_keys(), read_job_file, train_footer(registry_)};
-  FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
-  JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
-                       submit_keys(), read_job_file, submit_footer(registry_)};
+  FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_options()};
+  JobArguments submit_{program_,         "submit",      "train on the nodes of a cluster",
+                       submit_options(), read_job_file, submit_footer(registry_)};
   FlagArguments attach_{program_, "attach", "follow a job that runs, and save its model",
-                        attach_keys()};
-  FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
+                        attach_options()};
+  FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps",
+                      stop_options()};
   FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
-                        status_keys()};
+                        status_options()};
   FlagArguments jobs_{program_, "jobs", "list the jobs of a day: those that run and that ended",
-                      jobs_keys()};
-  FlagArguments logs_{program_, "logs", "show what the nodes of a cluster have said", logs_keys()};
+                      jobs_options()};
+  FlagArguments logs_{program_, "logs", "show what the nodes of a cluster have said",
+                      logs_options()};
   FlagArguments leave_{program_, "leave", "have a node hand over and leave its cluster",
-                       leave_keys()};
+                       leave_options()};
   FlagArguments launch_{program_, "launch", "start nodes on other machines over ssh",
                         launch_keys()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",

@@ -11,7 +11,7 @@
 
 namespace starling::program {
 
-Result<int> put_out(const std::string& text, int code) {
+Result<int> write_stdout(const std::string& text, int code) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return code;
   print_error(std::string{"the results cannot be written: "} + std::strerror(errno));
@@ -46,7 +46,7 @@ std::string models_list(const Registry& registry) {
 }
 
 Result<int> barriers_command(const Registry& registry) {
-  return put_out(
+  return write_stdout(
       "When may a worker take its next step? Written --barrier BARRIER.\n\n" +
           barriers_list(registry) +
           "\nbeta: how many random others are asked (beta = workers - 1 equals everyone, 0 "
@@ -57,7 +57,7 @@ Result<int> barriers_command(const Registry& registry) {
 }
 
 Result<int> models_command(const Registry& registry) {
-  return put_out(
+  return write_stdout(
       "What can be learned. Written --model MODEL.\n\n" + models_list(registry) +
           "\nComputed on the CPU; nets of float32, the last ones, also on a CUDA device: "
           "--device cuda:0\nor auto.\n",

@@ -69,7 +69,7 @@ void watch_interrupts() {
     sigaction(SIGHUP, &action, nullptr);
 }
 
-void saves_nothing() noexcept { given_up = "\nstarling: interrupted\n"; }
+void say_nothing_of_saving() noexcept { given_up = "\nstarling: interrupted\n"; }
 
 bool is_interrupted() noexcept { return asked; }
 

@@ -16,7 +16,7 @@ void watch_interrupts();
 
 /// For commands that have nothing to save: the message of a signal that ends the program does not
 /// mention saving.
-void saves_nothing() noexcept;
+void say_nothing_of_saving() noexcept;
 
 /// True once a signal came during an OrderlyStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;

@@ -145,7 +145,7 @@ Result<int> repro_psp_command(const ReproOptions& options) {
     print_error(written.error().message);
     return job_failed;
   }
-  return put_out(closing_text(options), complete ? done : job_failed);
+  return write_stdout(closing_text(options), complete ? done : job_failed);
 }
 
 }  // namespace starling::program

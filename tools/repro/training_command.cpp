@@ -119,7 +119,7 @@ Result<int> repro_psp_train_command(const Registry& registry, const Settings& se
     print_error(written.error().message);
     return job_failed;
   }
-  return put_out(closing_text(*options), complete ? done : job_failed);
+  return write_stdout(closing_text(*options), complete ? done : job_failed);
 }
 
 }  // namespace starling::program

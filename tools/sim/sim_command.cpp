@@ -151,7 +151,8 @@ Result<int> sim_command(const Registry& registry, const Settings& settings,
     return job_failed;
   }
   const int code = write_files(*job, *simulated);
-  return put_out(job->json ? sim_json(*job, *simulated) + "\n" : sim_table(*job, *simulated), code);
+  return write_stdout(job->json ? sim_json(*job, *simulated) + "\n" : sim_table(*job, *simulated),
+                      code);
 }
 
 }  // namespace starling::program

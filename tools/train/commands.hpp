@@ -111,7 +111,7 @@ struct Job;
 [[nodiscard]] int report(const Ended& ended, const Job& job);
 
 /// Writes results to stdout. Returns `code`, or job_failed with a message where writing fails.
-[[nodiscard]] Result<int> put_out(const std::string& text, int code);
+[[nodiscard]] Result<int> write_stdout(const std::string& text, int code);
 
 /// Prints "<program's name>: <message>" on stderr.
 void print_error(const std::string& message);

@@ -270,7 +270,7 @@ Result<int> evaluate_command(const Registry& registry, const EvaluateOptions& op
     return std::move(labelled).error().within("--data");
   const auto metrics = use->model->evaluate(use->weights, use->data);
   const Worth worth = worth_of(*use->model, use->weights, use->data);
-  return put_out(
+  return write_stdout(
       options.json ? json_of(*use, options, metrics, worth) : table_of(*use, metrics, worth), done);
 }
 
@@ -287,13 +287,14 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   const auto columns = columns_of(*use, options);
   if (!columns) return columns.error();
   const std::string rows = rows_of(*use, *predictions, *columns);
-  if (options.out.empty()) return put_out(rows, done);
+  if (options.out.empty()) return write_stdout(rows, done);
   const OrderlyStop orderly{nullptr};  // what is begun is finished
   if (auto written = replace_file(options.out, rows); !written) {
     print_error(written.error().message);
     return job_failed;
   }
-  return put_out(fmt::format("{} predictions in {}\n", predictions->size(), options.out), done);
+  return write_stdout(fmt::format("{} predictions in {}\n", predictions->size(), options.out),
+                      done);
 }
 
 }  // namespace starling::program

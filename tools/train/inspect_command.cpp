@@ -146,7 +146,7 @@ Result<int> inspect_model(const std::string& path, bool as_json) {
     return Error{path + ": is no model that train --save wrote; data is named with its format: " +
                  forms_of_data(path)};
   if (!file) return file.error();
-  if (as_json) return put_out(fact_line("file", path, json_of(*file)), done);
+  if (as_json) return write_stdout(fact_line("file", path, json_of(*file)), done);
   std::string text = path + "\n";
   std::size_t bytes = 0;
   for (const auto& tensor : file->tensors) {
@@ -157,7 +157,7 @@ Result<int> inspect_model(const std::string& path, bool as_json) {
                       file->is_checked ? "checksum right" : "no checksum");
   for (const auto& [key, value] : file->metadata)
     text += fmt::format("  {} = {}\n", printable(key), printable(value));
-  return put_out(text, done);
+  return write_stdout(text, done);
 }
 
 }  // namespace
@@ -172,14 +172,15 @@ Result<int> inspect_command(const Registry& registry, const InspectOptions& opti
   if (!data) return data.error();
   const models::Table* table = data->table();
   if (options.json)
-    return put_out(fact_line("data", what,
-                             table == nullptr ? Json{{"samples", data->size()}} : json_of(*table)),
-                   done);
+    return write_stdout(
+        fact_line("data", what,
+                  table == nullptr ? Json{{"samples", data->size()}} : json_of(*table)),
+        done);
   std::string text = what + " (" + describe(*data) + ")\n";
   if (table != nullptr) text += text_of(*table);
   if (const std::string other = other_reading(what, *data); !other.empty())
     text += row("note", other);
-  return put_out(text, done);
+  return write_stdout(text, done);
 }
 
 }  // namespace starling::program

@@ -43,7 +43,7 @@ void print_errors_of(const Ended& ended, const Job& job) {
 int report(const Ended& ended, const Job& job) {
   if (!ended.error.empty()) print_errors_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
-  const auto put = put_out(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
+  const auto put = write_stdout(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
   return put ? *put : job_failed;
 }
 

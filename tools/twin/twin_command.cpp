@@ -92,8 +92,8 @@ Result<int> twin_command(const Registry& registry, const Settings& settings,
               .compared = {}};
   liken(*job, ready->running.options.job, *outcome);
   twins.compared = compare(twins.live, simulate_all(*job), twins.completed);
-  return put_out(job->json ? twin_json(twins) + "\n" : twin_table(twins),
-                 agree(twins) ? done : job_failed);
+  return write_stdout(job->json ? twin_json(twins) + "\n" : twin_table(twins),
+                      agree(twins) ? done : job_failed);
 }
 
 }  // namespace starling::program

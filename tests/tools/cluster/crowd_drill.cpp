@@ -113,8 +113,8 @@ TEST_F(Crowd, CostsEachLittle) {
   const auto fill = [&](int size) {
     while (std::ssize(all) < size)
       all.push_back(std::make_unique<Bystander>(loop, all.size() + 1, fleet_->address(0), others));
-    const auto give_up = hosts::Fleet::Clock::now() + 120s;
-    while (alive() < all.size() + 1 && hosts::Fleet::Clock::now() < give_up)
+    const auto deadline = hosts::Fleet::Clock::now() + 120s;
+    while (alive() < all.size() + 1 && hosts::Fleet::Clock::now() < deadline)
       std::this_thread::sleep_for(1s);
     EXPECT_EQ(alive(), all.size() + 1);
     std::this_thread::sleep_for(10s);
@@ -166,8 +166,8 @@ TEST_F(Crowd, OnOverloadedMachinesDeclaresNobodyDead) {
   std::uint64_t deaths = 0;
   {
     const Overload overload;
-    const auto give_up = hosts::Fleet::Clock::now() + 900s;
-    while (probes < 10'000 && hosts::Fleet::Clock::now() < give_up) {
+    const auto deadline = hosts::Fleet::Clock::now() + 900s;
+    while (probes < 10'000 && hosts::Fleet::Clock::now() < deadline) {
       std::this_thread::sleep_for(5s);
       std::uint64_t all = 0;
       suspicions = deaths = 0;

@@ -129,11 +129,11 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
 }
 
 /// Two workers at steps 40 and 60.
-JobView job_of_two(std::uint8_t state) {
-  JobView job;
+JobSnapshot job_of_two(std::uint8_t state) {
+  JobSnapshot job;
   job.configuration = std::make_shared<const core::Configuration>(
       core::first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
-  job.told = wire::JobState::running;
+  job.reported_state = wire::JobState::running;
   for (core::MemberId id : {0, 1}) {
     wire::MemberStatus member;
     member.member = id;
@@ -158,7 +158,7 @@ constexpr std::uint8_t ended = 2;
 constexpr std::uint8_t broken = 4;
 
 TEST(JobProgress, SaysHowFarAJobIsAndHowLongItTakesYet) {
-  const JobView job = job_of_two(running);
+  const JobSnapshot job = job_of_two(running);
   EXPECT_EQ(job.state(), wire::JobState::running);
   const JobProgress progress = progress_of(job, 3000);
   EXPECT_EQ(progress.step, 60U);
@@ -171,7 +171,7 @@ TEST(JobProgress, SaysHowFarAJobIsAndHowLongItTakesYet) {
 }
 
 TEST(JobProgress, KnowsTheTimeThatEndsIt) {
-  JobView job = job_of_two(running);
+  JobSnapshot job = job_of_two(running);
   job.steps_total = 0;
   job.time_limit_ms = 10'000;
   EXPECT_DOUBLE_EQ(progress_of(job, 3000).left_s.value(), 8);
@@ -182,9 +182,9 @@ TEST(JobProgress, KnowsTheTimeThatEndsIt) {
 }
 
 TEST(JobProgress, SaysHowAJobEnded) {
-  JobView job = job_of_two(ended);
+  JobSnapshot job = job_of_two(ended);
   EXPECT_EQ(progress_text(job, 9000), "done, epoch 1.2, step 60 of 100, loss 0.5, 50 updates/s");
-  job.told = wire::JobState::stopped;
+  job.reported_state = wire::JobState::stopped;
   EXPECT_EQ(job.state(), wire::JobState::stopped);
   job.members[1].status.state = running;
   EXPECT_EQ(job.state(), wire::JobState::running);
@@ -193,7 +193,7 @@ TEST(JobProgress, SaysHowAJobEnded) {
   EXPECT_EQ(job.state(), wire::JobState::failed);
   EXPECT_TRUE(progress_text(job, 9000).starts_with("failed: out of memory, epoch"))
       << progress_text(job, 9000);
-  JobView young;
+  JobSnapshot young;
   EXPECT_EQ(progress_text(young, 0), "preparing");
 }
 

@@ -175,8 +175,8 @@ void UnauthenticatedPeers::flood(double connections_per_s, double share_least) {
                         }};
   std::size_t most = 0;
   double least = alone;
-  for (const auto give_up = hosts::Fleet::Clock::now() + 120s;
-       (half_open < 5000 || garbage < 20'000) && hosts::Fleet::Clock::now() < give_up;) {
+  for (const auto deadline = hosts::Fleet::Clock::now() + 120s;
+       (half_open < 5000 || garbage < 20'000) && hosts::Fleet::Clock::now() < deadline;) {
     least = std::min(least, rate(5s));
     most = std::max(most, fleet_->rss_kib(0));
   }

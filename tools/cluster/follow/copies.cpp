@@ -22,7 +22,7 @@ namespace {
 
 /// Returns the last report of a member; null where its node has not answered, or has reported
 /// another incarnation.
-const wire::MemberStatus* status_of(const JobView& job, core::MemberId id) {
+const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
   const core::Member* member = job.configuration->find(id);
   const auto seen = job.members.find(id);
   const bool is_current = member != nullptr && seen != job.members.end() &&
@@ -32,7 +32,7 @@ const wire::MemberStatus* status_of(const JobView& job, core::MemberId id) {
 
 }  // namespace
 
-std::size_t copies_held(const JobView& job, const std::vector<core::NodeRecord>& nodes) {
+std::size_t copies_held(const JobSnapshot& job, const std::vector<core::NodeRecord>& nodes) {
   if (!job.configuration || job.configuration->ranges.empty()) return 0;
   std::set<core::NodeId> live;
   for (const core::NodeRecord& node : nodes)
@@ -47,7 +47,7 @@ std::size_t copies_held(const JobView& job, const std::vector<core::NodeRecord>&
   return static_cast<std::size_t>(std::ranges::min(ranges | std::views::transform(held)));
 }
 
-std::size_t copies_incomplete(const JobView& job) {
+std::size_t copies_incomplete(const JobSnapshot& job) {
   if (!job.configuration) return 0;
   std::map<core::MemberId, std::size_t> owned;
   for (const core::Ownership& range : job.configuration->ranges)

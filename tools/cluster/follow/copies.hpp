@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "starling/actor/wire/control.hpp"
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 
 namespace starling::program {
 
@@ -14,12 +14,12 @@ namespace starling::program {
 
 /// Returns the copies of the range that has fewest, counting owners on nodes that `nodes` has as
 /// live.
-[[nodiscard]] std::size_t copies_held(const JobView& job,
+[[nodiscard]] std::size_t copies_held(const JobSnapshot& job,
                                       const std::vector<core::NodeRecord>& nodes);
 
 /// Returns the copies that are being made, where an owner does not hold its range yet. Owners whose
 /// nodes have not answered count as holding theirs.
-[[nodiscard]] std::size_t copies_incomplete(const JobView& job);
+[[nodiscard]] std::size_t copies_incomplete(const JobSnapshot& job);
 
 /// Reports changes in the number of copies.
 class CopyWatch {

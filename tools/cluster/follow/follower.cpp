@@ -33,7 +33,7 @@ bool is_done(const wire::MemberStatus& member) {
 Result<JobNews> Follower::look() {
   heard_now_.clear();
   is_known_ = false;
-  told_epoch_ = 0;
+  reported_epoch_ = 0;
   blocked_reason_.clear();
   give_up_reason_.clear();
   const auto asked = addresses_to_ask();
@@ -140,12 +140,12 @@ void Follower::receive(const wire::JobStatus& status) {
       news_.push_back(std::move(line));
   }
   // Nodes of an older epoch may wait, and give up, while the others go on.
-  if (status.configuration && status.configuration->epoch > told_epoch_) {
-    told_epoch_ = status.configuration->epoch;
+  if (status.configuration && status.configuration->epoch > reported_epoch_) {
+    reported_epoch_ = status.configuration->epoch;
     blocked_reason_.clear();
     give_up_reason_.clear();
   }
-  if (status.configuration && status.configuration->epoch == told_epoch_) {
+  if (status.configuration && status.configuration->epoch == reported_epoch_) {
     if (blocked_reason_.empty()) blocked_reason_ = printable(status.blocked_reason);
     if (give_up_reason_.empty()) give_up_reason_ = printable(status.give_up_reason);
   }
@@ -218,7 +218,7 @@ JobNews Follower::news() {
   if (heard_now_.empty() && Clock::now() > heard_ + silence_told_after)
     news.blocked_reason = "none of its nodes answers";
   // A failure that only nodes of an older epoch report does not end the job.
-  if (!give_up_reason_.empty() && configuration_ && told_epoch_ == configuration_->epoch &&
+  if (!give_up_reason_.empty() && configuration_ && reported_epoch_ == configuration_->epoch &&
       news.failure.empty() && !news.done)
     news.failure = give_up_reason_;
   return news;

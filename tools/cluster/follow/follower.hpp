@@ -122,7 +122,7 @@ class Follower {
   /// True if a node that answered at this look has the job.
   bool is_known_ = false;
   /// The latest epoch that nodes report at this look, and why its nodes wait or have given up.
-  core::Epoch told_epoch_ = 0;
+  core::Epoch reported_epoch_ = 0;
   std::string blocked_reason_;
   std::string give_up_reason_;
   /// Addresses by node.

@@ -56,8 +56,8 @@ bool Follower::pause(std::chrono::milliseconds duration) {
 }
 
 Result<void> Follower::await_pause() {
-  const auto give_up = Clock::now() + pause_within;
-  while (Clock::now() < give_up) {
+  const auto deadline = Clock::now() + pause_within;
+  while (Clock::now() < deadline) {
     if (Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
       return Error{"not all nodes answer"};
     const auto now = look();
@@ -143,8 +143,8 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
   std::map<core::RangeId, core::RangeState> found;
   bool again = false;
   // Ranges may be moving from one owner to another.
-  auto give_up = Clock::now() + patience.in_all;
-  while (found.size() < ranges && Clock::now() < give_up) {
+  auto deadline = Clock::now() + patience.in_all;
+  while (found.size() < ranges && Clock::now() < deadline) {
     if (std::exchange(again, true)) {
       std::this_thread::sleep_for(100ms);
       if (auto news = look(); !news) return std::move(news).error();
@@ -167,7 +167,7 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
               state.value.count != layout.ranges[state.range].count)
             return Error{"range " + std::to_string(state.range) + " is none of this model"};
           found[state.range] = std::move(state);
-          give_up = Clock::now() + patience.in_all;
+          deadline = Clock::now() + patience.in_all;
         }
         from = some->next > from ? some->next : 0;
       } while (from != 0);

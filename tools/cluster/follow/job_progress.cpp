@@ -9,7 +9,7 @@ namespace starling::program {
 namespace {
 
 /// Nothing where it has ended, or no step is made.
-std::optional<double> seconds_left(const JobView& job, const JobProgress& progress,
+std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& progress,
                                    double worked_s) {
   if (job.state() != wire::JobState::running) return std::nullopt;
   std::optional<double> left;
@@ -25,7 +25,7 @@ std::optional<double> seconds_left(const JobView& job, const JobProgress& progre
 
 }  // namespace
 
-JobProgress progress_of(const JobView& job, std::int64_t now_ms) {
+JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
   JobProgress progress;
   if (job.state() == wire::JobState::preparing) return progress;
   if (const auto steps = job.steps(); !steps.empty()) progress.step = steps[steps.size() / 2];
@@ -48,7 +48,7 @@ JobProgress progress_of(const JobView& job, std::int64_t now_ms) {
   return progress;
 }
 
-std::string progress_text(const JobView& job, std::int64_t now_ms) {
+std::string progress_text(const JobSnapshot& job, std::int64_t now_ms) {
   std::string text = print(job.state());
   if (const std::string why = job.why(); !why.empty()) text += ": " + why;
   if (job.state() == wire::JobState::preparing) return text;

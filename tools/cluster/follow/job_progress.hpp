@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 
 namespace starling::program {
 
@@ -21,10 +21,10 @@ struct JobProgress {
 };
 
 /// `now_ms`: ms since 1970, UTC.
-[[nodiscard]] JobProgress progress_of(const JobView& job, std::int64_t now_ms);
+[[nodiscard]] JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms);
 
 /// "running, epoch 1.2, step 120 of 500, loss 0.31, 350 updates/s, 12 s left".
-[[nodiscard]] std::string progress_text(const JobView& job, std::int64_t now_ms);
+[[nodiscard]] std::string progress_text(const JobSnapshot& job, std::int64_t now_ms);
 
 /// "12 s", "3 min 20 s", "5 h 10 min".
 [[nodiscard]] std::string time_text(double seconds);

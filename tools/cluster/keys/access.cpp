@@ -91,7 +91,7 @@ std::string find_seed(actor::ClusterClient& client, const std::vector<std::strin
 
 }  // namespace
 
-std::vector<KeyForm> access_keys(const char* group) {
+std::vector<KeyForm> connection_options(const char* group) {
   return {{"to", KeyKind::text, "[NAME@]HOST:PORT", "any node of the cluster", group},
           {"keys", KeyKind::text, "FILE",
            "key file made by `keys node`; needed where nodes have them", group},

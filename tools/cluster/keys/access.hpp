@@ -36,8 +36,8 @@ struct Access {
 [[nodiscard]] Error silence_of(const std::string& place, bool has_keys);
 
 /// The keys `to`, `keys` and `insecure`, in a group of the help.
-[[nodiscard]] std::vector<KeyForm> access_keys(const char* group);
-/// Opens access to a cluster by the settings of access_keys().
+[[nodiscard]] std::vector<KeyForm> connection_options(const char* group);
+/// Opens access to a cluster by the settings of connection_options().
 [[nodiscard]] Result<Access> open_access(const Settings& settings);
 
 /// Returns tcp://HOST:PORT with the host as a numeric address.

@@ -146,12 +146,13 @@ Result<int> keys_init_command(const std::string& folder) {
   if (folder.empty()) return Error{"DIR: is empty; valid: the name of a folder"};
   const auto cluster = ClusterFolder::create(folder);
   if (!cluster) return cluster.error();
-  return put_out(fmt::format("made the cluster {}\n"
-                             "  {} signs its certificates: keep it on no node, and keep a copy\n"
-                             "  next, for each machine: {} keys node NAME --cluster {}\n",
-                             security::short_id(security::id_of(cluster->secrets().key.public_key)),
-                             cluster->key_path(), program_name(), folder),
-                 done);
+  return write_stdout(
+      fmt::format("made the cluster {}\n"
+                  "  {} signs its certificates: keep it on no node, and keep a copy\n"
+                  "  next, for each machine: {} keys node NAME --cluster {}\n",
+                  security::short_id(security::id_of(cluster->secrets().key.public_key)),
+                  cluster->key_path(), program_name(), folder),
+      done);
 }
 
 Result<int> keys_node_command(const KeysNodeOptions& options) {
@@ -196,7 +197,7 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
         "  {} is its key file: copy it to its machine by a safe way, and keep it nowhere else\n",
         text_of(own), security::print_utc(own.not_after), (*files)[i]);
   }
-  return put_out(text, done);
+  return write_stdout(text, done);
 }
 
 Result<int> keys_revoke_command(const std::string& which, const std::string& folder,
@@ -227,15 +228,15 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
   }
   if (auto listed = cluster->put(list); !listed) return std::move(listed).error();
   if (to.empty())
-    return put_out(text +
-                       "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
-                       "and it tells the others\n",
-                   done);
+    return write_stdout(text +
+                            "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
+                            "and it tells the others\n",
+                        done);
   if (auto told = send_revocations(*cluster, seeds); !told) {
     print_error(told.error().message);
-    return put_out(text, job_failed);
+    return write_stdout(text, job_failed);
   }
-  return put_out(text + "  told the node at " + to + ", which tells the others\n", done);
+  return write_stdout(text + "  told the node at " + to + ", which tells the others\n", done);
 }
 
 }  // namespace starling::program

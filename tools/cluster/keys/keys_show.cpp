@@ -147,7 +147,7 @@ Result<int> keys_show_command(const std::string& file, bool json) {
     revoked = *std::move(known);
   }
   const Description description{file, *read, std::move(revoked)};
-  return put_out(json ? description.json() : description.text(), done);
+  return write_stdout(json ? description.json() : description.text(), done);
 }
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,42 +26,42 @@ core::NodeRecord showable(core::NodeRecord node) {
   return node;
 }
 
-void add_reasons(JobView& job, const wire::JobStatus& told) {
-  const core::Epoch epoch = told.configuration ? told.configuration->epoch : 0;
-  if (epoch < job.told_epoch) return;
-  if (epoch > job.told_epoch || job.blocked_reason.empty())
-    job.blocked_reason = printable(told.blocked_reason);
-  if (epoch > job.told_epoch || job.give_up_reason.empty())
-    job.give_up_reason = printable(told.give_up_reason);
-  job.told_epoch = epoch;
+void add_reasons(JobSnapshot& job, const wire::JobStatus& report) {
+  const core::Epoch epoch = report.configuration ? report.configuration->epoch : 0;
+  if (epoch < job.reported_epoch) return;
+  if (epoch > job.reported_epoch || job.blocked_reason.empty())
+    job.blocked_reason = printable(report.blocked_reason);
+  if (epoch > job.reported_epoch || job.give_up_reason.empty())
+    job.give_up_reason = printable(report.give_up_reason);
+  job.reported_epoch = epoch;
 }
 
-void add_figures(JobView& job, const wire::JobStatus& told) {
-  job.told = std::max(job.told, told.state);
-  job.since_ms = job.since_ms == 0 ? told.since_ms : std::min(job.since_ms, told.since_ms);
-  job.last_step_ms = std::max(job.last_step_ms, told.last_step_ms);
-  job.steps_total = std::max(job.steps_total, told.steps_total);
-  job.steps_per_pass = std::max(job.steps_per_pass, told.steps_per_pass);
-  job.time_limit_ms = std::max(job.time_limit_ms, told.time_limit_ms);
-  job.updates_per_s += told.updates_per_s;
-  job.loss_sum += told.loss * static_cast<double>(told.loss_count);
-  job.loss_count += told.loss_count;
+void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
+  job.reported_state = std::max(job.reported_state, report.state);
+  job.since_ms = job.since_ms == 0 ? report.since_ms : std::min(job.since_ms, report.since_ms);
+  job.last_step_ms = std::max(job.last_step_ms, report.last_step_ms);
+  job.steps_total = std::max(job.steps_total, report.steps_total);
+  job.steps_per_pass = std::max(job.steps_per_pass, report.steps_per_pass);
+  job.time_limit_ms = std::max(job.time_limit_ms, report.time_limit_ms);
+  job.updates_per_s += report.updates_per_s;
+  job.loss_sum += report.loss * static_cast<double>(report.loss_count);
+  job.loss_count += report.loss_count;
 }
 
-void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
-  job.settings = told.settings;
+void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& node) {
+  job.settings = report.settings;
   for (auto& [key, text] : job.settings) {
     key = printable(std::move(key));
     text = printable(std::move(text));
   }
-  job.name = actor::name_of(job.settings, told.job);
-  if (told.configuration &&
-      (!job.configuration || told.configuration->epoch > job.configuration->epoch))
-    job.configuration = told.configuration;
-  job.client = printable(told.client);
-  add_reasons(job, told);
-  add_figures(job, told);
-  for (wire::MemberStatus member : told.local_members) {
+  job.name = actor::name_of(job.settings, report.job);
+  if (report.configuration &&
+      (!job.configuration || report.configuration->epoch > job.configuration->epoch))
+    job.configuration = report.configuration;
+  job.client = printable(report.client);
+  add_reasons(job, report);
+  add_figures(job, report);
+  for (wire::MemberStatus member : report.local_members) {
     member.why = printable(std::move(member.why));
     const auto known = job.members.find(member.member);
     // The later incarnation counts; the former may not know yet that it has ended.
@@ -70,11 +70,11 @@ void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
   }
 }
 
-void add(ClusterView& view, const wire::NodeStatus& status) {
-  view.counts[status.self.id] = status.counts;
-  view.revoked.insert(status.revoked.begin(), status.revoked.end());
-  for (const wire::JobStatus& told : status.jobs)
-    add(view.jobs[told.job], told, printable(status.self.name));
+void add(ClusterSnapshot& snapshot, const wire::NodeStatus& status) {
+  snapshot.counts[status.self.id] = status.counts;
+  snapshot.revoked.insert(status.revoked.begin(), status.revoked.end());
+  for (const wire::JobStatus& report : status.jobs)
+    add(snapshot.jobs[report.job], report, printable(status.self.name));
 }
 
 /// Forgets ended processes whose name a live one has.
@@ -110,9 +110,9 @@ void merge(wire::JobRecord& into, const wire::JobRecord& other) {
 
 }  // namespace
 
-wire::JobState JobView::state() const {
+wire::JobState JobSnapshot::state() const {
   if (!why().empty()) return wire::JobState::failed;
-  if (told == wire::JobState::preparing || !configuration) return told;
+  if (reported_state == wire::JobState::preparing || !configuration) return reported_state;
   std::size_t workers = 0;
   for (const core::Member& member : configuration->members) {
     if (!member.works) continue;
@@ -123,10 +123,10 @@ wire::JobState JobView::state() const {
       return wire::JobState::running;
   }
   if (workers == 0) return wire::JobState::running;
-  return told == wire::JobState::running ? wire::JobState::done : told;
+  return reported_state == wire::JobState::running ? wire::JobState::done : reported_state;
 }
 
-std::string JobView::why() const {
+std::string JobSnapshot::why() const {
   for (const auto& [id, member] : members)
     if (is_in(member.status, Member::failed) && configuration &&
         configuration->contains(id, member.status.incarnation))
@@ -134,14 +134,14 @@ std::string JobView::why() const {
   return give_up_reason;
 }
 
-std::uint64_t JobView::updates() const {
+std::uint64_t JobSnapshot::updates() const {
   std::uint64_t sum = 0;
   for (const auto& [id, member] : members)
     sum += std::min<std::uint64_t>(member.status.step, member.status.loss_count);
   return sum;
 }
 
-std::vector<core::Step> JobView::steps() const {
+std::vector<core::Step> JobSnapshot::steps() const {
   std::vector<core::Step> steps;
   for (const auto& [id, member] : members) {
     const core::Member* known = configuration ? configuration->find(id) : nullptr;
@@ -152,12 +152,12 @@ std::vector<core::Step> JobView::steps() const {
   return steps;
 }
 
-std::optional<double> JobView::loss() const {
+std::optional<double> JobSnapshot::loss() const {
   if (loss_count == 0) return std::nullopt;
   return loss_sum / static_cast<double>(loss_count);
 }
 
-std::vector<std::string> ClusterView::live_addresses() const {
+std::vector<std::string> ClusterSnapshot::live_addresses() const {
   std::vector<std::string> some;
   for (const core::NodeRecord& node : nodes)
     if (core::is_live(node.state) && !revoked.contains(node.id)) some.push_back(node.address);
@@ -173,27 +173,28 @@ KeyForm job_key(const char* group) {
   return {"job", KeyKind::text, "JOB", "the same, as a flag", group};
 }
 
-Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds within) {
+Result<ClusterSnapshot> take_snapshot(Access& access, SnapshotScope scope,
+                                      std::chrono::milliseconds timeout) {
   auto seed = access.ask_status();
   if (!seed) return std::move(seed).error();
-  ClusterView view;
-  view.when = std::chrono::steady_clock::now();
-  view.nodes.push_back(showable(seed->self));
-  for (const core::NodeRecord& other : seed->others) view.nodes.push_back(showable(other));
-  forget_former_lives(view.nodes);
-  add(view, *seed);
-  std::vector<std::string> others = view.live_addresses();
+  ClusterSnapshot snapshot;
+  snapshot.taken_at = std::chrono::steady_clock::now();
+  snapshot.nodes.push_back(showable(seed->self));
+  for (const core::NodeRecord& other : seed->others) snapshot.nodes.push_back(showable(other));
+  forget_former_lives(snapshot.nodes);
+  add(snapshot, *seed);
+  std::vector<std::string> others = snapshot.live_addresses();
   std::erase(others, seed->self.address);
-  if (here) others.clear();
-  for (const auto& reply : access.client->ask_all(others, wire::GetStatus{}, within))
+  if (scope == SnapshotScope::seed_node) others.clear();
+  for (const auto& reply : access.client->ask_all(others, wire::GetStatus{}, timeout))
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
-      add(view, *status);
-  return view;
+      add(snapshot, *status);
+  return snapshot;
 }
 
-Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
+Result<wire::JobId> which_job(const Settings& settings, const ClusterSnapshot& snapshot) {
   std::vector<JobCandidate> all;
-  for (const auto& [id, job] : view.jobs)
+  for (const auto& [id, job] : snapshot.jobs)
     all.push_back({id, job.name, actor::summary_of(job.settings)});
   const std::string place = place_of(settings, "job");
   const auto chosen = choose(text_of(settings, "job"), all, "no job runs on these nodes");
@@ -202,15 +203,15 @@ Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view)
   return all.empty() ? error : std::move(error).within(place.empty() ? "JOB" : place);
 }
 
-std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterView& view) {
+std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
   std::map<wire::JobId, wire::JobRecord> all;
-  std::vector<std::string> heard;
-  for (const core::NodeRecord& node : view.nodes)
-    if (view.counts.contains(node.id)) heard.push_back(node.address);
-  for (const auto& reply : access.client->ask_all(heard, wire::GetJobRecords{}, 1s)) {
-    const auto* told = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
-    if (told == nullptr) continue;
-    for (const wire::JobRecord& one : told->jobs) {
+  std::vector<std::string> answering;
+  for (const core::NodeRecord& node : snapshot.nodes)
+    if (snapshot.counts.contains(node.id)) answering.push_back(node.address);
+  for (const auto& reply : access.client->ask_all(answering, wire::GetJobRecords{}, 1s)) {
+    const auto* records = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
+    if (records == nullptr) continue;
+    for (const wire::JobRecord& one : records->jobs) {
       const wire::JobRecord record = showable(one);
       if (const auto [at, is_new] = all.try_emplace(record.job, record); !is_new)
         merge(at->second, record);
@@ -222,14 +223,14 @@ std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterV
 Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  auto view = look_at(*access, false);
-  if (!view) {
-    print_error(view.error().message);
+  auto snapshot = take_snapshot(*access, SnapshotScope::all_nodes);
+  if (!snapshot) {
+    print_error(snapshot.error().message);
     return std::optional<ChosenJob>{};
   }
-  const auto job = which_job(settings, *view);
+  const auto job = which_job(settings, *snapshot);
   if (!job) return job.error();
-  return std::optional{ChosenJob{*std::move(access), *std::move(view), *job}};
+  return std::optional{ChosenJob{*std::move(access), *std::move(snapshot), *job}};
 }
 
 }  // namespace starling::program
