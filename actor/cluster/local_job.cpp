@@ -167,7 +167,7 @@ class LocalJobImpl final : public LocalJob {
     node.self = self;
     node.mode = job.mode;
     node.worker.last = job.steps;
-    node.worker.plans = assignment_.task->plans();
+    node.worker.plans = assignment_.task->chooses_reads();
     node.worker.barrier = job.barrier;
     node.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
     node.worker.attempts = job.attempts;

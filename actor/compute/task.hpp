@@ -56,7 +56,7 @@ class Task {
 
   [[nodiscard]] virtual const core::Layout& layout() const = 0;
   /// True where plan() says what a step reads; else each step reads everything.
-  [[nodiscard]] virtual bool plans() const { return false; }
+  [[nodiscard]] virtual bool chooses_reads() const { return false; }
   virtual std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) {
     (void)worker;
     (void)step;

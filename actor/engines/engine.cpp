@@ -119,7 +119,7 @@ class Engine<T>::Impl {
     if (!k) return k.error();
     const std::size_t size = keys_->key(*k).size();
     if (values.size() != size)
-      return Error{detail::key_named(key) + ": " + std::to_string(values.size()) +
+      return Error{detail::quoted_key(key) + ": " + std::to_string(values.size()) +
                    " values are given; valid: " + std::to_string(size)};
     const auto buffer = core::Buffer::copy_of<T>(values);
     const std::lock_guard lock{mutex_};

@@ -69,7 +69,8 @@ struct Site {
   std::size_t offset;
 };
 
-/// One worker's step as its hooks see it. Valid during the call; spans too.
+/// The context that the hooks `schedule` and `push` are called with: one worker's step. It and its
+/// spans are valid during the call.
 ///
 /// Functions without a Result throw std::invalid_argument where no caller could go on (an unknown
 /// key, say): the job then fails, naming worker, step and the nearest valid key.

@@ -9,11 +9,11 @@ namespace {
 
 /// Refuses a row-sparse key whose rows are too long for one range: rows are pushed whole.
 Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) {
-  const std::size_t most = core::range_bytes_max / element_bytes;
-  if (!key.row_sparse || key.row_size() <= most) return {};
-  return Error{key_named(key.name) + ": a row of " + std::to_string(key.row_size()) +
+  const std::size_t elements_max = core::range_bytes_max / element_bytes;
+  if (!key.row_sparse || key.row_size() <= elements_max) return {};
+  return Error{quoted_key(key.name) + ": a row of " + std::to_string(key.row_size()) +
                " elements is too long to be pushed by itself; valid: at most " +
-               std::to_string(most) + ", or a dense key"};
+               std::to_string(elements_max) + ", or a dense key"};
 }
 
 }  // namespace
@@ -31,51 +31,51 @@ Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t
   return table;
 }
 
-/// Cuts one key by itself and adds its ranges behind those of the keys before it.
+/// Divides the key into ranges of its own, and appends these to the ranges of the earlier keys.
 void KeyTable::append(models::Parameter key, std::size_t element_bytes, std::size_t owners) {
   names_.push_back(key.name);
-  core::Layout alone = core::cut({std::move(key)}, element_bytes, owners);
-  for (core::Range& range : alone.ranges) {
+  core::Layout key_layout = core::cut({std::move(key)}, element_bytes, owners);
+  for (core::Range& range : key_layout.ranges) {
     range.offset += layout_.size;
     for (core::Segment& segment : range.segments) segment.parameter = layout_.parameters.size();
     layout_.ranges.push_back(std::move(range));
   }
   layout_.offsets.push_back(layout_.size);
-  layout_.size += alone.size;
-  layout_.parameters.push_back(std::move(alone.parameters.front()));
-  first_range_.push_back(static_cast<core::RangeId>(layout_.ranges.size()));
+  layout_.size += key_layout.size;
+  layout_.parameters.push_back(std::move(key_layout.parameters.front()));
+  range_offsets_.push_back(static_cast<core::RangeId>(layout_.ranges.size()));
 }
 
 Result<std::size_t> KeyTable::find(std::string_view name) const {
   const auto at = position_.find(std::string{name});
   if (at != position_.end()) return at->second;
-  return Error{key_named(name) + " is unknown; " + suggest(name, names_)};
+  return Error{quoted_key(name) + " is unknown; " + suggest(name, names_)};
 }
 
 Result<void> KeyTable::check_rows(std::size_t k, std::span<const std::uint32_t> rows) const {
   const models::Parameter& shape = key(k);
   if (!shape.row_sparse)
-    return Error{key_named(shape.name) + " is dense: rows are for keys made by Tensor::by_rows"};
+    return Error{quoted_key(shape.name) + " is dense: rows are for keys made by Tensor::by_rows"};
   if (!rows.empty() && rows.back() >= shape.shape[0])
-    return Error{key_named(shape.name) + ": there is no row " + std::to_string(rows.back()) +
+    return Error{quoted_key(shape.name) + ": there is no row " + std::to_string(rows.back()) +
                  "; valid: 0 to " + std::to_string(shape.shape[0] - 1)};
   const auto twice = std::ranges::adjacent_find(rows);
   if (twice != rows.end())
-    return Error{key_named(shape.name) + ": row " + std::to_string(*twice) + " is given twice"};
+    return Error{quoted_key(shape.name) + ": row " + std::to_string(*twice) + " is given twice"};
   return {};
 }
 
 std::vector<RowPiece> KeyTable::split(std::size_t k, std::span<const std::uint32_t> rows) const {
   std::vector<RowPiece> pieces;
-  auto [range, last] = ranges(k);
-  for (std::size_t i = 0; i < rows.size() && range < last; ++range) {
-    const core::Range& shape = layout_.ranges[range];
-    const auto from = static_cast<std::uint32_t>(offset_in_key(range) / shape.row_size);
+  auto [range_id, end] = ranges(k);
+  for (std::size_t i = 0; i < rows.size() && range_id < end; ++range_id) {
+    const core::Range& shape = layout_.ranges[range_id];
+    const auto from = static_cast<std::uint32_t>(offset_in_key(range_id) / shape.row_size);
     const auto to = from + static_cast<std::uint32_t>(shape.count / shape.row_size);
     auto inside = std::make_shared<std::vector<std::uint32_t>>();
     const std::size_t first = i;
     for (; i < rows.size() && rows[i] < to; ++i) inside->push_back(rows[i] - from);
-    if (!inside->empty()) pieces.push_back({range, std::move(inside), first});
+    if (!inside->empty()) pieces.push_back({range_id, std::move(inside), first});
   }
   return pieces;
 }
@@ -85,14 +85,15 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   if (!k) return k.error();
   std::vector<core::RangeRows> wanted;
   if (!selection.rows) {
-    for (auto [range, last] = ranges(*k); range < last; ++range) wanted.push_back({range, nullptr});
+    for (auto [range_id, end] = ranges(*k); range_id < end; ++range_id)
+      wanted.push_back({range_id, nullptr});
     return wanted;
   }
   auto rows = *selection.rows;
   std::ranges::sort(rows);
   if (auto valid = check_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) wanted.push_back({piece.range, std::move(piece.rows)});
-  // A selection of no rows asks for no rows of one range, so that there is an answer.
+  // A selection without rows still needs an answer, so it asks one range for an empty list of rows.
   if (wanted.empty())
     wanted.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return wanted;

@@ -1,4 +1,5 @@
-/// Names, shapes and places of an engine's tensors. Internal to the engines.
+/// The names and shapes of an engine's tensors, and the ranges that each is divided into. Internal
+/// to the engines.
 #pragma once
 
 #include <span>
@@ -13,8 +14,8 @@
 
 namespace starling::actor::detail {
 
-/// The name of a key in messages to people.
-[[nodiscard]] inline std::string key_named(std::string_view name) {
+/// The name of a key as messages to people quote it.
+[[nodiscard]] inline std::string quoted_key(std::string_view name) {
   return "key '" + std::string{name} + "'";
 }
 
@@ -37,9 +38,9 @@ class KeyTable {
   [[nodiscard]] const core::Layout& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] const models::Parameter& key(std::size_t k) const { return layout_.parameters[k]; }
-  /// The ranges of key `k`: [first, last).
+  /// The ranges of key `k`: from the first number up to, but without, the second.
   [[nodiscard]] std::pair<core::RangeId, core::RangeId> ranges(std::size_t k) const {
-    return {first_range_[k], first_range_[k + 1]};
+    return {range_offsets_[k], range_offsets_[k + 1]};
   }
   /// First element of a range, counted from its key's first.
   [[nodiscard]] std::size_t offset_in_key(core::RangeId range) const {
@@ -65,7 +66,8 @@ class KeyTable {
 
   core::Layout layout_;
   std::vector<std::string> names_;
-  std::vector<core::RangeId> first_range_{0};
+  /// The first range of each key, and behind them the number of ranges.
+  std::vector<core::RangeId> range_offsets_{0};
   std::unordered_map<std::string, std::size_t> position_;
 };
 
@@ -75,8 +77,8 @@ template <class T>
                                      std::span<const core::RangeState> states) {
   std::vector<T> values;
   values.reserve(keys.key(k).size());
-  for (auto [range, last] = keys.ranges(k); range < last; ++range) {
-    const auto part = states[range].value.template as<T>();
+  for (auto [range_id, end] = keys.ranges(k); range_id < end; ++range_id) {
+    const auto part = states[range_id].value.template as<T>();
     values.insert(values.end(), part.begin(), part.end());
   }
   return values;

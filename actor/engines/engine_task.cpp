@@ -45,8 +45,8 @@ Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
   const actor::Visit visit;
   caf::scoped_actor self{*system_};
   const auto ask = [&](const core::RangeRows& want) {
-    return self->request(directory->owners[owner_of_[want.range]], timeout_, actor::read_atom_v,
-                         core::Pull{worker, want.range, 0, want.rows});
+    return self->request(directory->owners[owner_by_range_[want.range]], timeout_,
+                         actor::read_atom_v, core::Pull{worker, want.range, 0, want.rows});
   };
   std::vector<decltype(ask(wanted[0]))> answers;
   for (const core::RangeRows& want : wanted) answers.push_back(ask(want));
@@ -71,13 +71,13 @@ core::Merge<T> EngineTask<T>::merge() const {
     try {
       pull({key, site.offset}, value, update);
     } catch (const std::exception& fault) {
-      throw std::runtime_error{"pull of " + key_named(key) + ": " + fault.what()};
+      throw std::runtime_error{"pull of " + quoted_key(key) + ": " + fault.what()};
     }
   };
 }
 
 template <class T>
-TurnState<T> EngineTask<T>::turn(core::MemberId worker, core::Step step) const {
+TurnState<T> EngineTask<T>::make_turn(core::MemberId worker, core::Step step) const {
   return {.keys = *keys_,
           .fetcher = fetcher_,
           .workers = static_cast<std::uint32_t>(workers_),
@@ -88,7 +88,7 @@ TurnState<T> EngineTask<T>::turn(core::MemberId worker, core::Step step) const {
 
 template <class T>
 std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::Step step) {
-  TurnState<T> state = turn(worker, step);
+  TurnState<T> state = make_turn(worker, step);
   Turn<T> mine{state};
   std::vector<core::RangeRows> wanted;
   std::vector<bool> seen(keys_->names().size());
@@ -97,15 +97,15 @@ std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::St
     if (!ranges) refuse("schedule: " + ranges.error().message);
     const std::size_t key = keys_->find(selection.key).value();
     if (seen[key])
-      refuse("schedule: " + key_named(selection.key) + " is asked for twice in one step");
+      refuse("schedule: " + quoted_key(selection.key) + " is asked for twice in one step");
     seen[key] = true;
     wanted.insert(wanted.end(), ranges->begin(), ranges->end());
   }
   return wanted;
 }
 
-/// Consecutive values of one key become one span: the owner's own memory where it is one range, a
-/// copy otherwise.
+/// The values of one key, which follow each other in `values`, become one span: that of the value
+/// itself where the key has one range, else a copy of all of them.
 template <class T>
 std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> values,
                                                 Scratch& scratch) const {
@@ -115,7 +115,7 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
     const std::size_t k = keys_->key_of(values[i].range);
     const std::size_t row_size = keys_->key(k).row_size();
     KeyRead<T>& read = reads[k];
-    read.read = true;
+    read.was_read = true;
     read.by_rows = values[i].value.rows != nullptr;
     std::size_t end = i;
     std::size_t count = 0;
@@ -142,11 +142,11 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
 
 template <class T>
 StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
-  TurnState<T> state = turn(input.worker, input.step);
+  TurnState<T> state = make_turn(input.worker, input.step);
   state.reads = assemble(input.values, scratch);
   Turn<T> mine{state};
   StepResult result;
-  auto update = cut(hooks_.push(mine));
+  auto update = split_by_range(hooks_.push(mine));
   result.loss = state.loss;
   if (!update) {
     result.fault = "push: " + update.error().message;
@@ -158,52 +158,52 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   return result;
 }
 
-/// Checks the updates that `push` returned and cuts them into ranges.
+/// Checks the updates that the hook `push` returned, and splits them by range.
 template <class T>
-Result<core::Update> EngineTask<T>::cut(const std::vector<Update<T>>& updates) const {
-  core::Update all;
-  all.samples = 1;
+Result<core::Update> EngineTask<T>::split_by_range(const std::vector<Update<T>>& updates) const {
+  core::Update out;
+  out.samples = 1;
   std::vector<bool> seen(keys_->names().size());
   for (const Update<T>& update : updates) {
     const auto key = keys_->find(update.key);
     if (!key) return key.error();
     if (seen[*key])
-      return Error{key_named(update.key) + " is pushed twice in one step; make it one update"};
+      return Error{quoted_key(update.key) + " is pushed twice in one step; make it one update"};
     seen[*key] = true;
-    if (auto done = cut_one(update, *key, all); !done) return std::move(done).error();
+    if (auto done = split_one_by_range(update, *key, out); !done) return std::move(done).error();
   }
-  return all;
+  return out;
 }
 
 template <class T>
-Result<void> EngineTask<T>::cut_one(const Update<T>& update, std::size_t key,
-                                    core::Update& all) const {
+Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::size_t key,
+                                               core::Update& out) const {
   const models::Parameter& shape = keys_->key(key);
   const std::size_t row = shape.row_size();
   const std::size_t expected = update.rows ? update.rows->size() * row : shape.size();
   if (update.values.size() != expected)
-    return Error{key_named(update.key) + ": " + std::to_string(update.values.size()) +
+    return Error{quoted_key(update.key) + ": " + std::to_string(update.values.size()) +
                  " values are pushed; valid: " + std::to_string(expected) +
                  (update.rows ? " for " + std::to_string(update.rows->size()) + " rows of " +
                                     std::to_string(row)
                               : std::string{})};
   const auto nan = std::ranges::find_if(update.values, [](T x) { return std::isnan(x); });
   if (nan != update.values.end())
-    return Error{key_named(update.key) + ": element " +
+    return Error{quoted_key(update.key) + ": element " +
                  std::to_string(nan - update.values.begin()) + " of the update is NaN"};
   if (!update.rows) {
     const auto buffer = core::Buffer::copy_of<T>(update.values);
-    for (auto [range, last] = keys_->ranges(key); range < last; ++range)
-      all.parts.push_back(
-          {range,
-           {buffer, keys_->offset_in_key(range), keys_->layout().ranges[range].count, nullptr}});
+    for (auto [range_id, end] = keys_->ranges(key); range_id < end; ++range_id)
+      out.parts.push_back({range_id,
+                           {buffer, keys_->offset_in_key(range_id),
+                            keys_->layout().ranges[range_id].count, nullptr}});
     return {};
   }
   const auto ascending = sorted(*update.rows, update.values, row);
   if (auto valid = keys_->check_rows(key, ascending.rows); !valid) return valid;
   const auto buffer = core::Buffer::copy_of<T>(ascending.values);
   for (const RowPiece& piece : keys_->split(key, ascending.rows))
-    all.parts.push_back(
+    out.parts.push_back(
         {piece.range, {buffer, piece.first * row, piece.rows->size() * row, piece.rows}});
   return {};
 }
@@ -245,10 +245,10 @@ std::span<const T> Turn<T>::get(std::string_view key) const {
   const auto k = state_.keys.find(key);
   if (!k) detail::refuse(k.error().message);
   if (state_.reads.empty())
-    detail::refuse(detail::key_named(key) + ": nothing is read yet in schedule; use fetch");
+    detail::refuse(detail::quoted_key(key) + ": nothing is read yet in schedule; use fetch");
   const auto& read = state_.reads[*k];
-  if (!read.read)
-    detail::refuse(detail::key_named(key) + " was not read: schedule did not ask for it");
+  if (!read.was_read)
+    detail::refuse(detail::quoted_key(key) + " was not read: schedule did not ask for it");
   return read.values;
 }
 
@@ -265,7 +265,7 @@ std::span<const T> Turn<T>::row(std::string_view key, std::uint32_t row) const {
     at = known ? static_cast<std::size_t>(found - read.rows.begin()) : values.size();
   }
   if (at >= values.size() / size)
-    detail::refuse(detail::key_named(key) + ": row " + std::to_string(row) + " was not read");
+    detail::refuse(detail::quoted_key(key) + ": row " + std::to_string(row) + " was not read");
   return values.subspan(at * size, size);
 }
 
@@ -274,7 +274,7 @@ Result<std::vector<T>> Turn<T>::fetch(const Selection& selection) const {
   const auto ranges = state_.keys.ranges_of(selection);
   if (!ranges) return ranges.error();
   const auto values = state_.fetcher.read(state_.worker, *ranges);
-  if (!values) return Error{values.error()}.within(detail::key_named(selection.key));
+  if (!values) return Error{values.error()}.within(detail::quoted_key(selection.key));
   std::vector<T> all;
   for (const core::Value& value : *values) {
     const auto part = value.value.template as<T>();

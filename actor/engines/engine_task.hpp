@@ -1,4 +1,5 @@
-/// An engine's hooks as a Task. Internal to the engines.
+/// EngineTask: the Task that runs the hooks of an engine's user as the steps of a job's workers.
+/// Internal to the engines.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@
 
 namespace starling::actor::detail {
 
-/// Asks the owners of a running job for ranges, from any thread that is no actor's.
+/// Reads ranges from their owners while the job runs. Any thread but an actor's.
 class Fetcher {
  public:
-  Fetcher(std::vector<core::OwnerId> owner_of, std::chrono::nanoseconds timeout)
-      : owner_of_(std::move(owner_of)), timeout_(timeout) {}
+  Fetcher(std::vector<core::OwnerId> owner_by_range, std::chrono::nanoseconds timeout)
+      : owner_by_range_(std::move(owner_by_range)), timeout_(timeout) {}
 
   /// Call before the job's first step.
   void attach(const actor::DirectoryPtr& directory, caf::actor_system& system) {
@@ -24,29 +25,32 @@ class Fetcher {
     system_ = &system;
   }
 
-  /// One answer for each of `wanted`, in that order. Blocks.
+  /// Returns the value of each wanted range, in the order of `wanted`. Blocks until all owners have
+  /// answered; an Error where one does not in time.
   [[nodiscard]] Result<std::vector<core::Value>> read(
       core::MemberId worker, std::span<const core::RangeRows> wanted) const;
 
  private:
-  std::vector<core::OwnerId> owner_of_;
+  std::vector<core::OwnerId> owner_by_range_;
   std::chrono::nanoseconds timeout_;
-  /// Weak, so that a kept task keeps no actor of a job that is over.
+  /// Weak, so that a task that outlives its job does not keep the job's actors alive.
   std::weak_ptr<const actor::Directory> directory_;
   caf::actor_system* system_ = nullptr;
 };
 
-/// The values that a step read of one key.
+/// The values of one key that a worker read for its step.
 template <class T>
 struct KeyRead {
-  bool read = false;
-  /// True where `values` holds the `rows` only, else all of the key.
+  /// False where the hook `schedule` did not choose the key.
+  bool was_read = false;
+  /// True where `values` holds only the rows in `rows`; false where it holds the whole key.
   bool by_rows = false;
   std::span<const T> values;
   std::vector<std::uint32_t> rows;
 };
 
-/// The state of a step that a Turn shows.
+/// The data behind a Turn, which is the context that a user's hooks are called with: whose step it
+/// is, the step's random numbers, and the values that were read for it.
 template <class T>
 struct TurnState {
   const KeyTable& keys;
@@ -55,8 +59,9 @@ struct TurnState {
   core::MemberId worker;
   core::Step step;
   Random random;
-  /// By key; empty while scheduling.
+  /// By key; empty during the hook `schedule`, before anything is read.
   std::vector<KeyRead<T>> reads = {};
+  /// The loss that the hook `push` reported.
   double loss = 0;
 };
 
@@ -76,15 +81,18 @@ class EngineTask final : public Task {
   [[nodiscard]] core::Merge<T> merge() const;
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
-  [[nodiscard]] bool plans() const override { return static_cast<bool>(hooks_.schedule); }
+  [[nodiscard]] bool chooses_reads() const override { return static_cast<bool>(hooks_.schedule); }
   std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override;
   StepResult compute(const StepInput& input, Scratch& scratch) override;
 
  private:
-  TurnState<T> turn(core::MemberId worker, core::Step step) const;
+  /// Makes the data of the Turn for a step, without values.
+  TurnState<T> make_turn(core::MemberId worker, core::Step step) const;
+  /// Sorts the values that were read for a step by key.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
-  Result<core::Update> cut(const std::vector<Update<T>>& updates) const;
-  Result<void> cut_one(const Update<T>& update, std::size_t key, core::Update& all) const;
+  Result<core::Update> split_by_range(const std::vector<Update<T>>& updates) const;
+  Result<void> split_one_by_range(const Update<T>& update, std::size_t key,
+                                  core::Update& out) const;
 
   std::shared_ptr<const KeyTable> keys_;
   /// The engine's hooks, which outlive the job.

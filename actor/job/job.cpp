@@ -196,7 +196,7 @@ class JobRunner {
             .last = options_.steps,
             .central = core::keeps_steps_centrally(options_.mode),
             .bsp = is_bsp(),
-            .plans = job_context_->task->plans(),
+            .plans = job_context_->task->chooses_reads(),
             .barrier = options_.barrier,
             .recheck = recheck_,
             .members = members_,

@@ -60,7 +60,7 @@ class TrainTask final : public Task {
 
   [[nodiscard]] const core::Layout& layout() const override { return *gradients_.layout(); }
 
-  [[nodiscard]] bool plans() const override { return gradients_.by_rows(); }
+  [[nodiscard]] bool chooses_reads() const override { return gradients_.by_rows(); }
 
   /// Samples of a full batch of one worker.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }

@@ -32,7 +32,7 @@ class Steps final : public actor::Task {
   }
 
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
-  [[nodiscard]] bool plans() const override { return true; }
+  [[nodiscard]] bool chooses_reads() const override { return true; }
 
   std::vector<core::RangeRows> plan(core::MemberId, core::Step step) override {
     const auto now = Clock::now();
