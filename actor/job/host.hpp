@@ -64,10 +64,11 @@ void deliver(Self* self, const actor::Directory& directory, const core::Address&
 template <class Interface, class Derived>
 class Host : public Interface::base {
  public:
-  Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t stream)
+  /// `random_stream` numbers the actor's stream of random numbers, among those of the job's seed.
+  Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t random_stream)
       : Interface::base(config),
         job_context_(std::move(job_context)),
-        random_(Random::stream(job_context_->seed, stream)) {
+        random_(Random::stream(job_context_->seed, random_stream)) {
     this->set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
       report_failure(std::string{Derived::role} + ": " + fault.value_or(""));
@@ -123,11 +124,13 @@ class Host : public Interface::base {
     return shard.read(pull);
   }
 
-  auto learn_directory() {
+  /// Takes the directory, which says where the job's other actors are.
+  auto directory_handler() {
     return [this](const actor::DirectoryPtr& directory) { directory_ = directory; };
   }
 
-  auto quit_when_told() {
+  /// Ends the actor when it is asked to.
+  auto quit_handler() {
     return [this](actor::quit_atom) { this->quit(); };
   }
 

@@ -9,7 +9,7 @@
 
 #include "starling/actor/job/host.hpp"
 #include "starling/actor/job/job.hpp"
-#include "starling/actor/job/milestones.hpp"
+#include "starling/actor/job/periodic_trigger.hpp"
 
 namespace starling::actor {
 
@@ -122,8 +122,8 @@ class ObserverHost : public actor::ObserverActor::base {
   std::vector<core::RangeState> evaluated_;
   double evaluated_at_ = 0;
   core::Time next_show_{};
-  Milestones evaluations_;
-  Milestones checkpoints_;
+  PeriodicTrigger evaluations_;
+  PeriodicTrigger checkpoints_;
   core::Time give_up_ = core::Time::max();
 };
 

@@ -6,36 +6,36 @@
 #include "starling/actor/job/observer.hpp"
 
 namespace starling::actor {
-/// Each report may be the one that a milestone is passed with. No more than one model is asked for,
-/// however many milestones were passed since the last report.
+/// Called with each report. Asks for one model at most, however many evaluations have become due
+/// since the last report.
 void ObserverHost::look_for_what_is_due() {
   if (phase_ != Phase::running) return;
   const double step = mean_step();
-  if (const std::uint64_t passed = evaluations_.pass(step); passed > 0) {
+  if (const std::uint64_t due = evaluations_.advance_to(step); due > 0) {
     EvaluationCounts& counts = figures_.counts;
-    counts.due += passed;
-    counts.outrun += passed - 1;
+    counts.due += due;
+    counts.outrun += due - 1;
     if (evaluations_waiting() < waiting_max_)
       collect(Purpose::evaluate);
     else
       ++counts.crowded;
   }
-  if (checkpoints_.pass(step) > 0 &&
+  if (checkpoints_.advance_to(step) > 0 &&
       std::ranges::count(collections_, Purpose::save, &Collection::purpose) == 0)
     collect(Purpose::save);
 }
 
-/// Counts the evaluation at the end, which stands for a milestone at that step. A job that made all
-/// its steps leaves out the other milestones that it passed with its last report.
+/// Counts the evaluation at the end, which also serves as the one that is due at that step. Others
+/// that have become due since the last report are left out.
 void ObserverHost::count_the_end() {
   EvaluationCounts& counts = figures_.counts;
   const double end = mean_step();
   if (phase_ == Phase::running) {
-    const bool is_milestone = end >= evaluations_.next();
-    std::uint64_t passed = evaluations_.pass(end);
-    if (is_milestone && std::fmod(end, static_cast<double>(options_.evaluate_every)) == 0) --passed;
-    counts.due += passed;
-    counts.outrun += passed;
+    const bool is_due = end >= evaluations_.next();
+    std::uint64_t due = evaluations_.advance_to(end);
+    if (is_due && std::fmod(end, static_cast<double>(options_.evaluate_every)) == 0) --due;
+    counts.due += due;
+    counts.outrun += due;
   }
   ++counts.due;
 }

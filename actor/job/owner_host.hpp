@@ -16,17 +16,17 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
   static constexpr std::string_view role = "shard";
 
   ShardHost(caf::actor_config& config, JobContextPtr job_context, core::Shard<T> core,
-            std::uint64_t stream)
-      : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
+            std::uint64_t random_stream)
+      : Super(config, std::move(job_context), random_stream), core_(std::move(core)) {}
 
   actor::OwnerActor::behavior_type make_behavior() override {
     return std::apply(
         [this](auto... forwards) {
-          return actor::OwnerActor::behavior_type{forwards..., this->learn_directory(),
+          return actor::OwnerActor::behavior_type{forwards..., this->directory_handler(),
                                                   [this](actor::read_atom, const core::Pull& pull) {
                                                     return this->answer(core_, pull);
                                                   },
-                                                  this->quit_when_told()};
+                                                  this->quit_handler()};
         },
         this->forward_all(core::OwnerMessages{}));
   }
@@ -49,18 +49,18 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
   static constexpr std::string_view role = "coordinator";
 
   CoordinatorHost(caf::actor_config& config, JobContextPtr job_context, core::Coordinator core,
-                  std::uint64_t stream)
-      : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
+                  std::uint64_t random_stream)
+      : Super(config, std::move(job_context), random_stream), core_(std::move(core)) {}
 
   actor::CoordinatorActor::behavior_type make_behavior() override {
     return std::apply(
         [this](auto... forwards) {
           return actor::CoordinatorActor::behavior_type{
-              forwards..., learn_directory(),
+              forwards..., directory_handler(),
               [this](actor::tick_atom) {
                 run([&](const core::Context& context) { core_.on_timer(context); });
               },
-              [this](actor::step_atom) { return steps(); }, quit_when_told()};
+              [this](actor::step_atom) { return steps(); }, quit_handler()};
         },
         forward_all(core::CoordinatorMessages{}));
   }

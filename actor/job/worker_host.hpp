@@ -59,15 +59,14 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
         [](auto... handler) { return typename Interface::behavior_type{handler...}; },
         std::tuple_cat(
             this->forward_all(core::WorkerMessages{}),
-            std::tuple{this->learn_directory(), [this](actor::start_atom) { on_start(); },
+            std::tuple{this->directory_handler(), [this](actor::start_atom) { on_start(); },
                        [this](const actor::Planned& plan) { on_planned(plan); },
                        [this](const actor::Computed& computed) { on_computed(computed); },
                        [this](const actor::ComputeFailed& failure) { on_failed(failure); },
                        [this](actor::report_credit_atom) { on_report_credit(); },
                        [this](actor::skip_delays_atom) { on_skip_delays(); },
                        [this](actor::tick_atom) { on_tick(); },
-                       [this](actor::step_atom) { return worker().step(); },
-                       this->quit_when_told()},
+                       [this](actor::step_atom) { return worker().step(); }, this->quit_handler()},
             more));
   }
 

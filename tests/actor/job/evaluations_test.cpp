@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "starling/actor/job/milestones.hpp"
+#include "starling/actor/job/periodic_trigger.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 #include "tests/actor/job/schedule.hpp"
 
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(In, Evaluations,
                          testing::Values(core::Mode::central, core::Mode::hybrid, core::Mode::peer),
                          [](const auto& mode) { return core::print(mode.param); });
 
-TEST_P(Evaluations, OfAWorkerComeAtEachOfItsMilestonesAndAtTheEnd) {
+TEST_P(Evaluations, OfAWorkerComeWheneverTheyAreDueAndAtTheEnd) {
   Attentive scheduler;
   TrainOptions job = options(1, 30);
   job.job.scheduler = &scheduler;
@@ -195,16 +195,16 @@ TEST_P(Evaluations, AreAllAccountedForUnderManySchedules) {
   }
 }
 
-TEST(Milestone, IsAMultiple) {
-  Milestones milestones{10, 25};
-  EXPECT_EQ(milestones.next(), 30);
-  EXPECT_EQ(milestones.pass(29.75), 0U);
-  EXPECT_EQ(milestones.pass(30), 1U);
-  EXPECT_EQ(milestones.pass(39), 0U);
-  EXPECT_EQ(milestones.pass(61.5), 3U);
-  EXPECT_EQ(milestones.next(), 70);
-  Milestones none{0};
-  EXPECT_EQ(none.pass(1e300), 0U);
+TEST(PeriodicTrigger, IsDueAtMultiples) {
+  PeriodicTrigger trigger{10, 25};
+  EXPECT_EQ(trigger.next(), 30);
+  EXPECT_EQ(trigger.advance_to(29.75), 0U);
+  EXPECT_EQ(trigger.advance_to(30), 1U);
+  EXPECT_EQ(trigger.advance_to(39), 0U);
+  EXPECT_EQ(trigger.advance_to(61.5), 3U);
+  EXPECT_EQ(trigger.next(), 70);
+  PeriodicTrigger none{0};
+  EXPECT_EQ(none.advance_to(1e300), 0U);
 }
 
 }  // namespace

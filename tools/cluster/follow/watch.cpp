@@ -105,9 +105,9 @@ void Watch::take(const JobNews& news) {
 
 void Watch::begin_at(double step) {
   if (unwanted_ != Unwanted::goes_on) return;
-  evaluations_ =
-      actor::Milestones{ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
-  checkpoints_ = actor::Milestones{job().job.checkpoint_every, step};
+  evaluations_ = actor::PeriodicTrigger{
+      ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
+  checkpoints_ = actor::PeriodicTrigger{job().job.checkpoint_every, step};
 }
 
 bool Watch::is_time_up() const {
@@ -127,7 +127,7 @@ void Watch::stop(actor::Outcome::End why) {
 }
 
 void Watch::evaluate_if_due(double step) {
-  const std::uint64_t passed = evaluations_.pass(step);
+  const std::uint64_t passed = evaluations_.advance_to(step);
   if (passed == 0) return;
   outcome_.last.counts.due += passed;
   outcome_.last.counts.outrun += passed - 1;
@@ -169,7 +169,7 @@ void Watch::count_the_end() {
   if (!stopping_) {
     const double end = static_cast<double>(job().job.steps);
     const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
-    std::uint64_t passed = evaluations_.pass(std::max(step_, end));
+    std::uint64_t passed = evaluations_.advance_to(std::max(step_, end));
     if (passed > 0 && std::fmod(end, every) == 0) --passed;
     counts.due += passed;
     counts.outrun += passed;
@@ -178,7 +178,7 @@ void Watch::count_the_end() {
 }
 
 void Watch::save_if_due(double step) {
-  if (checkpoints_.pass(step) > 0) must_save_ = true;
+  if (checkpoints_.advance_to(step) > 0) must_save_ = true;
   if (must_save_) save(step);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "starling/actor/job/milestones.hpp"
+#include "starling/actor/job/periodic_trigger.hpp"
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/train/recorder.hpp"
 
@@ -42,7 +42,7 @@ class Watch {
   [[nodiscard]] const actor::TrainOptions& job() const { return ready_.running.options; }
   [[nodiscard]] End follow();
   void take(const JobNews& news);
-  /// Skips the milestones before `step`, the first that is seen, of a job that others have begun.
+  /// Leaves out what was due before `step`, the first that is seen, of a job that runs already.
   void begin_at(double step);
   /// Warns that the job is blocked, once for each reason.
   void report_blocked(const std::string& reason);
@@ -68,8 +68,8 @@ class Watch {
   const Prepared& ready_;
   const Unwanted unwanted_;
   const core::Layout layout_;
-  actor::Milestones evaluations_;
-  actor::Milestones checkpoints_;
+  actor::PeriodicTrigger evaluations_;
+  actor::PeriodicTrigger checkpoints_;
   /// A checkpoint is due that could not be fetched yet.
   bool must_save_ = false;
   /// The mean step at the last look, and when that was.

@@ -1,4 +1,5 @@
-/// The steps at which something is due that happens every so many steps. Plain values.
+/// Tells when something is due that happens every so many steps, as evaluations and checkpoints.
+/// Plain values.
 #pragma once
 
 #include <cmath>
@@ -9,18 +10,20 @@
 
 namespace starling::actor {
 
-/// The multiples of `every` that the workers' mean step comes to; none where `every` is 0.
-class Milestones {
+/// Is due at each multiple of `every` that the workers' mean step reaches; never where `every` is
+/// 0.
+class PeriodicTrigger {
  public:
-  /// Milestones above `from` are to come.
-  explicit Milestones(core::Step every, double from = 0)
+  /// Multiples up to `from` are left out: the workers have made so many steps already.
+  explicit PeriodicTrigger(core::Step every, double from = 0)
       : every_(static_cast<double>(every)), next_(after(from)) {}
 
+  /// The next step at which it is due.
   [[nodiscard]] double next() const { return next_; }
 
-  /// How many milestones the workers have passed since the last call, up to `step`, which is
-  /// included where it is a milestone itself.
-  std::uint64_t pass(double step) {
+  /// The workers have come to `step`. Returns how often it has become due since the last call, at
+  /// `step` itself included.
+  std::uint64_t advance_to(double step) {
     if (!(step >= next_)) return 0;
     const double first = next_;
     next_ = after(step);
@@ -28,6 +31,7 @@ class Milestones {
   }
 
  private:
+  /// The first multiple of `every_` above `step`.
   [[nodiscard]] double after(double step) const {
     if (every_ == 0) return std::numeric_limits<double>::infinity();
     return (std::floor(step / every_) + 1) * every_;
