@@ -9,7 +9,7 @@ namespace starling {
 namespace {
 
 /// The error for a share that rounds to no worker: the job would run as if it had no stragglers.
-Error none_of(const Straggler& straggler, std::size_t workers) {
+Error none_of(const StragglerRule& straggler, std::size_t workers) {
   const std::string factor = ":" + print_number(straggler.factor) + "x";
   return Error{"straggler " + print(straggler) + ": this share of " + std::to_string(workers) +
                " workers rounds to none; valid: " +
@@ -19,12 +19,12 @@ Error none_of(const Straggler& straggler, std::size_t workers) {
 
 }  // namespace
 
-Result<Straggler> parse_straggler(std::string_view text) {
+Result<StragglerRule> parse_straggler(std::string_view text) {
   const std::string who = "straggler " + shown(text);
   const Error bad{who + " is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
   const auto parts = split(text, ':');
   if (parts.size() != 2 || parts[0].empty() || !parts[1].ends_with('x')) return bad;
-  Straggler straggler;
+  StragglerRule straggler;
   if (parts[0].ends_with('%')) {
     const auto percent = parse_number(parts[0].substr(0, parts[0].size() - 1));
     if (!percent) return bad;
@@ -45,17 +45,17 @@ Result<Straggler> parse_straggler(std::string_view text) {
   return straggler;
 }
 
-std::string print(const Straggler& straggler) {
+std::string print(const StragglerRule& straggler) {
   const std::string who = straggler.share > 0 ? print_number(straggler.share * 100) + "%"
                                               : std::to_string(straggler.count);
   return who + ":" + print_number(straggler.factor) + "x";
 }
 
-Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
-                                     std::size_t workers) {
+Result<std::vector<double>> slowdown_factors(const std::vector<StragglerRule>& stragglers,
+                                             std::size_t workers) {
   std::vector<double> factors(workers, 1.0);
   std::size_t next = workers;
-  for (const Straggler& straggler : stragglers) {
+  for (const StragglerRule& straggler : stragglers) {
     const auto share = std::llround(straggler.share * static_cast<double>(workers));
     if (straggler.share > 0 && share == 0) return none_of(straggler, workers);
     const std::size_t count = straggler.count + static_cast<std::size_t>(share);
@@ -67,9 +67,9 @@ Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
   return factors;
 }
 
-std::chrono::nanoseconds slowed(std::chrono::nanoseconds took, std::chrono::nanoseconds delay,
-                                double factor) {
-  return lasting(static_cast<double>((took + delay).count()) * factor) - took;
+std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds computed,
+                                     std::chrono::nanoseconds delay, double factor) {
+  return lasting(static_cast<double>((computed + delay).count()) * factor) - computed;
 }
 
 }  // namespace starling

@@ -11,29 +11,30 @@
 
 namespace starling {
 
-/// Some workers that take `factor` times as long for each step, computing and delay together.
-struct Straggler {
+/// Makes some of a job's workers stragglers: computation and delay of each of their steps together
+/// take `factor` times as long.
+struct StragglerRule {
   /// Either a number of workers or a share of them, the other being 0.
   std::size_t count = 0;
   double share = 0;
   double factor = 1;
 
-  bool operator==(const Straggler&) const = default;
+  bool operator==(const StragglerRule&) const = default;
 };
 
 /// Reads `1:4x` (one worker) or `25%:4x`.
-[[nodiscard]] Result<Straggler> parse_straggler(std::string_view text);
-[[nodiscard]] std::string print(const Straggler& straggler);
+[[nodiscard]] Result<StragglerRule> parse_straggler(std::string_view text);
+[[nodiscard]] std::string print(const StragglerRule& straggler);
 
-/// Returns the slowness factor of each worker: the last workers are the stragglers, all others have
+/// Returns the factor of each worker: the last workers are the stragglers, all others have
 /// factor 1. Shares are rounded to whole workers. Refuses a share that rounds to no worker, and
 /// more stragglers than workers.
-[[nodiscard]] Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
-                                                   std::size_t workers);
+[[nodiscard]] Result<std::vector<double>> slowdown_factors(
+    const std::vector<StragglerRule>& stragglers, std::size_t workers);
 
-/// Returns how much longer than `took` a step lasts whose computation (`took`) and `delay` both
-/// last `factor` times as long. No step takes more than a year.
-[[nodiscard]] std::chrono::nanoseconds slowed(std::chrono::nanoseconds took,
-                                              std::chrono::nanoseconds delay, double factor);
+/// Returns (computed + delay) * factor - computed: how long a worker waits after a computation that
+/// took `computed`. A step takes a year at most.
+[[nodiscard]] std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds computed,
+                                                   std::chrono::nanoseconds delay, double factor);
 
 }  // namespace starling

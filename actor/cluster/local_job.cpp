@@ -50,7 +50,7 @@ class LocalJobImpl final : public LocalJob {
     job_context_->task = assignment_.task;
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(job));
     job_context_->delay = job.delay;
-    job_context_->slowness = slowness(job.stragglers, job.workers).value();
+    job_context_->slowdown_factors = slowdown_factors(job.stragglers, job.workers).value();
     job_context_->seed = job.seed;
     job_context_->clock = &system_.clock();
     job_context_->start = job_context_->clock->now();

@@ -42,7 +42,7 @@ struct EngineOptions {
   core::Step stop_every = 1;
   std::uint64_t seed = 1;
   Distribution delay = {};
-  std::vector<Straggler> stragglers = {};
+  std::vector<StragglerRule> stragglers = {};
   std::size_t compute_threads = 0;
   int attempts = 3;
   /// How long Turn::fetch waits for the owners.

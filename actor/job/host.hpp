@@ -24,8 +24,8 @@ struct JobContext {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
   Distribution delay;
-  /// The slowness of each worker; 1 is full speed.
-  std::vector<double> slowness;
+  /// By worker: how many times as long each of its steps takes; 1 is full speed.
+  std::vector<double> slowdown_factors;
   std::uint64_t seed = 1;
   /// The actor system's clock, which also keeps the timers; set before the first actor is spawned.
   const caf::actor_clock* clock = nullptr;

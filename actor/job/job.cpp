@@ -64,7 +64,7 @@ class JobRunner {
     job_context_->task = std::move(task);
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(options));
     job_context_->delay = options.delay;
-    job_context_->slowness = slowness(options.stragglers, options.workers).value();
+    job_context_->slowdown_factors = slowdown_factors(options.stragglers, options.workers).value();
     job_context_->seed = options.seed;
     job_context_->clock = &system_.clock();
   }
@@ -240,7 +240,7 @@ Result<void> check(const JobOptions& options) {
   const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
   if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
     return valid;
-  if (auto factors = slowness(options.stragglers, options.workers); !factors)
+  if (auto factors = slowdown_factors(options.stragglers, options.workers); !factors)
     return std::move(factors).error();
   if (options.attempts < 1) return Error{"attempts=0: a step is tried at least once"};
   if (options.copies < 1) return Error{"copies=0: a range has at least one owner"};

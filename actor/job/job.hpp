@@ -124,7 +124,7 @@ struct JobOptions {
   std::uint64_t seed = 1;
 
   Distribution delay = {};
-  std::vector<Straggler> stragglers = {};
+  std::vector<StragglerRule> stragglers = {};
   /// Compute threads; 0 takes one for each processor.
   std::size_t compute_threads = 0;
   /// A step that throws this many times in a row ends the job.

@@ -64,9 +64,11 @@ class StepExecutor {
   /// injected delay keeps it back.
   core::Time keep(const actor::Computed& computed, Random& random) {
     const auto delay = job_context_->delay.draw(random);
-    const double slowness = id_ < job_context_->slowness.size() ? job_context_->slowness[id_] : 1;
-    const auto wait = slowed(computed.took, delay, slowness);
-    if (!skips_delays_ && wait > core::Time{0}) delayed_ += slowed(core::Time{0}, delay, slowness);
+    const double factor =
+        id_ < job_context_->slowdown_factors.size() ? job_context_->slowdown_factors[id_] : 1;
+    const auto wait = extra_delay(computed.took, delay, factor);
+    if (!skips_delays_ && wait > core::Time{0})
+      delayed_ += extra_delay(core::Time{0}, delay, factor);
     kept_update_ = computed;
     kept_until_ =
         job_context_->now() + (skips_delays_ ? core::Time{0} : std::max(core::Time{0}, wait));

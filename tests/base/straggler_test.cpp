@@ -7,7 +7,7 @@ namespace starling {
 namespace {
 
 Result<std::vector<double>> slow(const std::string& text, std::size_t workers) {
-  return slowness({parse_straggler(text).value()}, workers);
+  return slowdown_factors({parse_straggler(text).value()}, workers);
 }
 
 TEST(Stragglers, AreTheLastWorkersAndSharesAreRounded) {

@@ -20,7 +20,8 @@ sim::StepOptions options_of(const World& world, std::uint64_t seed) {
                            .seed = seed};
   if (!options.recheck.arrival) options.mode = core::Mode::peer;
   if (!world.straggler.empty())
-    options.slowness = slowness({parse_straggler(world.straggler).value()}, world.workers).value();
+    options.slowness =
+        slowdown_factors({parse_straggler(world.straggler).value()}, world.workers).value();
   return options;
 }
 

@@ -202,7 +202,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
   if (auto fits = check_memory(job, settings, bytes_of_steps(job), problem); !fits)
     return std::move(fits).error();
   if (!job.stragglers.empty()) {
-    auto slow = slowness(job.stragglers, options.workers);
+    auto slow = slowdown_factors(job.stragglers, options.workers);
     if (!slow) return placed(std::move(slow).error(), settings);
     options.slowness = *std::move(slow);
   }

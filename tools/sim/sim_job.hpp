@@ -42,7 +42,7 @@ struct SimJob {
   std::vector<barrier::Barrier> barriers{};
   /// Absent: the mode's own policy.
   std::optional<barrier::Recheck> recheck = std::nullopt;
-  std::vector<Straggler> stragglers{};
+  std::vector<StragglerRule> stragglers{};
   /// A job's delay stands for its step time where no step time is given.
   std::optional<Distribution> step_time = std::nullopt;
   std::optional<Distribution> delay = std::nullopt;

@@ -56,7 +56,7 @@ std::string description(const Twins& twins) {
   std::string text = fmt::format("{}, {}, {}, delay {}", barrier::print(barrier),
                                  counted(job.options.workers, "worker"), core::print(job.mode),
                                  print(job.options.step_time));
-  for (const Straggler& straggler : job.stragglers) text += ", straggler " + print(straggler);
+  for (const StragglerRule& straggler : job.stragglers) text += ", straggler " + print(straggler);
   if (barrier::draws(barrier)) text += ", recheck " + barrier::print(job.options.recheck);
   return text +
          fmt::format(": {:.3g} s live, {}", twins.live.elapsed_s, counted(job.seeds, "simulation"));
@@ -90,7 +90,8 @@ std::string twin_json(const Twins& twins) {
   if (barrier::draws(job.barriers.front())) json["recheck"] = barrier::print(job.options.recheck);
   json["workers"] = job.options.workers;
   json["step_time"] = print(job.options.step_time);
-  for (const Straggler& straggler : job.stragglers) json["straggler"].push_back(print(straggler));
+  for (const StragglerRule& straggler : job.stragglers)
+    json["straggler"].push_back(print(straggler));
   json["seed"] = job.options.seed;
   json["seeds"] = job.seeds;
   json["live_s"] = twins.live.elapsed_s;

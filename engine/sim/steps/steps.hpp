@@ -44,8 +44,8 @@ struct StepOptions {
   /// When a worker that was refused looks again, where the barrier draws others.
   barrier::Recheck recheck = barrier::Recheck::central();
   Distribution step_time = Distribution{laws::Exponential{std::chrono::milliseconds{100}}};
-  /// By worker, a factor of each of its step times (see starling::slowness); empty: all at full
-  /// speed.
+  /// By worker, a factor of each of its step times (see starling::slowdown_factors); empty: all at
+  /// full speed.
   std::vector<double> slowness = {};
   /// Time added to each step of every worker, for computation and messages on real machines.
   Time overhead{};

@@ -107,7 +107,7 @@ TEST_P(Evaluations, OfAWorkerComeWheneverTheyAreDueAndAtTheEnd) {
   EXPECT_EQ(outcome.last.counts.left_out(), 0U);
 }
 
-TEST_P(Evaluations, AtTheEndStandForTheMilestoneThere) {
+TEST_P(Evaluations, AtTheEndCountAsTheOneThatIsDueThere) {
   Attentive scheduler;
   TrainOptions job = options(1, 50);
   job.job.scheduler = &scheduler;

@@ -95,7 +95,7 @@ TEST(Published, ProgressFallsAndTightensWithTheSampleSize) {
 double left_with_stragglers(const char* barrier) {
   auto options = options_of(barrier, workers);
   const double before = mean(figures(runs(options, 3), mean_step));
-  options.slowness = slowness({parse_straggler("5%:4x").value()}, workers).value();
+  options.slowness = slowdown_factors({parse_straggler("5%:4x").value()}, workers).value();
   return mean(figures(runs(options, 3), mean_step)) / before;
 }
 

@@ -51,7 +51,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     options.barrier = job.barrier;
     options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
     options.step_time = job.delay;
-    options.slowness = slowness(job.stragglers, job.workers).value();
+    options.slowness = slowdown_factors(job.stragglers, job.workers).value();
     options.last = job.steps;
     options.horizon = job.time.value_or(1h);
     options.points = 1;
