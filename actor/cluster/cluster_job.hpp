@@ -237,7 +237,8 @@ class ClusterJob {
   /// The epoch in which it was given up, and why.
   std::optional<core::Epoch> given_up_;
   std::string give_up_reason_;
-  /// Set once, by start(). Last: its members send until they have ended.
+  /// Set once, by start(). Declared last, so that it is destroyed first: its members send, by what
+  /// is above, until their actors have ended.
   std::unique_ptr<LocalJob> local_;
 };
 

@@ -79,7 +79,7 @@ class PreparedJobs {
     if (auto fits = check(settings); !fits) return then(std::move(fits).error());
     const bool is_read = is_reading(id);
     if (is_read && !preparing_.contains(id))
-      return then(Error{"what was read for it is being dropped; valid: to submit it anew"});
+      return then(Error{"the data read for it are being discarded; valid: to submit it again"});
     if (is_busy() && !is_read)
       return then(
           Error{std::to_string(readers_max) +

@@ -1,5 +1,5 @@
-/// Destroys objects whose destructors take long, on a thread of its own. Internal to the cluster's
-/// node.
+/// Destroys objects whose destructors take long, on a thread of its own: closed jobs, which wait
+/// for their actors to end. Internal to the cluster's node.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace starling::actor {
 
-/// Its destructor waits until all of them are destroyed.
+/// Its destructor waits until all objects are destroyed.
 class Reaper {
  public:
   Reaper() = default;

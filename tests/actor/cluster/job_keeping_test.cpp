@@ -100,7 +100,7 @@ TEST(RecentFigures, BeginAnewWhereAWorkerIsGoneWithItsUpdates) {
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
 }
 
-TEST(JobHistory, PrefersWhatTheFollowerSaid) {
+TEST(JobHistory, PrefersTheOutcomeThatAClientReports) {
   JobHistory history;
   history.add(record(1, wire::JobState::stopped), 0s);
   history.add(record(1, wire::JobState::failed), 1s);
@@ -116,7 +116,7 @@ TEST(JobHistory, PrefersWhatTheFollowerSaid) {
   EXPECT_EQ(history.records().jobs.size(), 1U);
 }
 
-TEST(JobHistory, KeepsADayAndSoManyOfBoundedSize) {
+TEST(JobHistory, KeepsRecordsForADayUpToAMaximum) {
   JobHistory history;
   history.add(record(1, wire::JobState::done), 0s);
   history.add(record(2, wire::JobState::done), 1h);
