@@ -255,14 +255,13 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::variant<Ts.
 }
 
 /// Encodes or decodes a struct by the list of its fields. One that says which values are
-/// well-formed is refused where they are not.
+/// well-formed is refused if they are not, on both sides.
 template <class A, starling::Fielded M>
 void CEREAL_SERIALIZE_FUNCTION_NAME(A& archive, M& message) {
   std::apply([&](auto&... fields) { (starling_wire::put_or_get_field(archive, fields), ...); },
              starling::fields_of(message));
-  if constexpr (requires { message.is_well_formed(); } && !starling_wire::is_encoder<A>)
-    if (!message.is_well_formed())
-      throw starling_wire::DecodeError{"holds less than its kind must"};
+  if constexpr (requires { message.is_well_formed(); })
+    if (!message.is_well_formed()) throw starling_wire::DecodeError{"is not well-formed"};
 }
 
 }  // namespace cereal

@@ -151,6 +151,7 @@ struct StepQuery {
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
+/// Answers a StepQuery of the same `draw`.
 struct StepAnswer {
   MemberId from;
   std::uint64_t draw;

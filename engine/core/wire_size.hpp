@@ -46,10 +46,6 @@ std::size_t sum_parts(const T& value, const SizeOf& size_of) {
   }
 }
 
-template <class T>
-inline constexpr bool is_leaf =
-    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
-
 }  // namespace detail
 
 /// Returns the bytes of `value` on the wire. Elements of slices without a buffer, which stand for
@@ -74,17 +70,6 @@ template <class T>
   } else {
     return detail::sum_parts(value, size_of);
   }
-}
-
-/// Returns the bytes of the tensors in `value`.
-template <class T>
-[[nodiscard]] std::size_t tensor_bytes(const T& value) {
-  if constexpr (std::is_same_v<T, Slice>)
-    return value.bytes().size();
-  else if constexpr (detail::is_leaf<T>)
-    return 0;
-  else
-    return detail::sum_parts(value, [](const auto& part) { return tensor_bytes(part); });
 }
 
 namespace detail {
@@ -117,5 +102,16 @@ struct HoldsTensors<T> : HoldsTensors<decltype(fields_of(std::declval<T&>()))> {
 /// True for messages that may hold tensors.
 template <class T>
 inline constexpr bool holds_tensors = detail::HoldsTensors<T>::value;
+
+/// Returns the bytes of the tensors in `value`.
+template <class T>
+[[nodiscard]] std::size_t tensor_bytes(const T& value) {
+  if constexpr (std::is_same_v<T, Slice>)
+    return value.bytes().size();
+  else if constexpr (!holds_tensors<T>)
+    return 0;
+  else
+    return detail::sum_parts(value, [](const auto& part) { return tensor_bytes(part); });
+}
 
 }  // namespace starling::core

@@ -1,6 +1,7 @@
 /// Internal: one layer's kernels on a device, made from its specification
-/// (net/layer_specification.hpp). Each object belongs to one worker and is used by one thread at a
-/// time; all calls put work into the context's stream and return. Pointers are the device's.
+/// (models/net/layers/layer_specification.hpp). Each object belongs to one worker and is used by
+/// one thread at a time; all calls put work into the context's stream and return. Pointers are the
+/// device's.
 #pragma once
 
 #include <cstddef>

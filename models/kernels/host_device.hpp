@@ -1,4 +1,4 @@
-/// Internal: marks a function that the host and a device compute alike.
+/// Marks a function that the host and a device compute alike.
 #pragma once
 
 #ifdef __CUDACC__

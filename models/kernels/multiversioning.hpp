@@ -1,4 +1,4 @@
-/// For source files of models/ only: STARLING_MULTIVERSION compiles a plain loop for several
+/// For source files only, not for headers: STARLING_MULTIVERSION compiles a plain loop for several
 /// generations of the processor; the fastest version is chosen when the program is loaded. No build
 /// flags are needed.
 #pragma once

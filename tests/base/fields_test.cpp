@@ -39,6 +39,15 @@ TEST(Fields, AreCountedWhateverTheirTypes) {
   EXPECT_FALSE((detail::HasFields<WithoutLast, 3>));
 }
 
+struct Seventeen {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
+};
+
+TEST(Fields, AreCountedBeyondTheMostThatMayBeListed) {
+  EXPECT_TRUE((detail::HasFields<Seventeen, 16>));
+  EXPECT_TRUE((detail::HasFields<Seventeen, 17>));  // so its list of 16 does not compile
+}
+
 TEST(Fields, AreReferencesInTheOrderOfTheList) {
   Whole whole;
   std::get<1>(fields_of(whole)).push_back(7);

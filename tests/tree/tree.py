@@ -44,6 +44,9 @@ LAYERS = {
 LIBRARIES = tuple(dict.fromkeys(layer.split("/")[0] for layer in LAYERS))
 TOP = (*LIBRARIES, "tests", "examples", "cmake", "docs", ".ci")
 
+# What is checked at the root of the tree.
+AT_THE_ROOT = ("CMakeLists.txt", "starling.hpp")
+
 LINES_MAX = 400
 FILES_MAX = 30
 
@@ -115,8 +118,8 @@ def paths(root, *patterns):
     for top in TOP:
         for pattern in patterns:
             found.update(p for p in (root / top).rglob(pattern) if p.is_file())
-    if (root / "CMakeLists.txt").exists() and "CMakeLists.txt" in patterns:
-        found.add(root / "CMakeLists.txt")
+    for pattern in patterns:
+        found.update(p for p in root.glob(pattern) if p.is_file() and p.name in AT_THE_ROOT)
     return sorted(str(p.relative_to(root)) for p in found if "__pycache__" not in p.parts)
 
 
@@ -153,7 +156,7 @@ def check_includes(root):
     """Includes point one way; libraries from outside stay in their places."""
     for path in paths(root, "*.hpp", "*.cpp", "*.cu"):
         layer = layer_of(path)
-        if layer and str(pathlib.Path(path).parent) not in FOLDERS:
+        if path.split("/")[0] in LIBRARIES and str(pathlib.Path(path).parent) not in FOLDERS:
             yield f"{path}:1: stands in no known folder; see FOLDERS in tests/tree/tree.py"
             continue
         for number, angled, header in inclusions(root, path):
@@ -168,13 +171,19 @@ def check_includes(root):
                 yield at + f'"{header}" is no file; includes are written starling/FOLDER/NAME or tests/...'
             elif layer:
                 yield from (at + m for m in arrow_violations(path, layer, source, header))
+                if path.endswith(".hpp") and is_internal(root, source) and not is_internal(root, path):
+                    yield at + f'"{header}" is not installed, and this header is'
+
+
+def is_internal(root, path):
+    """True for headers that are not installed; see cmake/StarlingInstall.cmake."""
+    return read(root, path).startswith("/// Internal")
 
 
 def arrow_violations(path, layer, source, header):
     target = layer_of(source)
     if target is None:
-        if path != "starling.hpp":
-            yield f'"{header}" is no part of a library; {layer} may not include it'
+        yield f'"{header}" is no part of a library; {layer} may not include it'
         return
     if target != layer and target not in LAYERS[layer] and target.split("/")[0] not in LAYERS[layer]:
         allowed = ", ".join(LAYERS[layer]) or "nothing"
@@ -196,7 +205,7 @@ def outside_violations(path, header):
             if not re.fullmatch(place, path):
                 yield f"<{header}> may only be included by {place}"
             return
-    if layer_of(path):
+    if layer_of(path) or path == "starling.hpp":
         yield f"<{header}> is of no library that may be included here; see OUTSIDE in tests/tree/tree.py"
 
 

@@ -70,7 +70,7 @@ struct ReproOptions {
 [[nodiscard]] Result<int> repro_psp_command(const ReproOptions& options);
 
 /// Runs the PSP paper's training live, and writes a report. Requires: settings of keys of
-/// sim/training_keys.hpp.
+/// tools/repro/training_keys.hpp.
 [[nodiscard]] Result<int> repro_psp_train_command(const Registry& registry,
                                                   const Settings& settings);
 

@@ -277,6 +277,8 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
         context, [&](Coordinator& coordinator, const Context& c) { coordinator.on(c, message); });
   } else if constexpr (Takes<Worker, M>) {
     run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
+  } else {
+    static_assert(IsIn<M, MessageList<EpochProbe, JoinRefused>>, "nobody takes this message");
   }
 }
 

@@ -6,8 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// One overload for each kind of message: without one, a message that does not name its sender does
-/// not compile.
+/// One overload for each kind of message: a message without one does not compile.
 struct Check {
   const MessageValidator& validator;
 
@@ -56,7 +55,7 @@ struct Check {
   }
   /// A message that names its sender, and nothing else that could be wrong.
   template <class M>
-  requires requires(const M& m) { m.from; }
+  requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
   bool operator()(const M& m) const { return m.from == validator.from; }
   bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
   bool operator()(const Forward& m) const {

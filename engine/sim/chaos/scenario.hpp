@@ -27,9 +27,8 @@ struct Fault {
     partition,
     /// The others receive nothing from the nodes in `group` for a while.
     one_way_partition,
-    /// `other` receives nothing from `node` for a while and, if `both`, `node` receives nothing
-    /// from
-    /// `other`.
+    /// `other` receives nothing from `node` for a while.
+    /// If `both`, `node` receives nothing from `other` either.
     pair_partition,
     /// All others suspect the node for a while, though it is healthy.
     suspect,

@@ -10,7 +10,7 @@
 ///     protocol.run();
 ///     sim::ProtocolResult result = protocol.result();
 ///
-/// sim/learn.hpp trains a model in this way. One thread; a run is a function of its options and
+/// learn.hpp trains a model in this way. One thread; a run is a function of its options and
 /// job.
 #pragma once
 

@@ -13,13 +13,16 @@ struct Kind {
 };
 
 template <class M>
-concept IsBarrierControl = requires {
-  M::is_barrier_control;
-};
+constexpr bool is_barrier_control() {
+  if constexpr (requires { M::is_barrier_control; })
+    return M::is_barrier_control;
+  else
+    return false;
+}
 
 template <class... Ms>
 constexpr std::array<Kind, message_kinds> kinds_of(core::MessageList<Ms...>) {
-  return {Kind{Ms::name, IsBarrierControl<Ms>}...};
+  return {Kind{Ms::name, is_barrier_control<Ms>()}...};
 }
 
 /// By alternative of core::Message.

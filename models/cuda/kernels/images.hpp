@@ -32,7 +32,7 @@ STARLING_HOST_DEVICE inline Index number_at(const Place& place, Index row, Index
   return ((place.image * height + row) * width + column) * channels + place.channel;
 }
 
-/// PoolShape (net/layer_specification.hpp) in the device's types.
+/// PoolShape (models/net/layers/layer_specification.hpp) in the device's types.
 struct Pooling {
   Index height, width, channels, size, stride, padding, out_height, out_width;
 

@@ -1,6 +1,6 @@
-/// Internal: threshold compression (models/gradient_compression.hpp) of a gradient that lies on a
-/// device; the residual stays there. Sends the same elements in the same order as on the host. One
-/// thread at a time.
+/// Internal: threshold compression (models/optimizer/gradient_compression.hpp) of a gradient that
+/// lies on a device; the residual stays there. Sends the same elements in the same order as on the
+/// host. One thread at a time.
 #pragma once
 
 #include <cstddef>

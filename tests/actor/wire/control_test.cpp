@@ -30,6 +30,28 @@ TEST(Control, SaysEverythingAgain) {
   }
 }
 
+/// Expects that the byte at `from_end` from the end of `message` is `last`, and that the next
+/// higher one is refused.
+void expect_last(const ControlMessage& message, std::size_t from_end, std::uint8_t last) {
+  Sent sent{encode(message)};
+  std::byte& enumerator = sent.head[sent.head.size() - from_end];
+  ASSERT_EQ(enumerator, static_cast<std::byte>(last));
+  enumerator = static_cast<std::byte>(last + 1);
+  const auto decoded = decode_control({sent.head, sent.body});
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().message, "a frame holds a value of no known kind");
+}
+
+TEST(Control, OfANodeOrAJobInNoKnownStateIsRefused) {
+  const core::NodeRecord left{.id = 7, .address = "a", .name = "n", .state = core::NodeState::left};
+  // The kind of the body, its two numbers and the count of updates follow the state.
+  expect_last({1, "b", core::MembershipMessage{left, core::Ping{2, 3}}}, 1 + 1 + 16 + 4,
+              static_cast<std::uint8_t>(core::NodeState::left));
+  // The lengths of two empty lists follow the state.
+  const CloseJob failed{1, JobSummary{.state = JobState::failed}};
+  expect_last({1, "b", Request{2, failed}}, 1 + 4 + 4, static_cast<std::uint8_t>(JobState::failed));
+}
+
 TEST(Control, OfWhichAnyByteIsMissingIsRefused) {
   for (const auto& message : example_control_messages()) {
     const Sent sent{encode(message)};

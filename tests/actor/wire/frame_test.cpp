@@ -169,13 +169,23 @@ TEST(Frame, WithAMessageThatIsNoneIsRefused) {
   ASSERT_EQ(frame.head.back(), std::byte{0});
   frame.head.back() = std::byte{1};
   frame.head.push_back(std::byte{0});
-  EXPECT_EQ(error_of(frame.view()), "a frame holds less than its kind must");
+  EXPECT_EQ(error_of(frame.view()), "a frame is not well-formed");
 }
 
-TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
-  const core::PeerMessage standing =
-      core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
-  Arrived frame{encode(job, node, envelope_of(&standing))};
+TEST(Frame, OfAClassThatMembersDoNotSendIsRefused) {
+  Arrived frame{encode(job, node, envelope_of(nullptr))};
+  // The prefix, the job, the node, both members and the epoch come before the class.
+  std::byte& traffic_class = frame.head[4 + sizeof job + sizeof node + 4 + 4 + 8];
+  ASSERT_EQ(traffic_class, static_cast<std::byte>(envelope_of(nullptr).traffic_class));
+  traffic_class = static_cast<std::byte>(core::TrafficClass::handshake);
+  EXPECT_EQ(error_of(frame.view()), "a frame is not well-formed");
+  traffic_class = std::byte{3};
+  EXPECT_EQ(error_of(frame.view()), "a frame holds a value of no known kind");
+}
+
+TEST(Frame, OfAWorkerInNoKnownPhaseIsRefused) {
+  const core::PeerMessage status = core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
+  Arrived frame{encode(job, node, envelope_of(&status))};
   // Two steps follow the phase.
   std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
   ASSERT_EQ(phase, std::byte{4});
@@ -184,8 +194,8 @@ TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
 }
 
 TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {
-  const core::PeerMessage holdings = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
-  Arrived frame{encode(job, node, envelope_of(&holdings))};
+  const core::PeerMessage report = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
+  Arrived frame{encode(job, node, envelope_of(&report))};
   const std::uint32_t huge = UINT32_MAX;
   std::memcpy(frame.head.data() + frame.head.size() - 16, &huge, sizeof huge);
   heap_reset_most();
