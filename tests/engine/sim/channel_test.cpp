@@ -36,7 +36,8 @@ class Correspondence {
 
   Correspondence(const Options& options, std::uint64_t seed)
       : options_(options), network_(options.link, seed) {
-    restart();
+    ++link_;
+    for (std::size_t end = 0; end < 2; ++end) renew(end, link_);
     for (std::size_t end = 0; end < 2; ++end) queue_.push(0ms, {.kind = Kind::write, .end = end});
   }
 
@@ -70,7 +71,7 @@ class Correspondence {
 
  private:
   using Channel = core::Channel<TestMessage>;
-  enum class Kind { write, packet, timer, cut, heal, restart };
+  enum class Kind { write, packet, timer, cut, heal, restart, renew };
   struct Event {
     Kind kind;
     std::size_t end;
@@ -79,6 +80,7 @@ class Correspondence {
     core::Packet<TestMessage> packet = {};
   };
   struct End {
+    Incarnation link = 0;
     std::optional<Channel> channel;
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
@@ -93,14 +95,14 @@ class Correspondence {
         if (queue_.now() > options_.until) return;
         queue_.push(queue_.now() + options_.send_every, {.kind = Kind::write, .end = event.end});
         if (end.channel->room() == 0) return;
-        ASSERT_TRUE(end.channel->send(context, {link_, end.sent + 1}));
+        ASSERT_TRUE(end.channel->send(context, {end.link, end.sent + 1}));
         ++end.sent;
         break;
       case Kind::packet:
         end.channel->on(context, event.packet);
         break;
       case Kind::timer:
-        if (event.link != link_) return;
+        if (event.link != end.link) return;
         end.channel->on_timer(context);
         break;
       case Kind::cut:
@@ -109,18 +111,26 @@ class Correspondence {
         return network_.heal(static_cast<NodeId>(event.end), static_cast<NodeId>(event.other));
       case Kind::restart:
         return restart();
+      case Kind::renew:
+        return renew(event.end, event.link);
     }
     execute(event.end, effects);
   }
 
-  /// One end is a new incarnation: both make a new link.
+  /// One end is a new incarnation, and makes a new link at once; the other makes it once it knows.
   void restart() {
-    ++link_;
-    for (std::size_t end = 0; end < 2; ++end) {
-      if (ends_[end].channel) lost_ += ends_[end].channel->in_flight();
-      const std::array incarnations{link_ / 2, (link_ + 1) / 2};  // the ends restart in turn
-      ends_[end] = {.channel = Channel{incarnations[end], incarnations[1 - end], options_.channel}};
-    }
+    const std::size_t end = ++link_ % 2;
+    renew(end, link_);
+    queue_.push(queue_.now() + 7ms, {.kind = Kind::renew, .end = 1 - end, .link = link_});
+  }
+
+  void renew(std::size_t which, Incarnation link) {
+    End& end = ends_[which];
+    if (end.link >= link) return;  // it has restarted since
+    if (end.channel) lost_ += end.channel->in_flight();
+    const std::array incarnations{link / 2, (link + 1) / 2};  // the ends restart in turn
+    end = {.link = link,
+           .channel = Channel{incarnations[which], incarnations[1 - which], options_.channel}};
   }
 
   void execute(std::size_t which, core::ChannelEffects<TestMessage>& effects) {
@@ -130,17 +140,17 @@ class Correspondence {
         for (const Time at : network_.send(queue_.now(), static_cast<NodeId>(which), other, 100))
           queue_.push(at, {.kind = Kind::packet, .end = other, .packet = out->packet});
       } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
-        queue_.push(timer->at, {.kind = Kind::timer, .end = which, .link = link_});
+        queue_.push(timer->at, {.kind = Kind::timer, .end = which, .link = ends_[which].link});
       } else if (const auto* in = std::get_if<core::Deliver<TestMessage>>(&effect)) {
         receive(which, in->payload);
       }
     }
   }
 
-  /// Expects the next message of the present link, and no other.
+  /// Expects the next message of the end's link, and no other.
   void receive(std::size_t which, const TestMessage& message) {
     ++delivered_;
-    ASSERT_EQ(message.link, link_);
+    ASSERT_EQ(message.link, ends_[which].link);
     ASSERT_EQ(message.number, ++ends_[which].received);
   }
 
