@@ -99,6 +99,8 @@ RETIRED = {
     "WorkerId": "MemberId", "MemberRecord": "NodeRecord", "carry_out": "execute", "hire": "spawn",
     "knock": "ask", "life": "incarnation", "NotifyAt": "NotifyRequest", "CaughtUp": "Notice",
     "PluginDoor": "PluginEntry", "STARLING_CLONES": "STARLING_MULTIVERSION",
+    "SiteOptions": "LocalJobOptions", "JobFacts": "JobDescription", "Farewell": "Disconnect",
+    "ClusterView": "ClusterSnapshot", "Milestones": "PeriodicTrigger", "PlanMaker": "JobPreparer",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b")
 # Sentences that a reader cannot understand alone.
