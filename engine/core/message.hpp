@@ -141,7 +141,7 @@ struct Stop {
 
 // --- between workers (steps kept by everyone) ---------------------------------------------------
 
-/// Asks the receiver for its step. `draw` numbers the draws of the asking worker; the answer
+/// Asks the receiver for its step. `draw` numbers the draws of the asking worker; the StepAnswer
 /// repeats it.
 struct StepQuery {
   MemberId from;
@@ -151,7 +151,6 @@ struct StepQuery {
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
-/// Answers a StepQuery of the same `draw`.
 struct StepAnswer {
   MemberId from;
   std::uint64_t draw;
