@@ -31,15 +31,8 @@ class Distribution {
  public:
   using Duration = laws::Duration;
   /// The closed set of laws.
-  using Law = std::variant<  //
-      laws::None,            //
-      laws::Constant,        //
-      laws::Exponential,     //
-      laws::Uniform,         //
-      laws::Gamma,           //
-      laws::Lognormal,       //
-      laws::Pareto,          //
-      laws::Trace>;
+  using Law = std::variant<laws::None, laws::Constant, laws::Exponential, laws::Uniform,
+                           laws::Gamma, laws::Lognormal, laws::Pareto, laws::Trace>;
 
   /// No time at all.
   Distribution() = default;

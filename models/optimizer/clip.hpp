@@ -1,6 +1,6 @@
-/// Gradient clipping. A new bound is one file in clips/ and one line here; devices clip by an
-/// overload in models/cuda/kernels/update.hpp. Plain values and functions; any thread may call them
-/// on memory of its own.
+/// Gradient clipping. A new bound is one file in clips/, included and named here; devices clip by
+/// an overload in models/cuda/kernels/update.hpp. Plain values and functions; any thread may call
+/// them on memory of its own.
 #pragma once
 
 #include <span>
@@ -16,10 +16,7 @@
 namespace starling::models {
 
 /// The closed set of bounds on a gradient.
-using Clip = std::variant<  //
-    NoClip,                 //
-    ValueClip,              //
-    NormClip>;
+using Clip = std::variant<NoClip, ValueClip, NormClip>;
 
 /// Reads `none`, `value:LIMIT` or `norm:LIMIT`, with a limit above 0.
 [[nodiscard]] Result<Clip> parse_clip(std::string_view text);

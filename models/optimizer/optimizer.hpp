@@ -1,6 +1,6 @@
 /// Optimisers: how a gradient changes the parameters. The owner of a range runs them. A new
-/// optimiser is one file in optimizers/ and one line here; the state ("slots") belongs to the
-/// caller. Plain values and functions; any thread may call them on memory of its own.
+/// optimiser is one file in optimizers/, included and named here; the state ("slots") belongs to
+/// the caller. Plain values and functions; any thread may call them on memory of its own.
 ///
 /// In the formulas g is the gradient plus l2 * w, and lr is the optimiser's rate times rate_scale.
 #pragma once
@@ -20,10 +20,7 @@
 namespace starling::models {
 
 /// The closed set of optimisers.
-using Optimizer = std::variant<  //
-    Sgd,                         //
-    Adagrad,                     //
-    Adam>;
+using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 
 /// Reads `sgd[:lr=0.1,momentum=0.9,nesterov]`, `adagrad[:lr=0.01,epsilon=1e-10]` or
 /// `adam[:lr=0.001,beta1=0.9,beta2=0.999,epsilon=1e-8]`.

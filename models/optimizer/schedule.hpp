@@ -1,6 +1,6 @@
 /// Learning-rate schedules, keyed to the samples that all workers together have seen, so that a run
 /// means the same whatever the number of workers, the batch and the barrier. A new schedule is one
-/// file in schedules/ and one line here. Plain values and functions.
+/// file in schedules/, included and named here. Plain values and functions.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,7 @@
 namespace starling::models {
 
 /// The closed set of schedules.
-using Schedule = std::variant<  //
-    ConstantRate,               //
-    StepRate,                   //
-    CosineRate>;
+using Schedule = std::variant<ConstantRate, StepRate, CosineRate>;
 
 /// Reads `constant`, `step:every=20000[,gamma=0.5]` or `cosine:samples=600000[,floor=0]`.
 [[nodiscard]] Result<Schedule> parse_schedule(std::string_view text);

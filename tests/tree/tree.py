@@ -44,7 +44,7 @@ LAYERS = {
 LIBRARIES = tuple(dict.fromkeys(layer.split("/")[0] for layer in LAYERS))
 TOP = (*LIBRARIES, "tests", "examples", "cmake", "docs", ".ci")
 
-# What is checked at the root of the tree.
+# These files at the root of the tree are checked too.
 AT_THE_ROOT = ("CMakeLists.txt", "starling.hpp")
 
 LINES_MAX = 400
