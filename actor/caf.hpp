@@ -1,5 +1,5 @@
-/// The one seam to the C++ Actor Framework: written for 0.17.6, with the differences of later
-/// generations behind it. Nothing outside actor/ includes a CAF header directly.
+/// The only file that includes headers of the C++ Actor Framework (CAF). It is written for CAF
+/// 0.17.6, and wraps what differs in later versions.
 #pragma once
 
 // CAF's headers are not clean under our warnings.
@@ -77,59 +77,59 @@ void post(const Handle& to, Ts&&... xs) {
 
 namespace detail {
 
-/// Runs, on this thread, an actor that a message sent from this thread has woken.
-class ThisThread final : public caf::execution_unit {
+/// Runs an actor on the calling thread, if a message from this thread has woken it.
+class CallingThread final : public caf::execution_unit {
  public:
-  explicit ThisThread(caf::actor_system& system) : caf::execution_unit(&system) {}
+  explicit CallingThread(caf::actor_system& system) : caf::execution_unit(&system) {}
 
-  /// Keeps the first actor, which the message was sent to, for run(). Gives every later one, which
-  /// the first one has woken, to the scheduler.
+  /// CAF calls it for each actor that wakes. The first is the message's receiver, and is kept for
+  /// run(). The receiver wakes the others while it runs: the scheduler gets them.
   void exec_later(caf::resumable* woken) override {
-    if (!std::exchange(has_woken_, true))
-      woken_ = woken;
+    if (!std::exchange(has_receiver_, true))
+      receiver_ = woken;
     else
       system().scheduler().enqueue(woken);
   }
 
   void run(std::size_t messages_max) {
-    if (woken_ == nullptr) return;
-    if (woken_->resume(this, messages_max) == caf::resumable::resume_later)
-      system().scheduler().enqueue(woken_);
+    if (receiver_ == nullptr) return;
+    if (receiver_->resume(this, messages_max) == caf::resumable::resume_later)
+      system().scheduler().enqueue(receiver_);
     else
-      caf::intrusive_ptr_release(woken_);
+      caf::intrusive_ptr_release(receiver_);
   }
 
  private:
-  caf::resumable* woken_ = nullptr;
-  bool has_woken_ = false;
+  caf::resumable* receiver_ = nullptr;
+  bool has_receiver_ = false;
 };
 
 }  // namespace detail
 
 /// Sends from a thread that runs no actor. If the receiver sleeps, runs it on this thread for up to
-/// 4 messages, so that no other thread has to wake up. The caller must hold no lock that the
-/// actor's handlers take.
+/// 4 messages, which saves waking another thread. The caller must hold no lock that the receiver's
+/// handlers take.
 template <class Handle, class... Ts>
 void post_and_run(const Handle& to, Ts&&... xs) {
   constexpr std::size_t messages_max = 4;
   auto* const actor = caf::actor_cast<caf::abstract_actor*>(to);
-  detail::ThisThread here{actor->home_system()};
-  actor->eq_impl(caf::make_message_id(), nullptr, &here, std::forward<Ts>(xs)...);
-  here.run(messages_max);
+  detail::CallingThread thread{actor->home_system()};
+  actor->eq_impl(caf::make_message_id(), nullptr, &thread, std::forward<Ts>(xs)...);
+  thread.run(messages_max);
 }
 
-/// A scope in which a thread that runs no actor spawns actors or asks them. CAF 0.17 has such a
-/// thread hold the system's logger until the thread ends, and the system's end waits for the
-/// logger; the end of the scope releases it.
-class Visit {
+/// A scope in which a thread that runs no actor spawns actors or sends them requests. In CAF 0.17
+/// such a thread holds the actor system's logger until the thread ends, and the destructor of the
+/// system waits for the logger. The end of the scope releases it.
+class CafThreadScope {
  public:
-  Visit() = default;
-  ~Visit() { caf::logger::set_current_actor_system(nullptr); }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
+  CafThreadScope() = default;
+  ~CafThreadScope() { caf::logger::set_current_actor_system(nullptr); }
+  CafThreadScope(const CafThreadScope&) = delete;
+  CafThreadScope& operator=(const CafThreadScope&) = delete;
 };
 
-/// Calls `callback(reason)` outside any actor when `child` ends, for whatever reason.
+/// Has `callback(reason)` called, outside any actor, when `child` ends for any reason.
 template <class Handle, class F>
 void when_ended(const Handle& child, F callback) {
   caf::actor_cast<caf::abstract_actor*>(child)->attach_functor(

@@ -1,6 +1,6 @@
-/// The typed interfaces of a job's actors: the messages that may be sent to each. The lists of the
-/// protocol's messages, with a comment for each, stand in engine/core/message.hpp, the others in
-/// actor/types.hpp; an actor of your own may send to any of these.
+/// The typed interfaces of a job's actors: the messages that each of them accepts. The protocol's
+/// messages are declared and explained in engine/core/message.hpp, the others in actor/types.hpp. A
+/// user's own actors may send to all of these actors.
 #pragma once
 
 #include <vector>
@@ -15,29 +15,30 @@ namespace starling::actor {
 using WorkerActor =
     Takes<core::WorkerMessages,
           void(DirectoryPtr),        // These are the job's members.
-          void(start_atom),          // All know the members: the job starts.
+          void(start_atom),          // Every actor knows the members: the job starts.
           void(Planned),             // The job has planned what it reads next.
           void(Computed),            // The compute pool has its update.
           void(ComputeFailed),       // The computation threw.
           void(report_credit_atom),  // The observer has taken the worker's last report.
           void(skip_delays_atom),    // The job is stopping: no more injected delays.
-          void(tick_atom),           // A timer.
-          core::Step(step_atom),     // Asks for its step. Anyone may, even while it computes.
+          void(timer_atom),          // A timer has fired.
+          core::Step(step_atom),     // Asks for its step. Any actor may, even while it computes.
           void(quit_atom)>;          // The job is over.
 
 /// Owns ranges of the parameters.
 using OwnerActor = Takes<core::OwnerMessages,
                          void(DirectoryPtr),  // These are the job's members.
-                         // Anyone reads a range as it is now; an error if it is not here.
+                         // Asks for a range's values now; an error if this owner lacks it.
                          core::Value(read_atom, core::Pull),
                          void(quit_atom)>;  // The job is over.
 
 /// Keeps the steps in central mode.
-using CoordinatorActor = Takes<core::CoordinatorMessages,
-                               void(DirectoryPtr),      // These are the job's members.
-                               void(tick_atom),         // A timer.
-                               StepsReport(step_atom),  // Asks for the workers' steps. Anyone may.
-                               void(quit_atom)>;        // The job is over.
+using CoordinatorActor =
+    Takes<core::CoordinatorMessages,
+          void(DirectoryPtr),      // These are the job's members.
+          void(timer_atom),        // A timer has fired.
+          StepsReport(step_atom),  // Asks for the workers' steps. Any actor may.
+          void(quit_atom)>;        // The job is over.
 
 /// Collects reports for display, evaluation, stopping and saving. Nobody waits for it.
 using ObserverActor = Takes<core::ObserverMessages,
@@ -46,8 +47,8 @@ using ObserverActor = Takes<core::ObserverMessages,
                             void(Report),  // A worker's progress; answered by report_credit_atom.
                             void(Evaluated),   // The compute pool has evaluated the model.
                             void(Failure),     // The job cannot go on.
-                            void(core::Stop),  // The user wants it to end.
-                            void(tick_atom),   // A timer.
+                            void(core::Stop),  // The user wants the job to end.
+                            void(timer_atom),  // A timer has fired.
                             void(quit_atom)>;  // The job is over.
 
 /// A worker that also owns ranges: takes all messages of a worker and of an owner.
@@ -57,19 +58,19 @@ using PeerActor = AlsoTakes<WorkerActor, core::OwnerMessages, core::Value(read_a
 /// this member is the coordinator. Packets reach the other members.
 using MemberActor =
     Interface<void(start_atom),                           // Found the job, or join it.
-              void(EnvelopePtr),                          // A packet has come.
+              void(EnvelopePtr),                          // A packet has arrived.
               void(Planned),                              // The job has planned what it reads next.
               void(Computed),                             // The compute pool has its update.
               void(ComputeFailed),                        // The computation threw.
-              void(KeyTick),                              // A timer of its core.
-              void(tick_atom),                            // A kept-back update or a pause is due.
-              void(LivenessUpdate),                       // Another member is dead, or is not.
-              void(Pause),                                // Begin no update for a while.
-              void(leave_atom),                           // Make the last step, hand over, leave.
+              void(TimerFired),                           // A timer of its core has fired.
+              void(timer_atom),                           // An injected delay or a pause has ended.
+              void(LivenessUpdate),                       // Another member is dead, or alive.
+              void(Pause),                                // Begin no update for some time.
+              void(leave_atom),                           // Finish the step, hand over, leave.
               void(core::Stop),                           // Stop at the end of the step.
               void(skip_delays_atom),                     // No more injected delays.
               MemberReport(report_atom),                  // Asks for its state and progress.
-              core::ConfigurationPtr(step_atom),          // Asks for the latest it knows.
+              core::ConfigurationPtr(step_atom),          // Asks for the latest configuration.
               std::vector<core::RangeState>(ReadRanges),  // Asks for ranges it is primary of.
               void(quit_atom)>;                           // The job is over.
 

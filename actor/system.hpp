@@ -1,20 +1,21 @@
-/// The actor system a job runs in.
+/// The configuration of the actor system that a job runs in.
 #pragma once
 
 #include "starling/actor/caf.hpp"
 
 namespace starling::actor {
 
-/// CAF's configuration as Starling needs it. `threads` control threads share one queue, which wakes
-/// an idle one at once: CAF's default policy lets idle threads sleep for up to 10 ms. With 0
-/// threads nothing happens until someone runs the deterministic scheduler,
+/// CAF's configuration as Starling needs it. `threads` control threads share one queue, so a
+/// message wakes an idle thread at once: under CAF's default policy idle threads sleep for up to 10
+/// ms. With 0 threads no actor runs until the caller steps the deterministic scheduler,
 /// caf::scheduler::test_coordinator.
 class Config : public caf::actor_system_config {
  public:
   explicit Config(std::size_t threads) {
     set("scheduler.policy", threads > 0 ? caf::atom("sharing") : caf::atom("testing"));
     set("scheduler.max-threads", threads);
-    // Two actors that keep each other busy leave a thread to others now and then.
+    // After 64 messages an actor leaves the thread to others, so that two actors that keep each
+    // other busy do not occupy it.
     set("scheduler.max-throughput", std::size_t{64});
     set("logger.verbosity", caf::atom("quiet"));
   }

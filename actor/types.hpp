@@ -1,5 +1,5 @@
-/// The messages that travel in mailboxes: the core's own, and those that only actors need. They
-/// stay in this process and share tensors, so nothing is serialised here.
+/// The messages that only actors need, and the list of all types that travel in mailboxes. These
+/// messages stay in this process and share their tensors: nothing is serialised.
 #pragma once
 
 #include <memory>
@@ -27,14 +27,14 @@ struct Computed {
   core::Step step = 0;
   core::Update update;
   double loss = 0;
-  /// Time the computation took.
+  /// The duration of the computation.
   core::Time took{};
 };
-/// A worker's computation threw, or gave an update that cannot be pushed, such as one with NaN.
+/// A worker's computation threw, or returned an update that cannot be pushed, such as one with NaN.
 struct ComputeFailed {
   core::Step step = 0;
   std::string why;
-  /// Trying again cannot help.
+  /// The worker must not try the step again, because it would fail again.
   bool fatal = false;
 };
 
@@ -43,23 +43,26 @@ struct ComputeFailed {
 struct Report {
   core::MemberId worker = 0;
   core::Step step = 0;
-  /// Samples of the steps finished.
+  /// Samples of all steps that the worker has finished.
   std::uint64_t samples = 0;
+  /// Total times in which it waited at barriers and computed.
   core::Time waited{};
   core::Time computed{};
-  /// Time for which injected delays keep its updates back.
+  /// Total time for which injected delays held its updates back.
   core::Time delayed{};
-  /// Losses since the last report.
+  /// The sum and the number of the losses: since the last report that the observer got, or since
+  /// the start if this is part of a MemberReport.
   double loss_sum = 0;
   std::uint64_t losses = 0;
+  /// How often its barrier has drawn, and has let it pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// How often others have drawn it.
+  /// How often other workers have drawn this one.
   std::uint64_t drawn = 0;
   bool done = false;
 };
 
-/// The coordinator's view of the steps.
+/// The workers' steps, as the coordinator knows them.
 struct StepsReport {
   core::Step min = 0;
   core::Step max = 0;
@@ -68,38 +71,39 @@ struct StepsReport {
   std::uint64_t passes = 0;
 };
 
-/// Figures of the model as it was when the observer asked for them.
+/// The metrics of the model at the time when the observer asked for them.
 struct Evaluated {
+  /// This is the evaluation at the job's end.
   bool final = false;
   models::Metrics train;
   models::Metrics test;
-  /// The job's own criterion says that the model is good enough.
+  /// The job's stop criterion says that the model is good enough.
   bool stop = false;
 };
 
-/// The job cannot go on, or one of its actors ended unasked.
+/// The job cannot go on, or one of its actors ended although nobody asked it to.
 struct Failure {
   std::string why;
   /// A part of the model was lost with its owner.
   bool lost = false;
 };
 
-/// A packet of a job's channels has come.
+/// A packet of a job's channels has arrived.
 using EnvelopePtr = std::shared_ptr<const core::Envelope>;
 
-/// One of several timers.
-struct KeyTick {
+/// The timer `key` of a member's core has fired.
+struct TimerFired {
   std::uint64_t key = 0;
 };
 
-/// Failure detection's view of a member: dead or not.
+/// Failure detection now takes a member for dead, or for alive.
 struct LivenessUpdate {
   core::MemberId member = 0;
   core::Incarnation incarnation = 0;
   bool dead = false;
 };
 
-/// Asks a worker to begin no update for `duration` from now; 0 asks it to go on.
+/// Asks a worker to begin no update for `duration` from now. 0 asks it to go on.
 struct Pause {
   core::Time duration{};
 };
@@ -122,7 +126,7 @@ struct MemberReport {
   core::Epoch epoch = 0;
   /// The number of ranges of which it holds every acknowledged update.
   std::uint32_t held = 0;
-  /// The progress of its worker; all zeros where it has no worker.
+  /// The progress of its worker; all zeros if it has none.
   Report worker;
   /// No update of its worker is in flight.
   bool is_paused = false;
@@ -133,18 +137,18 @@ using MailboxTypes = core::Joined<
     core::Messages,
     core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>, DirectoryPtr, Planned,
                       Computed, Evaluated, ComputeFailed, Report, StepsReport, Failure,
-                      MemberReport, LivenessUpdate, KeyTick, EnvelopePtr, Pause, ReadRanges>>;
+                      MemberReport, LivenessUpdate, TimerFired, EnvelopePtr, Pause, ReadRanges>>;
 
 }  // namespace starling::actor
 
-/// None of them is serialised: mailboxes are in one process.
+/// CAF may pass these types without serialising them: all mailboxes are in one process.
 template <class T>
 requires starling::core::IsIn<T, starling::actor::MailboxTypes>
 struct caf::allowed_unsafe_message_type<T> : std::true_type {
 };
 
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
-CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
+CAF_ADD_ATOM(starling, starling::actor, timer_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
 CAF_ADD_ATOM(starling, starling::actor, report_credit_atom, "credit")
 CAF_ADD_ATOM(starling, starling::actor, skip_delays_atom, "no_delays")

@@ -8,7 +8,7 @@ namespace starling::barrier {
 namespace {
 
 std::string label(const AnyRule& rule) {
-  if (const auto* own = std::get_if<Predicate>(&rule)) return own->label;
+  if (const auto* predicate = std::get_if<Predicate>(&rule)) return predicate->label;
   return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
 }
 
@@ -20,17 +20,18 @@ std::optional<Step> max_lag(const AnyRule& rule) {
   return std::visit([](const auto& r) { return r.max_lag(); }, rule);
 }
 
-/// True where `name` is that of a built-in barrier or of its sampled form.
-bool is_taken(const std::string& name) {
+/// Returns true if a built-in barrier, or its sampled form, is called `name`.
+bool is_built_in_name(const std::string& name) {
   return std::ranges::any_of(named_rules(), [&](const AnyRule& rule) {
     const std::string built_in = label(rule);
     return name == built_in || name == "p" + built_in || "p" + name == built_in;
   });
 }
 
-std::vector<std::string> known_names(std::span<const Predicate> own) {
+/// Returns the names that parse() accepts.
+std::vector<std::string> known_names(std::span<const Predicate> predicates) {
   std::vector<AnyRule> rules = named_rules();
-  rules.insert(rules.end(), own.begin(), own.end());
+  rules.insert(rules.end(), predicates.begin(), predicates.end());
   std::vector<std::string> names;
   for (const AnyRule& rule : rules) {
     names.push_back(label(rule));
@@ -39,14 +40,16 @@ std::vector<std::string> known_names(std::span<const Predicate> own) {
   return names;
 }
 
-/// Returns the rule called `name`, with its options taken from `read`.
-std::optional<AnyRule> find_rule(std::string_view name, SpecReader& read,
-                                 std::span<const Predicate> own) {
-  if (const auto it = std::ranges::find(own, name, &Predicate::label); it != own.end()) return *it;
+/// Returns the rule called `name`, with the options that `reader` holds.
+std::optional<AnyRule> find_rule(std::string_view name, SpecReader& reader,
+                                 std::span<const Predicate> predicates) {
+  if (const auto it = std::ranges::find(predicates, name, &Predicate::label);
+      it != predicates.end())
+    return *it;
   const auto rules = named_rules();
   const auto found = std::ranges::find(rules, name, label);
   if (found == rules.end()) return std::nullopt;
-  return std::visit([&](const auto& rule) -> AnyRule { return rule.parse(read); }, *found);
+  return std::visit([&](const auto& rule) -> AnyRule { return rule.parse(reader); }, *found);
 }
 
 }  // namespace
@@ -58,15 +61,15 @@ std::vector<AnyRule> named_rules() {
   return rules;
 }
 
-bool admits(const Barrier& barrier, Step own, std::span<const Step> seen) {
-  return std::visit([&](const auto& rule) { return rule.admits(own, seen); }, barrier.rule);
+bool admits(const Barrier& barrier, Step own_step, std::span<const Step> seen) {
+  return std::visit([&](const auto& rule) { return rule.admits(own_step, seen); }, barrier.rule);
 }
 
-std::optional<Step> floor(const Barrier& barrier, Step own) {
-  return std::visit([&](const auto& rule) { return rule.floor(own); }, barrier.rule);
+std::optional<Step> floor(const Barrier& barrier, Step own_step) {
+  return std::visit([&](const auto& rule) { return rule.floor(own_step); }, barrier.rule);
 }
 
-std::size_t observes(const Barrier& barrier, std::size_t others) {
+std::size_t seen_workers(const Barrier& barrier, std::size_t others) {
   if (always_passes(barrier)) return 0;
   return std::min(barrier.sample.value_or(others), others);
 }
@@ -80,25 +83,28 @@ bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !alway
 bool is_bsp(const Barrier& barrier) { return spread_bound(barrier) == Step{1}; }
 
 std::optional<Step> spread_bound(const Barrier& barrier) {
-  const auto lag = max_lag(barrier.rule);
-  if (!lag || !needs_every_step(barrier)) return std::nullopt;
-  return *lag + 1;
+  const auto lag_max = max_lag(barrier.rule);
+  if (!lag_max || !needs_every_step(barrier)) return std::nullopt;
+  return *lag_max + 1;
 }
 
-Result<void> check(const Predicate& rule) {
-  const auto refuse = [&](const std::string& why) {
-    return Error{"the label '" + rule.label + "' of a barrier of your own " + why};
+Result<void> check(const Predicate& predicate) {
+  const auto refuse = [&](const std::string& reason) {
+    return Error{"the label '" + predicate.label + "' of your predicate " + reason};
   };
-  const auto parts = [](unsigned char c) { return c <= ' ' || c == ':' || c == ',' || c == '='; };
-  if (rule.label.empty() || std::ranges::any_of(rule.label, parts))
+  const auto is_separator = [](unsigned char c) {
+    return c <= ' ' || c == ':' || c == ',' || c == '=';
+  };
+  if (predicate.label.empty() || std::ranges::any_of(predicate.label, is_separator))
     return refuse("cannot be written in a job; valid: one word without ':', ',' and '='");
-  if (is_taken(rule.label)) return refuse("is a built-in barrier's; valid: any other");
+  if (is_built_in_name(predicate.label))
+    return refuse("is the name of a built-in barrier; valid: any other");
   return {};
 }
 
 Result<void> check(const Barrier& barrier, std::size_t workers) {
-  if (const auto* own = std::get_if<Predicate>(&barrier.rule))
-    if (auto valid = check(*own); !valid) return valid;
+  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule))
+    if (auto valid = check(*predicate); !valid) return valid;
   if (!barrier.sample || *barrier.sample < workers) return {};
   std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
   return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
@@ -107,25 +113,25 @@ Result<void> check(const Barrier& barrier, std::size_t workers) {
                print(sampled(barrier.rule, workers - 1))};
 }
 
-Result<Barrier> parse(std::string_view text, std::span<const Predicate> own) {
+Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicates) {
   auto spec = Spec::parse(text);
   if (!spec) return std::move(spec).error().within("barrier");
-  for (const Predicate& rule : own)
-    if (auto valid = check(rule); !valid) return std::move(valid).error();
-  SpecReader read{*spec};
+  for (const Predicate& predicate : predicates)
+    if (auto valid = check(predicate); !valid) return std::move(valid).error();
+  SpecReader reader{*spec};
   Barrier barrier;
-  auto rule = find_rule(spec->name, read, own);
+  auto rule = find_rule(spec->name, reader, predicates);
   if (!rule && spec->name.starts_with('p')) {
-    rule = find_rule(std::string_view{spec->name}.substr(1), read, own);
-    if (rule && !read.has("beta"))
-      read.refuse("give the sample size, as in " + spec->name + ":beta=2");
-    if (rule) barrier.sample = read.count("beta", 1);
+    rule = find_rule(std::string_view{spec->name}.substr(1), reader, predicates);
+    if (rule && !reader.has("beta"))
+      reader.refuse("give the sample size, as in " + spec->name + ":beta=2");
+    if (rule) barrier.sample = reader.count("beta", 1);
   }
   if (!rule)
     return Error{"barrier: '" + spec->name + "' is unknown; " +
-                 suggest(spec->name, known_names(own))};
+                 suggest(spec->name, known_names(predicates))};
   barrier.rule = *std::move(rule);
-  if (auto done = read.finish(); !done) return std::move(done).error().within("barrier");
+  if (auto done = reader.finish(); !done) return std::move(done).error().within("barrier");
   return barrier;
 }
 
@@ -145,9 +151,9 @@ std::vector<Description> descriptions() {
     all.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
   };
   for (const AnyRule& rule : named_rules()) {
-    const bool sees_none = always_passes({rule});
-    add({rule}, sees_none ? "" : ", of all workers");
-    if (!sees_none) add(sampled(rule, 2), ", of beta random workers");
+    const bool sees_no_one = always_passes({rule});
+    add({rule}, sees_no_one ? "" : "; sees all workers");
+    if (!sees_no_one) add(sampled(rule, 2), "; sees beta random workers");
   }
   return all;
 }

@@ -1,9 +1,9 @@
-/// A barrier: a rule over steps, and the set of workers whose steps it sees. Pure values; any
-/// thread.
+/// A barrier decides when a worker may begin its next iteration. It is a rule over steps, and the
+/// set of workers whose steps the rule sees. Pure values; any thread.
 ///
 ///     barrier::parse("pssp:s=4,beta=10")  ==  barrier::sampled(barrier::Ssp{4}, 10)
 ///
-/// Sources: BSP, SSP and ASP as usual; sampling is Probabilistic Synchronous Parallel (Wang,
+/// BSP, SSP and ASP are the usual rules; sampling is Probabilistic Synchronous Parallel (PSP: Wang,
 /// Catterall, Mortier, arXiv 1709.07772).
 #pragma once
 
@@ -19,73 +19,79 @@ namespace starling::barrier {
 
 struct Barrier {
   AnyRule rule = Bsp{};
-  /// How many random other workers the rule sees (the sample size beta); nullopt: all of them.
+  /// The sample size beta: how many random other workers the rule sees. nullopt: all of them.
   std::optional<std::size_t> sample = std::nullopt;
 
   bool operator==(const Barrier&) const = default;
 };
 
-/// The rules that text can name, as they are without options: all but a program's own predicates,
-/// which text names by their labels.
+/// Returns the built-in rules with their default options.
 [[nodiscard]] std::vector<AnyRule> named_rules();
 
-/// PSP as a combinator over any rule: the rule judges `beta` other workers, drawn uniformly without
+/// Returns the PSP form of any rule: the rule sees `beta` other workers, drawn uniformly without
 /// replacement.
 [[nodiscard]] inline Barrier sampled(AnyRule rule, std::size_t beta) {
   return {std::move(rule), beta};
 }
 
-/// Returns whether a worker at step `own` that has seen the steps `seen` may pass.
-[[nodiscard]] bool admits(const Barrier& barrier, Step own, std::span<const Step> seen);
+/// Returns whether a worker at step `own_step` that sees the steps `seen` of others may pass.
+[[nodiscard]] bool admits(const Barrier& barrier, Step own_step, std::span<const Step> seen);
 
-/// See Rule::floor. With a floor of 0 a worker passes without asking any other.
-[[nodiscard]] std::optional<Step> floor(const Barrier& barrier, Step own);
+/// Returns the lowest step that each seen worker must have; see Rule. If it is 0, a worker passes
+/// without asking any other.
+[[nodiscard]] std::optional<Step> floor(const Barrier& barrier, Step own_step);
 
-/// Returns how many of `others` live other workers the barrier looks at: all, or the sample size
-/// where that is less.
-[[nodiscard]] std::size_t observes(const Barrier& barrier, std::size_t others);
+/// Returns how many of the `others` live other workers the rule sees: all of them, or the sample
+/// size if that is less; 0 if the barrier always passes.
+[[nodiscard]] std::size_t seen_workers(const Barrier& barrier, std::size_t others);
 
-/// True for ASP and for barriers that equal it (s = infinity, beta = 0).
+/// Returns true for ASP and for barriers that equal it (s = infinity, beta = 0).
 [[nodiscard]] bool always_passes(const Barrier& barrier);
 
-/// True where other workers are drawn, so that the time at which a waiting worker looks again
-/// matters.
-[[nodiscard]] inline bool draws(const Barrier& barrier) {
+/// Returns whether workers draw random others at this barrier; then the Recheck matters.
+[[nodiscard]] inline bool is_sampled(const Barrier& barrier) {
   return barrier.sample && !always_passes(barrier);
 }
 
-/// True where the barrier needs every worker's step in one place: it then works in central mode
+/// Returns whether one member must know every worker's step; the barrier then works in central mode
 /// only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 
-/// True for BSP over everyone, and SSP with s = 0: pushes of a step are then applied together.
+/// Returns true for BSP over all workers, and for SSP with s = 0, which equals it. The pushes of
+/// one step are then applied together.
 [[nodiscard]] bool is_bsp(const Barrier& barrier);
 
-/// The largest spread (fastest minus slowest step) the barrier allows; nullopt: unbounded.
+/// Returns the largest spread (highest minus lowest step) that the barrier allows; nullopt if it
+/// sets no bound.
 [[nodiscard]] std::optional<Step> spread_bound(const Barrier& barrier);
 
-/// Refuses a label by which parse() could not find the rule: an empty label, a label with white
-/// space, `:`, `,` or `=`, and the name of a built-in barrier, with or without a `p` before it.
-[[nodiscard]] Result<void> check(const Predicate& rule);
+/// Refuses a label by which parse() could not find the predicate: an empty label, a label with
+/// white space, `:`, `,` or `=`, and the name of a built-in barrier, with or without a `p` before
+/// it.
+[[nodiscard]] Result<void> check(const Predicate& predicate);
 
-/// Refuses a barrier that no job can run: a sample among fewer than beta others, or a predicate
-/// with a bad label.
+/// Refuses a barrier that a job with that many workers cannot run: a sample size of `workers` or
+/// more, or a predicate with a bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
-/// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10` and, by their labels, the
-/// rules in `own` (a `p` before the label samples them). Refuses an unknown name and suggests the
-/// nearest valid one.
-[[nodiscard]] Result<Barrier> parse(std::string_view text, std::span<const Predicate> own = {});
+/// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10`, and the user's `predicates`
+/// by their labels; a `p` before a label samples the predicate. Refuses an unknown name and
+/// suggests the nearest valid one.
+[[nodiscard]] Result<Barrier> parse(std::string_view text,
+                                    std::span<const Predicate> predicates = {});
 
-/// The text that parse reads back.
+/// Returns text that parse reads back.
 [[nodiscard]] std::string print(const Barrier& barrier);
 
-/// A barrier as help texts list it: a form that parse reads, and the effect of that barrier.
+/// A barrier as help texts list it.
 struct Description {
+  /// An example that parse() reads.
   std::string form;
+  /// When a worker passes the barrier.
   std::string summary;
   bool central_only;
 };
+/// Returns a description of each built-in rule, over all workers and sampled.
 [[nodiscard]] std::vector<Description> descriptions();
 
 }  // namespace starling::barrier

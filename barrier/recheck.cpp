@@ -21,19 +21,19 @@ Result<Recheck::Duration> parse_interval(std::string_view text) {
 
 Result<Recheck> parse_recheck(std::string_view text) {
   Recheck recheck;
-  const auto refuse = [&](const std::string& why) {
-    return Error{"recheck '" + std::string{text} + "': " + why};
+  const auto refuse = [&](const std::string& reason) {
+    return Error{"recheck '" + std::string{text} + "': " + reason};
   };
   for (const std::string_view part : split(text, '+')) {
     const auto spec = Spec::parse(part);
     if (!spec) return refuse(spec.error().message);
-    SpecReader read{*spec};
+    SpecReader reader{*spec};
     if (spec->name == "arrival") {
       recheck.arrival = true;
     } else if (spec->name == "notify") {
       recheck.notify = true;
     } else if (spec->name == "interval") {
-      const auto interval = parse_interval(read.positional());
+      const auto interval = parse_interval(reader.positional());
       if (!interval) return refuse(interval.error().message);
       if (recheck.interval) return refuse("'interval' is given twice");
       recheck.interval = *interval;
@@ -41,7 +41,7 @@ Result<Recheck> parse_recheck(std::string_view text) {
       const std::array<std::string, 3> names{"arrival", "notify", "interval"};
       return refuse("'" + spec->name + "' is unknown; " + suggest(spec->name, names));
     }
-    if (auto done = read.finish(); !done) return refuse(done.error().message);
+    if (auto done = reader.finish(); !done) return refuse(done.error().message);
   }
   if (recheck == Recheck{})
     return refuse("valid: arrival, notify, interval:5ms, notify+interval:auto");

@@ -1,4 +1,4 @@
-/// The closed set of rules. A new rule is one file in rules/, included and named here.
+/// The closed set of rules. To add a rule, write one file in rules/ and add it to AnyRule.
 #pragma once
 
 #include <variant>

@@ -1,5 +1,5 @@
-/// Draws the workers that a sampled barrier looks at, and computes the exact chance that such a
-/// draw lets a worker pass.
+/// Draws the workers that a sampled barrier sees, and computes the exact probability that a worker
+/// passes with such a draw.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace starling::barrier {
 
-/// Fills `drawn` with `count` different numbers of [0, population), every subset equally likely;
-/// the order within it is not random. Requires: count <= population.
+/// Fills `drawn` with `count` different numbers of [0, population). Every subset is equally likely;
+/// the order in `drawn` is not random. Requires: count <= population.
 ///
-/// Small samples use Floyd's method (Bentley, Floyd, CACM 1987): no memory beyond the sample.
-/// Larger ones use a partial Fisher-Yates shuffle.
+/// Up to 32 numbers are drawn by Floyd's method (Bentley, Floyd, CACM 1987), which needs no memory
+/// beyond the sample; more are drawn by a partial Fisher-Yates shuffle.
 inline void draw(std::uint32_t population, std::uint32_t count, Random& random,
                  std::vector<std::uint32_t>& drawn) {
   drawn.clear();
@@ -34,9 +34,9 @@ inline void draw(std::uint32_t population, std::uint32_t count, Random& random,
   drawn.resize(count);
 }
 
-/// Returns the chance that `beta` workers drawn from `others` include no laggard, when `on_pace` of
-/// them are not laggards: C(on_pace, beta) / C(others, beta). Requires: beta <= others, on_pace <=
-/// others.
+/// Returns the probability that `beta` workers drawn from `others` include no laggard, if `on_pace`
+/// of the others are not laggards: C(on_pace, beta) / C(others, beta). Requires: beta <= others,
+/// on_pace <= others.
 [[nodiscard]] constexpr double pass_probability(std::uint64_t on_pace, std::uint64_t others,
                                                 std::uint64_t beta) {
   if (beta > on_pace) return 0;

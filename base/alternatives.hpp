@@ -1,5 +1,5 @@
-/// Closed sets: a std::variant of alternatives, each in a file of its own, that flags and job files
-/// name in the grammar of spec.hpp. The variant is the only list of them.
+/// Closed sets of alternatives: each set is a std::variant, each alternative is a type in a file of
+/// its own. Flags and job files name an alternative in the grammar of spec.hpp.
 ///
 ///     using Schedule = std::variant<ConstantRate, StepRate>;
 ///     auto schedule = parse_alternative<Schedule>("schedule", "step:every=20000");
@@ -22,17 +22,18 @@
 
 namespace starling {
 
-/// An alternative that text can name.
+/// A type of which users can write a value as text: `step:every=20000`.
 template <class A>
 concept Alternative = std::regular<A> && requires(const A alternative, SpecReader& options) {
   /// The word that is parsed, printed and stored.
   { A::name } -> std::convertible_to<std::string_view>;
-  /// Reads and prints `key=value` options; an empty text means there are none.
+  /// Reads the options, `key=value`.
   { A::parse(options) } -> std::same_as<A>;
+  /// Prints the options; returns an empty text if there are none.
   { alternative.options() } -> std::convertible_to<std::string>;
 };
 
-/// Calls `visit(A{})` for each alternative A of the set.
+/// Calls `visit(A{})` for each alternative A of `Set`.
 template <class Set, class Visit>
 void for_each_alternative(Visit visit) {
   [&]<class... As>(std::type_identity<std::variant<As...>>) {
@@ -40,8 +41,7 @@ void for_each_alternative(Visit visit) {
   }(std::type_identity<Set>{});
 }
 
-/// Returns the alternatives' forms as `--help` lists them: "a:x=1 | b". An alternative's `form` is
-/// an example of it as text.
+/// Returns an example of each alternative, its `A::form`, as `--help` lists them: "a:x=1 | b".
 template <class Set>
 [[nodiscard]] std::string forms_of(std::string_view separator = " | ") {
   std::string forms;
@@ -52,33 +52,33 @@ template <class Set>
   return forms;
 }
 
-/// Reads `name[:options]`. Errors name the set as `what`.
+/// Reads `name[:options]`. `noun` names the set in errors: "unknown schedule 'stp'".
 template <class Set>
-[[nodiscard]] Result<Set> parse_alternative(const std::string& what, std::string_view text) {
+[[nodiscard]] Result<Set> parse_alternative(const std::string& noun, std::string_view text) {
   const auto spec = Spec::parse(text);
-  if (!spec) return Error{what + ": " + spec.error().message};
-  SpecReader read{*spec};
+  if (!spec) return Error{noun + ": " + spec.error().message};
+  SpecReader reader{*spec};
   std::optional<Set> found;
   std::vector<std::string> names;
   for_each_alternative<Set>([&]<Alternative A>(const A&) {
     names.emplace_back(A::name);
-    if (spec->name == A::name) found = A::parse(read);
+    if (spec->name == A::name) found = A::parse(reader);
   });
   if (!found)
-    return Error{"unknown " + what + " '" + spec->name + "'; " + suggest(spec->name, names)};
-  if (auto done = read.finish(); !done) return std::move(done).error();
+    return Error{"unknown " + noun + " '" + spec->name + "'; " + suggest(spec->name, names)};
+  if (auto done = reader.finish(); !done) return std::move(done).error();
   return *std::move(found);
 }
 
-/// The text that parse_alternative reads back.
+/// Returns text that parse_alternative reads back.
 template <class... As>
-[[nodiscard]] std::string print_alternative(const std::variant<As...>& any) {
+[[nodiscard]] std::string print_alternative(const std::variant<As...>& value) {
   return std::visit(
       []<class A>(const A& alternative) {
         const std::string options = alternative.options();
         return std::string{A::name} + (options.empty() ? "" : ":" + options);
       },
-      any);
+      value);
 }
 
 }  // namespace starling

@@ -1,4 +1,5 @@
-/// Contracts. They stay on in every build: a broken invariant must never reach a user's parameters.
+/// STARLING_CHECK tests invariants in every build, because a broken invariant must never reach a
+/// user's parameters.
 #pragma once
 
 #include <cstdio>
@@ -7,16 +8,16 @@
 
 namespace starling {
 
-/// Handles a broken condition; must not return.
+/// Is called when a condition is false; must not return.
 using CheckHandler = void (*)(const char* condition, const char* file, int line);
 
 namespace detail {
 
-/// This thread's handler; where it is null, a broken condition ends the program.
+/// This thread's handler. If it is null, a broken invariant ends the program.
 inline thread_local CheckHandler check_handler = nullptr;
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void broken(const char* condition, const char* file,
-                                                          int line) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_check(const char* condition,
+                                                              const char* file, int line) {
   if (check_handler != nullptr) check_handler(condition, file, line);
   std::fprintf(stderr, "%s:%d: broken invariant: %s\n", file, line, condition);
   std::abort();
@@ -24,26 +25,27 @@ inline thread_local CheckHandler check_handler = nullptr;
 
 }  // namespace detail
 
-/// Sends this thread's broken conditions to `handler`, which may throw, while the scope lives. For
-/// tests and simulations that report how they reached the broken state, and for callers that can
-/// end the broken part alone: that part stays broken.
+/// While a CheckScope lives, a STARLING_CHECK that fails in its thread calls `handler`, which may
+/// throw. Tests and simulations use it to report how they reached the broken state; other callers
+/// use it to end only the broken part of the program, which they must not use again.
 class CheckScope {
  public:
   explicit CheckScope(CheckHandler handler)
-      : former_(std::exchange(detail::check_handler, handler)) {}
+      : previous_handler_(std::exchange(detail::check_handler, handler)) {}
   CheckScope(const CheckScope&) = delete;
   CheckScope& operator=(const CheckScope&) = delete;
-  ~CheckScope() { detail::check_handler = former_; }
+  ~CheckScope() { detail::check_handler = previous_handler_; }
 
  private:
-  CheckHandler former_;
+  CheckHandler previous_handler_;
 };
 
 }  // namespace starling
 
-/// Ends the program and names the broken condition and its place, unless a CheckScope handles it.
-#define STARLING_CHECK(condition)                                 \
-  do {                                                            \
-    if (!(condition)) [[unlikely]]                                \
-      ::starling::detail::broken(#condition, __FILE__, __LINE__); \
+/// If `condition` is false, prints it with its file and line and ends the program, unless a
+/// CheckScope handles it.
+#define STARLING_CHECK(condition)                                     \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
+      ::starling::detail::fail_check(#condition, __FILE__, __LINE__); \
   } while (false)

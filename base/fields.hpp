@@ -1,5 +1,4 @@
-/// The fields of a plain struct, listed once beside them. Codecs, sizes and checks follow from the
-/// list:
+/// A plain struct lists its fields once; codecs, sizes and checks are derived from the list:
 ///
 ///     struct Pull {
 ///       MemberId worker;
@@ -7,10 +6,10 @@
 ///       static constexpr auto fields(auto& m) { return std::tie(m.worker, m.range); }
 ///     };
 ///
-/// A list that leaves a field out does not compile. A struct with `n` fields that are not to be
-/// listed says so: `static constexpr std::size_t fields_unlisted = n;`.
+/// A list that leaves a field out does not compile. A struct that leaves `n` fields out on purpose
+/// declares `static constexpr std::size_t fields_unlisted = n;`.
 ///
-/// An enumeration among the fields has a function beside it that returns its last enumerator:
+/// An enumeration that is the type of a field needs a function that returns its last enumerator:
 /// `constexpr State last_of(State) { return State::failed; }`.
 #pragma once
 
@@ -20,6 +19,7 @@
 
 namespace starling {
 
+/// A struct that lists its fields.
 template <class M>
 concept Fielded = requires(M& m) {
   std::remove_const_t<M>::fields(m);
@@ -28,7 +28,7 @@ concept Fielded = requires(M& m) {
 namespace detail {
 
 // clang-format off
-/// True for structs that can be initialised by `n` pairs of braces: those of `n` fields or more.
+/// True if `n` pairs of braces initialise M, which means that M has `n` fields or more.
 template <class M, std::size_t n>
 concept HasFields = (n == 0)
   || (n == 1 && requires { M{{}}; })
@@ -51,7 +51,7 @@ concept HasFields = (n == 0)
 // clang-format on
 
 template <class M>
-consteval std::size_t unlisted() {
+consteval std::size_t unlisted_fields() {
   if constexpr (requires { M::fields_unlisted; })
     return M::fields_unlisted;
   else
@@ -65,7 +65,7 @@ template <Fielded M>
 constexpr auto fields_of(M& m) {
   using Plain = std::remove_const_t<M>;
   auto fields = Plain::fields(m);
-  constexpr std::size_t n = std::tuple_size_v<decltype(fields)> + detail::unlisted<Plain>();
+  constexpr std::size_t n = std::tuple_size_v<decltype(fields)> + detail::unlisted_fields<Plain>();
   static_assert(n < 17, "detail::HasFields counts up to 17, one more than may be listed");
   static_assert(detail::HasFields<Plain, n> && !detail::HasFields<Plain, n + 1>,
                 "fields() leaves a field out");

@@ -17,18 +17,20 @@
 namespace starling {
 namespace {
 
-constexpr std::uint64_t look_every = std::uint64_t{64} << 20U;
-/// Milliseconds between two checks whether to go on, while a read waits for a pipe.
-constexpr int wait_ms = 100;
+/// ReadBudget::check_growth() checks the free memory after this many bytes.
+constexpr std::uint64_t check_interval_bytes = std::uint64_t{64} << 20U;
+/// A read that waits for a pipe checks its limits once in this time.
+constexpr int poll_timeout_ms = 100;
 
 const ReadLimits& no_limits() {
   static const ReadLimits none;
   return none;
 }
 
-thread_local const ReadLimits* current = nullptr;
+/// The limits of this thread's innermost ReadScope; null outside of any.
+thread_local const ReadLimits* current_limits = nullptr;
 
-const char* kind_of(mode_t mode) {
+const char* describe_kind(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISCHR(mode)) return "a character device";
@@ -36,54 +38,55 @@ const char* kind_of(mode_t mode) {
   return S_ISSOCK(mode) ? "a socket" : "no regular file";
 }
 
-Error wrong_kind(const std::string& path, mode_t mode) {
-  const std::string is = path + ": is " + kind_of(mode);
-  if (S_ISDIR(mode)) return Error{is + ", not a file"};
-  return Error{is + (ReadScope::limits().regular_only ? "; valid: a regular file"
-                                                      : "; valid: a regular file or a pipe")};
+Error wrong_kind_error(const std::string& path, mode_t mode) {
+  const std::string text = path + ": is " + describe_kind(mode);
+  if (S_ISDIR(mode)) return Error{text + ", not a file"};
+  return Error{text + (ReadScope::limits().regular_only ? "; valid: a regular file"
+                                                        : "; valid: a regular file or a pipe")};
 }
 
-std::string gigabytes(double bytes) {
+std::string print_gigabytes(double bytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), bytes < 1e8 ? "%.3f GB" : "%.1f GB", bytes / 1e9);
   return text.data();
 }
 
-std::string size_text(std::size_t bytes) {
+std::string print_size(std::size_t bytes) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20U;
   return bytes < mebibyte ? std::to_string(bytes) + " bytes"
                           : std::to_string(bytes / mebibyte) + " MiB";
 }
 
-/// The bytes that a reader may hold in all, and the reason, for messages.
+/// The memory that a reader's values may take, and the reason for this bound, for messages.
 struct Bound {
   double bytes = 0;
   std::string reason;
 };
 
-Bound bound_of(double held) {
-  if (const auto set = ReadScope::limits().memory_max; set > 0)
-    return {static_cast<double>(set), ""};
-  const double free = free_memory_bytes() + held;
-  return {free / 3, ", a third of the " + gigabytes(free) + " that are free"};
+/// Computes the bound for a reader whose values already take `held_bytes`.
+Bound compute_bound(double held_bytes) {
+  if (const auto memory_max = ReadScope::limits().memory_max; memory_max > 0)
+    return {static_cast<double>(memory_max), ""};
+  const double free = free_memory_bytes() + held_bytes;
+  return {free / 3, ", a third of the " + print_gigabytes(free) + " that are free"};
 }
 
 }  // namespace
 
 ReadScope::ReadScope(ReadLimits limits)
-    : own_(std::move(limits)), outer_(std::exchange(current, &own_)) {}
+    : own_(std::move(limits)), outer_(std::exchange(current_limits, &own_)) {}
 
-ReadScope::~ReadScope() { current = outer_; }
+ReadScope::~ReadScope() { current_limits = outer_; }
 
 const ReadLimits& ReadScope::limits() noexcept {
-  return current != nullptr ? *current : no_limits();
+  return current_limits != nullptr ? *current_limits : no_limits();
 }
 
 Result<void> check_reading(const std::string& path) {
   const ReadLimits& limits = ReadScope::limits();
-  if (limits.stop.stop_requested()) return Error{path + ": is read no further: nobody wants it"};
+  if (limits.stop.stop_requested()) return Error{path + ": reading was cancelled"};
   if (std::chrono::steady_clock::now() > limits.deadline)
-    return Error{path + ": is read no further: reading took too long"};
+    return Error{path + ": reading took too long"};
   return {};
 }
 
@@ -94,16 +97,16 @@ Result<InputDescriptor> InputDescriptor::open(const std::string& path) {
   if (fd < 0 && errno == ENOENT) return Error{path + ": no such file"};
   if (fd < 0) return Error{"cannot open '" + path + "': " + std::strerror(errno)};
   InputDescriptor input{fd, path};
-  if (auto looked = input.look(); !looked) return std::move(looked).error();
+  if (auto valid = input.check_kind(); !valid) return std::move(valid).error();
   return input;
 }
 
-Result<void> InputDescriptor::look() {
-  struct stat about {};
-  if (::fstat(descriptor_, &about) != 0) return Error{path_ + ": " + std::strerror(errno)};
-  const bool is_pipe = S_ISFIFO(about.st_mode) && !ReadScope::limits().regular_only;
-  if (!S_ISREG(about.st_mode) && !is_pipe) return wrong_kind(path_, about.st_mode);
-  if (!is_pipe) size_ = static_cast<std::uint64_t>(about.st_size);
+Result<void> InputDescriptor::check_kind() {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) return Error{path_ + ": " + std::strerror(errno)};
+  const bool is_pipe = S_ISFIFO(status.st_mode) && !ReadScope::limits().regular_only;
+  if (!S_ISREG(status.st_mode) && !is_pipe) return wrong_kind_error(path_, status.st_mode);
+  if (!is_pipe) size_ = static_cast<std::uint64_t>(status.st_size);
   return {};
 }
 
@@ -123,12 +126,13 @@ InputDescriptor::~InputDescriptor() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-/// A pipe to which nobody has written yet is not at its end: Linux tells the two apart.
+/// Waits until a pipe has bytes or has ended. A pipe that no process has opened for writing yet has
+/// not ended: poll() on Linux tells the two apart.
 Result<void> InputDescriptor::await_bytes() {
   for (;;) {
-    if (auto go_on = check_reading(path_); !go_on) return go_on;
-    pollfd one{.fd = descriptor_, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&one, 1, wait_ms);
+    if (auto may_read = check_reading(path_); !may_read) return may_read;
+    pollfd request{.fd = descriptor_, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&request, 1, poll_timeout_ms);
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR)
       return Error{path_ + ": cannot be read: " + std::strerror(errno)};
@@ -137,12 +141,12 @@ Result<void> InputDescriptor::await_bytes() {
 
 Result<std::size_t> InputDescriptor::read(std::span<std::byte> out) {
   for (;;) {
-    if (auto go_on = size_ ? check_reading(path_) : await_bytes(); !go_on)
-      return std::move(go_on).error();
-    const ssize_t got = ::read(descriptor_, out.data(), out.size());
-    if (got >= 0) return static_cast<std::size_t>(got);
-    // Some kernel files claim to be regular, yet make a reader wait as devices do.
-    if (errno == EAGAIN && size_) return wrong_kind(path_, S_IFCHR);
+    if (auto may_read = size_ ? check_reading(path_) : await_bytes(); !may_read)
+      return std::move(may_read).error();
+    const ssize_t size = ::read(descriptor_, out.data(), out.size());
+    if (size >= 0) return static_cast<std::size_t>(size);
+    // Some files of the kernel claim to be regular, but make a reader wait like a device.
+    if (errno == EAGAIN && size_) return wrong_kind_error(path_, S_IFCHR);
     if (errno != EINTR && errno != EAGAIN)
       return Error{path_ + ": cannot be read: " + std::strerror(errno)};
   }
@@ -155,30 +159,31 @@ Result<std::string> read_text(const std::string& path, std::size_t bytes_max,
   std::string text;
   std::array<std::byte, 65536> part{};
   for (;;) {
-    const auto got = input->read(part);
-    if (!got) return got.error();
-    if (*got == 0) return text;
-    if (text.size() + *got > bytes_max)
-      return Error{path + ": is larger than " + size_text(bytes_max) +
+    const auto size = input->read(part);
+    if (!size) return size.error();
+    if (*size == 0) return text;
+    if (text.size() + *size > bytes_max)
+      return Error{path + ": is larger than " + print_size(bytes_max) +
                    (valid.empty() ? "" : "; valid: " + valid)};
-    text.append(reinterpret_cast<const char*>(part.data()), *got);
+    text.append(reinterpret_cast<const char*>(part.data()), *size);
   }
 }
 
-Result<void> ReadBudget::expect(std::uint64_t bytes) const {
-  const Bound bound = bound_of(0);
+Result<void> ReadBudget::check_total(std::uint64_t bytes) const {
+  const Bound bound = compute_bound(0);
   if (static_cast<double>(bytes) <= bound.bytes) return {};
-  return Error{place_ + ": would take " + gigabytes(static_cast<double>(bytes)) +
-               " of memory; valid: up to " + gigabytes(bound.bytes) + bound.reason};
+  return Error{source_ + ": would take " + print_gigabytes(static_cast<double>(bytes)) +
+               " of memory; valid: up to " + print_gigabytes(bound.bytes) + bound.reason};
 }
 
-Result<void> ReadBudget::look(std::uint64_t bytes) {
-  const std::uint64_t set = ReadScope::limits().memory_max;
-  next_look_ = bytes + (set > 0 ? std::min(look_every, set / 16) : look_every);
-  const Bound bound = bound_of(static_cast<double>(bytes));
+Result<void> ReadBudget::check_bound(std::uint64_t bytes) {
+  const std::uint64_t memory_max = ReadScope::limits().memory_max;
+  next_check_bytes_ = bytes + (memory_max > 0 ? std::min(check_interval_bytes, memory_max / 16)
+                                              : check_interval_bytes);
+  const Bound bound = compute_bound(static_cast<double>(bytes));
   if (static_cast<double>(bytes) <= bound.bytes) return {};
-  return Error{place_ + ": takes more than " + gigabytes(static_cast<double>(bytes)) +
-               " of memory; valid: up to " + gigabytes(bound.bytes) + bound.reason};
+  return Error{source_ + ": takes more than " + print_gigabytes(static_cast<double>(bytes)) +
+               " of memory; valid: up to " + print_gigabytes(bound.bytes) + bound.reason};
 }
 
 }  // namespace starling

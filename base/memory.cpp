@@ -10,16 +10,17 @@
 namespace starling {
 namespace {
 
-/// Reads a number of the control group that this process, as in a container, sees as its own.
-std::optional<double> group_figure(const char* name) {
+/// Reads a file with one number from this process's control group, which limits a container's
+/// memory; nullopt if it says "max" or does not exist.
+std::optional<double> read_cgroup_bytes(const char* name) {
   std::ifstream file{std::string{"/sys/fs/cgroup/"} + name};
   double bytes = 0;
-  if (!(file >> bytes)) return std::nullopt;  // "max", or no such file
+  if (!(file >> bytes)) return std::nullopt;
   return bytes;
 }
 
-/// Returns the number behind `key` in a file of lines `key number`, or 0 where the key is missing.
-double figure_in(const char* path, const std::string& key) {
+/// Returns the number after `key` in a file of lines `key number`, or 0 if the key is missing.
+double read_number_of(const char* path, const std::string& key) {
   std::ifstream file{path};
   std::string word;
   while (file >> word) {
@@ -30,15 +31,16 @@ double figure_in(const char* path, const std::string& key) {
   return 0;
 }
 
-/// Bytes that the control group still allows. The group counts cached pages of files as taken, but
-/// the kernel can reclaim them.
-std::optional<double> group_free() {
-  const auto limit = group_figure("memory.max");
-  const auto taken = group_figure("memory.current");
+/// Returns the bytes that the control group still allows. The group counts cached pages of files as
+/// taken, but the kernel can reclaim them.
+std::optional<double> free_cgroup_bytes() {
+  const auto limit = read_cgroup_bytes("memory.max");
+  const auto taken = read_cgroup_bytes("memory.current");
   if (!limit || !taken) return limit;
   constexpr const char* path = "/sys/fs/cgroup/memory.stat";
-  const double files = figure_in(path, "inactive_file") + figure_in(path, "active_file");
-  return std::max(0.0, *limit - *taken + files);
+  const double cached_files =
+      read_number_of(path, "inactive_file") + read_number_of(path, "active_file");
+  return std::max(0.0, *limit - *taken + cached_files);
 }
 
 }  // namespace
@@ -46,13 +48,13 @@ std::optional<double> group_free() {
 double memory_bytes() {
   const double machine =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return std::min(machine, group_figure("memory.max").value_or(machine));
+  return std::min(machine, read_cgroup_bytes("memory.max").value_or(machine));
 }
 
 double free_memory_bytes() {
-  const double machine = figure_in("/proc/meminfo", "MemAvailable:") * 1024;
+  const double machine = read_number_of("/proc/meminfo", "MemAvailable:") * 1024;
   const double all = memory_bytes();
-  return std::min({machine > 0 ? machine : all, group_free().value_or(all), all});
+  return std::min({machine > 0 ? machine : all, free_cgroup_bytes().value_or(all), all});
 }
 
 std::size_t resident_bytes() {

@@ -5,15 +5,15 @@
 
 namespace starling {
 
-/// Bytes of memory that this process may take: the machine's, or its control group's where that is
-/// less.
+/// Returns the bytes of memory that this process may take: all of the machine's, or its control
+/// group's limit if that is less.
 [[nodiscard]] double memory_bytes();
 
-/// Bytes that this process can still take without evicting anything: the machine's available
-/// memory, or the rest of its control group's limit where that is less.
+/// Returns the bytes that this process can still take without evicting anything: the machine's
+/// available memory, or the rest of its control group's limit if that is less.
 [[nodiscard]] double free_memory_bytes();
 
-/// Bytes of memory that this process holds now.
+/// Returns the bytes of memory that this process holds now (its resident set).
 [[nodiscard]] std::size_t resident_bytes();
 
 }  // namespace starling

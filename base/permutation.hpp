@@ -1,5 +1,5 @@
-/// A pseudo-random permutation of [0, size) that takes no memory, so that any worker can compute
-/// which sample stands at which place of an epoch without holding the epoch's order.
+/// A pseudo-random permutation of [0, size) that takes no memory. With it any worker can compute
+/// the i-th sample of a data epoch without storing the order of all samples.
 #pragma once
 
 #include <array>
@@ -11,8 +11,9 @@
 
 namespace starling {
 
-/// A ten-round balanced Feistel network over the next even power of two, walked until it lands
-/// inside [0, size) (Black, Rogaway, CT-RSA 2002). At most 4 walks on average.
+/// A balanced Feistel network of ten rounds that permutes [0, 4^k), the smallest such range that
+/// holds [0, size), and is applied again until the result is below `size` (cycle walking: Black,
+/// Rogaway, CT-RSA 2002). That takes at most 4 applications on average.
 class Permutation {
  public:
   Permutation(std::uint64_t size, std::uint64_t key) noexcept : size_(size) {
@@ -22,7 +23,7 @@ class Permutation {
     for (auto& round : keys_) round = random();
   }
 
-  /// The value at place `i`. Requires: i < size.
+  /// Returns the number at position `i`. Requires: i < size.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t i) const noexcept {
     STARLING_CHECK(i < size_);
     do i = encrypt(i);

@@ -11,7 +11,7 @@
 
 namespace starling {
 
-/// SplitMix64's finaliser: a good 64-bit mix (Steele, Lea, Flood, OOPSLA 2014).
+/// Mixes the bits of x: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -28,7 +28,8 @@ class Random {
     for (auto& word : state_) word = seed = mix(seed);
   }
 
-  /// An independent stream for each tuple of keys, e.g. Random::stream(seed, worker, step).
+  /// Returns a generator that is independent of those for other keys, e.g.
+  /// Random::stream(seed, worker, step).
   template <class... Keys>
   static constexpr Random stream(std::uint64_t seed, Keys... keys) noexcept {
     ((seed = mix(seed ^ mix(static_cast<std::uint64_t>(keys)))), ...);
@@ -50,7 +51,7 @@ class Random {
     return result;
   }
 
-  /// Uniform in [0, bound), without bias (Lemire 2019). Requires: bound > 0.
+  /// Draws a uniform integer in [0, bound), without bias (Lemire 2019). Requires: bound > 0.
   constexpr std::uint64_t below(std::uint64_t bound) noexcept {
     __extension__ using Wide = unsigned __int128;
     Wide product = static_cast<Wide>((*this)()) * bound;
@@ -62,19 +63,20 @@ class Random {
     return static_cast<std::uint64_t>(product >> 64U);
   }
 
-  /// Uniform in [0, 1).
+  /// Draws a uniform number in [0, 1).
   constexpr double real() noexcept { return static_cast<double>((*this)() >> 11U) * 0x1p-53; }
 
-  /// Uniform in [low, high).
+  /// Draws a uniform number in [low, high).
   constexpr double real(double low, double high) noexcept { return low + (high - low) * real(); }
 
-  /// Standard normal (Box-Muller; the second value is discarded to keep the state small).
+  /// Draws a standard normal number (Box-Muller; the second value is discarded to keep the state
+  /// small).
   double normal() noexcept {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - real()));
     return radius * std::cos(2.0 * std::numbers::pi * real());
   }
 
-  /// Exponential with the given mean.
+  /// Draws from the exponential distribution with the given mean.
   double exponential(double mean) noexcept { return -mean * std::log(1.0 - real()); }
 
  private:

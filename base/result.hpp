@@ -1,5 +1,5 @@
-/// Values that may be an error instead. Every fallible call of Starling returns one; exceptions are
-/// kept for what no caller can handle. Thread-safe as any plain value.
+/// A value or an error. Every function of Starling that can fail returns a Result; exceptions are
+/// for failures that no caller can handle. Plain values; any thread.
 #pragma once
 
 #include <cstdio>
@@ -12,13 +12,13 @@
 
 namespace starling {
 
-/// A failure in one sentence: the value, the place, and what would be valid.
+/// A failure in one sentence, which names the bad value, its location, and valid values.
 struct Error {
   std::string message;
 
-  /// Puts the place around the error in front of it: "<place>: <message>".
-  Error within(std::string_view place) && {
-    message.insert(0, std::string{place} + ": ");
+  /// Returns the same error with its location or context in front: "CONTEXT: MESSAGE".
+  Error within(std::string_view context) && {
+    message.insert(0, std::string{context} + ": ");
     return std::move(*this);
   }
 };

@@ -1,4 +1,4 @@
-/// Says whether a shared value may be changed in place, because nobody else holds it any more.
+/// Tells whether a shared value may be changed in place, because no one else holds it any more.
 #pragma once
 
 #include <atomic>
@@ -6,16 +6,16 @@
 
 namespace starling {
 
-/// True if `value` is the last owner: what others wrote or read through theirs has happened before.
-/// May be false for the last owner under ThreadSanitizer.
+/// Returns true if `value` is the last pointer to its object; all that other threads did through
+/// their pointers then happens before the return. Always returns false under ThreadSanitizer.
 template <class T>
 [[nodiscard]] bool is_sole_owner(const std::shared_ptr<T>& value) {
 #ifdef __SANITIZE_THREAD__
-  (void)value;  // ThreadSanitizer does not model the fence below, so it sees copies only.
+  (void)value;  // ThreadSanitizer does not model the fence below.
   return false;
 #else
   if (value.use_count() != 1) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);  // after the last reader's release
+  std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the releases of other pointers
   return true;
 #endif
 }

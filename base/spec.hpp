@@ -1,9 +1,10 @@
-/// The one grammar of flags, job files and code: `name:key=value,key=value,flag`.
+/// The grammar in which flags, job files and code write a value with options:
+/// `name:key=value,key=value,flag`.
 ///
 ///     auto spec = Spec::parse("pssp:s=4,beta=10").value();
-///     SpecReader read(spec);
-///     auto s = read.count("s", 4);
-///     if (auto done = read.finish(); !done) return done.error();
+///     SpecReader reader(spec);
+///     auto s = reader.count("s", 4);
+///     if (auto done = reader.finish(); !done) return done.error();
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,8 @@
 
 namespace starling {
 
-/// A name and its options, as written. A positional option has an empty key.
+/// A name and its options as text. An option is a pair of key and value; a positional option has an
+/// empty key.
 struct Spec {
   std::string name;
   std::vector<std::pair<std::string, std::string>> options;
@@ -28,44 +30,48 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-/// Takes typed options out of a Spec. finish() reports the first bad value, and refuses every
-/// option that was never read.
+/// Reads typed options from a Spec. Each function returns the value of option `key`, or `fallback`
+/// if the option is absent or bad. finish() returns the first error, and refuses every option that
+/// was never read.
 class SpecReader {
  public:
   explicit SpecReader(const Spec& spec) : spec_(spec), taken_(spec.options.size(), false) {}
 
-  /// A whole number in [least, most].
-  std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t least = 0,
+  /// Reads a whole number in [least, most].
+  std::uint64_t count(std::string_view key, std::uint64_t fallback, std::uint64_t least = 0,
                       std::uint64_t most = UINT64_MAX);
-  /// A whole number, or `inf` for UINT64_MAX.
-  std::uint64_t count_or_inf(std::string_view key, std::uint64_t otherwise);
-  /// A finite number in [least, most].
-  double number(std::string_view key, double otherwise, double least, double most);
-  /// Text as written.
-  std::string text(std::string_view key, std::string_view otherwise);
-  /// The text of `key` and the words behind it up to the next option with a key: `key=a,b,c`.
+  /// Reads a whole number, or `inf`, which is UINT64_MAX.
+  std::uint64_t count_or_inf(std::string_view key, std::uint64_t fallback);
+  /// Reads a finite number in [least, most].
+  double number(std::string_view key, double fallback, double least, double most);
+  /// Reads text, unchanged.
+  std::string text(std::string_view key, std::string_view fallback);
+  /// Reads a list of words, `key=a,b,c`: the value of `key` and the positional options that follow
+  /// it. Empty if the option is absent.
   std::vector<std::string> texts(std::string_view key);
-  /// A duration, see parse_duration.
-  std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds otherwise);
-  /// True where the bare word stands among the options.
+  /// Reads a duration; see parse_duration.
+  std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds fallback);
+  /// Returns whether `key` is present as a word without a value.
   bool flag(std::string_view key);
-  /// Returns the next option without a key; empty where none is left.
+  /// Reads the next positional option; empty if none is left.
   std::string positional();
-  /// True where `key=` was written.
+  /// Returns whether `key=` is present.
   [[nodiscard]] bool has(std::string_view key) const;
-  /// Records an error of the caller's, named after the spec.
+  /// Records an error that the caller has found; finish() puts the spec's name in front of it.
   void refuse(std::string message);
 
-  /// The first error, if any. Call last.
+  /// Returns the first error, if any. Call last.
   [[nodiscard]] Result<void> finish();
 
  private:
-  /// The written value of `key`, marked as taken; nullptr if absent.
+  /// Returns the text of option `key` and marks the option as read; nullptr if it is absent.
   const std::string* take(std::string_view key);
 
   const Spec& spec_;
+  /// For each option of the spec: whether it was read.
   std::vector<bool> taken_;
-  std::vector<std::string> known_;
+  /// The keys that the caller asked for, to suggest one for an unknown option.
+  std::vector<std::string> known_keys_;
   std::string error_;
 };
 

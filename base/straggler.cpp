@@ -2,14 +2,15 @@
 
 #include <cmath>
 
-#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/to_duration.hpp"
 
 namespace starling {
 namespace {
 
-/// The error for a share that rounds to no worker: the job would run as if it had no stragglers.
-Error none_of(const StragglerRule& straggler, std::size_t workers) {
+/// Returns the error for a share that rounds to no worker, so that the job would have no
+/// stragglers.
+Error empty_share_error(const StragglerRule& straggler, std::size_t workers) {
   const std::string factor = ":" + print_number(straggler.factor) + "x";
   return Error{"straggler " + print(straggler) + ": this share of " + std::to_string(workers) +
                " workers rounds to none; valid: " +
@@ -20,56 +21,56 @@ Error none_of(const StragglerRule& straggler, std::size_t workers) {
 }  // namespace
 
 Result<StragglerRule> parse_straggler(std::string_view text) {
-  const std::string who = "straggler " + shown(text);
-  const Error bad{who + " is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
+  const std::string subject = "straggler " + quote(text);
+  const Error bad_form{subject + " is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
   const auto parts = split(text, ':');
-  if (parts.size() != 2 || parts[0].empty() || !parts[1].ends_with('x')) return bad;
+  if (parts.size() != 2 || parts[0].empty() || !parts[1].ends_with('x')) return bad_form;
   StragglerRule straggler;
   if (parts[0].ends_with('%')) {
     const auto percent = parse_number(parts[0].substr(0, parts[0].size() - 1));
-    if (!percent) return bad;
+    if (!percent) return bad_form;
     if (!(*percent > 0 && *percent <= 100))
-      return Error{who + ": the share must be above 0 % and at most 100 %"};
+      return Error{subject + ": the share must be above 0 % and at most 100 %"};
     straggler.share = *percent / 100;
   } else {
     const auto count = parse_count(parts[0]);
-    if (!count) return bad;
-    if (*count == 0) return Error{who + ": slows nobody; valid: 1 worker or more"};
+    if (!count) return bad_form;
+    if (*count == 0) return Error{subject + ": slows nobody; valid: 1 worker or more"};
     straggler.count = *count;
   }
   const auto factor = parse_number(parts[1].substr(0, parts[1].size() - 1));
-  if (!factor) return bad;
+  if (!factor) return bad_form;
   if (!(*factor >= 1 && *factor <= 1e6))
-    return Error{who + ": the factor must be from 1 to 1000000"};
+    return Error{subject + ": the factor must be from 1 to 1000000"};
   straggler.factor = *factor;
   return straggler;
 }
 
 std::string print(const StragglerRule& straggler) {
-  const std::string who = straggler.share > 0 ? print_number(straggler.share * 100) + "%"
-                                              : std::to_string(straggler.count);
-  return who + ":" + print_number(straggler.factor) + "x";
+  const std::string stragglers = straggler.share > 0 ? print_number(straggler.share * 100) + "%"
+                                                     : std::to_string(straggler.count);
+  return stragglers + ":" + print_number(straggler.factor) + "x";
 }
 
 Result<std::vector<double>> slowdown_factors(const std::vector<StragglerRule>& stragglers,
                                              std::size_t workers) {
   std::vector<double> factors(workers, 1.0);
-  std::size_t next = workers;
+  std::size_t unaffected = workers;
   for (const StragglerRule& straggler : stragglers) {
     const auto share = std::llround(straggler.share * static_cast<double>(workers));
-    if (straggler.share > 0 && share == 0) return none_of(straggler, workers);
+    if (straggler.share > 0 && share == 0) return empty_share_error(straggler, workers);
     const std::size_t count = straggler.count + static_cast<std::size_t>(share);
-    if (count > next)
+    if (count > unaffected)
       return Error{"straggler " + print(straggler) + ": more stragglers than the job's " +
                    std::to_string(workers) + " workers"};
-    for (std::size_t i = 0; i < count; ++i) factors[--next] = straggler.factor;
+    for (std::size_t i = 0; i < count; ++i) factors[--unaffected] = straggler.factor;
   }
   return factors;
 }
 
-std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds computed,
+std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds compute_time,
                                      std::chrono::nanoseconds delay, double factor) {
-  return lasting(static_cast<double>((computed + delay).count()) * factor) - computed;
+  return to_duration(static_cast<double>((compute_time + delay).count()) * factor) - compute_time;
 }
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-/// Stragglers: workers made slow on purpose, to test how a barrier copes with them. Pure values;
-/// any thread.
+/// Makes some workers slow on purpose (stragglers), to test how a barrier copes with them. Pure
+/// values; any thread.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace starling {
 
-/// Makes some of a job's workers stragglers: computation and delay of each of their steps together
-/// take `factor` times as long.
+/// How many of a job's workers are stragglers. Each of their steps, computation and delay together,
+/// takes `factor` times as long.
 struct StragglerRule {
-  /// Either a number of workers or a share of them, the other being 0.
+  /// The number of stragglers, or their share of all workers; the other of the two is 0.
   std::size_t count = 0;
   double share = 0;
   double factor = 1;
@@ -32,9 +32,9 @@ struct StragglerRule {
 [[nodiscard]] Result<std::vector<double>> slowdown_factors(
     const std::vector<StragglerRule>& stragglers, std::size_t workers);
 
-/// Returns (computed + delay) * factor - computed: how long a worker waits after a computation that
-/// took `computed`. A step takes a year at most.
-[[nodiscard]] std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds computed,
+/// Returns how long a worker waits after a computation that took `compute_time`, so that its step
+/// takes (compute_time + delay) * factor, at most a year.
+[[nodiscard]] std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds compute_time,
                                                    std::chrono::nanoseconds delay, double factor);
 
 }  // namespace starling

@@ -12,29 +12,31 @@
 #include <utility>
 #include <vector>
 
-namespace starling::blocks {
+namespace starling::tensor_pool {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr bool are_kept = false;  // AddressSanitizer must see uses after give()
+constexpr bool is_pooled = false;  // AddressSanitizer must see uses after release()
 #else
-constexpr bool are_kept = true;
+constexpr bool is_pooled = true;
 #endif
 
-/// Bytes of an area from which new blocks are cut; it takes no memory before it is touched.
+/// Bytes of an address range that is mapped at once and split into new blocks. Its pages take no
+/// memory before they are touched.
 constexpr std::size_t area_bytes = std::size_t{16} << 20U;
 
-/// Rounds up to quarters of powers of two, and to whole pages, so that tensors of about one size
-/// use the same blocks. Pages that are not touched take no memory.
-std::size_t rounded(std::size_t bytes) {
+/// Returns the size of the block for `bytes`: round_up up to a quarter of a power of two, and to
+/// whole pages, so that tensors of similar size use the same blocks. Pages that are not touched
+/// take no memory.
+std::size_t round_up(std::size_t bytes) {
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t unit = std::max(std::bit_floor(bytes) / 4, page);
   return (bytes + unit - 1) / unit * unit;
 }
 
-class Store {
+class Pool {
  public:
-  void* take(std::size_t size) {
+  void* allocate(std::size_t size) {
     const std::lock_guard lock{mutex_};
     void* block = take_idle(size);
     if (block == nullptr) block = take_new(size);
@@ -42,20 +44,20 @@ class Store {
     return block;
   }
 
-  void give(void* block, std::size_t size) noexcept {
+  void release(void* block, std::size_t size) noexcept {
     const std::lock_guard lock{mutex_};
     used_ -= size;
     if (size > idle_bytes_max) {
-      empty(block, size);
+      release_pages(block, size);
       return;
     }
     // Evicts the blocks that have been idle longest until the new one fits.
-    auto kept = idle_.begin();
-    for (; idle_bytes_ + size > idle_bytes_max; ++kept) {
-      idle_bytes_ -= kept->size;
-      empty(kept->block, kept->size);
+    auto first_kept = idle_.begin();
+    for (; idle_bytes_ + size > idle_bytes_max; ++first_kept) {
+      idle_bytes_ -= first_kept->size;
+      release_pages(first_kept->block, first_kept->size);
     }
-    idle_.erase(idle_.begin(), kept);
+    idle_.erase(idle_.begin(), first_kept);
     idle_.push_back({block, size});
     idle_bytes_ += size;
   }
@@ -66,30 +68,30 @@ class Store {
   }
 
  private:
-  struct Idle {
+  struct IdleBlock {
     void* block;
     std::size_t size;
   };
-  /// Blocks of one size that take no memory: `blocks` of them from `at` on, never handed out yet,
-  /// and the emptied ones.
-  struct Area {
-    std::byte* at = nullptr;
-    std::size_t blocks = 0;
-    std::vector<void*> emptied{};
+  /// The blocks of one size that take no memory: `unused_count` adjacent blocks from `unused` on,
+  /// which were never taken, and the blocks whose pages were released.
+  struct EmptyBlocks {
+    std::byte* unused = nullptr;
+    std::size_t unused_count = 0;
+    std::vector<void*> released{};
   };
 
-  /// Returns the block's pages to the system and keeps its addresses: if every other block of a
-  /// large model were unmapped, each remaining block would be a mapping of its own, and a process
-  /// may have only so many.
-  void empty(void* block, std::size_t size) noexcept {
-    if (size < area_bytes && note(block, size))
+  /// Gives the block's pages back to the system. Keeps the addresses of a small block, because a
+  /// process may have only so many mappings: if every second block of a large model were unmapped,
+  /// each of the others would be a mapping of its own.
+  void release_pages(void* block, std::size_t size) noexcept {
+    if (size < area_bytes && add_released(block, size))
       ::madvise(block, size, MADV_DONTNEED);
     else
       ::munmap(block, size);
   }
-  bool note(void* emptied, std::size_t size) noexcept {
+  bool add_released(void* block, std::size_t size) noexcept {
     try {
-      areas_[size].emptied.push_back(emptied);
+      empty_blocks_[size].released.push_back(block);
       return true;
     } catch (const std::bad_alloc&) {
       return false;
@@ -97,9 +99,9 @@ class Store {
   }
 
   void* take_idle(std::size_t size) {
-    // The block that was given back last is still in the caches.
+    // Prefers the block that was given back last, because it may still be in the caches.
     const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
-                                    [&](const Idle& idle) { return idle.size == size; });
+                                    [&](const IdleBlock& idle) { return idle.size == size; });
     if (found == idle_.rend()) return nullptr;
     void* block = found->block;
     idle_bytes_ -= size;
@@ -108,59 +110,60 @@ class Store {
   }
 
   void* take_new(std::size_t size) {
-    Area& area = areas_[size];
-    if (!area.emptied.empty()) {
-      void* block = area.emptied.back();
-      area.emptied.pop_back();
+    EmptyBlocks& empty = empty_blocks_[size];
+    if (!empty.released.empty()) {
+      void* block = empty.released.back();
+      empty.released.pop_back();
       return block;
     }
-    if (area.blocks == 0) {
-      const std::size_t blocks = std::max<std::size_t>(1, area_bytes / size);
-      void* at = ::mmap(nullptr, blocks * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
-      if (at == MAP_FAILED) throw std::bad_alloc{};
-      area.at = static_cast<std::byte*>(at);
-      area.blocks = blocks;
+    if (empty.unused_count == 0) {
+      const std::size_t count = std::max<std::size_t>(1, area_bytes / size);
+      void* area =
+          ::mmap(nullptr, count * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (area == MAP_FAILED) throw std::bad_alloc{};
+      empty.unused = static_cast<std::byte*>(area);
+      empty.unused_count = count;
     }
-    --area.blocks;
-    return std::exchange(area.at, area.at + size);
+    --empty.unused_count;
+    return std::exchange(empty.unused, empty.unused + size);
   }
 
   std::mutex mutex_;
   /// Idle blocks in the order in which they were given back; at most idle_bytes_max / least.
-  std::vector<Idle> idle_ = [] {
-    std::vector<Idle> idle;
+  std::vector<IdleBlock> idle_ = [] {
+    std::vector<IdleBlock> idle;
     idle.reserve(idle_bytes_max / least + 1);
     return idle;
   }();
   std::size_t idle_bytes_ = 0;
-  /// The area of each block size that was asked for.
-  std::map<std::size_t, Area> areas_;
+  /// By block size.
+  std::map<std::size_t, EmptyBlocks> empty_blocks_;
   std::size_t used_ = 0;
 };
 
-/// The store outlives every object that gives blocks back when the program ends.
-Store& store() {
-  static Store& store = *new Store;
-  return store;
+/// The pool is never destroyed, because static objects may still give blocks back when the program
+/// ends.
+Pool& pool() {
+  static Pool& pool = *new Pool;
+  return pool;
 }
 
 }  // namespace
 
-void* take(std::size_t bytes) {
-  if (are_kept && bytes >= least) return store().take(rounded(bytes));
+void* allocate(std::size_t bytes) {
+  if (is_pooled && bytes >= least) return pool().allocate(round_up(bytes));
   void* block = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
   if (block == nullptr) throw std::bad_alloc{};
   return block;
 }
 
-void give(void* block, std::size_t bytes) noexcept {
-  if (are_kept && bytes >= least)
-    store().give(block, rounded(bytes));
+void release(void* block, std::size_t bytes) noexcept {
+  if (is_pooled && bytes >= least)
+    pool().release(block, round_up(bytes));
   else
     std::free(block);
 }
 
-Counts counts() { return store().counts(); }
+Counts counts() { return pool().counts(); }
 
-}  // namespace starling::blocks
+}  // namespace starling::tensor_pool

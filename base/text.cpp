@@ -16,7 +16,7 @@ struct Unit {
   Duration length;
 };
 
-/// Longest first, so that printing picks the largest unit that divides.
+/// The longest unit comes first, so that printing finds the largest unit that divides a duration.
 constexpr std::array units{
     Unit{"h", std::chrono::hours{1}},         Unit{"min", std::chrono::minutes{1}},
     Unit{"s", std::chrono::seconds{1}},       Unit{"ms", std::chrono::milliseconds{1}},
@@ -42,10 +42,9 @@ void append_hex(std::string& out, char c) {
   (out += "\\x") += {hex[byte / 16], hex[byte % 16]};
 }
 
-/// Returns the bytes of the character that `text` begins with, or 0 where that is a control
-/// character or invalid UTF-8 (RFC 3629; surrogates are let through). Requires: `text` is not
-/// empty.
-std::size_t shown_size(std::string_view text) {
+/// Returns the size in bytes of the first character of `text`, or 0 if it is a control character or
+/// invalid UTF-8 (RFC 3629; surrogates count as valid). Requires: `text` is not empty.
+std::size_t printable_size(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
   };
@@ -62,7 +61,7 @@ std::size_t shown_size(std::string_view text) {
 
 }  // namespace
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   constexpr std::string_view space = " \t\r\n";
   const auto first = text.find_first_not_of(space);
   if (first == std::string_view::npos) return {};
@@ -85,7 +84,7 @@ std::string printable(std::string text) {
   std::string out;
   out.reserve(text.size());
   for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t size = shown_size(rest);
+    const std::size_t size = printable_size(rest);
     if (size > 0)
       out += rest.substr(0, size);
     else
@@ -95,7 +94,7 @@ std::string printable(std::string text) {
   return out;
 }
 
-std::string shown(std::string_view text) {
+std::string quote(std::string_view text) {
   constexpr std::size_t length_max = 60;
   std::string out = "'";
   for (const char c : text.substr(0, length_max)) {
@@ -108,7 +107,7 @@ std::string shown(std::string_view text) {
   return out + (text.size() > length_max ? "...'" : "'");
 }
 
-std::string counted(std::uint64_t count, std::string_view noun) {
+std::string print_count(std::uint64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string{noun} + (count == 1 ? "" : "s");
 }
 
@@ -116,7 +115,7 @@ Result<std::uint64_t> parse_count(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc{} || end != text.data() + text.size())
-    return Error{shown(text) + " is not a whole number from 0 to " + std::to_string(UINT64_MAX)};
+    return Error{quote(text) + " is not a whole number from 0 to " + std::to_string(UINT64_MAX)};
   return value;
 }
 
@@ -125,18 +124,18 @@ Result<double> parse_number(std::string_view text) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc{} || end != text.data() + text.size() ||
       !std::isfinite(value))
-    return Error{shown(text) + " is not a finite number"};
+    return Error{quote(text) + " is not a finite number"};
   return value;
 }
 
 Result<Duration> parse_duration(std::string_view text) {
-  const Error bad{shown(text) + " is not a duration like 250us, 20ms, 1.5s, 2min or 1h"};
+  const Error bad{quote(text) + " is not a duration like 250us, 20ms, 1.5s, 2min or 1h"};
   const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
   const auto number = parse_number(text.substr(0, digits));
   const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
   if (!number || unit == units.end() || *number < 0) return bad;
   const double ns = *number * static_cast<double>(unit->length.count());
-  if (ns > 9e18) return Error{shown(text) + " is too long; valid: at most 285 years"};
+  if (ns > 9e18) return Error{quote(text) + " is too long; valid: at most 285 years"};
   return Duration{std::llround(ns)};
 }
 
@@ -148,7 +147,7 @@ std::string print_duration(Duration duration) {
 }
 
 std::string print_number(double number) {
-  if (std::isnan(number)) return "nan";  // whatever its sign
+  if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
   std::array<char, 32> text{};
   const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), number);
   return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
@@ -174,8 +173,8 @@ std::string valid_names(std::span<const std::string> candidates) {
 }
 
 std::string suggest(std::string_view word, std::span<const std::string> candidates) {
-  const std::string meant = nearest(word, candidates);
-  return (meant.empty() ? "" : "did you mean '" + meant + "'? ") + valid_names(candidates);
+  const std::string best = nearest(word, candidates);
+  return (best.empty() ? "" : "did you mean '" + best + "'? ") + valid_names(candidates);
 }
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-/// Times of day as people and programs read them: ISO 8601, UTC. Any thread.
+/// Reads the clock and prints times as ISO 8601 in UTC. Any thread.
 #pragma once
 
 #include <array>
@@ -10,26 +10,27 @@
 
 namespace starling {
 
-/// Microseconds since 1970.
+/// Returns the current time in microseconds since 1970.
 [[nodiscard]] inline std::int64_t utc_now_us() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
-/// Prints microseconds since 1970 as "2026-01-31T23:59:59.042Z"; times out of range print the year
-/// 0000.
+/// Prints microseconds since 1970 as "2026-01-31T23:59:59.042Z". Times before the year 0 or after
+/// 9999 print as "0000-00-00T00:00:00.000Z".
 [[nodiscard]] inline std::string print_utc(std::int64_t time_us) {
-  constexpr std::int64_t second = 1'000'000;
-  const std::int64_t below = (time_us % second + second) % second;
-  const std::time_t seconds = time_us / second - (time_us % second < 0 ? 1 : 0);
+  constexpr std::int64_t us_per_second = 1'000'000;
+  const std::int64_t us_in_second = (time_us % us_per_second + us_per_second) % us_per_second;
+  const std::time_t seconds = time_us / us_per_second - (time_us % us_per_second < 0 ? 1 : 0);
   std::tm parts{};
-  std::array<char, 32> day{};
+  std::array<char, 32> date_time{};
   if (::gmtime_r(&seconds, &parts) == nullptr || parts.tm_year < -1900 || parts.tm_year > 8099 ||
-      std::strftime(day.data(), day.size(), "%FT%T", &parts) == 0)
+      std::strftime(date_time.data(), date_time.size(), "%FT%T", &parts) == 0)
     return "0000-00-00T00:00:00.000Z";
   std::array<char, 8> milliseconds{};
-  std::snprintf(milliseconds.data(), milliseconds.size(), ".%03dZ", static_cast<int>(below / 1000));
-  return std::string{day.data()} + milliseconds.data();
+  std::snprintf(milliseconds.data(), milliseconds.size(), ".%03dZ",
+                static_cast<int>(us_in_second / 1000));
+  return std::string{date_time.data()} + milliseconds.data();
 }
 
 }  // namespace starling

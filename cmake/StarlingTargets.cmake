@@ -51,7 +51,7 @@ endif()
 # starling_precompile(TARGET KIND) lets a target use the precompiled header cmake/precompiled/KIND.hpp.
 # All targets of one kind share it: the compiler refuses it where macros or options differ.
 set(precompiled_actors CAF::core)
-set(precompiled_program CAF::core CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json
+set(precompiled_program CAF::core fmt::fmt nlohmann_json::nlohmann_json
   tomlplusplus::tomlplusplus)
 set(precompiled_tests CAF::core GTest::gtest)
 set(precompiled_program_tests ${precompiled_program} GTest::gtest)

@@ -1,11 +1,10 @@
-// A model of one's own: linear regression by Huber's loss, which forgives outliers. Any plain type
-// with these five members is a model (starling/models/model.hpp).
+// A user's own model: linear regression with Huber's loss, on which outliers have little influence.
+// Any plain type with these five members is a model (starling/models/model.hpp).
 //
 //     cmake --preset dev && cmake --build --preset dev --target 02_own_model
 //     build/dev/examples/02_own_model
 //
-// prints, in less than a second, how much of the mean absolute error is left, most of it noise,
-// like:
+// prints, in less than a second, how much of the mean absolute error is left (most of it is noise):
 //
 //     loss 0.0058: the model kept 1.3 per cent of the error it began with
 #include <cmath>

@@ -1,6 +1,6 @@
-// Data of one's own: samples need not lie in memory. These rings of points are made on the fly, the
-// i-th always the same, so the data set has a size and no storage. Data is whatever has size() and
-// what the model over it reads.
+// A user's own data: samples need not be stored. These rings of points are computed when they are
+// read, the i-th always the same. A data set is any type that has size() and the members that its
+// model reads.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 03_own_data
 //     build/dev/examples/03_own_data
@@ -15,7 +15,7 @@
 
 using namespace starling;
 
-/// Points around the origin at a radius of 1 (label -1) or 2 (label 1), some noise added.
+/// Points around the origin at a radius of 1 (label -1) or 2 (label 1), with some noise.
 struct Rings {
   std::size_t count;
   std::uint64_t seed;
@@ -42,7 +42,7 @@ struct RingModel {
   void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 0.0); }
 
   static double square(const Rings::Sample& s) { return s.x * s.x + s.y * s.y; }
-  /// Above 0 where the sample is classified correctly.
+  /// Above 0 if the sample is classified correctly.
   static double margin(std::span<const double> w, const Rings::Sample& s) {
     return s.label * (w[0] * square(s) + w[1]);
   }

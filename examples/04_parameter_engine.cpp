@@ -1,5 +1,5 @@
-// The parameter engine: k-means by four workers around a parameter server, under bsp, so that each
-// step is one step of Lloyd's algorithm over all points.
+// The parameter engine: four workers and a parameter server compute k-means under bsp, so that each
+// step of the workers is one step of Lloyd's algorithm over all points.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 04_parameter_engine
 //     build/dev/examples/04_parameter_engine
@@ -32,7 +32,8 @@ std::vector<Point> make_points() {
   return points;
 }
 
-/// Rows of (sum x, sum y, number of points): their mean, or the i-th point where there are none.
+/// Returns the mean of cluster i from its row (sum x, sum y, number of points) of `sums`, or the
+/// i-th point if the cluster is empty.
 Point centre(std::span<const double> sums, std::size_t i, const std::vector<Point>& points) {
   const auto row = sums.subspan(3 * i, 3);
   return row[2] > 0 ? Point{row[0] / row[2], row[1] / row[2]} : points[i];
@@ -40,8 +41,8 @@ Point centre(std::span<const double> sums, std::size_t i, const std::vector<Poin
 
 int main() {
   const auto points = make_points();
-  // The last contribution of each worker to the sums: a worker pushes the difference to it, so the
-  // server only adds. One worker's hooks never run twice at a time.
+  // The last contribution of each worker to the sums. A worker pushes the difference to it, so that
+  // the server only adds. The hooks of one worker never run concurrently.
   std::array<std::vector<double>, 4> last;
   last.fill(std::vector<double>(3 * clusters));
 

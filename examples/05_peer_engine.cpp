@@ -1,6 +1,6 @@
-// The peer engine: PageRank without any server. Six peers own the ranks of a small web together,
-// each computes those of its share of the pages, and they keep pace by pSSP: each asks two random
-// others how far they are.
+// The peer engine: PageRank without a server. Six peers share the ranks of a small web: each owns
+// some of them and computes those of its share of the pages. They keep pace by pSSP: each asks two
+// random others for their steps.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 05_peer_engine
 //     build/dev/examples/05_peer_engine
@@ -8,7 +8,7 @@
 // prints, after some tenths of a second (the number of updates differs from run to run):
 //
 //     960 updates; the first page is 228 with a rank of 0.01869
-//     the ranks are as one machine finds them, to within 1e-9
+//     the ranks are those that one machine computes, to within 1e-9
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,7 +21,7 @@ using namespace starling;
 constexpr std::uint32_t pages = 500;
 constexpr double damping = 0.85;
 
-/// Page i links to pages 2i + 1 and i^2 + 3: who links to each?
+/// Page i links to the pages 2i + 1 and i^2 + 3. Returns for each page the pages that link to it.
 std::vector<std::vector<std::uint32_t>> make_web() {
   std::vector<std::vector<std::uint32_t>> linked_by(pages);
   for (std::uint32_t i = 0; i < pages; ++i) {
@@ -40,14 +40,14 @@ int main() {
   };
 
   actor::Hooks<double> hooks;
-  // A worker reads the ranks of the pages that link to its own,
+  // A worker reads the ranks of the pages that link to its own pages.
   hooks.schedule = [&](auto& turn) -> std::vector<actor::Selection> {
     std::set<std::uint32_t> rows;
     for (auto page = turn.worker(); page < pages; page += turn.workers())
       rows.insert(linked_by[page].begin(), linked_by[page].end());
     return {{"rank", std::vector(rows.begin(), rows.end())}};
   };
-  // computes its own from them,
+  // It computes the ranks of its own pages from them.
   hooks.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
     std::vector<std::uint32_t> rows;
     std::vector<double> ranks;
@@ -57,11 +57,11 @@ int main() {
     }
     return {{"rank", ranks, rows}};
   };
-  // which replace those that their owners hold,
+  // The owners replace the ranks that they hold by the new ones.
   hooks.pull = [](const actor::Site&, auto value, auto update) {
     std::ranges::copy(update, value.begin());
   };
-  // until the ranks agree with each other.
+  // The job stops when the ranks satisfy their equation.
   hooks.stop = [&](const actor::Progress&, const actor::Tensors<double>& tensors) {
     const auto ranks = tensors.get("rank");
     double error = 0;
@@ -88,6 +88,6 @@ int main() {
   const auto best = std::ranges::max_element(found);
   std::printf(
       "%lu updates; the first page is %td with a rank of %.5f\n"
-      "the ranks are as one machine finds them, to within 1e-9\n",
+      "the ranks are those that one machine computes, to within 1e-9\n",
       static_cast<unsigned long>(outcome.last.updates), best - found.begin(), *best);
 }

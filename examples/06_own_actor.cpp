@@ -1,11 +1,11 @@
-// A user's own actor among Starling's: a watcher asks every worker of a training job for its step
-// each 100 ms, and ends the job when their median has reached 200. The messages that each actor
-// takes are listed in starling/actor/interfaces.hpp.
+// A user's own actor among Starling's: every 100 ms a watcher asks every worker of a training job
+// for its step, and it ends the job when the median step has reached 200.
+// starling/actor/interfaces.hpp lists the messages that each actor handles.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 06_own_actor
 //     build/dev/examples/06_own_actor
 //
-// prints, over two or three seconds, what it was told (the steps differ from run to run):
+// prints, for two or three seconds, the answers (the steps differ from run to run):
 //
 //     steps 0 0 0 0
 //     steps 10 11 12 13
@@ -24,33 +24,33 @@
 
 using namespace starling;
 
-constexpr core::Step wanted = 200;
+constexpr core::Step median_to_reach = 200;
 
 class Watcher : public caf::event_based_actor {
  public:
   Watcher(caf::actor_config& config, actor::DirectoryPtr job)
       : caf::event_based_actor(config), job_(std::move(job)) {
     monitor(job_->observer);
-    // The job waits for its actors: this one ends with the observer, and lets go of the others.
+    // The job's end waits for this actor, so it quits with the observer and releases the others.
     set_down_handler([this](const caf::down_msg&) { quit(); });
   }
 
   caf::behavior make_behavior() override {
-    actor::send(this, this, actor::tick_atom_v);
-    return {[this](actor::tick_atom) { ask_everyone(); }};
+    actor::send(this, this, actor::timer_atom_v);
+    return {[this](actor::timer_atom) { ask_everyone(); }};
   }
 
   void on_exit() override { job_.reset(); }
 
  private:
-  /// No answer is waited for: they come as messages, and the last one of a round is judged.
+  /// Does not block: the answers come as messages, and the last one of a round is evaluated.
   void ask_everyone() {
     steps_.clear();
     for (const auto& worker : job_->workers)
       request(worker, std::chrono::seconds{1}, actor::step_atom_v).then([this](core::Step step) {
         note(step);
       });
-    actor::send_later(this, this, std::chrono::milliseconds{100}, actor::tick_atom_v);
+    actor::send_later(this, this, std::chrono::milliseconds{100}, actor::timer_atom_v);
   }
 
   void note(core::Step step) {
@@ -60,7 +60,8 @@ class Watcher : public caf::event_based_actor {
     std::printf("steps");
     for (const core::Step one : steps_) std::printf(" %lu", static_cast<unsigned long>(one));
     std::printf("\n");
-    if (steps_[steps_.size() / 2] >= wanted) actor::send(this, job_->observer, core::Stop{});
+    if (steps_[steps_.size() / 2] >= median_to_reach)
+      actor::send(this, job_->observer, core::Stop{});
   }
 
   actor::DirectoryPtr job_;
@@ -81,6 +82,6 @@ int main() {
   const auto outcome = actor::train<models::Linear<float>>(model, data, nullptr, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
   const core::Step median = outcome->last.spread.median;
-  if (outcome->end != actor::Outcome::End::stopped || median < wanted) return 1;
+  if (outcome->end != actor::Outcome::End::stopped || median < median_to_reach) return 1;
   std::printf("stopped at a median step of %lu\n", static_cast<unsigned long>(median));
 }

@@ -1,5 +1,5 @@
-// A program of one's own: all that `starling` does, with a model and a barrier of one's own in it.
-// The model predicts a quantile of the target: at q=0.9, what nine of ten targets lie below.
+// A user's own program: it has all commands of `starling`, and a model and a barrier of the user's.
+// The model predicts a quantile of the target: with q=0.9, nine of ten targets lie below it.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 07_own_program
 //     build/dev/examples/07_own_program train --data linear:d=20,n=10000 --model quantile:q=0.9
@@ -8,7 +8,7 @@
 //     build/dev/examples/07_own_program predict m.safetensors --out p.csv
 //     build/dev/examples/07_own_program models              (and barriers, train --help, ...)
 //
-// Nodes of a cluster know the same models and barriers; on three of them, here on one machine:
+// Its nodes know the same models and barriers. A cluster of three nodes, here on one machine:
 //
 //     build/dev/examples/07_own_program node --listen 127.0.0.1:7401 &
 //     build/dev/examples/07_own_program node --listen 127.0.0.1:7402 --join 127.0.0.1:7401 &
@@ -17,8 +17,8 @@
 //         --model quantile:q=0.9 --barrier phalf:beta=2 --workers 6 --epochs 20 --save
 //         m.safetensors
 //
-// The first run learns in less than a second; its summary and `evaluate` end in the share of unseen
-// targets that lie below what is predicted, about as asked:
+// The first run trains in less than a second. Its summary and the output of `evaluate` end with the
+// share of unseen targets that lie below the prediction, which is near q:
 //
 //     test        loss 0.01814, below 0.8935
 #include <algorithm>
@@ -43,7 +43,7 @@ struct QuantileRegression {
     const auto x = data.dense_row(i);
     return std::inner_product(x.begin(), x.end(), w.begin(), w.back());
   }
-  /// The loss falls with the estimate where the target lies above, and rises where it lies below.
+  /// Returns the derivative of the loss by the estimate. `above` is the target minus the estimate.
   [[nodiscard]] float slope(float above) const { return above > 0 ? -q : 1 - q; }
 
   double gradient(std::span<const float> w, const models::Table& data, models::Batch batch,
@@ -77,13 +77,13 @@ struct QuantileRegression {
   }
 };
 
-/// How `--model quantile:q=0.9` makes one for the data.
+/// Makes the model of `--model quantile:q=0.9` for the data.
 QuantileRegression make_quantile(SpecReader& options, const models::Table& data) {
   return {.features = data.features(),
           .q = static_cast<float>(options.number("q", 0.5, 0.01, 0.99))};
 }
 
-/// Go on when half of those seen are not behind.
+/// Lets a worker pass if at least half of the workers that it sees are not behind it.
 bool half(barrier::Step own, std::span<const barrier::Step> seen) {
   return 2 * std::ranges::count_if(seen, [&](auto step) { return step >= own; }) >=
          std::ssize(seen);

@@ -5,7 +5,7 @@
 namespace starling::models {
 namespace {
 
-constexpr std::string_view cuda = "cuda";
+constexpr std::string_view cuda_prefix = "cuda";
 constexpr std::size_t index_max = 1023;
 
 }  // namespace
@@ -13,12 +13,12 @@ constexpr std::size_t index_max = 1023;
 Result<Device> parse_device(std::string_view text) {
   if (text == "cpu") return Device{};
   if (text == "auto") return Device{.kind = Device::Kind::automatic};
-  if (text == cuda) return Device{.kind = Device::Kind::cuda};
+  if (text == cuda_prefix) return Device{.kind = Device::Kind::cuda};
   if (text.starts_with("cuda:")) {
-    const auto index = parse_count(text.substr(cuda.size() + 1));
+    const auto index = parse_count(text.substr(cuda_prefix.size() + 1));
     if (index && *index <= index_max) return Device{.kind = Device::Kind::cuda, .index = *index};
   }
-  return Error{shown(text) + " is no device; valid: cpu, auto, cuda:0, cuda:1 and so on"};
+  return Error{quote(text) + " is not a device; valid: cpu, auto, cuda:0, cuda:1 and so on"};
 }
 
 std::string print(const Device& device) {
@@ -28,7 +28,7 @@ std::string print(const Device& device) {
     case Device::Kind::automatic:
       return "auto";
     case Device::Kind::cuda:
-      return std::string{cuda} + ":" + std::to_string(device.index);
+      return std::string{cuda_prefix} + ":" + std::to_string(device.index);
   }
   return {};
 }

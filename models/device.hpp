@@ -1,4 +1,4 @@
-/// The device that computes a model, as people write it. Plain values; any thread.
+/// Names the device that computes a model: `--device`. Plain values; any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace starling::models {
 struct Device {
   enum class Kind {
     cpu,
-    /// A CUDA device where this build and this machine have one for the model, else the CPU.
+    /// A CUDA device if this build, this machine and the model can use one, else the CPU.
     automatic,
     cuda,
   };
   Kind kind = Kind::cpu;
-  /// The device's index among CUDA's devices.
+  /// The index of the CUDA device.
   std::size_t index = 0;
   bool operator==(const Device&) const = default;
 };

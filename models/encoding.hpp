@@ -8,15 +8,14 @@
 
 namespace starling::models {
 
-/// A column of a file, which makes one feature if it holds numbers, or one for each of its
-/// categories.
+/// A column of a file. It makes one feature if it holds numbers, else one for each category.
 struct Column {
   /// The column's name in the header; empty without a header.
   std::string name{};
-  /// Texts, ascending: a row's feature is 1 for its own text and 0 for all others (one-hot). A row
-  /// whose text is missing has only zeros. Empty where the column holds numbers.
+  /// The texts of the column, ascending; empty if it holds numbers. The feature of a row's own text
+  /// is 1, those of all other texts are 0 (one-hot). If the row's text is missing, all are 0.
   std::vector<std::string> categories{};
-  /// The value of a missing number: the mean of the training rows. Meaningless unless
+  /// The value that replaces a missing number: the mean of the training rows. Not used unless
   /// Encoding::fills.
   float fill = 0;
 
@@ -30,9 +29,9 @@ struct Column {
 struct Encoding {
   /// The columns that make features, in the order of the features.
   std::vector<Column> columns{};
-  /// The name of the column of labels; empty where there is no header or there are no labels.
+  /// The name of the column of labels; empty without a header or without labels.
   std::string label{};
-  /// Whether missing values are filled; else they are refused.
+  /// Whether missing values are filled in (missing=mean); if false, they are refused.
   bool fills = false;
 
   [[nodiscard]] std::size_t features() const noexcept {

@@ -11,10 +11,11 @@
 
 namespace starling::models {
 
-/// Samples in one call of a model's evaluate or predict, so that the memory of a call is bounded.
-inline constexpr std::size_t evaluated_at_once = 4096;
+/// The largest number of samples in one call of a model's evaluate or predict, which bounds the
+/// memory of a call.
+inline constexpr std::size_t evaluation_rows_max = 4096;
 
-/// The model's metrics as means over all samples of `data`, computed in chunks of bounded memory.
+/// Returns the model's metrics as means over all samples of `data`.
 template <class M, class D>
 requires Model<M, D>
 [[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
@@ -22,17 +23,17 @@ requires Model<M, D>
   Metrics total;
   std::vector<std::uint32_t> rows;
   const std::size_t size = data.size();
-  for (std::size_t first = 0; first < size; first += evaluated_at_once) {
-    rows.resize(std::min(evaluated_at_once, size - first));
+  for (std::size_t first = 0; first < size; first += evaluation_rows_max) {
+    rows.resize(std::min(evaluation_rows_max, size - first));
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     arena.reset();
     Random random{0};
     Pass pass{random, arena, false};
-    const Metrics part = model.evaluate(w, data, rows, pass);
+    const Metrics chunk = model.evaluate(w, data, rows, pass);
     const double share = static_cast<double>(rows.size()) / static_cast<double>(size);
     if (total.empty())
-      for (const Metric& metric : part) total.push_back({metric.name, 0});
-    for (std::size_t m = 0; m < part.size(); ++m) total.at(m).value += part[m].value * share;
+      for (const Metric& metric : chunk) total.push_back({metric.name, 0});
+    for (std::size_t m = 0; m < chunk.size(); ++m) total.at(m).value += chunk[m].value * share;
   }
   return total;
 }

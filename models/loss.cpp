@@ -10,7 +10,7 @@ namespace starling::models {
 namespace {
 
 template <class T>
-std::size_t largest(std::span<const T> scores) {
+std::size_t index_of_largest(std::span<const T> scores) {
   return static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
@@ -21,20 +21,22 @@ T distance(std::span<const T> a, std::span<const T> b) {
   return std::sqrt(sum);
 }
 
-/// Returns the class that a label names. A label outside [0, classes) would read beyond the scores.
+/// Returns the class index that a label holds. Checks it, because a label outside of [0, classes)
+/// would read beyond the scores.
 std::size_t class_of(float label, std::size_t classes) {
   STARLING_CHECK(label >= 0 && label < static_cast<float>(classes));
   return static_cast<std::size_t>(label);
 }
 
-/// Turns e_j = e^(z_j - max) into scale_by (softmax_j - [j is the label]); returns log(sum_j e_j).
+/// `row` holds e_j = e^(z_j - max). Replaces each e_j by scale (softmax_j - [j is the label]) and
+/// returns log(sum_j e_j).
 template <class T>
-double differentiate_softmax(std::span<T> row, std::size_t label, T scale_by) {
+double differentiate_softmax(std::span<T> row, std::size_t label, T scale) {
   T sum = 0;
   for (const T e : row) sum += e;
-  const T factor = scale_by / sum;
+  const T factor = scale / sum;
   for (T& e : row) e *= factor;
-  row[label] -= scale_by;
+  row[label] -= scale;
   return std::log(static_cast<double>(sum));
 }
 
@@ -63,12 +65,13 @@ Accumulator LogLoss::apply(std::span<T> scores, std::span<const float> labels, T
   Accumulator sums;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const T z = scores[i];
-    const bool one = class_of(labels[i], 2) == 1;
-    const T small = std::exp(-std::abs(z));
-    const T sigmoid = (z >= 0 ? T{1} : small) / (1 + small);
-    sums.loss += static_cast<double>(std::max(z, T{0}) - (one ? z : T{0}) + std::log1p(small));
-    sums.merit += (z > 0) == one ? 1 : 0;
-    scores[i] = scale * (sigmoid - (one ? T{1} : T{0}));
+    const bool is_class_1 = class_of(labels[i], 2) == 1;
+    // The exponent is never positive, so that the exponential cannot overflow.
+    const T e = std::exp(-std::abs(z));
+    const T sigmoid = (z >= 0 ? T{1} : e) / (1 + e);
+    sums.loss += static_cast<double>(std::max(z, T{0}) - (is_class_1 ? z : T{0}) + std::log1p(e));
+    sums.metric_value += (z > 0) == is_class_1 ? 1 : 0;
+    scores[i] = scale * (sigmoid - (is_class_1 ? T{1} : T{0}));
   }
   return sums;
 }
@@ -84,16 +87,16 @@ Accumulator SoftmaxLoss::apply(std::span<T> scores, std::span<const float> label
   STARLING_CHECK(scores.size() % labels.size() == 0);
   const std::size_t classes = scores.size() / labels.size();
   Accumulator sums;
-  // Two loops over the rows, so that the exponentials between them are computed over the whole
-  // block at once.
+  // The rows are walked twice, so that one call between the loops computes the exponentials of all
+  // rows.
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> row = scores.subspan(i * classes, classes);
     const std::size_t label = class_of(labels[i], classes);
-    const std::size_t best = largest<T>(row);
-    const T most = row[best];
-    sums.loss -= static_cast<double>(row[label] - most);
-    sums.merit += best == label ? 1 : 0;
-    for (T& z : row) z -= most;
+    const std::size_t best = index_of_largest<T>(row);
+    const T max = row[best];
+    sums.loss -= static_cast<double>(row[label] - max);
+    sums.metric_value += best == label ? 1 : 0;
+    for (T& z : row) z -= max;
   }
   exp<T>(scores);
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -105,7 +108,7 @@ Accumulator SoftmaxLoss::apply(std::span<T> scores, std::span<const float> label
 
 template <class T>
 float SoftmaxLoss::decide(std::span<const T> scores) {
-  return static_cast<float>(largest(scores));
+  return static_cast<float>(index_of_largest(scores));
 }
 
 template <class T>
@@ -117,7 +120,7 @@ Accumulator HingeLoss::apply(std::span<T> scores, std::span<const float> labels,
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> row = scores.subspan(i * outputs, outputs);
     const std::size_t label = class_of(labels[i], std::max<std::size_t>(outputs, 2));
-    sums.merit += decide<T>(row) == labels[i] ? 1 : 0;
+    sums.metric_value += decide<T>(row) == labels[i] ? 1 : 0;
     for (std::size_t j = 0; j < outputs; ++j) {
       const T sign = label == (outputs == 1 ? 1 : j) ? T{1} : T{-1};
       const T slack = 1 - sign * row[j];
@@ -144,11 +147,11 @@ Accumulator ContrastiveLoss::apply(std::span<T> scores, std::span<const float> l
     const std::span<T> a = scores.subspan(2 * i * width, width);
     const std::span<T> b = scores.subspan((2 * i + 1) * width, width);
     const bool alike = class_of(labels[i], 2) == 0;
-    const T far = distance<T>(a, b);
-    sums.merit += (far < margin / 2) == alike ? 1 : 0;
-    const T error = alike ? far : std::max(T{0}, margin - far);
+    const T d = distance<T>(a, b);
+    sums.metric_value += (d < margin / 2) == alike ? 1 : 0;
+    const T error = alike ? d : std::max(T{0}, margin - d);
     sums.loss += 0.5 * static_cast<double>(error) * static_cast<double>(error);
-    const T factor = alike ? scale : far > 0 ? -scale * error / far : T{0};
+    const T factor = alike ? scale : d > 0 ? -scale * error / d : T{0};
     for (std::size_t j = 0; j < width; ++j) {
       a[j] = factor * (a[j] - b[j]);
       b[j] = -a[j];

@@ -1,10 +1,10 @@
-/// Losses over the scores of a batch. Plain functions of values: any thread may call them.
+/// Losses over the scores of a batch. Pure functions; any thread may call them.
 ///
-/// A loss offers, for scores [n x k] row by row and n labels,
-/// - apply: returns sums over the rows, and replaces every score by `scale` times the derivative of
-///   its row's loss by it;
+/// The scores are a model's outputs, a matrix [n x k] row by row, for n labels. A loss has
+/// - apply: returns the sums of loss and metric over the rows, and replaces every score by `scale`
+///   times the derivative of its row's loss by that score;
 /// - decide: returns the prediction from a row's scores, a class index or a value;
-/// - metric: the name of the quantity that Accumulator::merit sums;
+/// - metric: the name of the quantity that Accumulator::metric_value sums;
 /// - link: the function that turns scores into probabilities.
 #pragma once
 
@@ -13,25 +13,26 @@
 
 namespace starling::models {
 
-/// How a model's scores become probabilities of its classes. none: not at all; logistic: 1 / (1 +
-/// e^-z) of the one score is the probability of class 1; softmax: e^(z_j) / sum_i e^(z_i) of score
-/// j is the probability of class j.
+/// The function that turns a model's scores z into probabilities of its classes. none: there is no
+/// such function; logistic: 1 / (1 + e^-z) is the probability of class 1; softmax: e^(z_j) /
+/// sum_i e^(z_i) is the probability of class j.
 enum class Link { none, logistic, softmax };
 
 /// Sums over the rows of a batch.
 struct Accumulator {
   double loss = 0;
-  /// Rows predicted correctly, or the sum of squared errors: see the loss's metric.
-  double merit = 0;
+  /// The sum of the loss's metric: for "accuracy" the number of rows predicted correctly, for "mse"
+  /// the sum of squared errors.
+  double metric_value = 0;
 
   Accumulator& operator+=(const Accumulator& other) {
     loss += other.loss;
-    merit += other.merit;
+    metric_value += other.metric_value;
     return *this;
   }
 };
 
-/// (z - y)^2 / 2 for one score z and a real label y; the merit is (z - y)^2.
+/// The squared error (z - y)^2 / 2 for one score z and a real label y.
 struct SquaredLoss {
   static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "mse";
@@ -41,8 +42,8 @@ struct SquaredLoss {
   static float decide(std::span<const T> scores);
 };
 
-/// Two classes by one score z: log(1 + e^z) - y z with y in {0, 1}, so sigmoid(z) is the
-/// probability of class 1. Finite for every finite z.
+/// The cross-entropy of two classes: log(1 + e^z) - y z for one score z and the class y in {0, 1};
+/// sigmoid(z) is the probability of class 1. Finite for every finite z.
 struct LogLoss {
   static constexpr Link link = Link::logistic;
   static constexpr std::string_view metric = "accuracy";
@@ -52,8 +53,8 @@ struct LogLoss {
   static float decide(std::span<const T> scores);
 };
 
-/// k classes by k scores: log(sum_j e^(z_j)) - z_y, the cross-entropy of softmax(z). Finite for
-/// all finite scores.
+/// The cross-entropy of k classes: log(sum_j e^(z_j)) - z_y for k scores z_j and the class y;
+/// softmax(z) are the probabilities. Finite for all finite scores.
 struct SoftmaxLoss {
   static constexpr Link link = Link::softmax;
   static constexpr std::string_view metric = "accuracy";
@@ -63,9 +64,10 @@ struct SoftmaxLoss {
   static float decide(std::span<const T> scores);
 };
 
-/// Hinge: sum_j max(0, 1 - t_j z_j). One score tells two classes apart (t = 1 for class 1, else
-/// -1); k scores are k machines, one against the rest (t_j = 1 where j is the label, else -1)
-/// (Rifkin, Klautau, JMLR 2004). The derivative at the kink is 0.
+/// The hinge loss of support vector machines: sum_j max(0, 1 - t_j z_j). One score separates two
+/// classes: t = 1 for class 1, else -1. k scores are k machines, each one class against the rest:
+/// t_j = 1 if j is the label, else -1 (Rifkin, Klautau, JMLR 2004). The derivative at the kink is
+/// 0.
 struct HingeLoss {
   static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "accuracy";
@@ -75,10 +77,11 @@ struct HingeLoss {
   static float decide(std::span<const T> scores);
 };
 
-/// Pairs of vectors a and b, one behind the other in a row of scores. With D = |a - b| the loss is
-/// D^2 / 2 for label 0, alike, and max(0, margin - D)^2 / 2 for label 1 (Hadsell, Chopra, LeCun,
-/// CVPR 2006, eq. 4). Where D is 0, b has no direction to be pushed in, and the derivative is 0. A
-/// pair counts as alike where D is below half the margin.
+/// The contrastive loss of pairs of vectors. A row of scores holds a vector a, then a vector b of
+/// the same size; label 0 says that the pair is alike, label 1 that it is different. With D =
+/// |a - b| the loss is D^2 / 2 for label 0 and max(0, margin - D)^2 / 2 for label 1 (Hadsell,
+/// Chopra, LeCun, CVPR 2006, eq. 4). If D is 0, no direction leads away from a, and the derivative
+/// is 0. A pair is predicted to be alike if D is below half the margin.
 struct ContrastiveLoss {
   static constexpr std::string_view metric = "accuracy";
   template <class T>

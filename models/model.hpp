@@ -1,5 +1,6 @@
-/// The functions that a type must offer so that Starling can train it. A model is a plain value: no
-/// actor, no thread, no state that a gradient changes. Many threads call its functions at once.
+/// The functions that a type must have so that Starling can train it. A model is a plain value: it
+/// has no actor, no thread, and no state that computing a gradient changes. Many threads call its
+/// functions at once.
 #pragma once
 
 #include <concepts>
@@ -18,13 +19,13 @@ namespace starling::models {
 /// Indices of samples in a data set.
 using Batch = std::span<const std::uint32_t>;
 
-/// The arguments of a model's call beside parameters and data.
+/// The arguments of a call of gradient or evaluate that are neither parameters nor data.
 struct Pass {
-  /// Seeded by (job seed, worker, step): dropout and the like repeat exactly.
+  /// Seeded by (job seed, worker, step), so that dropout and the like repeat exactly.
   Random& random;
-  /// Scratch; emptied before every call.
+  /// Scratch memory, which is emptied before every call.
   Arena& arena;
-  /// True for gradients, false for evaluation.
+  /// True if a gradient is computed, false in an evaluation.
   bool training = true;
 };
 
@@ -34,12 +35,12 @@ struct Metric {
   double value = 0;
   bool operator==(const Metric&) const = default;
 };
-/// "loss" comes first by convention.
+/// By convention the first metric is "loss".
 using Metrics = std::vector<Metric>;
 
 /// The rows of one row-sparse parameter that a batch reads and changes.
 struct TouchedRows {
-  /// Position in parameters().
+  /// The parameter's index in parameters().
   std::size_t parameter = 0;
   /// Ascending, without repetition.
   std::vector<std::uint32_t> rows;
@@ -51,17 +52,17 @@ concept DataSet = requires(const D data) {
   { data.size() } -> std::convertible_to<std::size_t>;
 };
 
-/// Data that can be told in advance which samples a step will read. prefetch() begins to bring them
-/// nearer, from memory into a cache or from a disk into memory, and does not wait for them. It is a
-/// hint: the data read must not depend on it, and an announced step may never come. Many threads
-/// call it at once; the batch is valid during the call.
+/// Data with a function prefetch(batch), which begins to load the samples that a later step will
+/// read, from a disk into memory or from memory into a cache, and does not wait for them. It is
+/// only a hint: the step reads the same data without it, and may never come. Many threads call it
+/// at once; the batch is valid during the call.
 template <class D>
 concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
   data.prefetch(batch);
 };
 
-/// A model over data of type D. `w` and `g` are the whole parameter vector in the order of
-/// parameters().
+/// A model over data of type D. `w` is the whole parameter vector in the order of parameters(), `g`
+/// its gradient in the same order.
 ///
 /// - gradient: adds the gradient of the mean loss over `batch` to `g`, which is zero on entry, and
 ///   returns that mean loss. It does not apply weight decay.

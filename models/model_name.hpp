@@ -1,11 +1,11 @@
-/// How the built-in models are listed. Plain values; any thread.
+/// One entry in the list of built-in models. Plain values; any thread.
 #pragma once
 
 #include <string_view>
 
 namespace starling::models {
 
-/// A model's name and one line about it, with its grammar.
+/// The name of a model, and one line about it that ends with its grammar.
 struct ModelName {
   std::string_view name;
   std::string_view summary;

@@ -1,4 +1,4 @@
-/// The tensors that a model trains, by name and shape.
+/// Describes the tensors that a model trains, by name and shape.
 #pragma once
 
 #include <cstddef>
@@ -17,31 +17,30 @@ struct Parameter {
   std::string name;
   /// Extents, outermost first; an empty shape is a scalar.
   std::vector<std::size_t> shape = {};
-  /// Workers push and pull it by rows of dimension 0, where a batch touches only some of them.
+  /// Whether workers push and pull only the rows (of dimension 0) that a batch touches.
   bool row_sparse = false;
   /// Whether weight decay (`--l2`) applies; usually false for biases.
   bool decay = true;
-  /// False for a buffer that is kept but not trained, such as a running mean. Its "gradient" is the
-  /// change to add, which is weighted like any update but bypasses the optimiser.
+  /// False for a buffer that is stored with the parameters but not trained, such as a running mean.
+  /// Its "gradient" is added to it, weighted like any update, and bypasses the optimiser.
   bool trained = true;
 
-  /// Number of elements.
+  /// Returns the number of elements.
   [[nodiscard]] std::size_t size() const {
     return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
   }
-  /// Elements in one row of dimension 0.
+  /// Returns the number of elements in one row of dimension 0.
   [[nodiscard]] std::size_t row_size() const {
     return shape.empty() || shape[0] == 0 ? 1 : size() / shape[0];
   }
 };
 
-/// Refuses parameters that cannot be laid out: a name that is missing or given twice, a shape
-/// without elements or with more than any memory holds, rows of a scalar. Messages call a parameter
-/// `noun`.
+/// Refuses invalid parameters: a name that is missing or given twice, a shape without elements or
+/// with more than any memory holds, a scalar that is row-sparse. Messages call a parameter `noun`.
 [[nodiscard]] Result<void> check(const std::vector<Parameter>& parameters,
                                  std::string_view noun = "parameter");
 
-/// Elements in all of `parameters`: the length of the parameter vector.
+/// Returns the number of elements in all of `parameters`, the length of the parameter vector.
 [[nodiscard]] inline std::size_t total_size(const std::vector<Parameter>& parameters) {
   std::size_t sum = 0;
   for (const Parameter& parameter : parameters) sum += parameter.size();

@@ -5,12 +5,13 @@
 namespace starling::models {
 namespace {
 
-/// Bytes of a batch that are prefetched: a longer batch would evict its own data from the cache,
-/// and the data of the running computation.
+/// prefetch() stops after this number of bytes, because more would evict their own data and that of
+/// the running computation from the cache.
 constexpr std::size_t prefetched_bytes_max = std::size_t{512} << 10U;
 
-/// Begins to bring `values` into the second level of the cache, in lines of 64 bytes: the first
-/// level is small, and the computation that runs meanwhile needs it. Returns the bytes of `values`.
+/// Begins to load `values` into the second-level cache, in lines of 64 bytes. Leaves out the
+/// first-level cache, because it is small and the running computation needs it. Returns the number
+/// of bytes of `values`.
 template <class V>
 std::size_t prefetch_all(std::span<const V> values) noexcept {
   constexpr std::size_t in_line = 64 / sizeof(V);
@@ -55,7 +56,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
     }
     x.columns.shrink_to_fit();
     x.values.shrink_to_fit();
-    chosen = described({features_, classes_, std::move(x), std::move(labels)});
+    chosen = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
   } else {
     Dense x;
     x.values.reserve(rows.size() * features_);
@@ -63,7 +64,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
       const auto values = dense_row(row);
       x.values.insert(x.values.end(), values.begin(), values.end());
     }
-    chosen = described({features_, classes_, std::move(x), std::move(labels)});
+    chosen = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
   }
   if (!ids.empty())
     for (const std::uint32_t row : rows) chosen.ids.push_back(ids[row]);
@@ -71,25 +72,25 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
 }
 
 Table Table::with(Dense x, std::vector<float> labels) const {
-  Table made = described({features_, classes_, std::move(x), std::move(labels)});
-  made.ids = ids;
-  return made;
+  Table table = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
+  table.ids = ids;
+  return table;
 }
 
 Table Table::with(Sparse x, std::vector<float> labels) const {
-  Table made = described({features_, classes_, std::move(x), std::move(labels)});
-  made.ids = ids;
-  return made;
+  Table table = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
+  table.ids = ids;
+  return table;
 }
 
-Table Table::described(Table made) const {
-  made.truth = truth;
-  made.labelling = labelling;
-  made.has_labels = has_labels;
-  made.encoding = encoding;
-  made.scaling = scaling;
-  made.first_index = first_index;
-  return made;
+Table Table::with_facts_of_this(Table table) const {
+  table.truth = truth;
+  table.labelling = labelling;
+  table.has_labels = has_labels;
+  table.encoding = encoding;
+  table.scaling = scaling;
+  table.first_index = first_index;
+  return table;
 }
 
 }  // namespace starling::models

@@ -18,34 +18,34 @@ struct SparseRow {
   std::span<const float> values;
 };
 
-/// How labels as written become labels of a Table, and back.
+/// Maps labels as they are written in the data's source to labels of a Table, and back.
 struct Labelling {
-  /// 0 for real targets, which stay as written.
+  /// The number of classes; 0 for real targets.
   std::size_t classes = 0;
-  /// The label of class 0; meaningless for real targets.
+  /// The label that is written for class 0. Not used for real targets.
   float first = 0;
-  /// -1 and +1 become 0 and 1.
+  /// Whether the labels are written -1 and +1 and become the classes 0 and 1.
   bool signs = false;
-  /// Real targets y are trained on as (y - shift) / divisor.
+  /// A real target y becomes (y - shift) / divisor in a scaled Table.
   float shift = 0;
   float divisor = 1;
-  /// The text of each class; empty where labels are numbers.
+  /// The name of each class; empty if the labels are written as numbers.
   std::vector<std::string> names = {};
 
-  /// Returns a Table's label as it was written; for a class with a name, the class index.
+  /// Returns the label as it was written; the class index if the classes have names.
   [[nodiscard]] float written(float label) const {
     if (classes == 0) return label * divisor + shift;
     return signs ? 2 * label - 1 : label + first;
   }
 
-  /// Returns written() as text, or the class's name where it has one.
+  /// Returns the label as it was written, as text; the name of the class if it has one.
   [[nodiscard]] std::string text(float label) const;
 
   bool operator==(const Labelling&) const = default;
 };
 
-/// How the features of a Table were scaled: x' = (x - shift) / divisor. Both vectors have one
-/// element for each feature, or are empty where the features were not scaled.
+/// The scaling of a Table's features: x' = (x - shift) / divisor. Both vectors have one element for
+/// each feature, or are empty if the features are not scaled.
 struct Scaling {
   std::vector<float> shift;
   std::vector<float> divisor;
@@ -54,7 +54,7 @@ struct Scaling {
 };
 
 /// An immutable data set. Dense tables hold size() x features() floats, sparse ones compressed rows
-/// (8 bytes a stored entry). A label is a class index where classes() > 0, else a real target.
+/// (8 bytes a stored entry). A label is a class index if classes() > 0, else a real target.
 class Table {
  public:
   struct Dense {
@@ -62,7 +62,7 @@ class Table {
     std::vector<float> values;
   };
   struct Sparse {
-    /// Start of each row in columns/values; one more entry than rows.
+    /// The index in `columns` and `values` at which each row starts, and, last, their size.
     std::vector<std::uint64_t> starts{0};
     std::vector<std::uint32_t> columns;
     std::vector<float> values;
@@ -84,10 +84,10 @@ class Table {
     STARLING_CHECK(sparse_.starts.size() == labels_.size() + 1);
   }
 
-  /// Number of rows.
+  /// Returns the number of rows.
   [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
   [[nodiscard]] std::size_t features() const noexcept { return features_; }
-  /// Number of classes; 0 where labels are real targets.
+  /// Returns the number of classes; 0 for real targets.
   [[nodiscard]] std::size_t classes() const noexcept { return classes_; }
   [[nodiscard]] bool is_sparse() const noexcept { return is_sparse_; }
   [[nodiscard]] float label(std::size_t row) const noexcept { return labels_[row]; }
@@ -103,15 +103,15 @@ class Table {
     return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
   }
 
-  /// Begins to bring `rows`, the first 512 KiB of them, into the processor's cache. Requires: each
-  /// < size().
+  /// Begins to load `rows`, at most about 512 KiB of them, into the processor's cache. Requires:
+  /// each < size().
   void prefetch(std::span<const std::uint32_t> rows) const noexcept;
 
-  /// Stored entries: size x features for dense tables.
+  /// Returns the number of stored entries: size x features for dense tables.
   [[nodiscard]] std::size_t entries() const noexcept {
     return is_sparse_ ? sparse_.values.size() : dense_.values.size();
   }
-  /// Bytes held for features and labels.
+  /// Returns the bytes of memory that features and labels take.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return dense_.values.capacity() * sizeof(float) + labels_.capacity() * sizeof(float) +
            sparse_.starts.capacity() * sizeof(std::uint64_t) +
@@ -119,32 +119,33 @@ class Table {
            sparse_.values.capacity() * sizeof(float);
   }
 
-  /// Returns the rows named by `rows`, in that order; repetitions are allowed. Requires: each <
-  /// size().
+  /// Returns a table of the rows with these indices, in this order, which may repeat. Requires:
+  /// each < size().
   [[nodiscard]] Table select(std::span<const std::uint32_t> rows) const;
 
-  /// Returns a table of these values and labels that keeps everything else that this table records
-  /// of its data. Requires: as the constructors.
+  /// Returns this table with its values and labels replaced; labelling, names of rows and all else
+  /// stay. Requires the same as the constructors.
   [[nodiscard]] Table with(Dense x, std::vector<float> labels) const;
   [[nodiscard]] Table with(Sparse x, std::vector<float> labels) const;
 
-  /// The parameters that generated the labels, one for each feature, where a generator knows them.
+  /// The true parameters from which a generator computed the labels, one for each feature; empty if
+  /// they are not known.
   std::vector<float> truth;
   /// How the labels were written in the data's source.
   Labelling labelling;
-  /// False for data without labels, which is only predicted: every label is then 0.
+  /// False for data without labels, which are only predicted: every label is then 0.
   bool has_labels = true;
-  /// The name of each row in the data's source; empty where rows have no names.
+  /// The name of each row in the data's source; empty if rows have no names.
   std::vector<std::string> ids;
-  /// How a text file's columns became features; null where only their order is known.
+  /// How a text file's columns became features; null if only their order is known.
   std::shared_ptr<const Encoding> encoding;
   Scaling scaling;
   /// The index of the first feature in sparse text: 0 or 1.
   std::uint64_t first_index = 1;
 
  private:
-  /// Returns `made` with everything that this table records of its data, except its rows' names.
-  [[nodiscard]] Table described(Table made) const;
+  /// Returns `table` with this table's truth, labelling, encoding and other facts about all rows.
+  [[nodiscard]] Table with_facts_of_this(Table table) const;
 
   std::size_t features_ = 0;
   std::size_t classes_ = 0;

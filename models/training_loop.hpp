@@ -1,6 +1,5 @@
-/// Trains on one thread without an engine: does the work of a worker's step and of the parameters'
-/// owners, one after the other. Row-sparse parameters are handled as if they were dense. One thread
-/// at a time.
+/// Trains a model on one thread, without workers and owners: each step computes a gradient and
+/// applies it. Row-sparse parameters are handled like dense ones. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -14,29 +13,29 @@
 #include "starling/models/kernels/arena.hpp"
 #include "starling/models/model.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
-#include "starling/models/order.hpp"
 #include "starling/models/parameter.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace starling::models {
 
 struct LoopOptions {
   Optimizer optimizer = Sgd{};
-  /// Samples of a step; all of the data where it has fewer.
+  /// The number of samples of a step; all samples if the data has fewer.
   std::size_t batch = 64;
   /// Decides the initial parameters, the order of the samples and the model's random draws.
   std::uint64_t seed = 1;
 };
 
-/// The parameters of a model and the state of its optimiser. After the first steps a step allocates
-/// only what the model allocates.
+/// The parameters of a model and the state of its optimiser. After the first steps, only the model
+/// allocates memory.
 template <class M, class D>
 requires Model<M, D>
 class TrainingLoop {
  public:
   using T = typename M::Scalar;
 
-  /// `data` must outlive the loop. Requires: data with samples that the model accepts, a batch
-  /// above 0.
+  /// `data` must outlive the loop. Requires: the data has samples, the model accepts it, and
+  /// options.batch > 0.
   TrainingLoop(M model, const D& data, const LoopOptions& options)
       : model_(std::move(model)),
         data_(data),
@@ -51,17 +50,17 @@ class TrainingLoop {
   }
 
   /// Draws a batch, computes its gradient and applies it. Returns the batch's mean loss before the
-  /// update. Where the model throws, the step has no effect.
+  /// update. If the model throws, the step has no effect.
   double step() {
     Random random = Random::stream(options_.seed, 0, steps_);
     order_.batch(0, steps_, batch_);
     arena_.reset();
     Pass pass{.random = random, .arena = arena_};
-    if (std::exchange(is_dirty_, true)) std::ranges::fill(g_, T{0});
+    if (std::exchange(is_gradient_dirty_, true)) std::ranges::fill(g_, T{0});
     const double loss = model_.gradient(std::span<const T>{w_}, data_, batch_, g_, pass);
-    is_dirty_ = false;
+    is_gradient_dirty_ = false;
     ++steps_;
-    for (const Stretch& stretch : stretches_) update(stretch);
+    for (const ParameterGroup& group : groups_) update(group);
     return loss;
   }
 
@@ -69,37 +68,38 @@ class TrainingLoop {
   [[nodiscard]] std::span<const T> parameters() const { return w_; }
 
  private:
-  /// Keeps the initial draw apart from the streams of steps.
+  /// Separates the random numbers of the initial parameters from those of the steps.
   static constexpr std::uint64_t initial_stream = 0x1217;
-  /// Elements of w, g and each slot that are updated at once: they fit into the first-level cache,
-  /// so that clearing g costs no second pass over memory.
-  static constexpr std::size_t block = 2048;
+  /// The number of elements of w, g and each slot that are updated at once. They fit into the
+  /// first-level cache, so that clearing g costs no second pass over memory.
+  static constexpr std::size_t block_size = 2048;
 
   /// Adjacent parameters that are either all trained or all not trained.
-  struct Stretch {
+  struct ParameterGroup {
+    /// The elements of the group, as indices of w_.
     std::size_t from = 0;
     std::size_t to = 0;
     bool trained = true;
   };
 
   void add(const Parameter& parameter) {
-    const std::size_t from = stretches_.empty() ? 0 : stretches_.back().to;
+    const std::size_t from = groups_.empty() ? 0 : groups_.back().to;
     const std::size_t to = from + parameter.size();
-    if (!stretches_.empty() && stretches_.back().trained == parameter.trained)
-      stretches_.back().to = to;
+    if (!groups_.empty() && groups_.back().trained == parameter.trained)
+      groups_.back().to = to;
     else
-      stretches_.push_back({from, to, parameter.trained});
+      groups_.push_back({from, to, parameter.trained});
   }
 
-  void update(const Stretch& stretch) {
-    const ApplyOptions now{.t = steps_};
-    for (std::size_t at = stretch.from; at < stretch.to; at += block) {
-      const std::size_t count = std::min(block, stretch.to - at);
-      const std::span<T> w = std::span{w_}.subspan(at, count);
-      const std::span<T> g = std::span{g_}.subspan(at, count);
-      if (stretch.trained) {
-        const auto state = state_.empty() ? std::span<T>{} : std::span{state_}.subspan(at);
-        apply<T>(options_.optimizer, w, g, state, w_.size(), now);
+  void update(const ParameterGroup& group) {
+    const ApplyOptions options{.t = steps_};
+    for (std::size_t first = group.from; first < group.to; first += block_size) {
+      const std::size_t count = std::min(block_size, group.to - first);
+      const std::span<T> w = std::span{w_}.subspan(first, count);
+      const std::span<T> g = std::span{g_}.subspan(first, count);
+      if (group.trained) {
+        const auto state = state_.empty() ? std::span<T>{} : std::span{state_}.subspan(first);
+        apply<T>(options_.optimizer, w, g, state, w_.size(), options);
       } else {
         for (std::size_t i = 0; i < count; ++i) w[i] += g[i];
       }
@@ -114,12 +114,12 @@ class TrainingLoop {
   std::vector<T> w_;
   std::vector<T> g_;
   std::vector<T> state_;
-  std::vector<Stretch> stretches_;
+  std::vector<ParameterGroup> groups_;
   std::vector<std::uint32_t> batch_;
   Arena arena_;
   std::uint64_t steps_ = 0;
-  /// True while a gradient was begun and not applied.
-  bool is_dirty_ = false;
+  /// Whether g_ may hold parts of a gradient that was not applied, because the model threw.
+  bool is_gradient_dirty_ = false;
 };
 
 }  // namespace starling::models

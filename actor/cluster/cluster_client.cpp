@@ -17,16 +17,16 @@ class ClusterClient::Inbox {
   Inbox() = default;
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
-  /// Sends a farewell: else the nodes that were asked would try to reach this client until it has
-  /// been silent for long.
+  /// Sends Disconnect to the nodes that were asked: else they would try for long to reach this
+  /// client.
   ~Inbox() {
-    for (const std::string& address : all_asked_) send(address, ++number_, wire::Disconnect{});
+    for (const std::string& address : contacted_) send(address, ++number_, wire::Disconnect{});
   }
 
   Result<void> open(security::EndpointOptions network) {
     auto endpoint = security::Endpoint::open(
         std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
-          take(frame, sender);
+          receive(frame, sender);
         });
     if (!endpoint) return std::move(endpoint).error();
     endpoint_ = *std::move(endpoint);
@@ -36,29 +36,32 @@ class ClusterClient::Inbox {
   std::vector<std::optional<wire::ReplyBody>> ask_all(const std::vector<std::string>& addresses,
                                                       const wire::RequestBody& body,
                                                       std::chrono::milliseconds timeout) {
-    // A request whose reply takes long is not repeated before the reply can have come.
-    const std::chrono::milliseconds again_after =
+    // The reply to ReadRanges is large, and must have time to arrive before the request is
+    // repeated.
+    const std::chrono::milliseconds resend_after =
         std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     std::unique_lock lock{mutex_};
-    for (const std::string& address : addresses) questions_.push_back({++number_, address, {}});
-    all_asked_.insert(addresses.begin(), addresses.end());
-    const auto is_answered = [](const Question& question) { return question.reply.has_value(); };
-    const auto all_are = [&] { return std::ranges::all_of(questions_, is_answered); };
-    while (!all_are() && std::chrono::steady_clock::now() < deadline) {
-      for (const Question& question : questions_)
-        if (!question.reply) send(question.address, question.number, body);
-      const auto until = std::min(std::chrono::steady_clock::now() + again_after, deadline);
-      came_.wait_until(lock, until, all_are);
+    for (const std::string& address : addresses) pending_.push_back({++number_, address, {}});
+    contacted_.insert(addresses.begin(), addresses.end());
+    const auto is_answered = [](const PendingRequest& request) {
+      return request.reply.has_value();
+    };
+    const auto are_all_answered = [&] { return std::ranges::all_of(pending_, is_answered); };
+    while (!are_all_answered() && std::chrono::steady_clock::now() < deadline) {
+      for (const PendingRequest& request : pending_)
+        if (!request.reply) send(request.address, request.number, body);
+      const auto wait_end = std::min(std::chrono::steady_clock::now() + resend_after, deadline);
+      reply_received_.wait_until(lock, wait_end, are_all_answered);
     }
     std::vector<std::optional<wire::ReplyBody>> replies;
-    for (Question& question : questions_) replies.push_back(std::move(question.reply));
-    questions_.clear();
+    for (PendingRequest& request : pending_) replies.push_back(std::move(request.reply));
+    pending_.clear();
     return replies;
   }
 
  private:
-  struct Question {
+  struct PendingRequest {
     std::uint64_t number = 0;
     std::string address;
     std::optional<wire::ReplyBody> reply;
@@ -70,27 +73,28 @@ class ClusterClient::Inbox {
         wire::encode(wire::ControlMessage{0, endpoint_->address(), wire::Request{number, body}}));
   }
 
-  void take(const wire::FrameView& frame, const security::Sender& sender) {
+  void receive(const wire::FrameView& frame, const security::Sender& sender) {
     if (sender.role != security::Role::node) return;
     auto message = wire::decode_control(frame);
     if (!message) return;
     auto* reply = std::get_if<wire::Reply>(&message->body);
     if (reply == nullptr) return;
     const std::lock_guard lock{mutex_};
-    const auto asked = std::ranges::find(questions_, reply->number, &Question::number);
-    if (asked == questions_.end() || !sender.may_be_at(asked->address)) return;
-    asked->reply = std::move(reply->body);
-    came_.notify_one();
+    const auto request = std::ranges::find(pending_, reply->number, &PendingRequest::number);
+    if (request == pending_.end() || !sender.may_be_at(request->address)) return;
+    request->reply = std::move(reply->body);
+    reply_received_.notify_one();
   }
 
   std::mutex mutex_;
-  std::condition_variable came_;
-  /// The number of the latest request. It begins at random, since another client may use this one's
-  /// address later.
+  std::condition_variable reply_received_;
+  /// The number of the latest request. It begins at random, because another client may use this
+  /// one's address later.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// Requests that wait for their replies.
-  std::vector<Question> questions_;
-  std::set<std::string> all_asked_;
+  /// The requests of the call that is being made.
+  std::vector<PendingRequest> pending_;
+  /// The addresses of all nodes that were asked so far.
+  std::set<std::string> contacted_;
   std::unique_ptr<security::Endpoint> endpoint_;
 };
 
@@ -113,7 +117,7 @@ Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
                                            const wire::RequestBody& body,
                                            std::chrono::milliseconds timeout) {
   auto reply = std::move(inbox_->ask_all({address}, body, timeout).front());
-  if (!reply) return Error{"no answer from " + wire::place_of(address)};
+  if (!reply) return Error{"no answer from " + wire::without_key(address)};
   if (const auto* refused = std::get_if<wire::Refused>(&*reply))
     return Error{printable(refused->why)};
   return *std::move(reply);

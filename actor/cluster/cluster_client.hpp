@@ -1,4 +1,5 @@
-/// Asks the nodes of a cluster, from outside: submits jobs, follows them, fetches their models.
+/// A client of a cluster: sends requests to nodes, such as to submit a job or to read its model,
+/// and waits for the replies.
 #pragma once
 
 #include <chrono>
@@ -13,34 +14,35 @@
 
 namespace starling::actor {
 
-/// Blocking; one thread at a time.
+/// Its functions block. For one thread at a time.
 class ClusterClient {
  public:
-  /// It listens for replies.
+  /// Opens an endpoint, at which the client listens for replies.
   static Result<std::unique_ptr<ClusterClient>> open(security::EndpointOptions network);
   ~ClusterClient();
 
   ClusterClient(const ClusterClient&) = delete;
   ClusterClient& operator=(const ClusterClient&) = delete;
 
-  /// Asks the node at `address`, as wire::print gives it, again and again until it answers. A
-  /// refusal is an Error.
+  /// Sends a request to the node at `address`, as wire::print writes it, and repeats it until the
+  /// node answers. Returns an Error if it refuses, or does not answer within `timeout`.
   [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address,
                                             const wire::RequestBody& body,
                                             std::chrono::milliseconds timeout);
-  /// Asks all of them at once. Returns the reply of each, refusals too; nothing for a node that
-  /// does not answer.
+  /// Sends the request to all of them at once. Returns their replies in the same order, with
+  /// refusals; nullopt for a node that does not answer within `timeout`.
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_all(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds timeout);
-  /// As ask() does, for a reply of kind R.
+  /// As ask(), for a request whose reply is an R.
   template <class R>
   [[nodiscard]] Result<R> ask_for(const std::string& address, const wire::RequestBody& body,
                                   std::chrono::milliseconds timeout) {
     auto reply = ask(address, body, timeout);
     if (!reply) return std::move(reply).error();
     if (auto* wanted = std::get_if<R>(&*reply)) return std::move(*wanted);
-    return Error{"the node at " + wire::place_of(address) + " gave an answer to another question"};
+    return Error{"the node at " + wire::without_key(address) +
+                 " gave an answer to another question"};
   }
 
  private:

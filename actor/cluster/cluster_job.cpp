@@ -7,8 +7,8 @@
 
 namespace starling::actor {
 
-Result<void> ClusterJob::start(const core::ConfigurationPtr& configuration, bool founded) {
-  learn_routes(*configuration);
+Result<void> ClusterJob::start(const core::ConfigurationPtr& configuration, bool is_founding) {
+  set_routes(*configuration);
   LocalJobOptions options;
   options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
   auto local = prepared_->make_local_job(std::move(options));
@@ -18,12 +18,12 @@ Result<void> ClusterJob::start(const core::ConfigurationPtr& configuration, bool
     local_ = *std::move(local);
     configuration_ = configuration;
   }
-  if (!founded) return {};
-  std::vector<core::Member> here;
+  if (!is_founding) return {};
+  std::vector<core::Member> local_members;
   for (const core::Member& member : configuration->members)
-    if (member.node == node_) here.push_back(member);
-  for (const core::Member& member : here) keep_role(member);
-  local_->found(here, configuration);
+    if (member.node == node_) local_members.push_back(member);
+  for (const core::Member& member : local_members) set_role(member);
+  local_->start_founders(local_members, configuration);
   return {};
 }
 
@@ -41,13 +41,13 @@ void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& ran
   join(std::move(roles), random);
 }
 
-void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool at_once) {
+void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline) {
   if (envelope.from >= LocalJobOptions{}.members_max) return;
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    // The node of a joining member is learnt from its packets. Where two members have one id, the
-    // one in the configuration counts, and no other node may send for it.
+    // The packets of a joining member tell which node it is on. A member of the configuration may
+    // send from its own node only; a joining member may have its id, but not its incarnation.
     const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
     if (sender == nullptr)
       routes_[envelope.from] = node;
@@ -55,7 +55,7 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool at_onc
       return;
     local = local_.get();
   }
-  if (local != nullptr) local->deliver(std::move(envelope), at_once);
+  if (local != nullptr) local->deliver(std::move(envelope), may_handle_inline);
 }
 
 void ClusterJob::stop(bool is_done) {
@@ -64,20 +64,20 @@ void ClusterJob::stop(bool is_done) {
   local_->stop();
 }
 
-void ClusterJob::keep_time(const std::vector<actor::MemberReport>& reports) {
+void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports) {
   const auto limit = prepared_->options().time;
-  if (limit && age() > *limit + stop_after) stop(true);
+  if (limit && age() > *limit + stop_grace) stop(true);
   std::uint64_t steps = 0;
   double loss_sum = 0;
   for (const auto& report : reports) {
     steps += report.worker.losses;
     loss_sum += report.worker.loss_sum;
   }
-  recent_.note(Clock::now() - founded_, steps, loss_sum);
+  recent_.add(Clock::now() - founded_at_, steps, loss_sum);
   if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
 }
 
-core::ConfigurationPtr ClusterJob::refresh() {
+core::ConfigurationPtr ClusterJob::refresh_configuration() {
   auto latest = local_->configuration();
   const std::lock_guard lock{mutex_};
   if (latest && latest->epoch > configuration_->epoch) {
@@ -88,11 +88,15 @@ core::ConfigurationPtr ClusterJob::refresh() {
 }
 
 wire::JobStatus ClusterJob::status() {
-  wire::JobStatus status{
-      id_,     settings_,      {}, refresh(), static_cast<std::uint64_t>(last_step_age_.count()),
-      client_, blocked_reason_};
-  // In a later epoch the others have gone on, and may take this node's members in again.
-  if (given_up_ == status.configuration->epoch) status.give_up_reason = give_up_reason_;
+  wire::JobStatus status{id_,
+                         settings_,
+                         {},
+                         refresh_configuration(),
+                         static_cast<std::uint64_t>(last_step_age_.count()),
+                         client_,
+                         blocked_reason_};
+  // In a later epoch, the other nodes have gone on, and may let this node's members join again.
+  if (give_up_epoch_ == status.configuration->epoch) status.give_up_reason = give_up_reason_;
   for (const auto& report : local_->reports())
     status.local_members.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
@@ -101,9 +105,9 @@ wire::JobStatus ClusterJob::status() {
          report.worker.drawn, report.is_paused, report.held});
   const JobOptions& options = prepared_->options();
   status.state = state_;
-  status.since_ms = utc_now_us() / 1000 - age().count();
+  status.started_at_ms = utc_now_us() / 1000 - age().count();
   status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
-  status.steps_per_pass = prepared_->steps_per_epoch();
+  status.steps_per_data_epoch = prepared_->steps_per_epoch();
   if (options.time)
     status.time_limit_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
   status.updates_per_s = recent_.updates_per_s();
@@ -119,24 +123,24 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
   record.name = name();
   record.description = summary_of(settings_);
   record.client = client_;
-  record.began_ms = current.since_ms;
-  record.ended_ms = utc_now_us() / 1000;
+  record.began_at_ms = current.started_at_ms;
+  record.ended_at_ms = utc_now_us() / 1000;
   record.steps_total = current.steps_total;
   for (const wire::MemberStatus& member : current.local_members) {
     record.updates += std::min<std::uint64_t>(member.step, member.loss_count);
     record.step_max = std::max(record.step_max, member.step);
   }
-  record.is_from_client = summary.has_value();
-  record.summary = summary ? *summary : outcome(current);
+  record.is_reported_by_client = summary.has_value();
+  record.summary = summary ? *summary : outcome_of(current);
   return record;
 }
 
 wire::JobDescription ClusterJob::description() {
-  return {settings_, static_cast<std::uint32_t>(prepared_->options().workers), refresh(),
-          static_cast<std::uint64_t>(age().count()), client_};
+  return {settings_, static_cast<std::uint32_t>(prepared_->options().workers),
+          refresh_configuration(), static_cast<std::uint64_t>(age().count()), client_};
 }
 
-wire::Ranges ClusterJob::read(core::RangeId from, bool with_state) {
+wire::Ranges ClusterJob::read_ranges(core::RangeId from, bool with_state) {
   constexpr std::size_t bytes_max = std::size_t{4} << 20U;
   wire::Ranges reply;
   std::size_t bytes = 0;
@@ -147,7 +151,7 @@ wire::Ranges ClusterJob::read(core::RangeId from, bool with_state) {
       state.slots = {};
       state.ledger.clear();
     }
-    state.gathered.clear();  // what waits for a round is made again
+    state.gathered.clear();  // workers make the updates of an incomplete round again
     bytes += state.value.bytes().size() + state.slots.bytes().size();
     reply.states.push_back(std::move(state));
     if (bytes < bytes_max) continue;
@@ -157,7 +161,7 @@ wire::Ranges ClusterJob::read(core::RangeId from, bool with_state) {
   return reply;
 }
 
-wire::JobSummary ClusterJob::outcome(const wire::JobStatus& status) {
+wire::JobSummary ClusterJob::outcome_of(const wire::JobStatus& status) {
   using State = actor::MemberReport::State;
   if (!status.give_up_reason.empty()) return {wire::JobState::failed, status.give_up_reason};
   bool all_done = true;
@@ -168,57 +172,58 @@ wire::JobSummary ClusterJob::outcome(const wire::JobStatus& status) {
   }
   if (status.state != wire::JobState::running) return {status.state};
   if (all_done) return {wire::JobState::done};
-  return {wire::JobState::stopped, "dropped before its end"};
+  return {wire::JobState::stopped, "closed before it ended"};
 }
 
-bool ClusterJob::have_ended(const std::vector<actor::MemberReport>& reports) {
+bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& reports) {
   const std::lock_guard lock{mutex_};
-  bool works = false;
+  bool has_workers = false;
   for (const auto& report : reports) {
     const auto role = roles_.find(report.member);
     if (role == roles_.end() || !role->second.works) continue;
-    works = true;
+    has_workers = true;
     if (report.state != actor::MemberReport::State::done) return false;
   }
-  return works;
+  return has_workers;
 }
 
-void ClusterJob::join(std::vector<core::Member> roles, Random& random) {
+void ClusterJob::join(std::vector<core::Member> members, Random& random) {
   const auto current = configuration();
   std::vector<core::MemberId> seeds;
   for (const core::Member& other : current->members)
     if (other.node != node_) seeds.push_back(other.id);
   const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
-  for (const core::Member& member : newcomers(std::move(roles), *current, members_max, random)) {
-    keep_role(member);
+  for (const core::Member& member :
+       assign_member_ids(std::move(members), *current, members_max, random)) {
+    set_role(member);
     local_->join(member, seeds);
   }
 }
 
-void ClusterJob::keep_role(const core::Member& member) {
+void ClusterJob::set_role(const core::Member& member) {
   const std::lock_guard lock{mutex_};
   roles_[member.id] = member;
 }
 
-void ClusterJob::learn_routes(const core::Configuration& configuration) {
+void ClusterJob::set_routes(const core::Configuration& configuration) {
   const std::lock_guard lock{mutex_};
   for (const core::Member& member : configuration.members) routes_[member.id] = member.node;
 }
 
 void ClusterJob::send(const std::vector<core::Envelope>& envelopes) {
-  std::vector<Parcel> parcels;
+  std::vector<FrameBatch> batches;
   for (const core::Envelope& envelope : envelopes) {
     const auto node = route_to(envelope.to);
     if (!node) continue;
     wire::Frame frame = wire::encode(id_, node_, envelope);
     const auto traffic_class = wire::traffic_class_of(frame);
-    auto parcel = std::ranges::find_if(parcels, [&](const Parcel& p) {
-      return p.node == *node && p.traffic_class == traffic_class;
+    auto batch = std::ranges::find_if(batches, [&](const FrameBatch& other) {
+      return other.node == *node && other.traffic_class == traffic_class;
     });
-    if (parcel == parcels.end()) parcel = parcels.insert(parcel, Parcel{*node, traffic_class});
-    parcel->frames.push_back(std::move(frame));
+    if (batch == batches.end()) batch = batches.insert(batch, FrameBatch{*node, traffic_class});
+    batch->frames.push_back(std::move(frame));
   }
-  for (Parcel& parcel : parcels) send_frames_(parcel.node, parcel.traffic_class, parcel.frames);
+  for (FrameBatch& batch : batches) send_frames_(batch.node, batch.traffic_class, batch.frames);
 }
 
 std::optional<wire::NodeId> ClusterJob::route_to(core::MemberId member) {

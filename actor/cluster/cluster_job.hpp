@@ -1,5 +1,5 @@
-/// One job on one node: the members of the job that this node holds, and which nodes hold the
-/// others. Internal to the cluster's node.
+/// A node's part of one job: the members that run on this node, and a table of the nodes that the
+/// other members run on. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,15 @@
 
 namespace starling::actor {
 
-/// Thread-safe.
+/// For the loop's thread only, except deliver(), configuration(), local() and the constant
+/// properties, which any thread may use.
 class ClusterJob {
  public:
-  /// Takes frames to a node.
+  /// Sends frames to a node.
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// Requires: the job was founded `age` ago.
+  /// Requires: the job began `age` ago.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
              SendFrames send_frames)
@@ -39,75 +40,81 @@ class ClusterJob {
         client_(std::move(client)),
         prepared_(std::move(prepared)),
         send_frames_(std::move(send_frames)),
-        founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
+        founded_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
-  /// Requires: called once, before anything else. `configuration` is the job's first one where the
-  /// job is founded here and now (`founded`), else any later one.
-  Result<void> start(const core::ConfigurationPtr& configuration, bool founded);
+  /// Starts this node's part of the job. If the whole job begins now (`is_founding`),
+  /// `configuration` is the job's first one, and its members on this node are started; else it is a
+  /// later one, and join() starts members. Requires: called once, before anything else.
+  Result<void> start(const core::ConfigurationPtr& configuration, bool is_founding);
 
-  /// Lets `workers` workers of this node, and the other members that it brings, ask to join.
+  /// Starts `workers` workers, and the other members that this node brings. They ask to join.
   void join(std::size_t workers, Random& random);
 
-  /// Lets the members of this node that were excluded ask to join again, each in its role.
+  /// Starts, for each of the `excluded` members of this node, a new one in the same role, which
+  /// asks to join.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
 
-  /// A packet of this job has come from `node`; see LocalJob::deliver().
-  void deliver(wire::NodeId node, core::Envelope envelope, bool at_once);
+  /// Delivers a packet that `node` has sent; see LocalJob::deliver().
+  void deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline);
 
-  /// Notifies members here of which others are dead, as far as `lives(node)` knows.
-  template <class Lives>
-  void judge(Lives lives) {
-    const auto current = refresh();
+  /// Reports to the members here which members on other nodes are dead. `is_live(node)` returns
+  /// nullopt for a node of which it is not certain.
+  template <class IsLive>
+  void report_liveness(IsLive is_live) {
+    const auto current = refresh_configuration();
     for (const core::Member& member : current->members) {
-      const std::optional<bool> alive = lives(member.node);
-      if (member.node != node_ && alive) local_->judge({member.id, member.incarnation, !*alive});
+      const std::optional<bool> live = is_live(member.node);
+      if (member.node != node_ && live)
+        local_->report_liveness({member.id, member.incarnation, !*live});
     }
   }
 
-  /// Checks whether enough nodes are there of which `is_responsive(node)` holds; to be called
-  /// several times a second. Returns the lines to log: that the job waits and for which nodes, that
-  /// it goes on, or that it is given up, once it has waited for JobOptions::wait_for_nodes.
+  /// Checks whether the job can go on with the nodes for which `is_responsive(node)` is true, and
+  /// gives it up once it has waited for JobOptions::wait_for_nodes. Returns the lines to log: that
+  /// the job waits and for which nodes, that it goes on, or that it is given up. To be called
+  /// several times a second.
   template <class IsResponsive, class NameOf>
   [[nodiscard]] std::vector<std::string> check_blocked(
       const std::vector<actor::MemberReport>& reports, IsResponsive is_responsive, NameOf name_of) {
     const auto now = Clock::now();
-    std::vector<std::string> news;
-    if (given_up_ && *given_up_ < configuration()->epoch) given_up_.reset();  // others went on
-    const bool is_over = !given_up_ && have_ended(reports);
+    std::vector<std::string> log_lines;
+    // If there is a later configuration, other nodes went on with the job.
+    if (give_up_epoch_ && *give_up_epoch_ < configuration()->epoch) give_up_epoch_.reset();
+    const bool is_over = !give_up_epoch_ && are_workers_done(reports);
     blocked_reason_ = is_over ? std::string{} : why_blocked(is_responsive, name_of);
     if (blocked_reason_.empty()) {
       unblocked_at_ = now;
-      if (std::exchange(waiting_told_, false)) news.emplace_back("goes on");
-      return news;
+      if (std::exchange(is_wait_logged_, false)) log_lines.emplace_back("goes on");
+      return log_lines;
     }
-    if (now < unblocked_at_ + tell_after) {
+    if (now < unblocked_at_ + log_blocked_after) {
       blocked_reason_.clear();
-      return news;
+      return log_lines;
     }
-    if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + blocked_reason_);
-    const auto patience = prepared_->options().wait_for_nodes;
+    if (!std::exchange(is_wait_logged_, true)) log_lines.push_back("waits: " + blocked_reason_);
+    const auto wait_max = prepared_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
-    // Where ranges are lost, a majority ends the job itself, and notifies every node.
-    const auto grace = is_majority_responsive_ ? majority_ends_within : std::chrono::seconds{};
-    if (now < unblocked_at_ + patience + grace || given_up_ == known->epoch) return news;
-    given_up_ = known->epoch;
-    give_up_reason_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
+    // If only ranges are lost, the council ends the job itself, and notifies every node.
+    const auto grace = is_majority_responsive_ ? lost_ranges_grace : std::chrono::seconds{};
+    if (now < unblocked_at_ + wait_max + grace || give_up_epoch_ == known->epoch) return log_lines;
+    give_up_epoch_ = known->epoch;
+    give_up_reason_ = "given up after " + std::to_string(wait_max / std::chrono::seconds{1}) +
                       " s (--wait-for-nodes): " + blocked_reason_;
-    news.push_back(give_up_reason_);
+    log_lines.push_back(give_up_reason_);
     local_->stop();
-    return news;
+    return log_lines;
   }
 
-  /// Ends the job's workers after their current step: the job is done, or a client stops it early.
-  /// The first call decides which.
+  /// Stops the job's workers at the end of their step, either because the job has reached its goal
+  /// (`is_done`) or before. The first call decides which of the two is recorded.
   void stop(bool is_done);
 
-  /// Stops the job once its time is up, whether or not a client follows it. To be called several
-  /// times a second, with the reports of the members here.
-  void keep_time(const std::vector<actor::MemberReport>& reports);
+  /// Updates the job's progress, and stops the job if its time limit has passed, even if no client
+  /// follows it. To be called several times a second, with the reports of the members here.
+  void update_progress(const std::vector<actor::MemberReport>& reports);
 
-  /// The latest configuration that is known here.
-  core::ConfigurationPtr refresh();
+  /// Asks the members here for the latest configuration, and returns it.
+  core::ConfigurationPtr refresh_configuration();
 
   [[nodiscard]] core::ConfigurationPtr configuration() {
     const std::lock_guard lock{mutex_};
@@ -116,38 +123,40 @@ class ClusterJob {
 
   [[nodiscard]] wire::JobStatus status();
 
-  /// The record that is kept once the job is closed. Its outcome is `summary` or, without one,
-  /// follows from the state of the members here.
+  /// Returns the record of the job, to be kept once it is closed. Its outcome is `summary` or,
+  /// without one, follows from the state of the members here.
   [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary);
 
   /// Returns all that a node needs to join the job.
   [[nodiscard]] wire::JobDescription description();
 
-  /// Returns ranges that members here are primary of, from number `from` on, up to about 4 MiB:
-  /// where `with_state`, with the state from which a job can go on, else the values alone.
-  [[nodiscard]] wire::Ranges read(core::RangeId from, bool with_state);
+  /// Returns ranges that members here are primary of, from number `from` on, up to about 4 MiB: the
+  /// values alone or, if `with_state`, all state from which a job can go on.
+  [[nodiscard]] wire::Ranges read_ranges(core::RangeId from, bool with_state);
 
   [[nodiscard]] LocalJob& local() noexcept { return *local_; }
   [[nodiscard]] const PreparedJob& prepared() const noexcept { return *prepared_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
-  /// The job's name, for people.
+  /// The job's name or, if it has none, its id in digits.
   [[nodiscard]] std::string name() const { return name_of(settings_, id_); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// How a job that is closed in this state has ended.
-  static wire::JobSummary outcome(const wire::JobStatus& status);
+  /// Returns the outcome of a job that is closed in this state.
+  static wire::JobSummary outcome_of(const wire::JobStatus& status);
 
   [[nodiscard]] std::chrono::milliseconds age() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_at_);
   }
 
-  /// Whether workers are here, and all have made their last step: they wait for nobody.
-  [[nodiscard]] bool have_ended(const std::vector<actor::MemberReport>& reports);
+  /// Whether this node has workers, and all have made their last step. They wait for nobody then.
+  [[nodiscard]] bool are_workers_done(const std::vector<actor::MemberReport>& reports);
 
-  /// Why the job cannot change its members now, or lacks ranges; empty where neither holds.
+  /// Returns why the job cannot go on: the council has no majority, or ranges have no owner.
+  /// Returns
+  /// "" if neither is the case.
   template <class IsResponsive, class NameOf>
   [[nodiscard]] std::string why_blocked(IsResponsive is_responsive, NameOf name_of) {
     const auto current = configuration();
@@ -172,8 +181,8 @@ class ClusterJob {
            names_of(*current, is_responsive, name_of);
   }
 
-  /// The names of the other nodes with members of the job of which `is_responsive(node)` does not
-  /// hold.
+  /// Lists the names of the other nodes that have members and for which `is_responsive(node)` is
+  /// false.
   template <class IsResponsive, class NameOf>
   [[nodiscard]] std::string names_of(const core::Configuration& configuration,
                                      IsResponsive is_responsive, NameOf name_of) const {
@@ -185,12 +194,12 @@ class ClusterJob {
     return all;
   }
 
-  void join(std::vector<core::Member> roles, Random& random);
-  void keep_role(const core::Member& member);
-  void learn_routes(const core::Configuration& configuration);
+  void join(std::vector<core::Member> members, Random& random);
+  void set_role(const core::Member& member);
+  void set_routes(const core::Configuration& configuration);
 
-  /// Frames of one traffic class to one node.
-  struct Parcel {
+  /// Frames of one traffic class for one node.
+  struct FrameBatch {
     wire::NodeId node = 0;
     wire::TrafficClass traffic_class = wire::TrafficClass::control;
     std::vector<wire::Frame> frames = {};
@@ -199,13 +208,15 @@ class ClusterJob {
   void send(const std::vector<core::Envelope>& envelopes);
   std::optional<wire::NodeId> route_to(core::MemberId member);
 
-  /// A job that is blocked for less than this is not reported.
-  static constexpr std::chrono::milliseconds tell_after{500};
-  static constexpr std::chrono::seconds majority_ends_within{5};
-  /// Longer than any job has run; bounds the age that other nodes report.
+  /// A job that is blocked for a shorter time is not reported as blocked.
+  static constexpr std::chrono::milliseconds log_blocked_after{500};
+  /// If ranges are lost, how much longer this node waits before it gives the job up.
+  static constexpr std::chrono::seconds lost_ranges_grace{5};
+  /// Bounds the age that other nodes report; no job runs that long.
   static constexpr std::chrono::milliseconds age_max{std::chrono::hours{24 * 365 * 10}};
-  /// A client that follows the job stops it earlier, and knows why it ended.
-  static constexpr std::chrono::seconds stop_after{2};
+  /// How long after its time limit a job is stopped here. A client that follows the job stops it
+  /// earlier, and records why it ended.
+  static constexpr std::chrono::seconds stop_grace{2};
 
   const wire::JobId id_;
   const wire::NodeId node_;
@@ -214,31 +225,33 @@ class ClusterJob {
   const std::string client_;
   const std::shared_ptr<const PreparedJob> prepared_;
   const SendFrames send_frames_;
-  const Clock::time_point founded_;
-  /// Used by the loop's thread only: the steps that workers here have completed, and the job's age
-  /// when one was last seen to have completed one.
+  const Clock::time_point founded_at_;
+  /// For the loop's thread only: the number of steps that workers here have completed, and the age
+  /// of the job when that number last grew.
   std::uint64_t steps_ = 0;
   std::chrono::milliseconds last_step_age_{};
   RecentFigures recent_;
-  /// `done` or `stopped` once its workers were asked to end.
+  /// `done` or `stopped` from the first call of stop() on.
   wire::JobState state_ = wire::JobState::running;
 
+  /// Guards routes_, roles_, configuration_ and the pointer local_.
   std::mutex mutex_;
+  /// The node of each member.
   std::map<core::MemberId, wire::NodeId> routes_;
   /// The roles of this node's members, present and former.
   std::map<core::MemberId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
-  /// Used by the loop's thread only: why the job is blocked, when it last was not, and whether that
+  /// For the loop's thread only: why the job is blocked, when it last was not, and whether that
   /// was logged.
   std::string blocked_reason_;
   Clock::time_point unblocked_at_ = Clock::now();
-  bool waiting_told_ = false;
+  bool is_wait_logged_ = false;
   bool is_majority_responsive_ = true;
-  /// The epoch in which it was given up, and why.
-  std::optional<core::Epoch> given_up_;
+  /// The configuration epoch in which this node gave the job up, and why.
+  std::optional<core::Epoch> give_up_epoch_;
   std::string give_up_reason_;
-  /// Set once, by start(). Declared last, so that it is destroyed first: its members send, by what
-  /// is above, until their actors have ended.
+  /// Set once, by start(). Declared last so that it is destroyed first: its members call send(),
+  /// which uses the fields above, until their actors have ended.
   std::unique_ptr<LocalJob> local_;
 };
 

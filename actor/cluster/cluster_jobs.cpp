@@ -1,5 +1,4 @@
-// How a node answers requests about its jobs: those that are being prepared, those that run, and
-// those that have ended.
+// How a node answers requests about its jobs, whether they are being prepared, run or have ended.
 #include <utility>
 
 #include "starling/actor/cluster/cluster_node_impl.hpp"
@@ -18,26 +17,26 @@ wire::NodeStatus ClusterNode::Impl::make_status() {
   status.self = membership_->self();
   status.others = nodes_.all();
   status.counts = membership_->counts();
-  status.jobs = preparing();
+  status.jobs = preparing_jobs();
   for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
   status.revoked.assign(revoked_.begin(), revoked_.end());
   return status;
 }
 
-std::vector<wire::JobStatus> ClusterNode::Impl::preparing() const {
-  std::vector<wire::JobStatus> some;
+std::vector<wire::JobStatus> ClusterNode::Impl::preparing_jobs() const {
+  std::vector<wire::JobStatus> preparing;
   for (const auto& [id, slot] : slots_.all()) {
-    if (find(id) || closed_.contains(id)) continue;
+    if (find(id) || closed_jobs_.contains(id)) continue;
     wire::JobStatus status;
     status.job = id;
     status.settings = slot.settings;
     status.client = slot.client;
     status.state = wire::JobState::preparing;
-    status.since_ms =
+    status.started_at_ms =
         utc_now_us() / 1000 - (now() - slot.reserved_at) / std::chrono::milliseconds{1};
-    some.push_back(std::move(status));
+    preparing.push_back(std::move(status));
   }
-  return some;
+  return preparing;
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::GetLog& request) {
@@ -56,8 +55,8 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::CloseJob& request) {
   submissions_.close(request.job);
   if (request.summary) history_.set_outcome(request.job, *request.summary, now());
-  // A node need not remember the end of a job that it never knew.
-  if (find(request.job) || prepared_.knows(request.job) || join_attempts_.contains(request.job))
+  // A node that never knew the job need not remember that it is closed.
+  if (find(request.job) || prepared_.contains(request.job) || join_attempts_.contains(request.job))
     close_job(request.job, request.summary);
   drop_preparations(request.job);
   reply(requester, wire::Done{});

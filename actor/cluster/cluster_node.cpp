@@ -26,14 +26,15 @@ wire::NodeStatus ClusterNode::status() { return impl_->status(); }
 bool ClusterNode::is_asked_to_leave() const { return impl_->is_asked_to_leave(); }
 std::string ClusterNode::refusal() const { return impl_->refusal(); }
 void ClusterNode::leave(std::chrono::milliseconds timeout) { impl_->leave(timeout); }
-std::size_t ClusterNode::end_readers() { return impl_->end_readers(); }
+std::size_t ClusterNode::stop_readers() { return impl_->stop_readers(); }
 
-// --- its beginning and its end ---
+// --- start and end ---
 
 ClusterNode::Impl::~Impl() {
-  end_readers();
+  stop_readers();
   loop_.close();
-  // Members send until their actors have ended; packets that come meanwhile are dropped.
+  // Jobs go before the endpoint: their members send packets until their actors have ended. Packets
+  // that arrive in the meantime are dropped.
   std::map<JobId, JobPtr> teardowns;
   {
     const std::unique_lock lock{jobs_mutex_};
@@ -46,7 +47,7 @@ ClusterNode::Impl::~Impl() {
 
 Result<void> ClusterNode::Impl::open() {
   security::EndpointOptions network = options_.network;
-  network.on_revoked = [this](const security::Merged& merged) {
+  network.on_revoked = [this](const security::MergeResult& merged) {
     loop_.post([this, merged] { on_revoked(merged); });
   };
   auto endpoint = security::Endpoint::open(
@@ -55,8 +56,9 @@ Result<void> ClusterNode::Impl::open() {
       });
   if (!endpoint) return std::move(endpoint).error();
   address_ = (*endpoint)->address();
-  const std::string place = wire::place_of(address_);
-  name_ = options_.name + (options_.names_port ? "-" + place.substr(place.rfind(':') + 1) : "");
+  const std::string location = wire::without_key(address_);
+  name_ = options_.name +
+          (options_.appends_port_to_name ? "-" + location.substr(location.rfind(':') + 1) : "");
   core::MembershipOptions membership;
   membership.self = {.id = id_, .address = address_, .name = name_, .workers = options_.workers};
   membership.seeds = options_.seeds;
@@ -75,14 +77,14 @@ Result<void> ClusterNode::Impl::open() {
 }
 
 void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
-  const auto can_hand_over = loop_.call_within(std::min(timeout, busy_for), [this] {
-    leaving_ = true;
+  const auto can_hand_over_all = loop_.call_within(std::min(timeout, loop_timeout), [this] {
+    is_leaving_ = true;
     for (auto& [id, job] : all_jobs()) job->local().leave();
-    return others_suffice();
+    return can_hand_over();
   });
-  if (!can_hand_over) return log("lays a job out and does not come to an end: leaves at once");
-  const auto deadline =
-      EventLoop::Clock::now() + (*can_hand_over ? timeout : std::min(timeout, hopeless_for));
+  if (!can_hand_over_all) return log("is busy starting a job: leaves without handing over");
+  const auto wait_time = *can_hand_over_all ? timeout : std::min(timeout, hand_over_time_if_alone);
+  const auto deadline = EventLoop::Clock::now() + wait_time;
   while (EventLoop::Clock::now() < deadline && !has_handed_over())
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
@@ -90,18 +92,18 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
 }
 
-bool ClusterNode::Impl::others_suffice() {
+bool ClusterNode::Impl::can_hand_over() {
   const std::size_t others = live_nodes().size() - 1;
-  bool suffice = true;
+  bool is_enough = true;
   for (auto& [id, job] : all_jobs()) {
     const std::size_t copies = job->prepared().options().copies;
     if (others >= copies) continue;
-    suffice = false;
-    log_for_job(id, "its ranges have " + std::to_string(copies) + " copies and there are " +
-                        std::to_string(others) +
-                        " other nodes: leaves them the copies that they have");
+    is_enough = false;
+    log_for_job(id, "each of its ranges has " + std::to_string(copies) +
+                        " copies, and there are only " + std::to_string(others) +
+                        " other nodes: leaves without making new copies");
   }
-  return suffice;
+  return is_enough;
 }
 
 bool ClusterNode::Impl::has_handed_over() {

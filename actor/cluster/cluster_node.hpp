@@ -1,5 +1,5 @@
-/// A node: one process of a cluster. It finds the other nodes, holds members of the jobs that run
-/// there, and answers requests. Any node accepts jobs; no node is special.
+/// A node: one process of a cluster. It finds the other nodes, runs its members of the cluster's
+/// jobs, and answers requests. Clients may submit a job to any node; no node is special.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace starling::actor {
 
-/// A job as this node would run it: made from its settings, with its data read.
+/// A job that this node can start: made from its settings, with its data read.
 class PreparedJob {
  public:
   PreparedJob() = default;
@@ -27,27 +27,27 @@ class PreparedJob {
 
   [[nodiscard]] virtual const JobOptions& options() const = 0;
   [[nodiscard]] virtual std::size_t ranges() const = 0;
-  /// Steps of each worker in a pass over its data; 0 where it has none.
+  /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
   [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
-  /// An Error where this machine cannot hold one node's share of the job.
+  /// Returns an Error if the job runs on `nodes` nodes and this machine cannot hold its part.
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
-  /// Makes the values that make_local_job() starts from, which may take long. Called once, on the
-  /// thread that read the data, and before make_local_job().
-  [[nodiscard]] virtual Result<void> lay_out() const { return {}; }
-  /// Equal on two nodes that would compute the same.
+  /// Makes the initial parameter values for make_local_job(), which may take long. Called once,
+  /// before make_local_job(), on the thread that read the data.
+  [[nodiscard]] virtual Result<void> make_initial_values() const { return {}; }
+  /// A hash of the data: two nodes may run one job together only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const = 0;
 };
 
-/// Prepares a job: reads its data. It may take long, and is called on a thread of its own, under a
-/// ReadScope: reads through InputDescriptor end when the node does. A copy of it lives as long as
-/// such a thread, which may be longer than the node.
+/// Makes a job from its settings and reads its data, which may take long. The node calls it on a
+/// thread of its own, under a ReadScope, so that reads through InputDescriptor end when the node is
+/// destroyed. The thread keeps a copy of the function, and may outlive the node.
 using JobPreparer =
     std::function<Result<std::shared_ptr<const PreparedJob>>(const wire::JobSettings& settings)>;
 
-/// The most that a node accepts from all clients together, and from one client. Its certificate's
-/// name identifies a client or, where there are no keys, its host.
+/// The limits of what a node accepts from all clients together, and from each one. A client is
+/// identified by the name in its certificate or, without keys, by its host.
 struct JobLimits {
   std::size_t jobs = 16;
   std::size_t jobs_per_client = 8;
@@ -58,53 +58,58 @@ struct JobLimits {
 
 struct ClusterOptions {
   security::EndpointOptions network;
-  /// The addresses of its seed nodes, as wire::print gives them; empty for the first node of a
+  /// The addresses of the seed nodes, as wire::print writes them; empty for the first node of a
   /// cluster.
   std::vector<std::string> seeds;
-  /// The node's own name: a node whose name another node has is refused. Empty: it has none.
+  /// The node's name, which no other live node may have: the cluster refuses the second one. May be
+  /// empty.
   std::string name;
-  /// Adds the port where it listens to the name.
-  bool names_port = false;
-  /// The number of workers with which it joins running jobs.
+  /// Appends the port that the node listens on to its name.
+  bool appends_port_to_name = false;
+  /// The number of workers that the node brings into each running job that it joins.
   std::uint32_t workers = 1;
   JobLimits limits = {};
   JobPreparer prepare_job;
-  /// Called with new revocations, which the node must know when it starts again. Called on a thread
-  /// of the node's.
+  /// Called on a thread of the node's with new revocations of certificates. The callback must store
+  /// them: the node must know them when it starts again.
   std::function<void(const std::vector<security::Revocation>&)> on_revoked = {};
-  /// Called with each log line for people, on threads of the node's, one at a time: it must not
-  /// call the node, nor wait for long. May be empty.
+  /// Called with each log line, on threads of the node's, one call at a time. It must not call the
+  /// node, and must return soon. May be empty.
   std::function<void(const std::string&)> log;
 };
 
-/// Thread-safe. Its destructor does not leave the cluster: to others the node has crashed.
+/// Thread-safe. The destructor does not leave the cluster: to the other nodes it looks like a
+/// crash.
 class ClusterNode {
  public:
-  /// Starts a node; an Error says why it cannot.
+  /// Starts a node, or returns the reason why it cannot.
   static Result<std::unique_ptr<ClusterNode>> open(ClusterOptions options);
   ~ClusterNode();
 
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
-  /// The node's address, as wire::print gives it.
+  /// The node's address, as wire::print writes it.
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
-  /// Whether a peer that may has asked the node to leave; its user calls leave() then.
+  /// Whether a node or client with the right to do so has asked the node to leave. The caller is
+  /// then to call leave().
   [[nodiscard]] bool is_asked_to_leave() const;
-  /// Why the node cannot stay in its cluster, so that its user ends it; empty where it can.
+  /// Why the cluster refuses the node; empty if it does not. The caller is then to destroy the
+  /// node.
   [[nodiscard]] std::string refusal() const;
 
-  /// Hands over what its members own, leaves the cluster, and returns: after `timeout` at the
-  /// latest, and sooner where it cannot hand over, as while a large model is laid out. Jobs may go
-  /// on here until the node's destructor, which waits for steps that are being computed.
+  /// Hands over the ranges that the node's members own, and leaves the cluster. Returns after
+  /// `timeout` at the latest; sooner if the node cannot hand over, such as while it makes a large
+  /// model. Jobs may go on here until the node's destructor, which waits for steps that are being
+  /// computed.
   void leave(std::chrono::milliseconds timeout);
 
-  /// Ends all reading of data; no job is prepared afterwards. Returns the number of threads that
-  /// still hang in a read 500 ms later: they run on, maybe without end, but touch nothing of the
-  /// node. A process with such threads ends by std::_Exit, which does not wait for them.
-  std::size_t end_readers();
+  /// Makes the threads that read data end, and prepares no job from then on. Returns the number of
+  /// threads that still hang in a read 500 ms later: they may run for ever, but touch nothing of
+  /// the node. A process with such threads must end by std::_Exit, which does not wait for them.
+  std::size_t stop_readers();
 
  private:
   class Impl;

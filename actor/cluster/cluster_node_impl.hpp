@@ -1,5 +1,5 @@
-/// The implementation of ClusterNode: its event loop, and all that runs on it. Internal to the
-/// cluster's node.
+/// The implementation of ClusterNode: its event loop, and all that runs on it. Internal to
+/// ClusterNode.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace starling::actor {
 
-/// Runs on the loop's thread, except where a comment says otherwise.
+/// Functions run on the loop's thread unless their comments say otherwise.
 class ClusterNode::Impl {
  public:
   using JobId = wire::JobId;
@@ -39,7 +39,7 @@ class ClusterNode::Impl {
   Impl& operator=(const Impl&) = delete;
 
   /// Any thread but the loop's.
-  std::size_t end_readers() { return hanging_ += prepared_.close(); }
+  std::size_t stop_readers() { return hanging_readers_ += prepared_.close(); }
 
   Result<void> open();
 
@@ -64,28 +64,30 @@ class ClusterNode::Impl {
 
   void log(const std::string& line) { log_buffer_.add(line); }
   void log_for_job(JobId job, const std::string& line) { log_buffer_.add(line, name_of_job(job)); }
-  /// The job's name, or its number where this node does not know the job.
+  /// The job's name, or its number if this node does not know the job.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
-  /// Whether there are as many other nodes as replicas to take over what is owned here. If not,
-  /// they have replicas of all but what is being handed over just now.
-  bool others_suffice();
+  /// Whether the other nodes are enough to hold all replicas of every job's ranges without this
+  /// node. Logs each job for which they are not: those nodes then keep the replicas that they have.
+  bool can_hand_over();
+  /// Whether all members here have left their jobs, or have failed.
   bool has_handed_over();
 
   // --- receiving (cluster_messages.cpp) ---
 
-  /// On the endpoint's thread.
+  /// Called on the endpoint's thread with each frame. Delivers a packet to its job; queues a
+  /// control message for the loop.
   void receive(const wire::FrameView& frame, const security::Sender& sender);
-  /// On the endpoint's thread. Logs seldom, since such frames may come in floods.
-  void refuse(const std::string& why);
-  /// On the endpoint's thread: whether the sender may be that node.
-  bool is_from(NodeId node, const security::Sender& sender);
-  /// Whether a client, which holds no members of jobs, may send it.
-  static bool is_for_clients(const wire::ControlMessage& message);
-  void take(const wire::ControlMessage& message, const std::optional<security::Key>& key);
-  /// The name under which limits count a client.
-  [[nodiscard]] std::string client_of(const std::string& address,
-                                      const std::optional<security::Key>& key) const;
+  /// On the endpoint's thread. Logs at most once in `drop_log_period`: many such frames may come.
+  void log_drop(const std::string& why);
+  /// On the endpoint's thread. Whether `sender` may send packets of `node`.
+  bool may_send_as(NodeId node, const security::Sender& sender);
+  /// Whether a client may send this message: a request, except one to prepare or start a job.
+  static bool may_come_from_client(const wire::ControlMessage& message);
+  void handle(const wire::ControlMessage& message, const std::optional<security::Key>& public_key);
+  /// The name of a client in JobLimits: its certificate's name or, without keys, its host.
+  [[nodiscard]] std::string client_name(const std::string& address,
+                                        const std::optional<security::Key>& public_key) const;
 
   // --- membership (cluster_membership.cpp) ---
 
@@ -98,19 +100,19 @@ class ClusterNode::Impl {
 
   void execute(core::MembershipSend& send);
   void execute(const core::SetTimer& timer);
-  void execute(const core::MemberChanged& changed);
+  void execute(const core::NodeChanged& changed);
   void execute(const core::HasJoined&) { log("joined"); }
   void execute(const core::HasLeft&) { has_left_ = true; }
   void execute(const core::NameRefused& refused);
-  void execute(const core::MemberRefused& refused);
+  void execute(const core::NodeRefused& refused);
 
-  void on_revoked(const security::Merged& merged);
-  /// Logs that no seed node answers.
-  void tell_loneliness();
+  void on_revoked(const security::MergeResult& merged);
+  /// Logs from time to time that no seed node answers, as long as that is the case.
+  void log_isolation();
 
-  [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
+  [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - started_at_; }
 
-  /// Live nodes, this one first.
+  /// Returns the live nodes, this one first.
   [[nodiscard]] std::vector<core::NodeRecord> live_nodes() const;
 
   // --- sending (cluster_messages.cpp) ---
@@ -128,7 +130,7 @@ class ClusterNode::Impl {
     requests_.ask(target, std::move(body), timeout, std::move(on_reply));
   }
 
-  /// From members' threads.
+  /// Called on the threads of jobs' members.
   void send_frames(NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames);
 
   // --- jobs (cluster_sweeps.cpp) ---
@@ -144,23 +146,27 @@ class ClusterNode::Impl {
     return jobs_;
   }
 
-  /// Whether the node has left, or is dead, as far as that is believed.
-  [[nodiscard]] bool is_gone(NodeId node) const { return nodes_.lives(node, now()) == false; }
+  /// Whether the node has left or has died; false if that is not certain yet.
+  [[nodiscard]] bool is_gone(NodeId node) const {
+    return nodes_.is_believed_live(node, now()) == false;
+  }
 
+  /// Calls sweep_jobs() now and then every `sweep_period`.
   void sweep();
   void sweep_jobs();
-  /// Whether the node is alive and not suspected: a node that is partitioned off suspects the
-  /// others long before it declares them dead.
+  /// Whether the node is alive and not suspected. In a partition this is false long before the node
+  /// is declared dead.
   [[nodiscard]] bool is_responsive(NodeId node) const;
   [[nodiscard]] std::string name_of(NodeId node) const;
   /// Lets members that were wrongly declared dead join again, in a new incarnation.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);
-  /// Forgets records that nobody asks about any more.
+  /// Deletes records that are older than the retention times below.
   void forget_old();
-  /// Asks a random node for jobs that run without this one.
+  /// Once in `look_for_jobs_period`: asks a random node which jobs it runs, and tries to join those
+  /// that run without this node.
   void look_for_jobs();
 
-  /// Discards what was prepared and reserved for a job that does not start here.
+  /// Discards the data and the slot of a job that does not start here, or has ended.
   void drop_preparations(JobId id) {
     prepared_.forget(id);
     slots_.release(id);
@@ -169,34 +175,34 @@ class ClusterNode::Impl {
   // --- requests about jobs (cluster_jobs.cpp) ---
 
   wire::NodeStatus make_status();
-  /// Jobs that have a slot and have not started.
-  [[nodiscard]] std::vector<wire::JobStatus> preparing() const;
+  /// Returns the status of each job that has a slot and has not started.
+  [[nodiscard]] std::vector<wire::JobStatus> preparing_jobs() const;
   void answer(const Requester& requester, const wire::GetLog& request);
   void answer(const Requester& requester, const wire::GetJobRecords&);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
-  /// Keeps a record of how the job ended, and tears it down.
+  /// Records how the job ended, and tears it down.
   void close_job(JobId id, const std::optional<wire::JobSummary>& summary);
 
   // --- requests (cluster_requests.cpp) ---
 
-  /// Tries to join a job that runs without this node, unless it has tried before.
+  /// Tries to join a job that runs on node `target` and not here, unless this node has tried
+  /// before.
   void try_to_join(const wire::JobStatus& job, const NodeAddress& target);
-  /// Starts a prepared job: a new one or, with an `age`, one that runs elsewhere and is that old. A
-  /// job that is known already is left as it is.
+  /// Starts this node's part of a prepared job: of a new job if `age` is absent, else of a job that
+  /// began `age` ago on other nodes. Returns the running job if it was started before.
   Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
                            std::optional<std::chrono::milliseconds> age);
   void answer(const Requester& requester, const wire::GetStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> reserve_slot(const wire::PrepareJob& request);
-  /// Reserves compute threads for the job; an Error where its limits leave too few.
+  /// Reserves compute threads for the job, or returns an Error if the node's limits leave too few.
   Result<void> reserve_threads(JobId id, const PreparedJob& prepared);
   void answer(const Requester& requester, const wire::StartJob& request);
-  /// Gives what was prepared and reserved for job `previous_id` to `job`, the same job under a new
-  /// number, and tears the former one down.
-  void replace(JobId previous_id, JobId job);
-  /// Remembers that the job is closed, and has its actors ended by the reaper: until they have, it
-  /// is being torn down.
+  /// Moves the data and the slot of job `previous_id` to `new_id`, which is a new start of the same
+  /// job, and tears the previous start down.
+  void replace(JobId previous_id, JobId new_id);
+  /// Marks the job as closed, and hands it to the reaper, which waits for its actors to end.
   void tear_down(JobId id);
   void answer(const Requester& requester, const wire::GetJob& request);
   void answer(const Requester& requester, const wire::ReadRanges& request);
@@ -205,43 +211,42 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::LeaveCluster&);
   void answer(const Requester& requester, const wire::Disconnect&);
 
-  static constexpr auto sweep_every = std::chrono::milliseconds{250};
-  /// The longest time that a leaving node without replacement waits for what is being handed over.
-  static constexpr std::chrono::milliseconds hopeless_for = std::chrono::seconds{3};
-  /// The longest time that a leaving node waits for a job that is being laid out.
-  static constexpr std::chrono::milliseconds busy_for{1500};
-  /// The least time between two log lines about refused frames.
-  static constexpr auto refusals_apart = std::chrono::seconds{30};
-  /// How often a node that no seed node answers logs it; for the first time after 3 s.
-  static constexpr core::Time tell_loneliness_every = std::chrono::seconds{30};
-  static constexpr auto look_for_jobs_every = std::chrono::seconds{1};
-  /// How long an attempt to join a job is remembered, so that it is not repeated sooner; and how
-  /// long a concluded submission is.
+  static constexpr auto sweep_period = std::chrono::milliseconds{250};
+  /// How long a leaving node waits for the hand-over if the other nodes cannot hold all replicas.
+  static constexpr std::chrono::milliseconds hand_over_time_if_alone = std::chrono::seconds{3};
+  /// How long a leaving node waits for the loop's thread, which may be making a job's model.
+  static constexpr std::chrono::milliseconds loop_timeout{1500};
+  /// The shortest time between two log lines about dropped frames.
+  static constexpr auto drop_log_period = std::chrono::seconds{30};
+  /// The time between two log lines that no seed node answers; the first comes after 3 s.
+  static constexpr core::Time isolation_log_period = std::chrono::seconds{30};
+  static constexpr auto look_for_jobs_period = std::chrono::seconds{1};
+  /// How long the node remembers an attempt to join a job, which it does not repeat before, and the
+  /// outcome of a submission.
   static constexpr core::Time attempt_retention = std::chrono::minutes{10};
-  /// A prepared job that has not started after this is dropped: the node that asked for it has
-  /// died, or has left this node out.
-  static constexpr core::Time prepared_for = std::chrono::minutes{10};
-  /// The most nodes that are remembered as refused for another's name, each of which is logged
-  /// once.
-  static constexpr std::size_t refused_max = 1000;
-  /// How many closed jobs are remembered: a node that was partitioned off when a job was closed may
-  /// come back with it.
-  static constexpr std::size_t closed_max = 65'536;
-  static constexpr core::Time closed_for = std::chrono::hours{24};
-  /// The most bytes of control messages that wait for their turn, each with its overhead.
+  /// A prepared job that has not started after this time is discarded: the node that asked for it
+  /// has died, or started the job without this node.
+  static constexpr core::Time prepared_retention = std::chrono::minutes{10};
+  /// The most nodes whose name conflicts are remembered; each conflict is logged once.
+  static constexpr std::size_t name_conflicts_max = 1000;
+  /// The most closed jobs that are remembered. A node that was partitioned off when a job was
+  /// closed may still run it when it returns.
+  static constexpr std::size_t closed_jobs_max = 65'536;
+  static constexpr core::Time closed_retention = std::chrono::hours{24};
+  /// The most bytes of control messages, each with its overhead, that wait for the loop's thread.
   static constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
   static constexpr std::size_t message_overhead = 1024;
 
   const ClusterOptions options_;
   const NodeId id_;
   Random random_;
-  const EventLoop::Clock::time_point start_ = EventLoop::Clock::now();
+  const EventLoop::Clock::time_point started_at_ = EventLoop::Clock::now();
   std::string address_;
   std::string name_;
   std::unique_ptr<core::Membership> membership_;
-  bool leaving_ = false;
-  core::Time refused_at_ = -refusals_apart;
-  core::Time lonely_told_ = std::chrono::seconds{3} - tell_loneliness_every;
+  bool is_leaving_ = false;
+  core::Time drop_logged_at_ = -drop_log_period;
+  core::Time isolation_logged_at_ = std::chrono::seconds{3} - isolation_log_period;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_asked_to_leave_ = false;
   LogBuffer log_buffer_{options_.log};
@@ -251,7 +256,7 @@ class ClusterNode::Impl {
                        send(address, std::move(request), wire::TrafficClass::control);
                      }};
   PreparedJobs prepared_{loop_, options_.prepare_job};
-  std::size_t hanging_ = 0;
+  std::size_t hanging_readers_ = 0;
   JobSlots slots_{options_.limits};
   Submissions submissions_{
       prepared_,
@@ -266,16 +271,17 @@ class ClusterNode::Impl {
       [this](const std::string& line, const std::string& job) { log_buffer_.add(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeTable nodes_;
-  /// Nodes that were refused for their names.
-  std::set<NodeId> refused_;
-  /// When this node started each of its jobs, or tried to join a job.
+  /// The nodes that were refused because another node has their name.
+  std::set<NodeId> name_conflicts_;
+  /// When this node started each of its jobs, or last tried to join it.
   std::map<JobId, core::Time> join_attempts_;
-  std::map<JobId, core::Time> closed_;
+  /// When each closed job was closed.
+  std::map<JobId, core::Time> closed_jobs_;
   JobHistory history_;
-  /// Known nodes whose certificate was revoked.
+  /// The known nodes whose certificates were revoked.
   std::set<NodeId> revoked_;
 
-  /// Guards jobs_, refusal_ and endpoint_, which other threads read; the loop's thread writes them.
+  /// Guards jobs_, refusal_ and endpoint_: the loop's thread writes them, and other threads read.
   mutable std::shared_mutex jobs_mutex_;
   std::atomic<bool> is_open_ = false;
   std::atomic<std::size_t> waiting_bytes_ = 0;

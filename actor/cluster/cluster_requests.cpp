@@ -1,4 +1,5 @@
-// How a node answers requests, and how it finds jobs to join.
+// How a node answers requests to prepare, start, read, pause and submit jobs, and how it joins jobs
+// that run on other nodes.
 #include "starling/actor/cluster/cluster_node_impl.hpp"
 #include "starling/base/text.hpp"
 
@@ -7,41 +8,44 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The longest pause: a client may be gone before it asks the workers to continue.
+/// The longest pause: the client that paused a job may end before it lets the workers continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
-/// The most closed jobs that may be being torn down; beyond it no job is accepted.
+/// If this many closed jobs are still being torn down, the node accepts no job.
 constexpr std::size_t teardowns_max = 4;
 
-wire::Refused unknown(wire::JobId id) {
+wire::Refused refuse_unknown(wire::JobId id) {
   return wire::Refused{"job " + std::to_string(id) + ": is not known here"};
 }
 
 }  // namespace
 
 void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& target) {
-  const bool runs = std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
-    return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
-  });
-  if (closed_.contains(job.job))  // it may have missed the job's end in a partition
+  // After a partition, the target may still run a job that was closed in the meantime.
+  if (closed_jobs_.contains(job.job))
     return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
-  if (!runs || !job.give_up_reason.empty() || find(job.job) || leaving_ || prepared_.is_busy())
+  const bool is_running =
+      std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
+        return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
+      });
+  if (!is_running || !job.give_up_reason.empty() || find(job.job) || is_leaving_ ||
+      prepared_.is_busy())
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
-    return log_buffer_.add("does not join: " + reserved.error().message,
+    return log_buffer_.add("this node does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
   prepared_.prepare(
       job.job, job.settings, live_nodes().size(), [this, job, target](const auto& prepared) {
         auto reserved =
             prepared ? reserve_threads(job.job, **prepared) : Result<void>{prepared.error()};
-        if (leaving_ || !reserved) {
+        if (is_leaving_ || !reserved) {
           if (!reserved) log_for_job(job.job, reserved.error().message);
           return drop_preparations(job.job);
         }
         ask(target, wire::GetJob{job.job}, 10s, [this, id = job.job](auto reply) {
           const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
           if (find(id)) return;
-          if (description == nullptr || leaving_) {
+          if (description == nullptr || is_leaving_) {
             join_attempts_.erase(id);
             return drop_preparations(id);
           }
@@ -63,12 +67,13 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
-  if (leaving_ || closed_.contains(request.job))
-    return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
-  if (auto fits = PreparedJobs::check(request.settings); !fits)
-    return reply(requester, wire::Refused{fits.error().message});
-  if (auto named = slots_.check_name(actor::text_of(request.settings, "name"), request.job); !named)
-    return reply(requester, wire::Refused{named.error().message, true});
+  if (is_leaving_ || closed_jobs_.contains(request.job))
+    return reply(requester, wire::Refused{is_leaving_ ? "is leaving" : "the job is closed"});
+  if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
+    return reply(requester, wire::Refused{valid.error().message});
+  if (auto is_free = slots_.check_name(actor::text_of(request.settings, "name"), request.job);
+      !is_free)
+    return reply(requester, wire::Refused{is_free.error().message, true});
   if (auto reserved = reserve_slot(request); !reserved)
     return reply(requester, wire::Refused{reserved.error().message});
   prepared_.prepare(
@@ -85,10 +90,10 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJo
 }
 
 Result<void> ClusterNode::Impl::reserve_slot(const wire::PrepareJob& request) {
-  // Closed jobs that are being torn down still hold memory and threads.
+  // Closed jobs hold memory and threads until they are torn down.
   if (const std::size_t teardowns = reaper_->count(); teardowns >= teardowns_max)
     return Error{"is still tearing down " + std::to_string(teardowns) +
-                 " closed jobs; valid: to try again"};
+                 " closed jobs; valid: to try again later"};
   return slots_.reserve(request.job, request.settings, request.client, now());
 }
 
@@ -97,7 +102,8 @@ Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& pre
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
-  if (closed_.contains(request.job)) return reply(requester, wire::Refused{"the job is closed"});
+  if (closed_jobs_.contains(request.job))
+    return reply(requester, wire::Refused{"the job is closed"});
   if (!find(request.job))
     for (const JobId previous_id : request.previous_ids) replace(previous_id, request.job);
   join_attempts_[request.job] = now();
@@ -109,12 +115,12 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
 Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
     JobId id, const core::ConfigurationPtr& configuration,
     std::optional<std::chrono::milliseconds> age) {
-  if (JobPtr known = find(id)) return known;
+  if (JobPtr started_before = find(id)) return started_before;
   const auto prepared = prepared_.find(id);
   const auto* slot = slots_.find(id);
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
   if (!configuration || (!age && configuration->epoch != 1) ||
-      !core::is_sound(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
+      !core::is_valid(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
       configuration->ranges.size() != prepared->ranges() ||
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))
@@ -134,14 +140,14 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
   return job;
 }
 
-void ClusterNode::Impl::replace(JobId previous_id, JobId job) {
-  prepared_.rename_job(previous_id, job);
-  slots_.rename_job(previous_id, job);
+void ClusterNode::Impl::replace(JobId previous_id, JobId new_id) {
+  prepared_.rename_job(previous_id, new_id);
+  slots_.rename_job(previous_id, new_id);
   tear_down(previous_id);
 }
 
 void ClusterNode::Impl::tear_down(JobId id) {
-  closed_[id] = now();
+  closed_jobs_[id] = now();
   JobPtr job = find(id);
   if (!job) return;
   {
@@ -149,51 +155,52 @@ void ClusterNode::Impl::tear_down(JobId id) {
     jobs_.erase(id);
   }
   log_buffer_.add("closed", job->name());
-  reaper_->end(std::move(job));
+  reaper_->destroy(std::move(job));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJob& request) {
   const JobPtr job = find(request.job);
-  if (!job) return reply(requester, unknown(request.job));
+  if (!job) return reply(requester, refuse_unknown(request.job));
   reply(requester, job->description());
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::ReadRanges& request) {
   const JobPtr job = find(request.job);
-  if (!job) return reply(requester, unknown(request.job));
-  reply(requester, job->read(request.from, request.with_state));
+  if (!job) return reply(requester, refuse_unknown(request.job));
+  reply(requester, job->read_ranges(request.from, request.with_state));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob& request) {
   const JobPtr job = find(request.job);
-  if (!job) return reply(requester, unknown(request.job));
+  if (!job) return reply(requester, refuse_unknown(request.job));
   job->local().pause(std::min(std::chrono::milliseconds{request.milliseconds}, pause_max));
   reply(requester, wire::Done{});
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob& request) {
   if (submissions_.answer_if_known(requester, request.job)) return;
-  if (leaving_) return reply(requester, wire::Refused{"this node is leaving"});
-  if (auto free = slots_.check(requester.client); !free)
-    return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
-  if (auto named = slots_.check_name(actor::text_of(request.settings, "name"), request.job); !named)
-    return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
-  // The settings are copied for each node.
-  if (auto fits = PreparedJobs::check(request.settings); !fits)
-    return reply(requester, wire::Refused{fits.error().message});
+  if (is_leaving_) return reply(requester, wire::Refused{"this node is leaving"});
+  if (auto may_submit = slots_.check_client(requester.client); !may_submit)
+    return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
+  if (auto is_free = slots_.check_name(actor::text_of(request.settings, "name"), request.job);
+      !is_free)
+    return reply(requester, wire::Refused{"node " + name_ + " " + is_free.error().message, true});
+  // Checked before the settings are copied for each node.
+  if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
+    return reply(requester, wire::Refused{valid.error().message});
   if (submissions_.open_count() >= options_.limits.jobs)
     return reply(requester, wire::Refused{"node " + name_ + " is starting " +
                                           std::to_string(options_.limits.jobs) +
                                           " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(requester, request, requester.client, nodes);
-  log_buffer_.add("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
+  log_buffer_.add("submitted by " + requester.client + "; " + print_count(nodes.size(), "node"),
                   actor::name_of(request.settings, request.job));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::LeaveCluster&) {
   if (!is_asked_to_leave_.exchange(true))
-    log("asked to leave by " + wire::place_of(requester.address));
+    log("asked to leave by " + wire::without_key(requester.address));
   reply(requester, wire::Done{});
 }
 

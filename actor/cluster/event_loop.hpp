@@ -1,4 +1,5 @@
-/// One thread that runs work that other threads hand it, in order, at once or after a delay.
+/// A thread that runs work which other threads post to it, at once or after a delay, one piece at a
+/// time in the order of their times.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@
 
 namespace starling::actor {
 
-/// Thread-safe. Work that is handed in must not throw.
+/// Thread-safe. Work must not throw.
 class EventLoop {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,8 +33,8 @@ class EventLoop {
     post_at(Clock::now() + delay, std::move(work));
   }
 
-  /// Runs `f` on the loop's thread and returns its result. Call from another thread, while the loop
-  /// runs.
+  /// Runs `f` on the loop's thread and returns its result. Call it from another thread, before
+  /// close().
   template <class F>
   std::invoke_result_t<F> call(F f) {
     std::promise<std::invoke_result_t<F>> promise;
@@ -41,39 +42,40 @@ class EventLoop {
     post([&] { promise.set_value(f()); });
     return future.get();
   }
-  /// The same, or nothing where the loop is busy for so long; `f` may run later.
+  /// As call(), but returns nullopt after `timeout` if `f` has not ended by then; it may still run
+  /// later.
   template <class F>
-  std::optional<std::invoke_result_t<F>> call_within(Clock::duration time, F f) {
+  std::optional<std::invoke_result_t<F>> call_within(Clock::duration timeout, F f) {
     const auto promise = std::make_shared<std::promise<std::invoke_result_t<F>>>();
     auto future = promise->get_future();
     post([promise, f] { promise->set_value(f()); });
-    if (future.wait_for(time) != std::future_status::ready) return std::nullopt;
+    if (future.wait_for(timeout) != std::future_status::ready) return std::nullopt;
     return future.get();
   }
 
-  /// Drops work that has not begun, and waits for work that has. Call from another thread;
-  /// idempotent.
+  /// Discards work that has not begun, and waits for work that has. Call it from another thread. A
+  /// second call has no effect.
   void close() {
     thread_.request_stop();
     if (thread_.joinable()) thread_.join();
   }
 
  private:
-  void post_at(Clock::time_point at, Work work) {
+  void post_at(Clock::time_point time, Work work) {
     {
       const std::lock_guard lock{mutex_};
-      queue_.emplace(at, std::move(work));
+      queue_.emplace(time, std::move(work));
     }
-    filled_.notify_one();
+    work_added_.notify_one();
   }
 
   void run(const std::stop_token& stop) {
     std::unique_lock lock{mutex_};
     while (!stop.stop_requested()) {
       if (queue_.empty()) {
-        filled_.wait(lock, stop, [this] { return !queue_.empty(); });
-      } else if (const auto at = queue_.begin()->first; at > Clock::now()) {
-        filled_.wait_until(lock, stop, at, [&] { return queue_.begin()->first < at; });
+        work_added_.wait(lock, stop, [this] { return !queue_.empty(); });
+      } else if (const auto due_at = queue_.begin()->first; due_at > Clock::now()) {
+        work_added_.wait_until(lock, stop, due_at, [&] { return queue_.begin()->first < due_at; });
       } else {
         const Work work = std::move(queue_.begin()->second);
         queue_.erase(queue_.begin());
@@ -85,8 +87,8 @@ class EventLoop {
   }
 
   std::mutex mutex_;
-  std::condition_variable_any filled_;
-  /// Equal times in the order in which they were handed in.
+  std::condition_variable_any work_added_;
+  /// By time; work of equal times in the order in which it was posted.
   std::multimap<Clock::time_point, Work> queue_;
   std::jthread thread_;
 };

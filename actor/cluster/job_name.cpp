@@ -20,14 +20,15 @@ Result<void> check_job_name(std::string_view name) {
       name, [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
   if (fits && is_plain && is_letter_or_digit(name.front())) return {};
   return Error{"'" + printable(std::string{name.substr(0, 2 * job_name_max)}) +
-               "' is no name of a job; valid: letters, digits, '-', '_' and '.', a letter or a "
+               "' is not a valid job name; valid: letters, digits, '-', '_' and '.', a letter or a "
                "digit first, up to " +
-               std::to_string(job_name_max)};
+               std::to_string(job_name_max) + " characters"};
 }
 
 std::string text_of(const wire::JobSettings& settings, std::string_view key) {
-  const auto told = std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
-  return told == settings.end() ? std::string{} : told->second;
+  const auto setting =
+      std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
+  return setting == settings.end() ? std::string{} : setting->second;
 }
 
 std::string name_of(const wire::JobSettings& settings, wire::JobId job) {
@@ -37,10 +38,10 @@ std::string name_of(const wire::JobSettings& settings, wire::JobId job) {
 
 std::string summary_of(const wire::JobSettings& settings) {
   std::string text;
-  for (const auto& [key, lead] :
+  for (const auto& [key, separator] :
        {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}})
-    if (const std::string told = text_of(settings, key); !told.empty())
-      text += (text.empty() ? "" : lead) + told;
+    if (const std::string value = text_of(settings, key); !value.empty())
+      text += (text.empty() ? "" : separator) + value;
   return text;
 }
 

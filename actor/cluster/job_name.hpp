@@ -1,4 +1,5 @@
-/// Names of jobs, for people: the setting `name`. Plain functions; any thread.
+/// The names of jobs, which their clients choose by the setting `name`. Plain functions; any
+/// thread.
 #pragma once
 
 #include <string>
@@ -11,16 +12,17 @@ namespace starling::actor {
 
 inline constexpr std::size_t job_name_max = 64;
 
-/// Refuses what could be taken for a flag, a file or several words.
+/// Refuses a name that could be mistaken for a flag, a file or several words.
 [[nodiscard]] Result<void> check_job_name(std::string_view name);
 
-/// The text of a setting; empty where there is none.
+/// Returns the text of the setting `key`, or "" if there is none.
 [[nodiscard]] std::string text_of(const wire::JobSettings& settings, std::string_view key);
 
-/// The job's name, or its number where it has none.
+/// Returns the job's name or, if it has no valid one, its id in digits.
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);
 
-/// A description, as far as the settings give it: "softmax on digits, peer, pssp:s=4,beta=2".
+/// Describes a job by those of its settings that are given: "softmax on digits, peer,
+/// pssp:s=4,beta=2".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
 }  // namespace starling::actor

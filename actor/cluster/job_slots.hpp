@@ -1,5 +1,5 @@
-/// The jobs that a node has accepted: the client of each, and how many each client may have.
-/// Internal to the cluster's node.
+/// The jobs that a node has accepted, each with its client and its threads, and the limits for
+/// them. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -22,30 +22,31 @@ struct JobSlot {
   wire::JobSettings settings;
   std::string client;
   core::Time reserved_at{};
-  /// Threads that compute for it; 0 while it is not prepared.
+  /// The number of its compute threads; 0 until the job is prepared.
   std::size_t threads = 0;
 };
 
-/// On the loop's thread alone. A job has a slot from when it is prepared until it is closed: a job
-/// that has ended keeps its model, and its threads.
+/// For the loop's thread only. A job has a slot from the request to prepare it until it is closed,
+/// because a job that has ended still holds its model and its threads.
 class JobSlots {
  public:
   explicit JobSlots(const JobLimits& limits) : limits_(limits) {}
 
-  /// Reserves a slot for job `id` where it has none; an Error where `client` may not have another.
+  /// Reserves a slot for job `id`, unless it has one. Returns an Error if the node has no free slot
+  /// for `client`.
   [[nodiscard]] Result<void> reserve(wire::JobId id, const wire::JobSettings& settings,
                                      const std::string& client, core::Time now) {
     if (all_.contains(id)) return {};
-    if (auto free = check(client); !free) return free;
+    if (auto may_have = check_client(client); !may_have) return may_have;
     all_[id] = {settings, client, now, 0};
     return {};
   }
 
-  /// An Error where `client` may not have another job.
-  [[nodiscard]] Result<void> check(const std::string& client) const {
+  /// Returns an Error if the node has no free slot for `client`.
+  [[nodiscard]] Result<void> check_client(const std::string& client) const {
     if (all_.size() >= limits_.jobs)
       return Error{"holds " + std::to_string(all_.size()) +
-                   " jobs, and takes no more (--jobs): " + by_client() + "; " + remedy};
+                   " jobs, and takes no more (--jobs): " + list_clients() + "; " + remedy};
     std::string own;
     std::size_t count = 0;
     for (const auto& [id, slot] : all_) {
@@ -54,11 +55,11 @@ class JobSlots {
       own += (own.empty() ? "" : ", ") + name_of(slot.settings, id);
     }
     if (count < limits_.jobs_per_client) return {};
-    return Error{"holds " + counted(count, "job") + " of " + client +
+    return Error{"holds " + print_count(count, "job") + " of " + client +
                  ", and takes no more of one client (--jobs-per-client): " + own + "; " + remedy};
   }
 
-  /// An Error where a job other than `id` has this name.
+  /// Returns an Error if a job other than `id` has this name.
   [[nodiscard]] Result<void> check_name(const std::string& name, wire::JobId id) const {
     for (const auto& [other, slot] : all_)
       if (!name.empty() && other != id && text_of(slot.settings, "name") == name)
@@ -67,34 +68,35 @@ class JobSlots {
     return {};
   }
 
-  /// Reserves threads for a job that has a slot, once their number is known.
+  /// Reserves compute threads for a job that has a slot. Returns an Error if the limits leave too
+  /// few.
   [[nodiscard]] Result<void> reserve_threads(wire::JobId id, std::size_t threads) {
     const auto slot = all_.find(id);
     if (slot == all_.end()) return Error{"the job was closed meanwhile"};
-    std::size_t all = threads;
-    std::size_t own = threads;
-    for (const auto& [other, held] : all_) {
-      if (other == id) continue;
-      all += held.threads;
-      if (held.client == slot->second.client) own += held.threads;
+    std::size_t of_all = threads;
+    std::size_t of_client = threads;
+    for (const auto& [other_id, other] : all_) {
+      if (other_id == id) continue;
+      of_all += other.threads;
+      if (other.client == slot->second.client) of_client += other.threads;
     }
-    if (all > limits_.threads)
-      return Error{too_many(threads, all, "all jobs") + std::to_string(limits_.threads) +
-                   " (the node's --threads): " + by_client(id)};
-    if (own > limits_.threads_per_client)
-      return Error{too_many(threads, own, "the jobs of " + slot->second.client) +
+    if (of_all > limits_.threads)
+      return Error{too_many(threads, of_all, "all jobs") + std::to_string(limits_.threads) +
+                   " (the node's --threads): " + list_clients(id)};
+    if (of_client > limits_.threads_per_client)
+      return Error{too_many(threads, of_client, "the jobs of " + slot->second.client) +
                    std::to_string(limits_.threads_per_client) +
-                   " (the node's --threads-per-client): " + by_client(id)};
+                   " (the node's --threads-per-client): " + list_clients(id)};
     slot->second.threads = threads;
     return {};
   }
 
-  /// nullptr where the job has none.
+  /// Returns the job's slot, or nullptr if it has none.
   [[nodiscard]] const JobSlot* find(wire::JobId id) const {
     const auto slot = all_.find(id);
     return slot == all_.end() ? nullptr : &slot->second;
   }
-  /// Gives the slot of job `from` to job `to`, which is the same job under a new number.
+  /// Moves the slot of job `from` to id `to`: the job is started again with a new id.
   void rename_job(wire::JobId from, wire::JobId to) {
     auto slot = all_.extract(from);
     if (slot) all_[to] = std::move(slot.mapped());
@@ -102,13 +104,14 @@ class JobSlots {
   void release(wire::JobId id) { all_.erase(id); }
   [[nodiscard]] const std::map<wire::JobId, JobSlot>& all() const { return all_; }
 
-  /// Jobs whose slots were reserved before `then`, and for which `runs(id)` is false.
-  template <class Runs>
-  [[nodiscard]] std::vector<wire::JobId> unused(Runs runs, core::Time then) const {
-    std::vector<wire::JobId> some;
+  /// Returns the jobs whose slots were reserved before `time`, and for which `is_running(id)` is
+  /// false.
+  template <class IsRunning>
+  [[nodiscard]] std::vector<wire::JobId> unused(IsRunning is_running, core::Time time) const {
+    std::vector<wire::JobId> unused;
     for (const auto& [id, slot] : all_)
-      if (slot.reserved_at < then && !runs(id)) some.push_back(id);
-    return some;
+      if (slot.reserved_at < time && !is_running(id)) unused.push_back(id);
+    return unused;
   }
 
  private:
@@ -120,8 +123,8 @@ class JobSlots {
     return "its " + std::to_string(threads) + " compute threads would make " + std::to_string(sum) +
            " of " + whose + "; valid: up to ";
   }
-  /// Lists how many slots and threads each client holds, without those of job `excluded`.
-  [[nodiscard]] std::string by_client(std::optional<wire::JobId> excluded = std::nullopt) const {
+  /// Lists how many jobs and threads each client has, without those of job `excluded`.
+  [[nodiscard]] std::string list_clients(std::optional<wire::JobId> excluded = std::nullopt) const {
     std::map<std::string, std::pair<std::size_t, std::size_t>> held;
     for (const auto& [id, slot] : all_) {
       if (id == excluded) continue;
@@ -130,9 +133,9 @@ class JobSlots {
     }
     std::string text;
     for (const auto& [client, sum] : held)
-      text += (text.empty() ? "" : ", ") + client + " has " + counted(sum.first, "job") + " with " +
-              counted(sum.second, "thread");
-    return text.empty() ? "nobody has any yet" : text;
+      text += (text.empty() ? "" : ", ") + client + " has " + print_count(sum.first, "job") +
+              " with " + print_count(sum.second, "thread");
+    return text.empty() ? "no client has another job" : text;
   }
 
   const JobLimits limits_;

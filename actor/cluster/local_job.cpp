@@ -14,23 +14,24 @@ namespace {
 
 using actor::MemberActor;
 
-/// The incarnation that founders have.
-constexpr core::Incarnation founding_incarnation = 1;
+/// The incarnation of the members that a job starts with.
+constexpr core::Incarnation founders_incarnation = 1;
 
-std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
+std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeState> start) {
   for (core::RangeState& state : start)
-    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founding_incarnation;
+    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founders_incarnation;
   return start;
 }
 
-/// The longest wait for an answer: members answer between two events, and the requester may have
-/// others to answer.
-constexpr std::chrono::milliseconds answer_within{500};
-constexpr std::chrono::milliseconds read_within{2'000};
-/// Bytes of received tensors that may wait in mailboxes; more is dropped, and sent again.
+/// The longest wait for the answers of members. They answer between two events; the caller is a
+/// node's loop, which others wait for.
+constexpr std::chrono::milliseconds answer_timeout{500};
+constexpr std::chrono::milliseconds read_timeout{2'000};
+/// The most bytes of received tensors that may wait in mailboxes. Further packets are dropped, and
+/// their senders send them again.
 constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
-/// An owner holds pushes of so many bytes at most that are not acknowledged, and values for so many
-/// that were not taken yet; each worker has its share of it, and one range at least.
+/// The most bytes in flight to one owner (pushes), and from it (pulled values). The workers share
+/// this credit equally; each may have at least one range in flight.
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
 
 template <class T>
@@ -41,7 +42,7 @@ class LocalJobImpl final : public LocalJob {
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
         start_(std::make_shared<const std::vector<core::RangeState>>(
-            of_founders(std::move(assignment_.start)))),
+            set_founders_incarnation(std::move(assignment_.start)))),
         config_(options_.control_threads > 0
                     ? options_.control_threads
                     : std::max(1U, std::thread::hardware_concurrency() / 2)),
@@ -58,7 +59,7 @@ class LocalJobImpl final : public LocalJob {
 
   ~LocalJobImpl() override {
     job_context_->pool->close();
-    for_everyone([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
+    for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     {
       const std::lock_guard lock{mutex_};
       members_.clear();
@@ -69,9 +70,10 @@ class LocalJobImpl final : public LocalJob {
   LocalJobImpl(const LocalJobImpl&) = delete;
   LocalJobImpl& operator=(const LocalJobImpl&) = delete;
 
-  void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
-    for (const core::Member& member : here) spawn(member, first, {});
-    for (const core::Member& member : here) start_member(member.id);
+  void start_founders(const std::vector<core::Member>& local_members,
+                      const core::ConfigurationPtr& first) override {
+    for (const core::Member& member : local_members) spawn(member, first, {});
+    for (const core::Member& member : local_members) start_member(member.id);
   }
 
   void join(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
@@ -79,83 +81,84 @@ class LocalJobImpl final : public LocalJob {
     start_member(self.id);
   }
 
-  void deliver(core::Envelope envelope, bool at_once) override {
+  void deliver(core::Envelope envelope, bool may_handle_inline) override {
     const std::size_t bytes =
         envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
-    // Mailboxes have no bound of their own. A packet that finds no capacity is dropped, and sent
-    // again.
+    // CAF does not bound mailboxes.
     const std::size_t waiting = waiting_bytes_->load();
     if (waiting > 0 && bytes > 0 && waiting + bytes > mailbox_bytes_max) return;
     const MemberActor member = find(envelope.to);
     if (!member) return;
     *waiting_bytes_ += bytes;
     actor::EnvelopePtr counted{new core::Envelope{std::move(envelope)},
-                               [waiting = waiting_bytes_, bytes](const core::Envelope* taken) {
+                               [waiting = waiting_bytes_, bytes](const core::Envelope* handled) {
                                  *waiting -= bytes;
-                                 delete taken;
+                                 delete handled;
                                }};
-    if (at_once)
+    if (may_handle_inline)
       actor::post_and_run(member, std::move(counted));
     else
       actor::post(member, std::move(counted));
   }
 
-  void judge(const actor::LivenessUpdate& update) override {
-    for_everyone([&](const MemberActor& member) { actor::post(member, update); });
+  void report_liveness(const actor::LivenessUpdate& update) override {
+    for_each_member([&](const MemberActor& member) { actor::post(member, update); });
   }
   void stop() override {
-    for_everyone([](const MemberActor& member) {
+    for_each_member([](const MemberActor& member) {
       actor::post(member, actor::skip_delays_atom_v);
       actor::post(member, core::Stop{});
     });
   }
   void pause(core::Time duration) override {
-    for_everyone([&](const MemberActor& member) { actor::post(member, actor::Pause{duration}); });
+    for_each_member(
+        [&](const MemberActor& member) { actor::post(member, actor::Pause{duration}); });
   }
   void leave() override {
-    for_everyone([](const MemberActor& member) {
+    for_each_member([](const MemberActor& member) {
       actor::post(member, actor::skip_delays_atom_v);
       actor::post(member, actor::leave_atom_v);
     });
   }
 
-  void dismiss(const std::vector<core::MemberId>& members) override {
+  void end_members(const std::vector<core::MemberId>& members) override {
     for (const core::MemberId id : members) {
-      MemberActor gone;
+      MemberActor removed;
       {
         const std::lock_guard lock{mutex_};
         const auto member = members_.find(id);
         if (member == members_.end()) continue;
-        gone = member->second.actor;
+        removed = member->second.actor;
         members_.erase(member);
       }
-      actor::post(gone, actor::quit_atom_v);
+      actor::post(removed, actor::quit_atom_v);
     }
   }
 
   std::vector<actor::MemberReport> reports() override {
     std::vector<actor::MemberReport> all;
-    ask<actor::MemberReport>(actor::report_atom_v, answer_within,
-                             [&](const Resident& member, auto* report) {
-                               if (report != nullptr) member.fate->note(*report);
-                               all.push_back(member.fate->last());
+    ask<actor::MemberReport>(actor::report_atom_v, answer_timeout,
+                             [&](const LocalMember& member, auto* report) {
+                               if (report != nullptr) member.last_report->update(*report);
+                               all.push_back(member.last_report->get());
                              });
     return all;
   }
 
   std::vector<core::RangeState> ranges(const actor::ReadRanges& wanted) override {
     std::vector<core::RangeState> all;
-    ask<std::vector<core::RangeState>>(wanted, read_within, [&](const Resident&, auto* some) {
-      if (some != nullptr) std::ranges::move(*some, std::back_inserter(all));
+    ask<std::vector<core::RangeState>>(wanted, read_timeout, [&](const LocalMember&, auto* states) {
+      if (states != nullptr) std::ranges::move(*states, std::back_inserter(all));
     });
     return all;
   }
 
   core::ConfigurationPtr configuration() override {
     core::ConfigurationPtr latest;
-    ask<core::ConfigurationPtr>(actor::step_atom_v, answer_within, [&](const Resident&, auto* own) {
-      if (own != nullptr && *own && (!latest || (*own)->epoch > latest->epoch)) latest = *own;
-    });
+    ask<core::ConfigurationPtr>(
+        actor::step_atom_v, answer_timeout, [&](const LocalMember&, auto* own) {
+          if (own != nullptr && *own && (!latest || (*own)->epoch > latest->epoch)) latest = *own;
+        });
     return latest;
   }
 
@@ -163,124 +166,127 @@ class LocalJobImpl final : public LocalJob {
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
-    core::MemberOptions<T> node;
-    node.self = self;
-    node.mode = job.mode;
-    node.worker.last = job.steps;
-    node.worker.plans = assignment_.task->chooses_reads();
-    node.worker.barrier = job.barrier;
-    node.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
-    node.worker.attempts = job.attempts;
-    node.worker.window =
+    core::MemberOptions<T> member_options;
+    member_options.self = self;
+    member_options.mode = job.mode;
+    member_options.worker.last = job.steps;
+    member_options.worker.plans = assignment_.task->chooses_reads();
+    member_options.worker.barrier = job.barrier;
+    member_options.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
+    member_options.worker.attempts = job.attempts;
+    member_options.worker.window =
         std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
-    node.shard.layout = layout_;
-    node.shard.applier = assignment_.applier;
-    node.shard.workers = job.workers;
-    node.members_max = static_cast<core::MemberId>(options_.members_max);
-    node.start = start_;
-    node.first = first;
-    node.seeds = seeds;
-    node.council.copies = job.copies;
-    node.council.owners = owners_wanted(job);
-    node.council.give_up_after = job.wait_for_nodes;
-    // Where it sees no majority, the node gives the job up earlier, and logs which nodes it waited
-    // for.
-    node.council.patience = 2 * job.wait_for_nodes;
-    // With real clocks and threads, times are longer than in a simulation, so that nothing is sent
-    // twice that is only late.
-    node.channel.resend_first = std::chrono::milliseconds{200};
-    node.channel.resend_min = std::chrono::milliseconds{50};
-    node.channel.acknowledge_within = std::chrono::milliseconds{10};
-    const auto fate = std::make_shared<Fate>(self);
-    const actor::Visit visit;
+    member_options.shard.layout = layout_;
+    member_options.shard.applier = assignment_.applier;
+    member_options.shard.workers = job.workers;
+    member_options.members_max = static_cast<core::MemberId>(options_.members_max);
+    member_options.start = start_;
+    member_options.first = first;
+    member_options.seeds = seeds;
+    member_options.council.copies = job.copies;
+    member_options.council.owners = wanted_owner_count(job);
+    member_options.council.give_up_after = job.wait_for_nodes;
+    // Twice the node's own limit: a node without a majority gives the job up first, and logs which
+    // nodes it waited for.
+    member_options.council.patience = 2 * job.wait_for_nodes;
+    // Longer times than in a simulation: with real clocks and threads, an acknowledgement may be
+    // late, and its message must not be sent twice for that.
+    member_options.channel.resend_initial = std::chrono::milliseconds{200};
+    member_options.channel.resend_min = std::chrono::milliseconds{50};
+    member_options.channel.acknowledge_delay_max = std::chrono::milliseconds{10};
+    const auto last_report = std::make_shared<LastReport>(self);
+    const actor::CafThreadScope visit;
     const MemberActor member = system_.spawn<MemberHost<T>>(
-        job_context_, std::move(node),
+        job_context_, std::move(member_options),
         [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
-        [fate] { fate->is_out = true; }, [fate](const std::string& why) { fate->fail(why); });
+        [last_report] { last_report->is_excluded = true; },
+        [last_report](const std::string& why) { last_report->fail(why); });
     const std::lock_guard lock{mutex_};
-    members_[self.id] = {member, fate};
+    members_[self.id] = {member, last_report};
   }
 
   void start_member(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
 
-  /// The member with this id here, or empty. An excluded member does not count: a member of another
-  /// node may have its id.
+  /// Returns the member here with this id, or an empty handle. Ignores excluded members, because a
+  /// member on another node may have the same id.
   MemberActor find(core::MemberId id) {
     const std::lock_guard lock{mutex_};
     const auto member = members_.find(id);
-    return member == members_.end() || member->second.fate->is_out ? MemberActor{}
-                                                                   : member->second.actor;
+    return member == members_.end() || member->second.last_report->is_excluded
+               ? MemberActor{}
+               : member->second.actor;
   }
 
   void send(std::vector<core::Envelope> envelopes) {
-    std::vector<core::Envelope> away;
+    std::vector<core::Envelope> remote;
     for (core::Envelope& envelope : envelopes)
       if (const MemberActor member = find(envelope.to))
         actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
       else
-        away.push_back(std::move(envelope));
-    if (!away.empty() && options_.send) options_.send(std::move(away));
+        remote.push_back(std::move(envelope));
+    if (!remote.empty() && options_.send) options_.send(std::move(remote));
   }
 
-  /// The state of a member that outlives its actor.
-  class Fate {
+  /// A member's last report, which is known even if its actor has ended.
+  class LastReport {
    public:
-    explicit Fate(const core::Member& self) {
-      last_.member = self.id;
-      last_.incarnation = self.incarnation;
+    explicit LastReport(const core::Member& self) {
+      report_.member = self.id;
+      report_.incarnation = self.incarnation;
     }
 
-    void note(const actor::MemberReport& report) {
+    void update(const actor::MemberReport& report) {
       const std::lock_guard lock{mutex_};
-      if (last_.state != actor::MemberReport::State::failed) last_ = report;
+      if (report_.state != actor::MemberReport::State::failed) report_ = report;
     }
     void fail(const std::string& why) {
       const std::lock_guard lock{mutex_};
-      last_.state = actor::MemberReport::State::failed;
-      last_.why = why;
+      report_.state = actor::MemberReport::State::failed;
+      report_.why = why;
     }
-    [[nodiscard]] actor::MemberReport last() const {
+    [[nodiscard]] actor::MemberReport get() const {
       const std::lock_guard lock{mutex_};
-      return last_;
+      return report_;
     }
 
-    std::atomic<bool> is_out = false;
+    std::atomic<bool> is_excluded = false;
 
    private:
     mutable std::mutex mutex_;
-    actor::MemberReport last_;
+    actor::MemberReport report_;
   };
-  struct Resident {
+  struct LocalMember {
     MemberActor actor;
-    std::shared_ptr<Fate> fate;
+    std::shared_ptr<LastReport> last_report;
   };
 
-  [[nodiscard]] std::vector<Resident> everyone() {
+  [[nodiscard]] std::vector<LocalMember> all_members() {
     const std::lock_guard lock{mutex_};
-    std::vector<Resident> all;
+    std::vector<LocalMember> all;
     for (const auto& [id, member] : members_) all.push_back(member);
     return all;
   }
 
   template <class F>
-  void for_everyone(F f) {
-    for (const Resident& member : everyone()) f(member.actor);
+  void for_each_member(F f) {
+    for (const LocalMember& member : all_members()) f(member.actor);
   }
 
-  /// Calls `take(member, answer)` for each member; `answer` is null where none came in time. All
-  /// are asked at once.
-  template <class Answer, class Question, class Take>
-  void ask(const Question& question, std::chrono::milliseconds timeout, Take take) {
-    const actor::Visit visit;
+  /// Asks all members at once. Then calls `on_answer(member, answer)` for each of them; `answer` is
+  /// null if the member did not answer within `timeout`.
+  template <class Answer, class Question, class OnAnswer>
+  void ask(const Question& question, std::chrono::milliseconds timeout, OnAnswer on_answer) {
+    const actor::CafThreadScope visit;
     caf::scoped_actor self{system_};
-    const std::vector<Resident> members = everyone();
+    const std::vector<LocalMember> members = all_members();
     std::vector<decltype(self->request(MemberActor{}, timeout, question))> asked;
     asked.reserve(members.size());
-    for (const Resident& member : members)
+    for (const LocalMember& member : members)
       asked.push_back(self->request(member.actor, timeout, question));
     for (std::size_t i = 0; i < members.size(); ++i)
-      asked[i].receive([&](Answer& answer) { take(members[i], &answer); },
-                       [&](const caf::error&) { take(members[i], static_cast<Answer*>(nullptr)); });
+      asked[i].receive(
+          [&](Answer& answer) { on_answer(members[i], &answer); },
+          [&](const caf::error&) { on_answer(members[i], static_cast<Answer*>(nullptr)); });
   }
 
   Assignment<T> assignment_;
@@ -291,7 +297,7 @@ class LocalJobImpl final : public LocalJob {
   actor::Config config_;
   caf::actor_system system_;
   std::mutex mutex_;
-  std::map<core::MemberId, Resident> members_;
+  std::map<core::MemberId, LocalMember> members_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
 };

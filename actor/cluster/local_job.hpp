@@ -1,5 +1,5 @@
-/// A node's part of a job that runs on several nodes: the members that live here, each an actor,
-/// and the threads that compute for them. Members elsewhere are reached by packets.
+/// A node's part of a job that runs on several nodes: the members on this node ("here"), each an
+/// actor, and the threads that compute for them. They exchange packets with members on other nodes.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 namespace starling::actor {
 
 struct LocalJobOptions {
-  /// Members' ids are below this.
+  /// All members' ids are below this.
   std::size_t members_max = 256;
-  /// Control threads; 0: as many as a job in one process has.
+  /// The number of threads that run actors; 0: half as many as there are processors.
   std::size_t control_threads = 0;
-  /// Takes packets to the nodes of members that are not here: those of one event, in order. Called
-  /// from several threads.
+  /// Sends the packets that a member here makes in one event, in order, to members on other nodes.
+  /// Called on several threads.
   std::function<void(std::vector<core::Envelope>)> send;
 };
 
@@ -31,40 +31,39 @@ class LocalJob {
   LocalJob(const LocalJob&) = delete;
   LocalJob& operator=(const LocalJob&) = delete;
 
-  /// Starts the members `here`, which found the job together with the members elsewhere that
-  /// `first` names.
-  virtual void found(const std::vector<core::Member>& here,
-                     const core::ConfigurationPtr& first) = 0;
-  /// Lets `self` ask the members `seeds` to be taken in.
+  /// Starts the members of a new job that are here. `first` is the job's first configuration.
+  virtual void start_founders(const std::vector<core::Member>& local_members,
+                              const core::ConfigurationPtr& first) = 0;
+  /// Starts `self`, which asks the members `seeds` to let it join the job.
   virtual void join(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
 
-  /// Delivers a packet to a member here, and drops it where the member is not here. `at_once`: an
-  /// idle member handles it in the caller's thread.
-  virtual void deliver(core::Envelope envelope, bool at_once) = 0;
-  /// Passes failure detection's view of a member on to the members here.
-  virtual void judge(const actor::LivenessUpdate& update) = 0;
-  /// Stops workers at the end of their step; ranges are still served.
+  /// Delivers a packet to a member here; drops it if the member is not here. If
+  /// `may_handle_inline`, and the member is idle, it handles the packet on the caller's thread.
+  virtual void deliver(core::Envelope envelope, bool may_handle_inline) = 0;
+  /// Tells the members here that a member is dead, or is not.
+  virtual void report_liveness(const actor::LivenessUpdate& update) = 0;
+  /// Stops workers at the end of their step. Members still answer reads of their ranges.
   virtual void stop() = 0;
-  /// Lets workers begin no update for `duration` from now; 0: they go on.
+  /// Lets workers begin no update for `duration` from now. After pause(0) they go on.
   virtual void pause(core::Time duration) = 0;
-  /// Lets members here hand over what they own, and leave.
+  /// Lets members here hand over the ranges that they own, and leave the job.
   virtual void leave() = 0;
 
-  /// Ends members that were excluded, and forgets them.
-  virtual void dismiss(const std::vector<core::MemberId>& members) = 0;
+  /// Ends and removes members here that were excluded.
+  virtual void end_members(const std::vector<core::MemberId>& members) = 0;
 
-  /// Asks every member here for its report; a member that does not answer within 500 ms has its
-  /// last one returned.
+  /// Asks every member here for its report. Returns the last known report of a member that does not
+  /// answer within 500 ms.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
-  /// The ranges that members here are primary of, as they are now; each member shows as many as it
-  /// is asked for.
+  /// Reads the ranges that members here are primary of, as they are now. `wanted` bounds how many
+  /// each member returns.
   [[nodiscard]] virtual std::vector<core::RangeState> ranges(
       const actor::ReadRanges& wanted = {}) = 0;
   /// The latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
 };
 
-/// Makes this node's part of the job, without members yet. An Error says what cannot work on
+/// Makes this node's part of a job, without members yet. Returns an Error if the job cannot run on
 /// several nodes.
 template <class T>
 [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,

@@ -1,4 +1,4 @@
-/// The latest log lines of a node, kept for later requests. Internal to the cluster's node.
+/// The latest log lines of a node, kept for later requests. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -17,44 +17,44 @@ namespace starling::actor {
 /// Thread-safe.
 class LogBuffer {
  public:
-  using Show = std::function<void(const std::string&)>;
+  using Print = std::function<void(const std::string&)>;
 
   /// `show` may be empty.
-  explicit LogBuffer(Show show) : show_(std::move(show)) {}
+  explicit LogBuffer(Print print) : print_(std::move(print)) {}
 
-  /// Adds a line, which may contain names that others chose. `job` is the name of the job that it
-  /// is about, if any, and leads the line.
-  void add(const std::string& said, const std::string& job = {}) {
-    const std::string line = printable((job.empty() ? "" : "job " + job + ": ") + said);
+  /// Adds a line, and makes it printable, because it may contain names that clients chose. If the
+  /// line is about a job, `job` is the job's name, and leads the line.
+  void add(const std::string& text, const std::string& job = {}) {
+    const std::string line = printable((job.empty() ? "" : "job " + job + ": ") + text);
     {
-      const std::lock_guard turn{showing_};
-      if (show_) show_(line);
+      const std::lock_guard print_lock{print_mutex_};
+      if (print_) print_(line);
     }
     const std::lock_guard lock{mutex_};
-    lines_.push_back({utc_now_us(), job, line.substr(0, line_max)});
+    lines_.push_back({utc_now_us(), job, line.substr(0, line_bytes_max)});
     if (lines_.size() <= lines_max) return;
     lines_.pop_front();
     ++first_;
   }
 
-  /// Returns lines from number `from` on, as far as they are kept, as many as one reply holds.
+  /// Returns the lines from number `from` on that are still kept, as many as one reply may hold.
   [[nodiscard]] wire::LogLines read(std::uint64_t from) const {
     const std::lock_guard lock{mutex_};
-    wire::LogLines some{std::clamp(from, first_, first_ + lines_.size()), {}, 0};
-    const auto begin = static_cast<std::size_t>(some.from - first_);
-    for (std::size_t i = begin; i < std::min(begin + read_max, lines_.size()); ++i)
-      some.lines.push_back(lines_[i]);
-    some.next = some.from + some.lines.size();
-    return some;
+    wire::LogLines reply{std::clamp(from, first_, first_ + lines_.size()), {}, 0};
+    const auto begin = static_cast<std::size_t>(reply.from - first_);
+    for (std::size_t i = begin; i < std::min(begin + lines_per_read_max, lines_.size()); ++i)
+      reply.lines.push_back(lines_[i]);
+    reply.next = reply.from + reply.lines.size();
+    return reply;
   }
 
  private:
   static constexpr std::size_t lines_max = 1000;
-  static constexpr std::size_t line_max = 500;
-  static constexpr std::size_t read_max = 200;
+  static constexpr std::size_t line_bytes_max = 500;
+  static constexpr std::size_t lines_per_read_max = 200;
 
-  const Show show_;
-  std::mutex showing_;
+  const Print print_;
+  std::mutex print_mutex_;
   mutable std::mutex mutex_;
   /// The number of the first line that is kept.
   std::uint64_t first_ = 0;

@@ -1,5 +1,4 @@
-/// The other nodes that a node knows of, as membership reports them. Internal to the cluster's
-/// node.
+/// The other nodes that a node knows of, as membership reports them. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -17,39 +16,40 @@
 
 namespace starling::actor {
 
-/// One thread writes, any thread reads.
+/// One thread writes; any thread may read.
 class NodeTable {
  public:
-  /// A death is believed when it has not been taken back for this long.
-  static constexpr std::chrono::milliseconds believe_after{400};
+  /// How long a node must have been declared dead before it is believed to be dead.
+  static constexpr std::chrono::milliseconds death_believed_after{400};
 
-  /// Stores a record. True where the node is new, or is live now and was not, or the other way
-  /// round.
-  bool note(const core::NodeRecord& record, core::Time now) {
+  /// Stores a record. Returns whether the node is new, or has changed between live and not live.
+  bool update(const core::NodeRecord& record, core::Time now) {
     const std::unique_lock lock{mutex_};
     auto& known = nodes_[record.id];
-    const bool is_news = core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
+    const bool has_changed =
+        core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
     known = record;
-    if (!is_news) return false;
-    died_.erase(record.id);
-    if (record.state == core::NodeState::dead) died_[record.id] = now;
+    if (!has_changed) return false;
+    declared_dead_at_.erase(record.id);
+    if (record.state == core::NodeState::dead) declared_dead_at_[record.id] = now;
     return true;
   }
 
-  /// Forgets the nodes that are not live and of which `is_known(id)` does not hold.
+  /// Removes the nodes that are not live and for which `is_known(id)` is false.
   template <class IsKnown>
-  void forget(IsKnown is_known, core::Time now) {
+  void remove_dead(IsKnown is_known, core::Time now) {
     const std::unique_lock lock{mutex_};
-    std::erase_if(died_, [&](const auto& death) { return now > death.second + believe_after; });
+    std::erase_if(declared_dead_at_,
+                  [&](const auto& death) { return now > death.second + death_believed_after; });
     std::erase_if(nodes_, [&](const auto& node) {
       return !core::is_live(node.second.state) && !is_known(node.first);
     });
   }
 
-  /// Calls `use(record)` where that node is known, and returns whether it is. Requires: `use` does
-  /// not call this table.
+  /// Calls `use(record)` if the node is known, and returns whether it is. Requires: `use` does not
+  /// call this table.
   template <class Use>
-  bool with(wire::NodeId node, Use use) const {
+  bool visit(wire::NodeId node, Use use) const {
     const std::shared_lock lock{mutex_};
     const auto known = nodes_.find(node);
     if (known == nodes_.end()) return false;
@@ -65,36 +65,36 @@ class NodeTable {
     return all;
   }
   [[nodiscard]] std::vector<core::NodeRecord> live() const {
-    std::vector<core::NodeRecord> some = all();
-    std::erase_if(some, [](const auto& record) { return !core::is_live(record.state); });
-    return some;
+    std::vector<core::NodeRecord> live = all();
+    std::erase_if(live, [](const auto& record) { return !core::is_live(record.state); });
+    return live;
   }
 
   /// Whether a live node has this address.
-  [[nodiscard]] bool is_in_use(const std::string& address) const {
+  [[nodiscard]] bool is_address_in_use(const std::string& address) const {
     const std::shared_lock lock{mutex_};
     return std::ranges::any_of(nodes_, [&](const auto& node) {
       return node.second.address == address && core::is_live(node.second.state);
     });
   }
 
-  /// Whether the node is live. Nothing for a node that is not known yet, or that was declared dead
-  /// less than `believe_after` ago: after a partition the nodes that were partitioned off declare
-  /// all others dead, which refute it at once.
-  [[nodiscard]] std::optional<bool> lives(wire::NodeId node, core::Time now) const {
+  /// Whether the node is live. Returns nullopt if the node is not known, or was declared dead less
+  /// than `death_believed_after` ago: when a partition ends, the nodes that were partitioned off
+  /// declare all others dead, and these refute it at once.
+  [[nodiscard]] std::optional<bool> is_believed_live(wire::NodeId node, core::Time now) const {
     const std::shared_lock lock{mutex_};
     const auto known = nodes_.find(node);
     if (known == nodes_.end()) return std::nullopt;
-    const auto died = died_.find(node);
-    if (died != died_.end() && now < died->second + believe_after) return std::nullopt;
+    const auto death = declared_dead_at_.find(node);
+    if (death != declared_dead_at_.end() && now < death->second + death_believed_after)
+      return std::nullopt;
     return core::is_live(known->second.state);
   }
 
  private:
   mutable std::shared_mutex mutex_;
   std::unordered_map<wire::NodeId, core::NodeRecord> nodes_;
-  /// When each dead node was declared dead.
-  std::map<wire::NodeId, core::Time> died_;
+  std::map<wire::NodeId, core::Time> declared_dead_at_;
 };
 
 }  // namespace starling::actor

@@ -1,4 +1,4 @@
-/// Jobs made from their settings, with their data read. Internal to the cluster's node.
+/// Prepares jobs: makes each from its settings, and reads its data. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace starling::actor {
 
-/// Returns the result of `make`, or what it throws as an Error.
+/// Returns the result of `make` or, if it throws, the exception's text as an Error.
 template <class Make>
 auto catch_errors(Make make) -> decltype(make()) {
   try {
@@ -32,7 +32,8 @@ auto catch_errors(Make make) -> decltype(make()) {
   }
 }
 
-/// On the loop's thread alone, unless a comment says otherwise.
+/// For the loop's thread only, unless a comment says otherwise. Each job is read on a thread of its
+/// own, its reader.
 class PreparedJobs {
  public:
   using OnPrepared = std::function<void(const Result<std::shared_ptr<const PreparedJob>>&)>;
@@ -41,28 +42,29 @@ class PreparedJobs {
       : loop_(loop), make_(std::move(make)), readers_(std::make_shared<Readers>(&loop)) {}
 
   /// Call from any thread but the loop's, before the loop ends. Asks the readers to end, and waits
-  /// for them up to `ends_within`: a read that hangs in a file system cannot be ended. Returns how
-  /// many did not end; they touch nothing of this object any more, but run code of the program.
+  /// for them up to `reader_end_timeout`, because a read that hangs in a file system cannot be
+  /// ended. Returns how many did not end; they touch nothing of this object any more, but run code
+  /// of the program.
   std::size_t close() {
     std::unique_lock lock{readers_->mutex};
     readers_->loop = nullptr;
     for (auto& [id, reader] : readers_->all) reader.thread.request_stop();
-    readers_->ended.wait_for(lock, ends_within, [this] {
+    readers_->ended.wait_for(lock, reader_end_timeout, [this] {
       return std::ranges::all_of(readers_->all, [](const auto& r) { return r.second.has_ended; });
     });
-    std::size_t left = 0;
+    std::size_t still_running = 0;
     for (auto& [id, reader] : readers_->all)
       if (!reader.has_ended) {
         reader.thread.detach();
-        ++left;
+        ++still_running;
       }
-    // A reader that has ended needs the lock no more: to join its thread takes no time.
+    // A reader that has ended does not take the lock again, so its thread can be joined under it.
     readers_->all.clear();
-    return left;
+    return still_running;
   }
 
-  /// Refuses settings that are too long for every node to send with its status.
-  [[nodiscard]] static Result<void> check(const wire::JobSettings& settings) {
+  /// Refuses settings that are too long. Every node sends them with its status.
+  [[nodiscard]] static Result<void> check_settings(const wire::JobSettings& settings) {
     std::size_t bytes = 0;
     for (const auto& [key, text] : settings) bytes += key.size() + text.size();
     if (bytes <= settings_bytes_max) return {};
@@ -70,57 +72,58 @@ class PreparedJobs {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Prepares the job as its settings say, and calls `then` with it, or with an Error, as where
-  /// this machine cannot hold one node's share of the job on `nodes` nodes. Its data are read and
-  /// its model is laid out once, on a thread of its own.
+  /// Starts a reader for the job, unless the job is prepared or has one. Calls `on_prepared` with
+  /// the prepared job, or with an Error, such as if the job runs on `nodes` nodes and this machine
+  /// cannot hold its part.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
-               OnPrepared then) {
-    if (const auto job = find(id)) return then(job);
-    if (auto fits = check(settings); !fits) return then(std::move(fits).error());
-    const bool is_read = is_reading(id);
-    if (is_read && !preparing_.contains(id))
-      return then(Error{"the data read for it are being discarded; valid: to submit it again"});
-    if (is_busy() && !is_read)
-      return then(
+               OnPrepared on_prepared) {
+    if (const auto job = find(id)) return on_prepared(job);
+    if (auto valid = check_settings(settings); !valid) return on_prepared(std::move(valid).error());
+    const bool has_reader = is_reading(id);
+    if (has_reader && !preparing_.contains(id))
+      return on_prepared(
+          Error{"the data read for it are being discarded; valid: to submit it again"});
+    if (is_busy() && !has_reader)
+      return on_prepared(
           Error{std::to_string(readers_max) +
                 " jobs are being prepared; valid: to try again when one of them has begun"});
-    auto& waiting = preparing_[id];
-    waiting.push_back(std::move(then));
-    if (waiting.size() > 1) return;
-    const auto begun = catch_errors([&] { return start_reader(id, settings, nodes); });
-    if (!begun) return take(id, begun.error());
-    loop_.post_after(read_within + late_after, [this, id] { fail_hanging_reader(id); });
+    auto& callbacks = preparing_[id];
+    callbacks.push_back(std::move(on_prepared));
+    if (callbacks.size() > 1) return;
+    const auto started = catch_errors([&] { return start_reader(id, settings, nodes); });
+    if (!started) return finish(id, started.error());
+    loop_.post_after(read_timeout + hang_check_delay, [this, id] { fail_hanging_reader(id); });
   }
 
-  /// Whether no more jobs may be read now. Each job whose data is being read may fill much memory,
-  /// whether or not it was forgotten since. A reader that hangs long after its time is up fills no
-  /// more, but only `hanging_max` readers may hang.
+  /// Whether no more readers may start now. A reader may fill much memory, even if its job was
+  /// forgotten since, so only `readers_max` may run. One that still hangs after its time is up
+  /// fills no more memory; of these, `hanging_max` may run.
   [[nodiscard]] bool is_busy() const {
     const std::lock_guard lock{readers_->mutex};
-    const auto late = EventLoop::Clock::now() - read_within - late_after;
+    const auto hanging_before = EventLoop::Clock::now() - read_timeout - hang_check_delay;
     std::ptrdiff_t reading = 0;
     std::ptrdiff_t hanging = 0;
     for (const auto& [id, reader] : readers_->all)
-      if (!reader.has_ended) ++(reader.begun < late ? hanging : reading);
+      if (!reader.has_ended) ++(reader.started_at < hanging_before ? hanging : reading);
     return reading >= readers_max || hanging >= hanging_max;
   }
-  /// Whether it is prepared, or is being prepared.
-  [[nodiscard]] bool knows(wire::JobId id) const {
+  /// Whether the job is prepared, or is being prepared.
+  [[nodiscard]] bool contains(wire::JobId id) const {
     return prepared_.contains(id) || preparing_.contains(id);
   }
-  /// nullptr where it is not prepared.
+  /// Returns the prepared job, or nullptr if it is not prepared.
   [[nodiscard]] std::shared_ptr<const PreparedJob> find(wire::JobId id) const {
     const auto job = prepared_.find(id);
     return job == prepared_.end() ? nullptr : job->second;
   }
 
-  /// Gives what was prepared for job `from` to job `to`, which is the same job under a new number.
+  /// Moves the prepared job `from` to id `to`: it is started again with a new id.
   void rename_job(wire::JobId from, wire::JobId to) {
     const auto job = prepared_.extract(from);
     if (job) prepared_[to] = job.mapped();
   }
 
-  /// Ends the reading for the job, and discards what was prepared.
+  /// Asks the job's reader to end, and discards the prepared job.
   void forget(wire::JobId id) {
     prepared_.erase(id);
     preparing_.erase(id);
@@ -130,25 +133,27 @@ class PreparedJobs {
   }
 
  private:
-  /// The most bytes of a job's settings, which every node sends with its status.
+  /// The most bytes of a job's settings.
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
   static constexpr std::ptrdiff_t hanging_max = 32;
-  /// The longest time for reading: the client that submitted the job waits no longer.
-  static constexpr std::chrono::minutes read_within{5};
-  static constexpr std::chrono::seconds late_after{5};
-  /// Readers that can be ended check at least this often whether they must end.
-  static constexpr std::chrono::milliseconds ends_within{500};
+  /// The longest time for reading; the client that submitted the job waits no longer.
+  static constexpr std::chrono::minutes read_timeout{5};
+  /// A reader that runs this long after `read_timeout` hangs.
+  static constexpr std::chrono::seconds hang_check_delay{5};
+  /// How long close() waits. Readers that do not hang check more often whether they must end.
+  static constexpr std::chrono::milliseconds reader_end_timeout{500};
 
   struct Reader {
-    EventLoop::Clock::time_point begun = EventLoop::Clock::now();
-    /// It has handed in its result, and ends without waiting for anything.
+    EventLoop::Clock::time_point started_at = EventLoop::Clock::now();
+    /// It has posted its result, and its thread returns without waiting for anything.
     bool has_ended = false;
     std::jthread thread{};
   };
-  /// State that readers share with PreparedJobs; it outlives PreparedJobs where a reader hangs.
+  /// The state that readers share with PreparedJobs. A reader that hangs keeps it alive after
+  /// PreparedJobs is destroyed.
   struct Readers {
-    explicit Readers(EventLoop* l) : loop(l) {}
+    explicit Readers(EventLoop* event_loop) : loop(event_loop) {}
     std::mutex mutex;
     std::condition_variable ended;
     /// Null once close() has begun.
@@ -168,9 +173,9 @@ class PreparedJobs {
     if (readers_->loop == nullptr) return {};
     Reader& reader = readers_->all[id];
     try {
-      reader.thread =
-          std::jthread{[this, id, make = preparation(make_, settings, nodes), shared = readers_](
-                           const std::stop_token& stop) { read(this, id, make, shared, stop); }};
+      reader.thread = std::jthread{
+          [this, id, make = make_preparation(make_, settings, nodes),
+           shared = readers_](const std::stop_token& stop) { read(this, id, make, shared, stop); }};
     } catch (...) {
       readers_->all.erase(id);
       throw;
@@ -180,58 +185,61 @@ class PreparedJobs {
 
   using Make = std::function<Result<std::shared_ptr<const PreparedJob>>()>;
 
-  /// Returns what a reader runs: it makes the job and, where this machine can hold it, lays out its
-  /// model.
-  static Make preparation(const JobPreparer& make, const wire::JobSettings& settings,
-                          std::size_t nodes) {
+  /// Returns the function that a reader runs: it makes the job and, if this machine can hold it,
+  /// makes its initial parameter values.
+  static Make make_preparation(const JobPreparer& make, const wire::JobSettings& settings,
+                               std::size_t nodes) {
     return [make, settings, nodes]() -> Result<std::shared_ptr<const PreparedJob>> {
       auto job = make(settings);
       if (!job) return job;
       if (auto fits = (*job)->fits_one_of(std::max<std::size_t>(1, nodes)); !fits)
         return std::move(fits).error();
-      if (auto laid = (*job)->lay_out(); !laid) return std::move(laid).error();
+      if (auto laid_out = (*job)->make_initial_values(); !laid_out)
+        return std::move(laid_out).error();
       return job;
     };
   }
 
-  /// On a reader's thread. `owner` is destroyed where there is no loop any more.
-  static void read(PreparedJobs* owner, wire::JobId id, const Make& make,
+  /// Runs on a reader's thread. `jobs` may be used only while `shared->loop` is not null; it may be
+  /// destroyed later.
+  static void read(PreparedJobs* jobs, wire::JobId id, const Make& make,
                    const std::shared_ptr<Readers>& shared, const std::stop_token& stop) {
     const ReadScope scope{{.regular_only = true,
                            .memory_max = 0,
                            .stop = stop,
-                           .deadline = EventLoop::Clock::now() + read_within}};
+                           .deadline = EventLoop::Clock::now() + read_timeout}};
     auto made = catch_errors(make);
     const std::lock_guard lock{shared->mutex};
     if (shared->loop != nullptr)
-      shared->loop->post([owner, id, made = std::move(made)] { owner->take(id, made); });
+      shared->loop->post([jobs, id, made = std::move(made)] { jobs->finish(id, made); });
     if (const auto own = shared->all.find(id); own != shared->all.end())
       own->second.has_ended = true;
     shared->ended.notify_all();
   }
 
-  /// Calls back with an Error for a reader that hangs.
+  /// Calls the job's callbacks with an Error if its reader hangs.
   void fail_hanging_reader(wire::JobId id) {
     {
       const std::lock_guard lock{readers_->mutex};
       const auto reader = readers_->all.find(id);
       const bool hangs = reader != readers_->all.end() && !reader->second.has_ended &&
-                         EventLoop::Clock::now() >= reader->second.begun + read_within;
+                         EventLoop::Clock::now() >= reader->second.started_at + read_timeout;
       if (!hangs) return;
     }
-    take(id, Error{"its data were not read within 5 minutes"});
+    finish(id, Error{"its data were not read within 5 minutes"});
   }
 
-  void take(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
-    const auto waiting = preparing_.extract(id);
-    if (!waiting) return;
+  void finish(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
+    const auto callbacks = preparing_.extract(id);
+    if (!callbacks) return;
     if (made) prepared_[id] = *made;
-    for (const auto& one : waiting.mapped()) one(made);
+    for (const OnPrepared& on_prepared : callbacks.mapped()) on_prepared(made);
   }
 
   EventLoop& loop_;
   const JobPreparer make_;
   std::map<wire::JobId, std::shared_ptr<const PreparedJob>> prepared_;
+  /// The callbacks of the jobs that are being prepared.
   std::map<wire::JobId, std::vector<OnPrepared>> preparing_;
   const std::shared_ptr<Readers> readers_;
 };

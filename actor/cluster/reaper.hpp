@@ -1,5 +1,5 @@
-/// Destroys objects whose destructors take long, on a thread of its own: closed jobs, which wait
-/// for their actors to end. Internal to the cluster's node.
+/// Destroys objects whose destructors take long, on a thread of its own: closed jobs, whose
+/// destructors wait for their actors to end. Internal to ClusterNode.
 #pragma once
 
 #include <chrono>
@@ -13,57 +13,57 @@
 
 namespace starling::actor {
 
-/// Its destructor waits until all objects are destroyed.
+/// Thread-safe. Its destructor waits until all objects are destroyed.
 class Reaper {
  public:
   Reaper() = default;
   ~Reaper() {
     {
       const std::lock_guard lock{mutex_};
-      closing_ = true;
+      is_closing_ = true;
     }
-    came_.notify_one();
+    wake_.notify_one();
     thread_.join();
   }
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  /// Destroys the object on the reaper's thread, once nobody else uses it. Requires: nobody can
-  /// begin to use it.
-  void end(std::shared_ptr<void> last) {
+  /// Destroys the object on the reaper's thread, once nobody else has a pointer to it. Requires:
+  /// nobody can get a new one.
+  void destroy(std::shared_ptr<void> object) {
     const std::lock_guard lock{mutex_};
-    waiting_.push_back(std::move(last));
-    came_.notify_one();
+    queue_.push_back(std::move(object));
+    wake_.notify_one();
   }
-  /// How many objects are not destroyed yet.
+  /// The number of objects that are not destroyed yet.
   [[nodiscard]] std::size_t count() const {
     const std::lock_guard lock{mutex_};
-    return waiting_.size() + (ending_ ? 1 : 0);
+    return queue_.size() + (is_destroying_ ? 1 : 0);
   }
 
  private:
   void run() {
     std::unique_lock lock{mutex_};
     while (true) {
-      came_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      std::shared_ptr<void> last = std::move(waiting_.front());
-      waiting_.pop_front();
-      ending_ = true;
+      wake_.wait(lock, [&] { return is_closing_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      std::shared_ptr<void> object = std::move(queue_.front());
+      queue_.pop_front();
+      is_destroying_ = true;
       lock.unlock();
-      while (last.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-      last.reset();
+      while (object.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      object.reset();
       lock.lock();
-      ending_ = false;
+      is_destroying_ = false;
     }
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable came_;
-  bool closing_ = false;
-  bool ending_ = false;
-  std::deque<std::shared_ptr<void>> waiting_;
-  /// The thread runs from the start, so that end() never fails for want of a thread.
+  std::condition_variable wake_;
+  bool is_closing_ = false;
+  bool is_destroying_ = false;
+  std::deque<std::shared_ptr<void>> queue_;
+  /// The thread is started here and not by destroy(), which therefore cannot fail to start one.
   std::thread thread_{[this] { run(); }};
 };
 

@@ -1,4 +1,5 @@
-/// The requests of a node to others that are not answered yet. Internal to the cluster's node.
+/// The requests that a node has sent to other nodes and that are not answered yet. Internal to
+/// ClusterNode.
 #pragma once
 
 #include <chrono>
@@ -16,32 +17,34 @@
 
 namespace starling::actor {
 
-/// The address that a reply goes to, and the number of the request.
+/// Identifies the sender of a request.
 struct Requester {
+  /// The address that the reply goes to.
   std::string address;
+  /// The number of the request.
   std::uint64_t number = 0;
-  /// The name under which limits count the requester.
+  /// The requester's name in JobLimits.
   std::string client = {};
 };
 
-/// A node to ask. Node 0: any node at the address.
+/// The node that a request is for. Node 0 is whichever node has the address.
 struct NodeAddress {
   wire::NodeId node = 0;
   std::string address;
 };
 
-/// On the loop's thread alone.
+/// For the loop's thread only.
 class Requests {
  public:
   using OnReply = std::function<void(Result<wire::ReplyBody>)>;
-  /// Sends a request, which may get lost.
+  /// Sends a request, which may be lost on its way.
   using Send = std::function<void(const std::string& address, wire::Request)>;
 
   Requests(EventLoop& loop, std::uint64_t seed, Send send)
       : loop_(loop), random_(seed), send_(std::move(send)) {}
 
-  /// Sends the request every 500 ms until it is answered, or gives up after `timeout` with an
-  /// Error.
+  /// Sends a request, and repeats it every 500 ms until it is answered. Calls `on_reply` with the
+  /// reply or, after `timeout`, with an Error.
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds timeout,
            OnReply on_reply) {
     const std::uint64_t number = random_();
@@ -50,24 +53,25 @@ class Requests {
     send(number);
   }
 
-  /// Ends the requests to nodes of which `is_gone(node)` holds, each with an Error.
+  /// Fails, with an Error, the requests to nodes for which `is_gone(node)` is true.
   template <class IsGone>
-  void end_those_to(IsGone is_gone) {
-    std::vector<std::uint64_t> ending;
+  void fail_requests_to(IsGone is_gone) {
+    std::vector<std::uint64_t> failed;
     for (const auto& [number, pending] : pending_)
-      if (pending.target.node != 0 && is_gone(pending.target.node)) ending.push_back(number);
-    for (const std::uint64_t number : ending)
-      end(number,
-          Error{"the node at " + wire::place_of(pending_.at(number).target.address) + " is gone"});
+      if (pending.target.node != 0 && is_gone(pending.target.node)) failed.push_back(number);
+    for (const std::uint64_t number : failed)
+      finish(number, Error{"the node at " + wire::without_key(pending_.at(number).target.address) +
+                           " is gone"});
   }
 
-  /// Takes a reply. `key` is its sender's; absent where nothing is encrypted.
-  void take(const wire::Reply& reply, const std::optional<wire::Key>& key) {
+  /// Passes a reply to the callback of its request. Ignores it unless it comes from the node that
+  /// was asked: `public_key` is the sender's, and absent if nothing is encrypted.
+  void handle_reply(const wire::Reply& reply, const std::optional<wire::Key>& public_key) {
     const auto pending = pending_.find(reply.number);
     if (pending == pending_.end()) return;
     const auto asked = wire::parse_peer(pending->second.target.address);
-    if (!asked || asked->key != key) return;
-    end(reply.number, reply.body);
+    if (!asked || asked->key != public_key) return;
+    finish(reply.number, reply.body);
   }
 
  private:
@@ -77,21 +81,21 @@ class Requests {
     OnReply on_reply;
     EventLoop::Clock::time_point deadline;
   };
-  static constexpr std::chrono::milliseconds again_after{500};
+  static constexpr std::chrono::milliseconds resend_after{500};
 
   void send(std::uint64_t number) {
     const auto found = pending_.find(number);
     if (found == pending_.end()) return;
     Pending& pending = found->second;
     if (EventLoop::Clock::now() > pending.deadline)
-      return end(number, Error{"no answer from " + wire::place_of(pending.target.address)});
+      return finish(number, Error{"no answer from " + wire::without_key(pending.target.address)});
     send_(pending.target.address, wire::Request{number, pending.body});
-    loop_.post_after(again_after, [this, number] { send(number); });
+    loop_.post_after(resend_after, [this, number] { send(number); });
   }
 
-  void end(std::uint64_t number, Result<wire::ReplyBody> how) {
-    const auto ended = pending_.extract(number);
-    if (ended) ended.mapped().on_reply(std::move(how));
+  void finish(std::uint64_t number, Result<wire::ReplyBody> result) {
+    const auto finished = pending_.extract(number);
+    if (finished) finished.mapped().on_reply(std::move(result));
   }
 
   EventLoop& loop_;

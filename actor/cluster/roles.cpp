@@ -13,15 +13,16 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t o
                              std::span<const std::uint64_t> nodes) {
   STARLING_CHECK(workers > 0 && owners > 0 && !nodes.empty());
   std::vector<Member> all;
-  const bool peers = !core::has_servers(mode);
+  const bool is_peer_mode = !core::has_servers(mode);
   const auto add = [&](bool works, bool owns, std::size_t node) {
     all.push_back({static_cast<MemberId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
   };
-  for (std::size_t i = 0; i < workers; ++i) add(true, peers && i < nodes.size(), i);
-  // From the last node on: the first has the coordinator, and in peer mode the first workers own.
-  const std::size_t peers_owning = peers ? std::min(workers, nodes.size()) : 0;
+  for (std::size_t i = 0; i < workers; ++i) add(true, is_peer_mode && i < nodes.size(), i);
+  // Servers are placed from the last node backwards, because the first nodes have the coordinator
+  // and, in peer mode, the owning peers.
+  const std::size_t owning_peers = is_peer_mode ? std::min(workers, nodes.size()) : 0;
   const std::size_t servers =
-      std::min(owners, nodes.size()) - std::min({owners, nodes.size(), peers_owning});
+      std::min(owners, nodes.size()) - std::min({owners, nodes.size(), owning_peers});
   for (std::size_t i = 0; i < servers; ++i) add(false, true, nodes.size() - 1 - i);
   for (std::size_t i = workers; i + servers < nodes.size(); ++i) add(false, false, i);
   if (core::keeps_steps_centrally(mode)) add(false, false, 0);
@@ -38,21 +39,22 @@ std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::
   return all;
 }
 
-std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& configuration,
-                              MemberId members_max, Random& random) {
-  std::vector<core::MemberIncarnation> fresh;
-  std::vector<core::MemberIncarnation> departed_before;
+std::vector<Member> assign_member_ids(std::vector<Member> members,
+                                      const core::Configuration& configuration,
+                                      MemberId members_max, Random& random) {
+  std::vector<core::MemberIncarnation> never_used;
+  std::vector<core::MemberIncarnation> departed;
   for (MemberId id = 0; id < members_max; ++id) {
     if (configuration.find(id) != nullptr) continue;
-    const auto gone = std::ranges::find(configuration.departed, id, &core::MemberIncarnation::id);
-    if (gone == configuration.departed.end())
-      fresh.push_back({id, 0});
-    else if (gone->incarnation < UINT32_MAX)
-      departed_before.push_back(*gone);
+    const auto former = std::ranges::find(configuration.departed, id, &core::MemberIncarnation::id);
+    if (former == configuration.departed.end())
+      never_used.push_back({id, 0});
+    else if (former->incarnation < UINT32_MAX)
+      departed.push_back(*former);
   }
   std::vector<Member> all;
-  for (Member& member : roles) {
-    auto& free = fresh.empty() ? departed_before : fresh;
+  for (Member& member : members) {
+    auto& free = never_used.empty() ? departed : never_used;
     if (free.empty()) break;
     std::swap(free[random.below(free.size())], free.back());
     const core::MemberIncarnation last = free.back();

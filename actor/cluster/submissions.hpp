@@ -1,8 +1,9 @@
-/// Jobs that a node was asked to start on all nodes. Internal to the cluster's node.
+/// The jobs that clients submitted to this node, which starts them on all nodes. Internal to
+/// ClusterNode.
 ///
-/// A node that dies or leaves before a job has started is left out, and the others go on. Where
-/// they were asked already to start the job, it is started again under a new number, so that no
-/// message of the first start's members is taken for one of the second start's.
+/// If a node dies or leaves before a job has started, the job starts on the other nodes. If these
+/// were asked already to start the job, it is started again with a new id, so that no member takes
+/// a message of the first start for one of the second.
 #pragma once
 
 #include <algorithm>
@@ -25,16 +26,16 @@
 
 namespace starling::actor {
 
-/// On the loop's thread alone.
+/// For the loop's thread only.
 class Submissions {
  public:
   using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,
                                  std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
-  /// Called with the record of each job that ends before it has begun.
+  /// Called with the record of each job that fails or is closed before it has begun.
   using OnRefused = std::function<void(wire::JobRecord record)>;
-  /// Whether a node is known to be dead, or to have left.
+  /// Whether a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
 
   Submissions(const PreparedJobs& prepared_jobs, IsGone is_gone, Ask ask, Answer answer, Log log,
@@ -46,174 +47,183 @@ class Submissions {
         log_(std::move(log)),
         on_refused_(std::move(on_refused)) {}
 
-  /// Answers a requester whose job was submitted before: at once, or when the job has started.
-  /// False where the job was not submitted yet.
+  /// If the job was submitted before, answers the requester (at once, or when the job has started)
+  /// and returns true; else returns false.
   bool answer_if_known(const Requester& requester, wire::JobId job) {
     const auto known = all_.find(job);
     if (known == all_.end()) return false;
     if (known->second.outcome)
       answer_(requester, *known->second.outcome);
     else
-      known->second.note(requester);
+      known->second.add_requester(requester);
     return true;
   }
 
-  /// Has `nodes` prepare the job; they are live, and this one is the first of them. Requires: the
-  /// job was not submitted before.
+  /// Asks `nodes`, which are all live nodes, this one first, to prepare the job. Answers the
+  /// requester when the job has started or has failed. Requires: the job was not submitted before.
   void submit(const Requester& requester, const wire::SubmitJob& request, const std::string& client,
               const std::vector<core::NodeRecord>& nodes) {
     Submission& submission = all_[request.job];
-    submission.run = request.job;
+    submission.current_id = request.job;
     submission.settings = request.settings;
     submission.client = client;
-    submission.since_ms = utc_now_us() / 1000;
-    submission.note(requester);
+    submission.submitted_at_ms = utc_now_us() / 1000;
+    submission.add_requester(requester);
     for (const auto& node : nodes)
       submission.nodes.push_back({{node.id, node.address}, node.name, std::nullopt, false});
     const auto count = static_cast<std::uint32_t>(nodes.size());
     for (const auto& node : nodes)
       ask_({node.id, node.address}, wire::PrepareJob{request.job, request.settings, count, client},
-           prepare_within,
+           prepare_timeout,
            [this, id = request.job, target = NodeAddress{node.id, node.address}](auto reply) {
              on_prepared(id, target, std::move(reply));
            });
   }
 
-  /// The number of submissions that have neither begun nor been refused.
+  /// The number of jobs that have neither started nor failed yet.
   [[nodiscard]] std::size_t open_count() const {
     return static_cast<std::size_t>(
-        std::ranges::count_if(all_, [](const auto& one) { return !one.second.outcome; }));
+        std::ranges::count_if(all_, [](const auto& entry) { return !entry.second.outcome; }));
   }
 
-  /// Leaves out nodes that are gone. To be called several times a second.
-  void look_for_losses() {
+  /// Goes on without the nodes that are gone. To be called several times a second.
+  void remove_gone_nodes() {
     std::vector<JobId> open;
     for (const auto& [id, submission] : all_)
       if (!submission.outcome) open.push_back(id);
-    for (const JobId id : open) leave_out_the_gone(id);
+    for (const JobId id : open) remove_gone_nodes_of(id);
   }
 
-  /// Ends a submission whose job is not wanted any more.
+  /// Fails the submission of a job that was closed before it started.
   void close(wire::JobId job) {
     const auto known = all_.find(job);
     if (known != all_.end() && !known->second.outcome)
       conclude(job, wire::Refused{"the job was closed meanwhile"}, wire::JobState::stopped);
   }
 
-  /// Forgets submissions that were concluded more than `age` ago and, beyond `outcomes_max`
-  /// submissions, all concluded ones.
+  /// Forgets submissions that were concluded more than `age` ago; forgets all concluded ones if
+  /// there are more than `submissions_max` in all.
   void forget_older_than(std::chrono::nanoseconds age) {
     const auto now = EventLoop::Clock::now();
-    std::erase_if(
-        all_, [&](const auto& s) { return s.second.outcome && now > s.second.concluded + age; });
-    if (all_.size() > outcomes_max)
-      std::erase_if(all_, [](const auto& s) { return s.second.outcome.has_value(); });
+    std::erase_if(all_, [&](const auto& entry) {
+      return entry.second.outcome && now > entry.second.concluded_at + age;
+    });
+    if (all_.size() > submissions_max)
+      std::erase_if(all_, [](const auto& entry) { return entry.second.outcome.has_value(); });
   }
 
  private:
   using JobId = wire::JobId;
+  /// A node that is to run the job.
   struct Participant {
     NodeAddress target;
     std::string name;
+    /// Its reply to PrepareJob, once it has come.
     std::optional<wire::JobPrepared> prepared;
-    bool has_begun = false;
+    /// Whether it has answered the latest StartJob.
+    bool has_started = false;
   };
   struct Submission {
     wire::JobSettings settings;
     std::string client;
-    /// When it was submitted: ms since 1970, UTC.
-    std::int64_t since_ms = 0;
-    /// The addresses of the job's requesters, each with the number of its latest request.
+    /// In ms since 1970, UTC.
+    std::int64_t submitted_at_ms = 0;
+    /// By address, the number of the latest request of each client that waits for the outcome.
     std::map<std::string, std::uint64_t> requesters;
     std::vector<Participant> nodes;
-    std::vector<std::string> lost;
-    /// Set from the first start on.
+    /// The names of the nodes that the job starts without.
+    std::vector<std::string> lost_nodes;
+    /// Null before the first start.
     std::shared_ptr<const PreparedJob> prepared_job;
-    /// The job's number since its latest start, and its earlier ones.
-    JobId run = 0;
+    /// The job's id in its latest start, and its ids in earlier starts.
+    JobId current_id = 0;
     std::vector<JobId> previous_ids;
+    /// The answer to the requesters, once it is known.
     std::optional<wire::ReplyBody> outcome;
-    EventLoop::Clock::time_point concluded{};
+    EventLoop::Clock::time_point concluded_at{};
 
-    void note(const Requester& requester) { requesters[requester.address] = requester.number; }
+    void add_requester(const Requester& requester) {
+      requesters[requester.address] = requester.number;
+    }
     Participant* find(wire::NodeId node) {
       const auto found =
-          std::ranges::find(nodes, node, [](const auto& n) { return n.target.node; });
+          std::ranges::find(nodes, node, [](const auto& other) { return other.target.node; });
       return found == nodes.end() ? nullptr : &*found;
     }
   };
-  /// Beyond it, all concluded submissions are forgotten: a client that asks again counts as new.
-  static constexpr std::size_t outcomes_max = 4096;
+  /// A client that asks again for a forgotten submission submits its job anew.
+  static constexpr std::size_t submissions_max = 4096;
   /// Reading data may take long.
-  static constexpr std::chrono::minutes prepare_within{5};
-  static constexpr std::chrono::seconds start_within{30};
-  static constexpr std::chrono::seconds close_within{10};
+  static constexpr std::chrono::minutes prepare_timeout{5};
+  static constexpr std::chrono::seconds start_timeout{30};
+  static constexpr std::chrono::seconds close_timeout{10};
 
-  /// nullptr where it is open no more.
-  Submission* open_one(JobId id) {
+  /// Returns the submission, or nullptr if it is unknown or concluded.
+  Submission* find_open(JobId id) {
     const auto found = all_.find(id);
     return found == all_.end() || found->second.outcome ? nullptr : &found->second;
   }
 
   void on_prepared(JobId id, const NodeAddress& target, Result<wire::ReplyBody> reply) {
-    Submission* submission = open_one(id);
+    Submission* submission = find_open(id);
     if (submission == nullptr && was_refused(id) && reply &&
         std::holds_alternative<wire::JobPrepared>(*reply))
-      // The node received CloseJob before it had prepared the job.
-      ask_(target, wire::CloseJob{id}, close_within, [](const auto&) {});
+      // The node got CloseJob while it was still preparing the job.
+      ask_(target, wire::CloseJob{id}, close_timeout, [](const auto&) {});
     const wire::NodeId node = target.node;
-    Participant* at = submission == nullptr ? nullptr : submission->find(node);
-    if (at == nullptr) return;
-    if (!reply && is_gone_(node)) return leave_out_the_gone(id);
-    const std::string place = "node at " + wire::place_of(at->target.address) + ": ";
-    if (!reply) return conclude(id, wire::Refused{place + reply.error().message});
+    Participant* participant = submission == nullptr ? nullptr : submission->find(node);
+    if (participant == nullptr) return;
+    if (!reply && is_gone_(node)) return remove_gone_nodes_of(id);
+    const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
+    if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*reply))
-      return conclude(id, wire::Refused{place + refused->why, refused->is_name_taken});
-    const auto* answer = std::get_if<wire::JobPrepared>(&*reply);
-    if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
-    at->prepared = *answer;
-    start_where_prepared(id);
+      return conclude(id, wire::Refused{prefix + refused->why, refused->is_name_taken});
+    const auto* prepared = std::get_if<wire::JobPrepared>(&*reply);
+    if (prepared == nullptr)
+      return conclude(id, wire::Refused{prefix + "its reply does not match the request"});
+    participant->prepared = *prepared;
+    start_if_all_prepared(id);
   }
 
-  void leave_out_the_gone(JobId id) {
-    Submission* submission = open_one(id);
+  void remove_gone_nodes_of(JobId id) {
+    Submission* submission = find_open(id);
     if (submission == nullptr) return;
-    std::vector<std::string> lost;
+    std::vector<std::string> gone;
     std::erase_if(submission->nodes, [&](const Participant& node) {
       if (!is_gone_(node.target.node)) return false;
-      lost.push_back(node.name);
+      gone.push_back(node.name);
       return true;
     });
-    if (lost.empty()) return;
-    for (const std::string& name : lost) {
+    if (gone.empty()) return;
+    for (const std::string& name : gone) {
       log_("node " + name + " is gone before the job has begun; the others go on without it",
            name_of(submission->settings, id));
-      submission->lost.push_back(name);
+      submission->lost_nodes.push_back(name);
     }
-    start_where_prepared(id);
+    start_if_all_prepared(id);
   }
 
-  void start_where_prepared(JobId id) {
+  void start_if_all_prepared(JobId id) {
     const Submission& submission = all_.at(id);
     const auto is_prepared = [](const Participant& node) { return node.prepared.has_value(); };
     if (submission.nodes.empty() || !std::ranges::all_of(submission.nodes, is_prepared)) return;
     const Participant& first = submission.nodes.front();
-    std::string others;
+    std::string differing;
     for (const Participant& node : submission.nodes)
       if (node.prepared->fingerprint != first.prepared->fingerprint)
-        others += (others.empty() ? "" : ", ") + wire::place_of(node.target.address);
-    if (!others.empty())
-      return conclude(
-          id, wire::Refused{"the nodes' data differ: each must read what " +
-                            wire::place_of(first.target.address) + " does; not so: " + others});
+        differing += (differing.empty() ? "" : ", ") + wire::without_key(node.target.address);
+    if (!differing.empty())
+      return conclude(id, wire::Refused{"the nodes' data differ: each must read the same data as " +
+                                        wire::without_key(first.target.address) +
+                                        "; these do not: " + differing});
     start(id);
   }
 
   void start(JobId id) {
     Submission& submission = all_.at(id);
     if (submission.prepared_job) {
-      submission.previous_ids.push_back(submission.run);
-      submission.run = wire::draw_id();
+      submission.previous_ids.push_back(submission.current_id);
+      submission.current_id = wire::draw_id();
     } else {
       submission.prepared_job = prepared_.find(id);
     }
@@ -222,33 +232,37 @@ class Submissions {
     const JobOptions& job = submission.prepared_job->options();
     std::vector<wire::NodeId> nodes;
     for (Participant& node : submission.nodes) {
-      node.has_begun = false;
+      node.has_started = false;
       nodes.push_back(node.target.node);
     }
     const auto initial = std::make_shared<const core::Configuration>(
-        core::first_configuration(founders(job.mode, job.workers, owners_wanted(job), nodes),
+        core::first_configuration(founders(job.mode, job.workers, wanted_owner_count(job), nodes),
                                   submission.nodes.front().prepared->ranges, job.copies,
                                   core::keeps_steps_centrally(job.mode)));
-    const JobId run = submission.run;
-    const wire::StartJob request{run, initial, submission.previous_ids};
-    for (const Participant& node : std::vector<Participant>{submission.nodes})
-      ask_(node.target, request, start_within,
-           [this, id, run, at = node.target.node](auto reply) { on_begun(id, run, at, reply); });
+    const JobId started_id = submission.current_id;
+    const wire::StartJob request{started_id, initial, submission.previous_ids};
+    for (const Participant& participant : std::vector<Participant>{submission.nodes})
+      ask_(participant.target, request, start_timeout,
+           [this, id, started_id, node = participant.target.node](auto reply) {
+             on_started(id, started_id, node, reply);
+           });
   }
 
-  void on_begun(JobId id, JobId run, wire::NodeId node, const Result<wire::ReplyBody>& reply) {
-    Submission* submission = open_one(id);
-    Participant* at = submission == nullptr ? nullptr : submission->find(node);
-    if (at == nullptr || submission->run != run) return;
-    if (!reply && is_gone_(node)) return leave_out_the_gone(id);
+  void on_started(JobId id, JobId started_id, wire::NodeId node,
+                  const Result<wire::ReplyBody>& reply) {
+    Submission* submission = find_open(id);
+    Participant* participant = submission == nullptr ? nullptr : submission->find(node);
+    if (participant == nullptr || submission->current_id != started_id) return;
+    if (!reply && is_gone_(node)) return remove_gone_nodes_of(id);
     if (const auto* refused = reply ? std::get_if<wire::Refused>(&*reply) : nullptr)
       return conclude(id, *refused);
     if (!reply)
-      return conclude(id, wire::Refused{"node at " + wire::place_of(at->target.address) + ": " +
-                                        reply.error().message});
-    at->has_begun = true;
-    if (std::ranges::all_of(submission->nodes, &Participant::has_begun))
-      conclude(id, wire::JobBegun{run, submission->lost});
+      return conclude(
+          id, wire::Refused{"node at " + wire::without_key(participant->target.address) + ": " +
+                            reply.error().message});
+    participant->has_started = true;
+    if (std::ranges::all_of(submission->nodes, &Participant::has_started))
+      conclude(id, wire::JobStarted{started_id, submission->lost_nodes});
   }
 
   static wire::JobRecord record_of(JobId id, const Submission& submission,
@@ -259,8 +273,8 @@ class Submissions {
     record.description = summary_of(submission.settings);
     record.client = submission.client;
     record.summary = std::move(summary);
-    record.began_ms = submission.since_ms;
-    record.ended_ms = utc_now_us() / 1000;
+    record.began_at_ms = submission.submitted_at_ms;
+    record.ended_at_ms = utc_now_us() / 1000;
     return record;
   }
 
@@ -270,25 +284,26 @@ class Submissions {
            std::holds_alternative<wire::Refused>(*found->second.outcome);
   }
 
-  /// Ends a submission with `outcome`. `state` is the job's recorded state where it is refused.
+  /// Ends a submission: answers its requesters with `outcome`. If that is a refusal, records the
+  /// job in state `state`.
   void conclude(JobId id, wire::ReplyBody outcome, wire::JobState state = wire::JobState::failed) {
     Submission& submission = all_.at(id);
-    // A job that only needs another name has not failed.
+    // A job that only needs another name has not failed: its client submits it again.
     if (const auto* refused = std::get_if<wire::Refused>(&outcome);
         refused != nullptr && !refused->is_name_taken)
       on_refused_(record_of(id, submission, {state, "before it began: " + refused->why}));
     submission.outcome = std::move(outcome);
-    submission.concluded = EventLoop::Clock::now();
+    submission.concluded_at = EventLoop::Clock::now();
     for (const auto& [address, number] : submission.requesters)
       answer_({address, number}, *submission.outcome);
     const auto nodes = std::exchange(submission.nodes, {});
     submission.requesters.clear();
     submission.prepared_job = nullptr;
-    // Nobody needs the data that was read for a refused job.
+    // The nodes discard the data that they read for a refused job.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
       for (const Participant& node : nodes)
-        for (const JobId closing : {id, submission.run})
-          ask_(node.target, wire::CloseJob{closing}, close_within, [](const auto&) {});
+        for (const JobId refused_id : {id, submission.current_id})
+          ask_(node.target, wire::CloseJob{refused_id}, close_timeout, [](const auto&) {});
   }
 
   const PreparedJobs& prepared_;

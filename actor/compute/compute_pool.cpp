@@ -10,7 +10,8 @@
 namespace starling::actor {
 namespace {
 
-/// Linux keeps nice values by thread. Being refused costs speed of control, not correctness.
+/// Linux keeps a nice value for each thread. If the system refuses, control messages wait longer
+/// for a processor, and nothing else changes.
 void lower_priority() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
   (void)::setpriority(PRIO_PROCESS, thread, 10);
@@ -29,11 +30,11 @@ void keep_freed_memory() {
 ComputePool::ComputePool(std::size_t threads) : has_threads_(threads > 0) {
   try {
     for (std::size_t i = 0; i < threads; ++i) {
-      Thread& one = threads_.emplace_back();
-      one.thread = std::thread{[this, &one] { work(one); }};
+      Thread& added = threads_.emplace_back();
+      added.thread = std::thread{[this, &added] { run_thread(added); }};
     }
   } catch (...) {
-    close();  // ends the threads that run already
+    close();  // ends the threads that were started
     throw;
   }
 }
@@ -45,23 +46,23 @@ void ComputePool::close() {
     queue_.clear();
   }
   // A concurrent submit() may still wake a thread: the Thread objects live as long as the pool.
-  for (Thread& one : threads_) one.woken.notify_one();
-  for (Thread& one : threads_)
-    if (one.thread.joinable()) one.thread.join();
+  for (Thread& thread : threads_) thread.wake_up.notify_one();
+  for (Thread& thread : threads_)
+    if (thread.thread.joinable()) thread.thread.join();
 }
 
 void ComputePool::submit(Work work) {
-  Thread* woken = nullptr;
+  Thread* sleeping = nullptr;
   {
     const std::lock_guard lock{mutex_};
     if (closed_) return;
     queue_.push_back(std::move(work));
     if (!idle_.empty()) {
-      woken = idle_.back();
+      sleeping = idle_.back();
       idle_.pop_back();
     }
   }
-  if (woken != nullptr) woken->woken.notify_one();
+  if (sleeping != nullptr) sleeping->wake_up.notify_one();
 }
 
 std::size_t ComputePool::waiting() {
@@ -72,28 +73,28 @@ std::size_t ComputePool::waiting() {
 void ComputePool::run(std::size_t position, Scratch& scratch) {
   STARLING_CHECK(!has_threads_ && position < queue_.size());
   const auto at = queue_.begin() + static_cast<std::ptrdiff_t>(position);
-  const Work task = std::move(*at);
+  const Work work = std::move(*at);
   queue_.erase(at);
-  task(scratch);
+  work(scratch);
 }
 
-void ComputePool::work(Thread& self) {
+void ComputePool::run_thread(Thread& self) {
   lower_priority();
   Scratch scratch;
   for (;;) {
-    Work task;
+    Work work;
     {
       std::unique_lock lock{mutex_};
       while (!closed_ && queue_.empty()) {
         idle_.push_back(&self);
-        self.woken.wait(lock);
-        std::erase(idle_, &self);  // after a spurious wake-up
+        self.wake_up.wait(lock);
+        std::erase(idle_, &self);  // in case of a spurious wake-up
       }
       if (closed_) return;
-      task = std::move(queue_.front());
+      work = std::move(queue_.front());
       queue_.pop_front();
     }
-    task(scratch);
+    work(scratch);
   }
 }
 

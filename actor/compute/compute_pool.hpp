@@ -1,5 +1,5 @@
-/// Where gradients are computed: a few threads of lower priority, so that the actors, which answer
-/// everyone's questions, are never kept waiting by a computation.
+/// The threads that compute gradients. They have a lower priority than the actors' threads, so that
+/// no actor waits for a computation before it answers a message.
 #pragma once
 
 #include <condition_variable>
@@ -13,23 +13,24 @@
 
 namespace starling::actor {
 
-/// Memory of one compute thread, reused from task to task.
+/// The working memory of one compute thread, reused by all computations on it.
 using core::Scratch;
 
-/// Keeps the process from handing freed memory back to the system between steps: a fresh page costs
-/// more than the copy into it (measured: 228 us of processor time a step without, 105 us with, for
-/// 100,000 idle parameters and 4 peers). Tensors have blocks of their own (base/tensor_pool.hpp);
-/// of all else some 8 MiB an arena stay. Idempotent; called by every job; a no-op without glibc.
+/// Keeps the process from returning freed memory to the system between steps, because a fresh page
+/// costs more than the copy into it (measured: 228 us of processor time per step without this, 105
+/// us with it, for 100,000 idle parameters and 4 peers). Tensors have their own pool
+/// (base/tensor_pool.hpp); of other memory the process keeps about 8 MiB per arena. Idempotent;
+/// called by every job; does nothing without glibc.
 void keep_freed_memory();
 
-/// First come, first served, by the thread that fell asleep last: its caches are warm. Submitting
-/// never blocks: each worker has at most one task here, so the queue is bounded by the number of
-/// workers. Thread-safe.
+/// Runs work in the order in which it was submitted, each time on the thread that fell asleep last,
+/// whose caches are warm. submit() never blocks: each worker has at most one item here, so that the
+/// number of workers bounds the queue. Thread-safe.
 class ComputePool {
  public:
   using Work = std::function<void(Scratch&)>;
 
-  /// Starts `threads` threads at nice 10; with 0 threads, tasks run only by run().
+  /// Starts `threads` threads at nice 10. With 0 threads, only run() runs work.
   explicit ComputePool(std::size_t threads);
   ~ComputePool() { close(); }
 
@@ -38,30 +39,33 @@ class ComputePool {
 
   [[nodiscard]] bool has_threads() const noexcept { return has_threads_; }
 
-  /// Runs `work` later on some thread. It must not throw. Dropped once the pool is closed.
+  /// Runs `work`, which must not throw, later on one of the threads. Drops it if the pool is
+  /// closed.
   void submit(Work work);
 
-  /// waiting() counts the tasks that wait for a thread; run() runs the one at `position` of them, 0
-  /// being the one that came first. run() requires a pool without threads and position < waiting().
+  /// The number of work items that wait for a thread.
   [[nodiscard]] std::size_t waiting();
+  /// Runs the waiting item at `position`; 0 is the item that was submitted first. Requires: the
+  /// pool has no threads, and position < waiting().
   void run(std::size_t position, Scratch& scratch);
 
-  /// Finishes the tasks that have begun and drops the rest. Call from one thread, no task's.
+  /// Finishes the work that has begun and drops the rest. May be called by one thread only, and not
+  /// by work of this pool.
   void close();
 
  private:
   struct Thread {
-    std::condition_variable woken;
+    std::condition_variable wake_up;
     std::thread thread;
   };
 
-  void work(Thread& self);
+  void run_thread(Thread& self);
 
   const bool has_threads_;
   std::mutex mutex_;
   std::deque<Work> queue_;
   bool closed_ = false;
-  /// The threads that sleep.
+  /// The threads that sleep; the last one fell asleep last.
   std::vector<Thread*> idle_;
   std::deque<Thread> threads_;
 };

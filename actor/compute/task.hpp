@@ -1,4 +1,4 @@
-/// The work of a job's workers, behind one interface for every kind of job.
+/// The computation that a job's workers do, behind one interface for all kinds of jobs.
 #pragma once
 
 #include <exception>
@@ -15,9 +15,10 @@
 
 namespace starling::actor {
 
-/// Runs a user's code. Returns what it threw, in words; nothing where it returned.
+/// Runs a user's code. Returns the message of the exception that it threw, or nothing if it
+/// returned.
 template <class F>
-[[nodiscard]] std::optional<std::string> fault_of(F&& run) noexcept {
+[[nodiscard]] std::optional<std::string> run_catching(F&& run) noexcept {
   try {
     run();
     return std::nullopt;
@@ -35,27 +36,29 @@ struct StepInput {
   core::MemberId worker;
   /// Steps the worker has finished.
   core::Step step;
-  /// The values that it read: one for each planned range.
+  /// The values that the worker read: one for each planned range.
   std::span<const core::Value> values;
 };
 
 struct StepResult {
   core::Update update;
-  /// Mean loss over the step's samples; 0 where there is none.
+  /// Mean loss over the step's samples; 0 if the task reports no loss.
   double loss = 0;
-  /// Set where the update cannot be pushed (NaN, say): the job stops, and nothing is pushed.
+  /// Why the update cannot be pushed, for example because it has a NaN. If set, nothing is pushed
+  /// and the job fails.
   std::optional<std::string> fault;
 };
 
-/// Called by several threads at once: those of the compute pool and, in a LocalJob, where it is
-/// brief, the one of the worker's actor. In a LocalJob it may therefore not ask actors. Exceptions
-/// from it are caught, and the step is tried again.
+/// A job's computation. Several threads call it at once: the compute pool's and, in a LocalJob, the
+/// thread of a worker's actor if the computation is brief. In a LocalJob it must therefore not send
+/// requests to actors and wait for their answers. The caller catches exceptions from it, and tries
+/// the step again.
 class Task {
  public:
   virtual ~Task() = default;
 
   [[nodiscard]] virtual const core::Layout& layout() const = 0;
-  /// True where plan() says what a step reads; else each step reads everything.
+  /// True if plan() says which ranges a step reads; otherwise each step reads all of them.
   [[nodiscard]] virtual bool chooses_reads() const { return false; }
   virtual std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) {
     (void)worker;
@@ -63,15 +66,16 @@ class Task {
     return {};
   }
   virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
-  /// Prefetches the data of the step after `step`. A hint, given where a thread has nothing better
-  /// to do.
+  /// Prefetches the data that compute() will use for the same worker and step. Only a hint: an idle
+  /// thread of the pool calls it.
   virtual void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) {
     (void)worker;
     (void)step;
     (void)scratch;
   }
 
-  /// Means over the test data (or the training data where asked); empty where there is none.
+  /// The metrics of `model`: means over the test data or the training data; empty if the task has
+  /// no such data.
   virtual models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                                    Scratch& scratch) {
     (void)model;

@@ -1,5 +1,5 @@
-/// Runs a whole job on one thread, in an order of one's own choosing: for tests that want to know
-/// what the real actors do under very many schedules, and to see any of them again. See
+/// Runs a whole job on one thread, in an order that the test chooses. Tests try very many schedules
+/// of the real actors with it, and can repeat each schedule. See
 /// docs/design/0007-deterministic-actors.md.
 #pragma once
 
@@ -13,17 +13,18 @@ class actor_system;
 
 namespace starling::actor {
 
-/// A job with a scheduler starts no threads. Actors act when CAF's deterministic scheduler
-/// (caf::scheduler::test_coordinator) is told to run one of those that have mail; computations run
-/// when the pool is; time stands still until the scheduler's clock is moved.
+/// A job with a TestScheduler starts no threads. An actor handles a message only when the
+/// TestScheduler tells CAF's deterministic scheduler (caf::scheduler::test_coordinator) to run it,
+/// a computation runs only in ComputePool::run(), and time passes only when the TestScheduler
+/// advances CAF's clock.
 class TestScheduler {
  public:
   virtual ~TestScheduler() = default;
 
-  /// Lets actors act, computations run and time pass until `over` says that it is enough. Called
-  /// twice, on the thread that runs the job: first until the job has an outcome, then, after all
-  /// actors were told to quit, until none is left. Returning earlier the first time fails the job;
-  /// the second time the job waits in vain. Must not throw.
+  /// Runs actors and computations and advances the time until `over` returns true. The thread that
+  /// runs the job calls it twice: first until the job has an outcome and then, after all actors
+  /// were told to quit, until the last one has ended. If the first call returns earlier, the job
+  /// fails; if the second does, the job waits for ever. Must not throw.
   virtual void run_until(caf::actor_system& system, ComputePool& pool,
                          const std::function<bool()>& over) = 0;
 };

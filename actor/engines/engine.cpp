@@ -10,7 +10,7 @@
 namespace starling::actor {
 namespace {
 
-JobOptions to_job(const EngineOptions& options, core::Mode mode) {
+JobOptions to_job_options(const EngineOptions& options, core::Mode mode) {
   JobOptions job;
   job.mode = mode;
   job.workers = options.workers;
@@ -40,25 +40,27 @@ Result<core::Mode> choose_mode(const EngineOptions& options, std::span<const cor
   if (std::ranges::find(modes, *options.mode) != modes.end()) return *options.mode;
   std::string valid;
   for (const core::Mode mode : modes) valid += (valid.empty() ? "" : ", ") + core::print(mode);
-  return Error{"mode " + core::print(*options.mode) + " is another engine's; valid: " + valid};
+  return Error{"mode " + core::print(*options.mode) +
+               " does not run on this engine; valid: " + valid};
 }
 
-/// Refuses what the check of JobOptions, which is general, cannot.
+/// Checks the options that the general check of JobOptions cannot check.
 template <class T>
 Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
   if (!hooks.push)
     return Error{"the hook push is missing: it computes a worker's updates and is required"};
   if (options.barrier)
-    if (const auto* own = std::get_if<barrier::Predicate>(&options.barrier->rule))
-      if (!own->function || !*own->function)
-        return Error{"barrier " + own->label + " has no function; make it by Predicate::make"};
+    if (const auto* predicate = std::get_if<barrier::Predicate>(&options.barrier->rule))
+      if (!predicate->function || !*predicate->function)
+        return Error{"barrier " + predicate->label +
+                     " has no function; make it by Predicate::make"};
   if (options.steps == barrier::finished && !options.time && !hooks.stop)
     return Error{"the job would never end; valid: steps, time or the hook stop"};
   if (hooks.stop && options.stop_every == 0)
     return Error{"stop_every=0: the hook stop is asked every 1 step or more"};
   if (options.fetch_timeout <= std::chrono::nanoseconds{0})
     return Error{"fetch_timeout=" + std::to_string(options.fetch_timeout.count()) +
-                 "ns: a fetch waits some time above 0"};
+                 "ns: it must be above 0"};
   return {};
 }
 
@@ -93,7 +95,7 @@ class Engine<T>::Impl {
               .error = std::move(start).error().message,
               .last = {},
               .model = {}};
-    const Running until_the_end{*this};
+    const RunningFlag running{*this};
     const auto task = make_task();
     auto outcome = run_job<T>(job_for(task), task, task->merge(), *std::move(start));
     if (!outcome)
@@ -133,18 +135,19 @@ class Engine<T>::Impl {
   }
 
  private:
-  /// Marks the engine as no longer running when it ends.
-  struct Running {
-    explicit Running(Impl& impl) : impl_(impl) {}
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-    ~Running() {
+  /// Clears `running_` in its destructor.
+  struct RunningFlag {
+    explicit RunningFlag(Impl& impl) : impl_(impl) {}
+    RunningFlag(const RunningFlag&) = delete;
+    RunningFlag& operator=(const RunningFlag&) = delete;
+    ~RunningFlag() {
       const std::lock_guard lock{impl_.mutex_};
       impl_.running_ = false;
     }
     Impl& impl_;
   };
 
+  /// Marks the engine as running. Returns the states from which the job starts.
   Result<std::vector<core::RangeState>> begin() {
     const std::lock_guard lock{mutex_};
     if (running_) return Error{"run: the engine is running already"};
@@ -155,21 +158,23 @@ class Engine<T>::Impl {
   std::shared_ptr<detail::EngineTask<T>> make_task() const {
     return std::make_shared<detail::EngineTask<T>>(
         keys_, hooks_, job_.workers, job_.seed,
-        detail::Fetcher{core::assign(states_.size(), owner_count(job_)), options_.fetch_timeout});
+        detail::Fetcher{core::assign_ranges(states_.size(), owner_count(job_)),
+                        options_.fetch_timeout});
   }
 
   /// The job's options, which attach `task` to its owners when the job starts.
   JobOptions job_for(std::shared_ptr<detail::EngineTask<T>> task) const {
     JobOptions job = job_;
-    job.on_start = [task = std::move(task), &also = options_.on_start](
+    job.on_start = [task = std::move(task), &users_on_start = options_.on_start](
                        const actor::DirectoryPtr& directory, caf::actor_system& system) {
       task->fetcher().attach(directory, system);
-      if (also) also(directory, system);
+      if (users_on_start) users_on_start(directory, system);
     };
     return job;
   }
 
-  /// The values only: the next run counts its steps anew.
+  /// Keeps the tensors of a job that has ended. Keeps no other state, because the next run counts
+  /// its steps from 0.
   void keep(const std::vector<core::RangeState>& model) {
     const std::lock_guard lock{mutex_};
     for (const core::RangeState& state : model)
@@ -183,7 +188,7 @@ class Engine<T>::Impl {
 
   mutable std::mutex mutex_;
   bool running_ = false;
-  /// The tensors, by range; only the values are set.
+  /// The tensors, by range. Only the values of the states are set.
   std::vector<core::RangeState> states_;
 };
 
@@ -203,7 +208,7 @@ Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
   const auto mode = choose_mode(options, modes);
   if (!mode) return mode.error();
   if (auto valid = check(options, hooks); !valid) return std::move(valid).error();
-  JobOptions job = to_job(options, *mode);
+  JobOptions job = to_job_options(options, *mode);
   if (hooks.stop) job.stop_when = [](const auto&, const auto&) { return false; };
   if (auto valid = actor::check(job); !valid) return std::move(valid).error();
   std::vector<models::Parameter> shapes;

@@ -1,8 +1,9 @@
-/// The parameter engine and the peer engine: any iterative algorithm over keyed tensors, with the
-/// actors, barriers and modes of `train`. The same hooks run on either; the engines differ in the
-/// owners of the tensors: servers (parameter engine), or all workers, each of a part (peer engine).
+/// The parameter engine and the peer engine. They run any iterative algorithm over keyed tensors,
+/// with the actors, barriers and modes of `train`. The same hooks run on both. The engines differ
+/// in who owns the tensors: servers in the parameter engine; all workers, each a part, in the peer
+/// engine.
 ///
-///     // Four workers average their numbers, each moving "mean" towards its own.
+///     // Four workers average their numbers: each moves "mean" towards its own number.
 ///     using Engine = starling::actor::PeerEngine<double>;
 ///     auto engine = Engine::make(
 ///         {.workers = 4, .barrier = barrier::parse("pssp:s=4,beta=2").value(), .steps = 500},
@@ -11,7 +12,7 @@
 ///           const double mine = numbers[turn.worker()];
 ///           return {{"mean", {0.01 * (mine - turn.get("mean")[0])}}};
 ///         }});
-///     if (!engine) return complain(engine.error().message);
+///     if (!engine) return fail(engine.error().message);
 ///     const auto outcome = engine->run();
 ///     std::cout << engine->get("mean").value()[0];
 ///
@@ -25,27 +26,28 @@
 
 namespace starling::actor {
 
-/// Fields that JobOptions has too mean the same there.
+/// A field that JobOptions also has means the same in both.
 struct EngineOptions {
   std::size_t workers = 4;
-  /// The parameter engine runs central (its default) or hybrid, the peer engine peer.
+  /// Central (the default) or hybrid for the parameter engine; peer for the peer engine.
   std::optional<core::Mode> mode = std::nullopt;
-  /// Built in or a predicate of one's own. nullopt: bsp in central mode, else pssp:s=4,beta=2 (with
-  /// fewer than 3 workers as many others as there are).
+  /// A built-in barrier or a predicate of the user's. Default: bsp in central mode, otherwise
+  /// pssp:s=4,beta=2, with a smaller beta if there are fewer than 2 other workers.
   std::optional<barrier::Barrier> barrier = std::nullopt;
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::size_t shards = 0;
-  /// Steps of each worker in one run. Without them, `time` or Hooks::stop must end it.
+  /// The steps of each worker in one run. If they are not given, `time` or Hooks::stop must end the
+  /// run.
   core::Step steps = barrier::finished;
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
-  /// Asks Hooks::stop whenever the workers have made this many more steps on average; above 0.
+  /// Hooks::stop is called whenever the workers have made this many more steps on average; above 0.
   core::Step stop_every = 1;
   std::uint64_t seed = 1;
   Distribution delay = {};
   std::vector<StragglerRule> stragglers = {};
   std::size_t compute_threads = 0;
   int attempts = 3;
-  /// How long Turn::fetch waits for the owners.
+  /// How long Turn::fetch() waits for the owners.
   std::chrono::nanoseconds fetch_timeout = std::chrono::seconds{1};
   std::function<bool(const Progress&)> on_progress = {};
   std::chrono::nanoseconds progress_every = std::chrono::milliseconds{200};
@@ -55,8 +57,8 @@ struct EngineOptions {
 
 /// The common part of both engines. T is the element type of all tensors: float or double.
 ///
-/// Thread-safe, but for moving. During run(), get, set and run from outside are refused: the hooks
-/// read through their Turn, and write by what they push.
+/// Thread-safe, except for moving. During run(), get(), set() and a second run() fail. The hooks
+/// read through their Turn, and write by returning updates.
 template <class T>
 class Engine {
  public:
@@ -64,25 +66,25 @@ class Engine {
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  /// Runs until all steps are made, the time is up, or someone stops it; blocks. May be called
-  /// again: goes on from the tensors as they are, with steps counted anew. Options were checked
-  /// when the engine was made, so what can fail is the job: see Outcome::end and error. After a
-  /// failure the tensors are as far as they could be saved.
+  /// Runs a job; blocks until all steps are made, the time is up, or the job is stopped. May be
+  /// called again: the next run goes on from the tensors as they are, and counts its steps from 0.
+  /// If the job fails, Outcome::end and error say so. The tensors then have the values that could
+  /// be saved.
   [[nodiscard]] Outcome run();
 
-  /// All of a key, row-major.
+  /// Returns all elements of a key, row-major.
   [[nodiscard]] Result<std::vector<T>> get(std::string_view key) const;
-  /// Replaces all of a key. Requires as many values as it has elements.
+  /// Replaces all elements of a key. An Error unless there are as many values as elements.
   Result<void> set(std::string_view key, const std::vector<T>& values);
 
-  /// In the order in which they were given.
+  /// The names of the tensors, in the order in which they were given.
   [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] std::size_t workers() const;
 
  protected:
   class Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
-  /// Checks everything that can be checked before a job runs. The first of `modes` is the default.
+  /// Checks all that can be checked before a job runs. The first of `modes` is the default.
   static Result<std::unique_ptr<Impl>> prepare(EngineOptions options,
                                                std::vector<Tensor<T>> tensors, Hooks<T> hooks,
                                                std::span<const core::Mode> modes);
@@ -91,12 +93,12 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Tensors live with server shards. Central mode has all barriers, hybrid mode asp and sampled
-/// ones.
+/// An engine whose tensors are owned by server shards. Central mode has all barriers; hybrid mode
+/// has asp and sampled barriers.
 template <class T = float>
 class ParameterEngine : public Engine<T> {
  public:
-  /// Refuses options that cannot work, duplicate keys, wrong sizes and missing hooks.
+  /// An Error names an option that cannot work, a duplicate key, a wrong size or a missing hook.
   static Result<ParameterEngine> make(EngineOptions options, std::vector<Tensor<T>> tensors,
                                       Hooks<T> hooks);
 
@@ -104,11 +106,12 @@ class ParameterEngine : public Engine<T> {
   using Engine<T>::Engine;
 };
 
-/// Tensors are spread over the workers; no servers. Barriers: asp and sampled ones.
+/// An engine whose tensors are owned by the workers, each a part. There are no servers. It has asp
+/// and sampled barriers.
 template <class T = float>
 class PeerEngine : public Engine<T> {
  public:
-  /// Refuses options that cannot work, duplicate keys, wrong sizes and missing hooks.
+  /// An Error names an option that cannot work, a duplicate key, a wrong size or a missing hook.
   static Result<PeerEngine> make(EngineOptions options, std::vector<Tensor<T>> tensors,
                                  Hooks<T> hooks);
 

@@ -1,6 +1,6 @@
-/// The hooks over keyed tensors that a user of the parameter engine or the peer engine writes.
-/// Hooks are called from several compute threads at once, but for one worker never twice at a time.
-/// Reached through engine.hpp.
+/// The hooks that a user of the parameter engine or the peer engine writes, and the types of their
+/// arguments. Several compute threads call hooks at once, but never for the same worker. Include
+/// engine.hpp.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,14 @@ struct TurnState;
 class KeyTable;
 }  // namespace detail
 
-/// A named tensor as an engine starts with it: dense, or row-sparse where made by_rows.
+/// A named tensor with its initial values: dense, or row-sparse if it was made by by_rows().
 template <class T>
 struct Tensor {
   Tensor(std::string name, std::vector<std::size_t> extents = {}, std::vector<T> elements = {})
       : key(std::move(name)), shape(std::move(extents)), values(std::move(elements)) {}
 
-  /// Read and updated by rows of the first dimension, of 256 KiB at most each.
+  /// Makes a row-sparse tensor: workers may read and update rows of it, which are the elements that
+  /// share the first index. A row has at most 256 KiB.
   static Tensor by_rows(std::string name, std::vector<std::size_t> extents,
                         std::vector<T> elements = {}) {
     Tensor tensor{std::move(name), std::move(extents), std::move(elements)};
@@ -38,9 +39,9 @@ struct Tensor {
   }
 
   std::string key;
-  /// Extents, outermost first, each above 0; an empty shape is a scalar.
+  /// The extents, outermost first, each above 0. An empty shape is a scalar.
   std::vector<std::size_t> shape;
-  /// Row-major; empty: zeros.
+  /// The elements, row-major. Empty: all zeros.
   std::vector<T> values;
   bool row_sparse = false;
 };
@@ -48,7 +49,7 @@ struct Tensor {
 /// A key that a worker wants to read, or rows of a row-sparse key.
 struct Selection {
   std::string key;
-  /// In any order, without repetition; nullopt: all of it.
+  /// The rows, in any order, without repetition; nullopt: the whole key.
   std::optional<std::vector<std::uint32_t>> rows = std::nullopt;
 };
 
@@ -56,64 +57,68 @@ struct Selection {
 template <class T>
 struct Update {
   std::string key;
-  /// As many as the key has elements, or row after row as in `rows`. No NaN; infinities may be.
+  /// The elements of the whole key, or row after row as in `rows`. NaN is refused, infinities are
+  /// not.
   std::vector<T> values;
-  /// For row-sparse keys: which rows, in any order, without repetition; nullopt: all of them.
+  /// The rows, for row-sparse keys: in any order, without repetition; nullopt: the whole key.
   std::optional<std::vector<std::uint32_t>> rows = std::nullopt;
 };
 
-/// Where the elements handed to `pull` belong.
+/// The key and the offset of the elements that the hook `pull` gets.
 struct Site {
   std::string_view key;
-  /// First element, counted from the key's first.
+  /// The offset of the first of these elements in the key.
   std::size_t offset;
 };
 
-/// The context that the hooks `schedule` and `push` are called with: one worker's step. It and its
-/// spans are valid during the call.
+/// One step of one worker: the argument of the hooks `schedule` and `push`. It and its spans are
+/// valid only during the call.
 ///
-/// Functions without a Result throw std::invalid_argument where no caller could go on (an unknown
-/// key, say): the job then fails, naming worker, step and the nearest valid key.
+/// Functions without a Result throw std::invalid_argument for mistakes such as an unknown key. The
+/// job then fails with an error that names the worker, the step and the nearest valid key.
 template <class T>
 class Turn {
  public:
   explicit Turn(detail::TurnState<T>& state) : state_(state) {}
 
   [[nodiscard]] core::MemberId worker() const;
-  /// Steps the worker has finished, counted from 0 in each run.
+  /// The number of steps that the worker has finished in this run.
   [[nodiscard]] core::Step step() const;
   [[nodiscard]] std::uint32_t workers() const;
-  /// Seeded by (seed, worker, step): a step that is tried again draws the same numbers.
+  /// Random numbers, seeded by (seed, worker, step): a step that is tried again draws the same
+  /// ones.
   [[nodiscard]] Random& random();
 
-  /// Returns the values of `key` that were read as scheduled, row-major; of chosen rows, row after
-  /// row, ascending. For `push` only.
+  /// Returns the values of `key` that were read for this step, row-major. If `schedule` chose rows,
+  /// these are the rows in ascending order. For `push` only.
   [[nodiscard]] std::span<const T> get(std::string_view key) const;
-  /// Returns one row of the values that were read.
+  /// Returns one row of the values that were read. For `push` only.
   [[nodiscard]] std::span<const T> row(std::string_view key, std::uint32_t row) const;
 
-  /// Asks the owners for what they hold now, scheduled or not. Blocks this compute thread until
-  /// they have answered, or fails after EngineOptions::fetch_timeout. Under bsp too it may be newer
-  /// than what get() says, and of different rounds in different parts.
+  /// Asks the owners for the current values of a key, which need not be scheduled. Blocks this
+  /// compute thread until all have answered, or fails after EngineOptions::fetch_timeout. The
+  /// values may be newer than those of get(), and their parts may be of different steps, even under
+  /// bsp.
   [[nodiscard]] Result<std::vector<T>> fetch(const Selection& selection) const;
 
-  /// A figure of this step; the mean over all steps of all workers is Progress::loss. Push only.
+  /// Reports the loss of this step. Progress::loss is the mean over all steps of all workers. For
+  /// `push` only.
   void report(double loss);
 
  private:
   detail::TurnState<T>& state_;
 };
 
-/// All tensors of a running job as `stop` sees them. Under asynchronous barriers, and over more
-/// than one owner, the parts of it may be some steps apart.
+/// All tensors of a running job, for the hook `stop`. Under asynchronous barriers, or with more
+/// than one owner, its parts may be some steps apart.
 template <class T>
 class Tensors {
  public:
   Tensors(const detail::KeyTable& keys, std::span<const core::RangeState> states)
       : keys_(keys), states_(states) {}
 
-  /// All of a key, row-major. Throws std::invalid_argument where there is no such key: the job then
-  /// fails.
+  /// Returns all elements of a key, row-major. Throws std::invalid_argument if there is no such
+  /// key: the job then fails.
   [[nodiscard]] std::vector<T> get(std::string_view key) const;
 
  private:
@@ -121,22 +126,22 @@ class Tensors {
   std::span<const core::RangeState> states_;
 };
 
-/// A hook that throws has its step tried again; EngineOptions::attempts failures in a row end the
-/// job. Hooks that keep state of a worker change it last.
+/// If `schedule` or `push` throws, the step is tried again; after EngineOptions::attempts failures
+/// in a row the job fails. A hook that keeps state of a worker should therefore change it last.
 template <class T>
 struct Hooks {
-  /// Returns the keys and rows that the worker reads before its step; absent: everything.
+  /// Returns the keys and rows that the worker reads before its step. Absent: it reads all keys.
   std::function<std::vector<Selection>(Turn<T>& turn)> schedule = {};
-  /// Returns the updates that the worker computes from them. Required. No key may occur twice in
-  /// one answer.
+  /// Returns the updates that the worker computes in its step, at most one for each key. Required.
   std::function<std::vector<Update<T>>(Turn<T>& turn)> push = {};
-  /// At the owner: makes `value` the value merged with `update`, which are equally long:
-  /// consecutive elements of one key, whole rows of a row-sparse one. A key may come in several
-  /// pieces. Absent: value += update. Under bsp called for the pushes of a step in worker order. If
-  /// it throws, the job fails at once: the value is half changed.
+  /// Merges `update` into `value`, where the key's owner runs. Both have the same length:
+  /// consecutive elements of one key, or whole rows of a row-sparse key. The update of a key may
+  /// come in several calls. Absent: value += update. Under bsp it is called for the pushes of a
+  /// step in worker order. If it throws, the job fails at once, because the value may be half
+  /// changed.
   std::function<void(const Site& site, std::span<T> value, std::span<const T> update)> pull = {};
-  /// True where the job is done. Asked about every EngineOptions::stop_every steps, at most each
-  /// 20 ms; workers go on meanwhile. Absent: never.
+  /// Returns true if the job is done. Called about every EngineOptions::stop_every steps, at most
+  /// once in 20 ms, while the workers go on. Absent: the hook never ends the job.
   std::function<bool(const Progress& progress, const Tensors<T>& tensors)> stop = {};
 };
 

@@ -7,7 +7,8 @@
 namespace starling::actor::detail {
 namespace {
 
-/// Refuses a row-sparse key whose rows are too long for one range: rows are pushed whole.
+/// An Error if the key is row-sparse and its rows are too long for one range: rows are pushed
+/// whole.
 Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) {
   const std::size_t elements_max = core::range_bytes_max / element_bytes;
   if (!key.row_sparse || key.row_size() <= elements_max) return {};
@@ -34,7 +35,7 @@ Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t
 /// Divides the key into ranges of its own, and appends these to the ranges of the earlier keys.
 void KeyTable::append(models::Parameter key, std::size_t element_bytes, std::size_t owners) {
   names_.push_back(key.name);
-  core::Layout key_layout = core::cut({std::move(key)}, element_bytes, owners);
+  core::Layout key_layout = core::make_layout({std::move(key)}, element_bytes, owners);
   for (core::Range& range : key_layout.ranges) {
     range.offset += layout_.size;
     for (core::Segment& segment : range.segments) segment.parameter = layout_.parameters.size();
@@ -59,9 +60,9 @@ Result<void> KeyTable::check_rows(std::size_t k, std::span<const std::uint32_t> 
   if (!rows.empty() && rows.back() >= shape.shape[0])
     return Error{quoted_key(shape.name) + ": there is no row " + std::to_string(rows.back()) +
                  "; valid: 0 to " + std::to_string(shape.shape[0] - 1)};
-  const auto twice = std::ranges::adjacent_find(rows);
-  if (twice != rows.end())
-    return Error{quoted_key(shape.name) + ": row " + std::to_string(*twice) + " is given twice"};
+  const auto repeated = std::ranges::adjacent_find(rows);
+  if (repeated != rows.end())
+    return Error{quoted_key(shape.name) + ": row " + std::to_string(*repeated) + " is given twice"};
   return {};
 }
 

@@ -1,5 +1,5 @@
-/// The names and shapes of an engine's tensors, and the ranges that each is divided into. Internal
-/// to the engines.
+/// The names and shapes of an engine's tensors, and the ranges into which each is divided. Internal
+/// to the engines. In names, `k` is the position of a key among all keys.
 #pragma once
 
 #include <span>
@@ -14,35 +14,36 @@
 
 namespace starling::actor::detail {
 
-/// The name of a key as messages to people quote it.
+/// Quotes the name of a key for messages to people.
 [[nodiscard]] inline std::string quoted_key(std::string_view name) {
   return "key '" + std::string{name} + "'";
 }
 
-/// Rows of a key that lie in one range.
+/// The rows of one range that were chosen from a key.
 struct RowPiece {
   core::RangeId range;
   core::Rows rows;
-  /// Position of its first row among all chosen ones.
+  /// The position of its first row among all chosen rows.
   std::size_t first;
 };
 
-/// Immutable once made; any thread. Every range holds elements of one key only, so that an update
-/// of a key touches no other.
+/// The keys of an engine and their ranges. Immutable; any thread. Every range has elements of one
+/// key only, so that an update of one key touches no other.
 class KeyTable {
  public:
-  /// Refuses empty and duplicate names, empty extents, and rows that no range can hold.
+  /// An Error for empty and duplicate names, extents of 0, and rows that are too long for one
+  /// range.
   static Result<KeyTable> make(std::vector<models::Parameter> keys, std::size_t element_bytes,
                                std::size_t owners);
 
   [[nodiscard]] const core::Layout& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] const models::Parameter& key(std::size_t k) const { return layout_.parameters[k]; }
-  /// The ranges of key `k`: from the first number up to, but without, the second.
+  /// The ranges of key `k`: from the first number up to, but not including, the second.
   [[nodiscard]] std::pair<core::RangeId, core::RangeId> ranges(std::size_t k) const {
     return {range_offsets_[k], range_offsets_[k + 1]};
   }
-  /// First element of a range, counted from its key's first.
+  /// The offset of the first element of a range in its key.
   [[nodiscard]] std::size_t offset_in_key(core::RangeId range) const {
     return layout_.ranges[range].segments.front().parameter_offset;
   }
@@ -50,11 +51,12 @@ class KeyTable {
     return layout_.ranges[range].segments.front().parameter;
   }
 
-  /// Refuses an unknown name with the nearest known.
+  /// Returns the position of a key. The Error for an unknown name suggests the nearest known one.
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
-  /// Refuses rows of a dense key, rows out of range and repeated ones; `rows` ascend.
+  /// An Error for rows of a dense key, and for rows that do not exist or are repeated. Requires:
+  /// `rows` are sorted.
   [[nodiscard]] Result<void> check_rows(std::size_t k, std::span<const std::uint32_t> rows) const;
-  /// Splits rows by range. Requires: rows that check_rows accepts.
+  /// Splits rows by range. Requires: check_rows() accepts them.
   [[nodiscard]] std::vector<RowPiece> split(std::size_t k,
                                             std::span<const std::uint32_t> rows) const;
   /// The ranges, and the rows of them, that a Selection asks the owners for.
@@ -66,12 +68,12 @@ class KeyTable {
 
   core::Layout layout_;
   std::vector<std::string> names_;
-  /// The first range of each key, and behind them the number of ranges.
+  /// The first range of each key, and at the end the number of ranges.
   std::vector<core::RangeId> range_offsets_{0};
   std::unordered_map<std::string, std::size_t> position_;
 };
 
-/// All of key `k` out of the state of every range, row-major.
+/// Returns all elements of key `k`, row-major, from the states of all ranges.
 template <class T>
 [[nodiscard]] std::vector<T> collect(const KeyTable& keys, std::size_t k,
                                      std::span<const core::RangeState> states) {

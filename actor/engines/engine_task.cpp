@@ -13,7 +13,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument{why}; }
 
-/// Rows in ascending order with the values that belong to them.
+/// Rows in ascending order, and their values.
 template <class T>
 struct SortedRows {
   std::vector<std::uint32_t> rows;
@@ -21,8 +21,8 @@ struct SortedRows {
 };
 
 template <class T>
-SortedRows<T> sorted(const std::vector<std::uint32_t>& rows, const std::vector<T>& values,
-                     std::size_t row_size) {
+SortedRows<T> sort_rows(const std::vector<std::uint32_t>& rows, const std::vector<T>& values,
+                        std::size_t row_size) {
   if (std::ranges::is_sorted(rows)) return {rows, values};
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -42,7 +42,7 @@ Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
                                                std::span<const core::RangeRows> wanted) const {
   const auto directory = directory_.lock();
   if (!directory) return Error{"the job is over"};
-  const actor::Visit visit;
+  const actor::CafThreadScope visit;
   caf::scoped_actor self{*system_};
   const auto ask = [&](const core::RangeRows& want) {
     return self->request(directory->owners[owner_by_range_[want.range]], timeout_,
@@ -62,10 +62,10 @@ Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
 template <class T>
 core::Merge<T> EngineTask<T>::merge() const {
   if (!hooks_.pull)
-    return [](const core::MergeSite&, std::span<T> value, std::span<const T> update) {
+    return [](const core::MergeTarget&, std::span<T> value, std::span<const T> update) {
       models::axpy(T{1}, update, value);
     };
-  return [keys = keys_, &pull = hooks_.pull](const core::MergeSite& site, std::span<T> value,
+  return [keys = keys_, &pull = hooks_.pull](const core::MergeTarget& site, std::span<T> value,
                                              std::span<const T> update) {
     const std::string& key = keys->names()[site.parameter];
     try {
@@ -89,10 +89,10 @@ TurnState<T> EngineTask<T>::make_turn(core::MemberId worker, core::Step step) co
 template <class T>
 std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::Step step) {
   TurnState<T> state = make_turn(worker, step);
-  Turn<T> mine{state};
+  Turn<T> turn{state};
   std::vector<core::RangeRows> wanted;
   std::vector<bool> seen(keys_->names().size());
-  for (const Selection& selection : hooks_.schedule(mine)) {
+  for (const Selection& selection : hooks_.schedule(turn)) {
     const auto ranges = keys_->ranges_of(selection);
     if (!ranges) refuse("schedule: " + ranges.error().message);
     const std::size_t key = keys_->find(selection.key).value();
@@ -104,8 +104,8 @@ std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::St
   return wanted;
 }
 
-/// The values of one key, which follow each other in `values`, become one span: that of the value
-/// itself where the key has one range, else a copy of all of them.
+/// The values of one key follow one another in `values`. They become one span: the value's own if
+/// the key has one range, otherwise a copy of all of them.
 template <class T>
 std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> values,
                                                 Scratch& scratch) const {
@@ -144,9 +144,9 @@ template <class T>
 StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   TurnState<T> state = make_turn(input.worker, input.step);
   state.reads = assemble(input.values, scratch);
-  Turn<T> mine{state};
+  Turn<T> turn{state};
   StepResult result;
-  auto update = split_by_range(hooks_.push(mine));
+  auto update = split_by_range(hooks_.push(turn));
   result.loss = state.loss;
   if (!update) {
     result.fault = "push: " + update.error().message;
@@ -158,7 +158,6 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   return result;
 }
 
-/// Checks the updates that the hook `push` returned, and splits them by range.
 template <class T>
 Result<core::Update> EngineTask<T>::split_by_range(const std::vector<Update<T>>& updates) const {
   core::Update out;
@@ -199,10 +198,10 @@ Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::siz
                             keys_->layout().ranges[range_id].count, nullptr}});
     return {};
   }
-  const auto ascending = sorted(*update.rows, update.values, row);
-  if (auto valid = keys_->check_rows(key, ascending.rows); !valid) return valid;
-  const auto buffer = core::Buffer::copy_of<T>(ascending.values);
-  for (const RowPiece& piece : keys_->split(key, ascending.rows))
+  const auto sorted = sort_rows(*update.rows, update.values, row);
+  if (auto valid = keys_->check_rows(key, sorted.rows); !valid) return valid;
+  const auto buffer = core::Buffer::copy_of<T>(sorted.values);
+  for (const RowPiece& piece : keys_->split(key, sorted.rows))
     out.parts.push_back(
         {piece.range, {buffer, piece.first * row, piece.rows->size() * row, piece.rows}});
   return {};

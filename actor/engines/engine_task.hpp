@@ -1,5 +1,5 @@
-/// EngineTask: the Task that runs the hooks of an engine's user as the steps of a job's workers.
-/// Internal to the engines.
+/// The Task that runs the hooks of an engine's user as the steps of a job's workers. Internal to
+/// the engines.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@ class Fetcher {
   Fetcher(std::vector<core::OwnerId> owner_by_range, std::chrono::nanoseconds timeout)
       : owner_by_range_(std::move(owner_by_range)), timeout_(timeout) {}
 
-  /// Call before the job's first step.
+  /// Connects the fetcher to a job. Call it before the job's first step.
   void attach(const actor::DirectoryPtr& directory, caf::actor_system& system) {
     directory_ = directory;
     system_ = &system;
   }
 
   /// Returns the value of each wanted range, in the order of `wanted`. Blocks until all owners have
-  /// answered; an Error where one does not in time.
+  /// answered. An Error if one does not answer within the timeout.
   [[nodiscard]] Result<std::vector<core::Value>> read(
       core::MemberId worker, std::span<const core::RangeRows> wanted) const;
 
@@ -41,9 +41,9 @@ class Fetcher {
 /// The values of one key that a worker read for its step.
 template <class T>
 struct KeyRead {
-  /// False where the hook `schedule` did not choose the key.
+  /// False if the hook `schedule` did not choose the key.
   bool was_read = false;
-  /// True where `values` holds only the rows in `rows`; false where it holds the whole key.
+  /// Whether `values` has only the rows in `rows`; otherwise it has the whole key.
   bool by_rows = false;
   std::span<const T> values;
   std::vector<std::uint32_t> rows;
@@ -59,7 +59,7 @@ struct TurnState {
   core::MemberId worker;
   core::Step step;
   Random random;
-  /// By key; empty during the hook `schedule`, before anything is read.
+  /// The values that were read, by key; empty during the hook `schedule`.
   std::vector<KeyRead<T>> reads = {};
   /// The loss that the hook `push` reported.
   double loss = 0;
@@ -77,7 +77,7 @@ class EngineTask final : public Task {
         fetcher_(std::move(fetcher)) {}
 
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
-  /// How owners apply updates: by the `pull` hook, or by adding.
+  /// The function by which owners apply updates: the hook `pull`, or addition.
   [[nodiscard]] core::Merge<T> merge() const;
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
@@ -86,10 +86,11 @@ class EngineTask final : public Task {
   StepResult compute(const StepInput& input, Scratch& scratch) override;
 
  private:
-  /// Makes the data of the Turn for a step, without values.
+  /// Makes the data of the Turn for a step, without the values that are read.
   TurnState<T> make_turn(core::MemberId worker, core::Step step) const;
-  /// Sorts the values that were read for a step by key.
+  /// Groups the values that were read for a step by key.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
+  /// Checks the updates that the hook `push` returned, and splits them by range.
   Result<core::Update> split_by_range(const std::vector<Update<T>>& updates) const;
   Result<void> split_one_by_range(const Update<T>& update, std::size_t key,
                                   core::Update& out) const;

@@ -1,4 +1,4 @@
-/// A job whose work is known: what runs it need not know the model. A value; any thread.
+/// A job with all that is needed to run it: code that runs it need not know the model's type.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace starling::actor {
 
-/// All that a job's workers and owners need to know.
+/// A value. T is the element type of the parameters.
 template <class T>
 struct Assignment {
-  /// The job's options, in which epochs are converted to steps.
+  /// The job's options, in which data epochs are converted to steps.
   JobOptions job;
   std::shared_ptr<Task> task;
   core::Applier<T> applier;

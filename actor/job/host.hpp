@@ -1,5 +1,5 @@
-/// The common part of the actors around a core: it hands messages in as events, and executes
-/// effects. Used by the actors of jobs only.
+/// The base class of actors that drive a core: it passes messages to the core as events, and
+/// executes the core's effects. Used by the actors of jobs only.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@
 
 namespace starling::actor {
 
-/// The state that the actors of one job share. Outlives them all.
+/// The state that the actors of one job share. It outlives them all.
 struct JobContext {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
   Distribution delay;
-  /// By worker: how many times as long each of its steps takes; 1 is full speed.
+  /// By worker, the factor by which its steps are slowed down; 1 is full speed.
   std::vector<double> slowdown_factors;
   std::uint64_t seed = 1;
-  /// The actor system's clock, which also keeps the timers; set before the first actor is spawned.
+  /// The clock of the actor system and its timers; set before the first actor is spawned.
   const caf::actor_clock* clock = nullptr;
   caf::actor_clock::time_point start;
 
@@ -37,71 +37,70 @@ using JobContextPtr = std::shared_ptr<JobContext>;
 
 namespace detail {
 
-/// Sends a core's message to the actor it is meant for.
+/// Sends a core's message to the actor that it is addressed to.
 template <class Self, class M>
 void deliver(Self* self, const actor::Directory& directory, const core::Address& to, M&& message) {
-  using Plain = std::remove_cvref_t<M>;
+  using Message = std::remove_cvref_t<M>;
   if (const auto* worker = std::get_if<core::ToWorker>(&to)) {
-    if constexpr (core::IsIn<Plain, core::WorkerMessages>)
+    if constexpr (core::IsIn<Message, core::WorkerMessages>)
       return actor::send(self, directory.workers[worker->id], std::forward<M>(message));
   } else if (const auto* owner = std::get_if<core::ToOwner>(&to)) {
-    if constexpr (core::IsIn<Plain, core::OwnerMessages>)
+    if constexpr (core::IsIn<Message, core::OwnerMessages>)
       return actor::send(self, directory.owners[owner->id], std::forward<M>(message));
   } else if (std::holds_alternative<core::ToCoordinator>(to)) {
-    if constexpr (core::IsIn<Plain, core::CoordinatorMessages>)
+    if constexpr (core::IsIn<Message, core::CoordinatorMessages>)
       return actor::send(self, directory.coordinator, std::forward<M>(message));
   } else {
-    if constexpr (core::IsIn<Plain, core::ObserverMessages>)
+    if constexpr (core::IsIn<Message, core::ObserverMessages>)
       return actor::send(self, directory.observer, std::forward<M>(message));
   }
-  STARLING_CHECK(false && "a message for another kind of actor");
+  STARLING_CHECK(false && "the addressed actor does not take this message");
 }
 
 }  // namespace detail
 
-/// The common half of an actor with the typed interface `Interface`. `Derived` handles the effects
-/// that are its own by on_effect(effect).
+/// Base class of `Derived`, an actor with the typed interface `Interface`. Executes the effects
+/// Send and Fail; passes all others to Derived::on_effect(effect).
 template <class Interface, class Derived>
 class Host : public Interface::base {
  public:
-  /// `random_stream` numbers the actor's stream of random numbers, among those of the job's seed.
+  /// The actor's random numbers are stream number `random_stream` of the job's seed.
   Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t random_stream)
       : Interface::base(config),
         job_context_(std::move(job_context)),
         random_(Random::stream(job_context_->seed, random_stream)) {
     this->set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
-      const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
+      const auto fault = run_catching([&] { std::rethrow_exception(thrown); });
       report_failure(std::string{Derived::role} + ": " + fault.value_or(""));
       return caf::exit_reason::user_shutdown;
     });
   }
 
-  /// Drops the directory, however the actor ends: members refer to each other, and a cycle would
-  /// never be freed.
+  /// Releases the directory: its actors refer to each other, and the cycle would never be freed.
   void on_exit() override { directory_.reset(); }
 
  protected:
-  /// Sends a tick to `self` at `at`.
+  /// Sends a tick to `self` at `time`.
   template <class Handle>
-  void tick_at(const Handle& self, core::Time at) {
-    const auto delay = std::max(core::Time{0}, at - job_context_->now());
-    // Rounded up: CAF counts microseconds, and a tick before its time finds nothing to do.
+  void schedule_tick(const Handle& self, core::Time time) {
+    const auto delay = std::max(core::Time{0}, time - job_context_->now());
+    // Rounded up to CAF's microseconds: a tick that comes too early would have no effect.
     actor::send_later(this, self, std::chrono::ceil<std::chrono::microseconds>(delay),
-                      actor::tick_atom_v);
+                      actor::timer_atom_v);
   }
 
   /// Runs one event of a core: `event(context)`, then its effects.
   template <class Event>
   void run(Event event) {
-    core::Effects effects = std::move(spare_);
+    core::Effects effects = std::move(spare_effects_);
     event(core::Context{job_context_->now(), random_, effects});
     for (core::Effect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     effects.clear();
-    spare_ = std::move(effects);
+    spare_effects_ = std::move(effects);
   }
 
-  /// A handler that hands message M to the derived class's core, and then calls the derived class's
-  /// after_message() if there is one.
+  /// Returns a handler that passes message M to Derived::core(), and then calls
+  /// Derived::after_message() if there is one.
   template <class M>
   auto forward() {
     return [this](const M& message) {
@@ -110,13 +109,13 @@ class Host : public Interface::base {
     };
   }
 
-  /// A tuple of handlers that hand each message of the list to the derived class's core.
+  /// Returns a tuple with such a handler for each message of the list.
   template <class... Ms>
   auto forward_all(core::MessageList<Ms...>) {
     return std::tuple{forward<Ms>()...};
   }
 
-  /// Answers a request for parameters as they are now.
+  /// Reads parameters from `shard` as they are now.
   static actor::Answer<core::Value> answer(auto& shard, const core::Pull& pull) {
     if (!shard.takes(pull))
       return actor::refusal("range " + std::to_string(pull.range) +
@@ -124,12 +123,12 @@ class Host : public Interface::base {
     return shard.read(pull);
   }
 
-  /// Takes the directory, which says where the job's other actors are.
+  /// Returns a handler that stores the directory of the job's actors.
   auto directory_handler() {
     return [this](const actor::DirectoryPtr& directory) { directory_ = directory; };
   }
 
-  /// Ends the actor when it is asked to.
+  /// Returns a handler that ends the actor.
   auto quit_handler() {
     return [this](actor::quit_atom) { this->quit(); };
   }
@@ -159,7 +158,8 @@ class Host : public Interface::base {
     derived().on_effect(effect);
   }
 
-  core::Effects spare_;
+  /// An empty list whose memory the next event uses again.
+  core::Effects spare_effects_;
 };
 
 }  // namespace starling::actor

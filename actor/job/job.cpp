@@ -16,23 +16,24 @@ namespace {
 
 using core::MemberId;
 
-std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
+std::size_t processor_count() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// Control is light work beside computing, and fewer threads contend less for its queue: on two
-/// processors one control thread took 72-88 us a step where two took 94-106.
-std::size_t control_threads() { return std::max<std::size_t>(1, processors() / 2); }
+/// Half the processors: control is little work compared to computing, and fewer threads contend
+/// less for its queue. On two processors, a step took 72-88 us with one control thread and 94-106
+/// us with two.
+std::size_t control_thread_count() { return std::max<std::size_t>(1, processor_count() / 2); }
 
-/// The outcome; the first call of deliver() sets it.
-class JobOutcome {
+/// A promise of the job's outcome. The first call of set() sets it; later ones have no effect.
+class OutcomePromise {
  public:
-  void deliver(Outcome outcome) {
-    if (!set_.exchange(true)) promise_.set_value(std::move(outcome));
+  void set(Outcome outcome) {
+    if (!is_set_.exchange(true)) promise_.set_value(std::move(outcome));
   }
-  [[nodiscard]] bool is_in() const { return set_; }
+  [[nodiscard]] bool is_set() const { return is_set_; }
   Outcome wait() { return promise_.get_future().get(); }
 
  private:
-  std::atomic<bool> set_ = false;
+  std::atomic<bool> is_set_ = false;
   std::promise<Outcome> promise_;
 };
 
@@ -51,12 +52,12 @@ class JobRunner {
       : options_(options),
         applier_(std::move(applier)),
         start_(std::move(start)),
-        first_(first_entries(start_, options.workers)),
+        first_(first_ledger_entries(start_, options.workers)),
         recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
-            core::assign(layout_->ranges.size(), owner_count(options)))),
-        config_(options.scheduler != nullptr ? 0 : control_threads()),
+            core::assign_ranges(layout_->ranges.size(), owner_count(options)))),
+        config_(options.scheduler != nullptr ? 0 : control_thread_count()),
         system_(config_) {
     std::vector<MemberId> everyone(options.workers);
     for (MemberId id = 0; id < everyone.size(); ++id) everyone[id] = id;
@@ -73,52 +74,54 @@ class JobRunner {
     spawn_members();
     job_context_->start = job_context_->clock->now();
     // Two rounds: no member starts before all have the directory.
-    for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
-    if (introduce()) {
+    for_each_member(
+        [&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
+    if (call_on_start()) {
       actor::post(directory_->observer, actor::start_atom_v);
       for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
     }
-    run_to_the_end();
-    Outcome outcome = ending_->wait();
-    // Running computations end. The others are dropped, also those that workers of a failed job,
-    // which are not notified yet, still submit.
+    run_to_end();
+    Outcome outcome = outcome_->wait();
+    // Waits for running computations, and discards waiting ones. Workers of a failed job, which are
+    // not stopped yet, may still submit some; these are discarded too.
     job_context_->pool->close();
-    for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
+    for_each_member([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
     run_until([this] { return system_.registry().running() == 0; });
     return outcome;
   }
 
  private:
-  /// Shows the members to the user; false where that ended the job.
-  bool introduce() {
-    const auto fault = fault_of([&] {
+  /// Calls on_start. Returns false if it threw, which ends the job.
+  bool call_on_start() {
+    const auto fault = run_catching([&] {
       if (options_.on_start) options_.on_start(directory_, system_);
     });
     if (fault)
-      ending_->deliver(
+      outcome_->set(
           {.end = Outcome::End::failed, .error = "on_start: " + *fault, .last = {}, .model = {}});
     return !fault;
   }
 
-  /// Without a scheduler, threads do the rest.
-  void run_until(const std::function<bool()>& over) {
+  /// If there is a scheduler, runs it until `is_over()`. Without one, threads run the actors.
+  void run_until(const std::function<bool()>& is_over) {
     if (options_.scheduler != nullptr)
-      options_.scheduler->run_until(system_, *job_context_->pool, over);
+      options_.scheduler->run_until(system_, *job_context_->pool, is_over);
   }
 
-  void run_to_the_end() {
-    run_until([this] { return ending_->is_in(); });
+  void run_to_end() {
+    run_until([this] { return outcome_->is_set(); });
     if (options_.scheduler != nullptr)
-      ending_->deliver({.end = Outcome::End::failed,
-                        .error = "the scheduler has given the job up",
-                        .last = {},
-                        .model = {}});
+      outcome_->set({.end = Outcome::End::failed,
+                     .error = "the scheduler has given the job up",
+                     .last = {},
+                     .model = {}});
   }
 
-  /// Calls `f` for all, in the order in which they begin and end: owners before workers.
+  /// Calls `f` for each actor, in the order in which they are started and ended: owners before
+  /// workers.
   template <class F>
-  void for_everyone(F f) {
+  void for_each_member(F f) {
     f(directory_->observer);
     if (core::has_servers(options_.mode))
       for (const auto& owner : directory_->owners) f(owner);
@@ -128,45 +131,45 @@ class JobRunner {
 
   void spawn_members() {
     auto directory = std::make_shared<actor::Directory>();
-    const auto deliver = [ending = ending_](Outcome outcome) {
-      ending->deliver(std::move(outcome));
+    const auto deliver = [promise = outcome_](Outcome outcome) {
+      promise->set(std::move(outcome));
     };
     if (options_.scheduler != nullptr)
       directory->observer = system_.spawn<ObserverHost>(job_context_, options_, first_, deliver);
     else
       directory->observer =
           system_.spawn<ObserverHost, caf::detached>(job_context_, options_, first_, deliver);
-    actor::when_ended(directory->observer, [ending = ending_](const caf::error&) {
-      ending->deliver({.end = Outcome::End::failed,
-                       .error = "the observer ended unasked",
-                       .last = {},
-                       .model = {}});
+    actor::when_ended(directory->observer, [promise = outcome_](const caf::error&) {
+      promise->set({.end = Outcome::End::failed,
+                    .error = "the observer ended unexpectedly",
+                    .last = {},
+                    .model = {}});
     });
     const auto streams = options_.workers;
     if (core::has_servers(options_.mode))
       for (core::OwnerId id = 0; id < owner_count(options_); ++id)
         directory->owners.push_back(
-            watched(directory->observer, "shard " + std::to_string(id),
-                    system_.spawn<ShardHost<T>>(job_context_, core::Shard<T>{shard_options(id)},
-                                                streams + 1 + id)));
+            watch(directory->observer, "shard " + std::to_string(id),
+                  system_.spawn<ShardHost<T>>(job_context_, core::Shard<T>{shard_options(id)},
+                                              streams + 1 + id)));
     if (core::keeps_steps_centrally(options_.mode))
       directory->coordinator =
-          watched(directory->observer, "the coordinator",
-                  system_.spawn<CoordinatorHost>(
-                      job_context_,
-                      core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}}, streams));
+          watch(directory->observer, "the coordinator",
+                system_.spawn<CoordinatorHost>(
+                    job_context_, core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}},
+                    streams));
     for (MemberId id = 0; id < options_.workers; ++id) {
       if (core::has_servers(options_.mode)) {
         using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
         directory->workers.push_back(
-            watched(directory->observer, "worker " + std::to_string(id),
-                    system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
+            watch(directory->observer, "worker " + std::to_string(id),
+                  system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
       } else {
         using Peer = WorkerHost<actor::PeerActor, core::Peer<T>>;
         const actor::PeerActor peer =
-            watched(directory->observer, "peer " + std::to_string(id),
-                    system_.spawn<Peer>(job_context_,
-                                        core::Peer<T>{worker_options(id), shard_options(id)}));
+            watch(directory->observer, "peer " + std::to_string(id),
+                  system_.spawn<Peer>(job_context_,
+                                      core::Peer<T>{worker_options(id), shard_options(id)}));
         directory->workers.emplace_back(peer);
         directory->owners.emplace_back(peer);
       }
@@ -174,16 +177,16 @@ class JobRunner {
     directory_ = std::move(directory);
   }
 
-  /// An actor that ends for any reason but a quit message ends the job with an error.
+  /// Makes the job fail if `member` ends for any reason but a quit message. Returns `member`.
   template <class Handle>
-  Handle watched(const actor::ObserverActor& observer, std::string name, Handle member) {
+  Handle watch(const actor::ObserverActor& observer, std::string name, Handle member) {
     constexpr bool owns = !std::is_same_v<Handle, actor::WorkerActor> &&
                           !std::is_same_v<Handle, actor::CoordinatorActor>;
     actor::when_ended(member, [weak = caf::actor_cast<caf::actor_addr>(observer),
                                name = std::move(name)](const caf::error& reason) {
       if (!reason) return;
       if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
-        actor::post(alive, actor::Failure{name + " ended unasked", owns});
+        actor::post(alive, actor::Failure{name + " ended unexpectedly", owns});
     });
     return member;
   }
@@ -225,12 +228,12 @@ class JobRunner {
   barrier::Recheck recheck_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
-  core::Members members_;
-  std::shared_ptr<JobOutcome> ending_ = std::make_shared<JobOutcome>();
+  core::WorkerIds members_;
+  std::shared_ptr<OutcomePromise> outcome_ = std::make_shared<OutcomePromise>();
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   std::shared_ptr<const actor::Directory> directory_;
   actor::Config config_;
-  /// Last: its end waits for all actors.
+  /// Declared last so that it is destroyed first: its destructor waits for all actors.
   caf::actor_system system_;
 };
 
@@ -253,14 +256,15 @@ Result<void> check(const JobOptions& options) {
 
 Result<void> check_start(const JobOptions& options, const std::vector<core::RangeState>& start) {
   constexpr core::Step step_max = core::Step{1} << 60U;
-  const auto first = first_entries(start, options.workers);
+  const auto first = first_ledger_entries(start, options.workers);
   for (const auto& state : start) {
     for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
       if (entry.step > step_max)
         return Error{"holds step " + std::to_string(entry.step) + " of worker " +
                      std::to_string(worker) + ", which no job reaches"};
-      // Owners would take no updates of workers that begin anew, which would wait for ever.
+      // A new job's workers have incarnation 0. Owners would refuse their updates for the sake of a
+      // later incarnation, and the workers would wait for ever.
       if (entry.incarnation != 0)
         return Error{"holds incarnation " + std::to_string(entry.incarnation) + " of worker " +
                      std::to_string(worker) + " in range " + std::to_string(state.range) +
@@ -287,7 +291,7 @@ bool reached(const Target& target, const models::Metrics& metrics) {
   return target.at_least ? metric->value >= target.value : metric->value <= target.value;
 }
 
-void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options) {
+void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& options) {
   for (core::RangeState& state : states) {
     state.ledger.resize(options.workers);
     state.awaited.reset();
@@ -298,11 +302,11 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
   }
 }
 
-std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>& start,
-                                             std::size_t workers) {
+std::vector<core::LedgerEntry> first_ledger_entries(const std::vector<core::RangeState>& start,
+                                                    std::size_t workers) {
   std::vector<core::LedgerEntry> first;
   for (MemberId worker = 0; worker < workers; ++worker)
-    first.push_back(core::first_entry(start, worker));
+    first.push_back(core::first_ledger_entry(start, worker));
   return first;
 }
 
@@ -311,13 +315,13 @@ std::size_t owner_count(const JobOptions& options) {
   return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
 }
 
-std::size_t owners_wanted(const JobOptions& options) {
+std::size_t wanted_owner_count(const JobOptions& options) {
   return std::max(owner_count(options), options.copies);
 }
 
 std::size_t compute_threads(const JobOptions& options) {
   if (options.scheduler != nullptr) return 0;
-  return options.compute_threads > 0 ? options.compute_threads : processors();
+  return options.compute_threads > 0 ? options.compute_threads : processor_count();
 }
 
 template <class T>

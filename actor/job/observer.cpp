@@ -7,17 +7,18 @@
 namespace starling::actor {
 namespace {
 
-/// The ticket of the first round to be saved, which needs no request.
+/// The ticket of the first round to be saved. Owners know it from the start, without a request.
 constexpr std::uint64_t first_ticket = 1;
-constexpr core::Time tick = std::chrono::milliseconds{20};
-/// How long a failed job may take to hand over its model.
-constexpr core::Time rescue_time = std::chrono::seconds{5};
+constexpr core::Time tick_period = std::chrono::milliseconds{20};
+/// How long the observer of a failed job waits for the owners' ranges.
+constexpr core::Time rescue_timeout = std::chrono::seconds{5};
 
-/// Models that wait to be evaluated take no more memory than this, unless one alone does.
+/// The most bytes of models that wait to be evaluated; one model may be larger.
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
 constexpr std::size_t waiting_models_max = 8;
 
-/// A criterion of the user's is asked about the latest model, not about one that has waited long.
+/// Returns how many evaluations may wait: 1 if the user has a stop_when, so that it sees a recent
+/// model.
 std::size_t models_that_may_wait(const core::Layout& layout, const JobOptions& options) {
   if (options.stop_when) return 1;
   const std::size_t bytes = std::max<std::size_t>(1, layout.size * sizeof(double));
@@ -58,22 +59,22 @@ ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
       options_(options),
       deliver_(std::move(deliver)),
       reports_(options.workers),
-      ended_(options.workers, core::Time::max()),
-      running_(options.workers),
+      ended_at_(options.workers, core::Time::max()),
+      running_workers_(options.workers),
       last_ticket_(first_ticket),
-      waiting_max_(models_that_may_wait(job_context_->task->layout(), options)),
-      next_show_(options.progress_every),
+      waiting_evaluations_max_(models_that_may_wait(job_context_->task->layout(), options)),
+      next_progress_at_(options.progress_every),
       evaluations_(options.evaluate_every, mean_step_of(first)),
       checkpoints_(saves_rounds(options) ? 0 : options.checkpoint_every, mean_step_of(first)) {
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     reports_[w].step = first.at(w).step;
     reports_[w].samples = first[w].samples;
     steps_sum_ += first[w].step;
-    ++standing_[first[w].step];
+    ++workers_at_step_[first[w].step];
   }
   if (saves_rounds(options)) await_round(first_ticket);
   set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
-    const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
+    const auto fault = run_catching([&] { std::rethrow_exception(thrown); });
     deliver_({.end = Outcome::End::failed,
               .error = "observer: " + fault.value_or(""),
               .last = {},
@@ -90,39 +91,41 @@ actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
           [this](const actor::Evaluated& evaluated) { on_evaluated(evaluated); },
           [this](const actor::Failure& failure) { on_failure(failure); },
           [this](const core::Stop&) { stop(Outcome::End::stopped); },
-          [this](actor::tick_atom) { on_tick(); },
+          [this](actor::timer_atom) { on_tick(); },
           [this](actor::quit_atom) { quit(); }};
 }
 
 void ObserverHost::on_report(const actor::Report& report) {
   actor::Report& last = reports_.at(report.worker);
   if (last.done) return;
-  note_step(last.step, report);
+  count_step(last.step, report);
   steps_sum_ += report.step - last.step;
   last = report;
   loss_sum_ += report.loss_sum;
-  losses_ += report.losses;
-  computed_ += report.losses;
+  loss_count_ += report.losses;
+  computed_steps_ += report.losses;
   if (!report.done) {
     actor::send(this, directory_->workers[report.worker], actor::report_credit_atom_v);
-    return look_for_what_is_due();
+    return collect_what_is_due();
   }
-  ended_[report.worker] = job_context_->now();
-  if (--running_ > 0) return look_for_what_is_due();
+  ended_at_[report.worker] = job_context_->now();
+  if (--running_workers_ > 0) return collect_what_is_due();
   if (phase_ > Phase::stopping) return;
-  count_the_end();
+  count_final_evaluation();
   phase_ = Phase::collecting;
-  collect(Purpose::last);
+  collect(Purpose::outcome);
 }
 
-/// Counts the largest lag over workers that run: a worker that is done has no step to wait for.
-void ObserverHost::note_step(core::Step from, const actor::Report& report) {
-  ++standing_[report.step];
-  if (const auto old = standing_.find(from); --old->second == 0) standing_.erase(old);
-  figures_.max_lag =
-      std::max(figures_.max_lag, standing_.rbegin()->first - standing_.begin()->first);
+/// Updates the largest lag. A worker that is done does not count from then on, because nobody waits
+/// for it.
+void ObserverHost::count_step(core::Step from, const actor::Report& report) {
+  ++workers_at_step_[report.step];
+  if (const auto old = workers_at_step_.find(from); --old->second == 0) workers_at_step_.erase(old);
+  figures_.max_lag = std::max(figures_.max_lag,
+                              workers_at_step_.rbegin()->first - workers_at_step_.begin()->first);
   if (!report.done) return;
-  if (const auto end = standing_.find(report.step); --end->second == 0) standing_.erase(end);
+  if (const auto end = workers_at_step_.find(report.step); --end->second == 0)
+    workers_at_step_.erase(end);
 }
 
 void ObserverHost::on_tick() {
@@ -131,12 +134,12 @@ void ObserverHost::on_tick() {
   if (phase_ == Phase::running && options_.time && now >= *options_.time)
     stop(Outcome::End::reached);
   if (phase_ == Phase::running && options_.stop.stop_requested()) stop(Outcome::End::stopped);
-  if (now >= give_up_) return finish();
-  if (now >= next_show_) {
-    next_show_ = now + options_.progress_every;
+  if (now >= give_up_at_) return finish();
+  if (now >= next_progress_at_) {
+    next_progress_at_ = now + options_.progress_every;
     show();
   }
-  actor::send_later(this, actor::ObserverActor{this}, tick, actor::tick_atom_v);
+  actor::send_later(this, actor::ObserverActor{this}, tick_period, actor::timer_atom_v);
 }
 
 void ObserverHost::stop(Outcome::End why) {
@@ -158,14 +161,13 @@ void ObserverHost::on_failure(const actor::Failure& failure) {
     outcome_.end = Outcome::End::failed;
     outcome_.error = failure.why;
   }
-  // Where an owner is lost there is nothing whole to wait for; where the model is evaluated it is
-  // here already.
+  // If an owner is lost, the model cannot be collected; in phase `evaluating` it is here already.
   if (failure.lost || phase_ == Phase::evaluating) return finish();
   if (phase_ == Phase::collecting) return;
   phase_ = Phase::collecting;
   drop_evaluations();
-  give_up_ = job_context_->now() + rescue_time;
-  collect(Purpose::last);
+  give_up_at_ = job_context_->now() + rescue_timeout;
+  collect(Purpose::outcome);
 }
 
 void ObserverHost::save(const std::vector<core::RangeState>& states) {
@@ -176,15 +178,15 @@ void ObserverHost::collect(Purpose purpose) {
   Collection collection{purpose, ++last_ticket_, mean_step(), {}, {}};
   collection.states.assign(job_context_->task->layout().ranges.size(), {});
   for (const auto& report : reports_)
-    collection.settled.push_back({0, report.step, report.samples});
+    collection.acknowledged.push_back({0, report.step, report.samples});
   collections_.push_back(std::move(collection));
   for (const auto& owner : directory_->owners)
     actor::send(this, owner, core::Snapshot{last_ticket_});
 }
 
-/// Bulk-synchronous jobs: asks for the first round after `round` that is to be saved. One at a
-/// time: a disk that is slower than the rounds skips some, and neither holds them up nor queues
-/// them.
+/// Under bsp: requests the first round after `round` that is to be saved. Only one round is
+/// requested at a time: if the disk is slower than the rounds, some are skipped, so that they
+/// neither wait for the disk nor queue up.
 void ObserverHost::ask_for_round(core::Step round) {
   await_round(++last_ticket_);
   for (const auto& owner : directory_->owners)
@@ -199,7 +201,7 @@ void ObserverHost::await_round(std::uint64_t ticket) {
 void ObserverHost::on_state(const core::RangeState& state) {
   if (phase_ == Phase::over) return;
   if (round_ticket_ != 0 && state.ticket == round_ticket_) {
-    // Too late for that round; the next but one leaves time to ask.
+    // The owner had passed that round already. Leaves one out, to have time for the request.
     if (is_missing(state)) return ask_for_round(state.round + options_.checkpoint_every);
     round_states_.at(state.range) = state;
     if (std::ranges::any_of(round_states_, is_missing)) return;
@@ -209,7 +211,7 @@ void ObserverHost::on_state(const core::RangeState& state) {
   const auto at = std::ranges::find(collections_, state.ticket, &Collection::ticket);
   if (at == collections_.end()) return;
   at->states.at(state.range) = state;
-  settle(at->states[state.range].ledger, at->settled);
+  raise_to_acknowledged(at->states[state.range].ledger, at->acknowledged);
   if (std::ranges::any_of(at->states, is_missing)) return;
   if (at->purpose == Purpose::evaluate) return evaluate_next();
   Collection whole = std::move(*at);
@@ -217,13 +219,13 @@ void ObserverHost::on_state(const core::RangeState& state) {
   collected(std::move(whole));
 }
 
-/// Raises ledger entries to the settled steps: a range that a worker's last steps did not concern
-/// learns of them only from here.
-void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger,
-                          const std::vector<core::LedgerEntry>& settled) const {
-  if (barrier::is_bsp(options_.barrier)) return;  // there, every step concerns all
+/// Raises ledger entries to the acknowledged steps: if a worker's last steps did not change a
+/// range, its owner does not know of them.
+void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
+                                         const std::vector<core::LedgerEntry>& acknowledged) const {
+  if (barrier::is_bsp(options_.barrier)) return;  // under bsp, every step updates all ranges
   for (std::size_t w = 0; w < ledger.size(); ++w)
-    if (ledger[w].step < settled[w].step) ledger[w] = settled[w];
+    if (ledger[w].step < acknowledged[w].step) ledger[w] = acknowledged[w];
 }
 
 void ObserverHost::collected(Collection collection) {
@@ -232,11 +234,12 @@ void ObserverHost::collected(Collection collection) {
   ask_coordinator();
 }
 
-/// In central mode the coordinator saw every step; its figures replace the reported ones.
+/// In central mode, replaces the figures of the workers' reports by those of the coordinator, which
+/// saw every step. Then begins the evaluation at the end.
 void ObserverHost::ask_coordinator() {
   const auto begin = [this] {
     phase_ = Phase::evaluating;
-    if (!reached_.empty()) outcome_.model = reached_;
+    if (!reached_model_.empty()) outcome_.model = reached_model_;
     if (outcome_.end == Outcome::End::failed) return finish();
     evaluate_next();
   };
@@ -255,7 +258,7 @@ void ObserverHost::ask_coordinator() {
 void ObserverHost::show() {
   if (!options_.on_progress || phase_ > Phase::stopping) return;
   update_figures();
-  take_loss();
+  update_loss();
   call("on_progress", [&] {
     if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
   });
@@ -265,7 +268,7 @@ void ObserverHost::finish() {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
   update_figures();
-  take_loss();
+  update_loss();
   outcome_.last = figures_;
   deliver_(std::move(outcome_));
 }
@@ -283,7 +286,7 @@ void ObserverHost::update_figures() {
   std::uint64_t passes = 0;
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     steps.push_back(reports_[w].step);
-    active += std::min(now, ended_[w]);
+    active += std::min(now, ended_at_[w]);
     draws += reports_[w].draws;
     passes += reports_[w].passes;
   }
@@ -292,21 +295,22 @@ void ObserverHost::update_figures() {
     figures_.passes = passes;
   }
   std::ranges::sort(steps);
-  figures_.elapsed = std::min(now, *std::ranges::max_element(ended_));
+  figures_.elapsed = std::min(now, *std::ranges::max_element(ended_at_));
   figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});
   figures_.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
   const double waited = sum_of(reports_, &actor::Report::waited);
   const auto all = static_cast<double>(active.count());
   if (all > 0) figures_.waiting_share = waited / all;
   const double worked = all - waited - sum_of(reports_, &actor::Report::delayed);
-  if (computed_ > 0)
+  if (computed_steps_ > 0)
     figures_.overhead =
-        core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_))};
+        core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_steps_))};
 }
 
-void ObserverHost::take_loss() {
-  if (losses_ > 0) figures_.loss = std::exchange(loss_sum_, 0) / static_cast<double>(losses_);
-  losses_ = 0;
+void ObserverHost::update_loss() {
+  if (loss_count_ > 0)
+    figures_.loss = std::exchange(loss_sum_, 0) / static_cast<double>(loss_count_);
+  loss_count_ = 0;
 }
 
 }  // namespace starling::actor

@@ -1,5 +1,5 @@
-/// The actor that collects results. It has a thread of its own, so a slow display or disk delays
-/// nobody: no barrier and no update ever waits for it.
+/// The actor that collects a job's results. It has a thread of its own, and no barrier and no
+/// update waits for it, so that a slow display or disk delays no worker.
 #pragma once
 
 #include <deque>
@@ -13,76 +13,79 @@
 
 namespace starling::actor {
 
-/// True until an owner has sent the range.
+/// Whether no owner has sent this range's state yet.
 [[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
 
-/// True where whole rounds are saved: in bulk-synchronous jobs.
+/// Whether checkpoints are of complete rounds: under bsp.
 [[nodiscard]] bool saves_rounds(const JobOptions& options);
-/// The first round after `round` that is saved, for owners to know before the first push.
+/// Returns the request for the first checkpoint after `round`. Owners have it from the start,
+/// because they must know it before the first push.
 [[nodiscard]] core::Snapshot first_saved(const JobOptions& options, core::Step round);
 
+/// The observer. Its phases:
+///
 ///     running -> stopping -> collecting -> evaluating -> over
 ///        \--------(failure)----^
 class ObserverHost : public actor::ObserverActor::base {
  public:
   using Deliver = std::function<void(Outcome)>;
 
-  /// `first` is where each worker starts from; `deliver` is called once, with the outcome.
+  /// `first` has the entry that each worker starts from. `deliver` is called with the outcome.
   ObserverHost(caf::actor_config& config, JobContextPtr job_context, const JobOptions& options,
                const std::vector<core::LedgerEntry>& first, Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
-  /// Drops the directory: members refer to each other, and a cycle would never be freed.
+  /// Releases the directory: its actors refer to each other, and the cycle would never be freed.
   void on_exit() override { directory_.reset(); }
 
  private:
   enum class Phase { running, stopping, collecting, evaluating, over };
-  /// The purpose that the ranges' states are collected for.
-  enum class Purpose { evaluate, save, last };
-  /// The states of all ranges as they were asked for by one ticket.
+  /// Why the ranges' states are collected: for an evaluation, a checkpoint, or the job's outcome.
+  enum class Purpose { evaluate, save, outcome };
+  /// The states of all ranges, which are requested from the owners with one ticket.
   struct Collection {
     Purpose purpose;
     std::uint64_t ticket;
-    /// The workers' mean step when they were asked for.
+    /// The workers' mean step at the time of the request.
     double step;
     std::vector<core::RangeState> states;
-    /// The step of each worker then, up to which its owners held all its updates.
-    std::vector<core::LedgerEntry> settled;
+    /// Each worker's step at the time of the request: owners had acknowledged its updates up to it.
+    std::vector<core::LedgerEntry> acknowledged;
   };
 
   void on_report(const actor::Report& report);
-  void note_step(core::Step from, const actor::Report& report);
+  void count_step(core::Step from, const actor::Report& report);
   void on_state(const core::RangeState& state);
-  void settle(std::vector<core::LedgerEntry>& ledger,
-              const std::vector<core::LedgerEntry>& settled) const;
+  void raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
+                             const std::vector<core::LedgerEntry>& acknowledged) const;
   void on_evaluated(const actor::Evaluated& evaluated);
   void on_failure(const actor::Failure& failure);
   void on_tick();
 
-  /// Runs a callback of the user's; what it throws ends the job.
+  /// Runs one of the user's callbacks, whose name is `callback`. If it throws, the job fails.
   template <class F>
   void call(std::string_view callback, F&& run) {
-    if (auto fault = fault_of(std::forward<F>(run)))
+    if (auto fault = run_catching(std::forward<F>(run)))
       on_failure({std::string{callback} + ": " + *std::move(fault)});
   }
   void save(const std::vector<core::RangeState>& states);
   void await_round(std::uint64_t ticket);
   void ask_for_round(core::Step round);
   void stop(Outcome::End why);
-  void look_for_what_is_due();
+  void collect_what_is_due();
   void collect(Purpose purpose);
   void collected(Collection collection);
   void evaluate_next();
   void evaluate(std::vector<core::RangeState> states, double step, bool last);
   [[nodiscard]] std::size_t evaluations_waiting() const;
   void drop_evaluations();
-  void count_the_end();
+  void count_final_evaluation();
   void ask_coordinator();
   void show();
   void check_target();
   void finish();
   void update_figures();
-  void take_loss();
+  void update_loss();
   [[nodiscard]] double mean_step() const;
 
   JobContextPtr job_context_;
@@ -94,37 +97,39 @@ class ObserverHost : public actor::ObserverActor::base {
   Outcome outcome_;
   Progress figures_;
   std::vector<actor::Report> reports_;
-  std::vector<core::Time> ended_;
-  std::size_t running_;
+  std::vector<core::Time> ended_at_;
+  std::size_t running_workers_;
   double loss_sum_ = 0;
-  std::uint64_t losses_ = 0;
-  /// Steps computed in this run.
-  std::uint64_t computed_ = 0;
-  /// How many running workers are at each step, as far as they have reported.
-  std::map<core::Step, std::size_t> standing_;
+  std::uint64_t loss_count_ = 0;
+  /// The number of steps computed since the job started here.
+  std::uint64_t computed_steps_ = 0;
+  /// By step, how many running workers have reported it last.
+  std::map<core::Step, std::size_t> workers_at_step_;
 
-  /// The sum of the workers' steps as reported.
+  /// The sum of the workers' reported steps.
   std::uint64_t steps_sum_ = 0;
 
   std::uint64_t last_ticket_;
-  /// In the order of their tickets. Evaluations stay until their turn comes.
+  /// The collections in progress, by ticket. A complete one for an evaluation stays until the
+  /// evaluation begins.
   std::deque<Collection> collections_;
   /// How many evaluations may wait.
-  std::size_t waiting_max_;
-  /// The states that reached the target: the job's result, whatever the steps in flight then do.
-  std::vector<core::RangeState> reached_;
-  /// The ticket of the next round to be saved, whose states are in flight; 0 where no rounds are
-  /// saved.
+  std::size_t waiting_evaluations_max_;
+  /// The model that reached the target: it is the job's result, although workers may make further
+  /// steps before they stop.
+  std::vector<core::RangeState> reached_model_;
+  /// The ticket of the next round to be saved; 0 if no rounds are saved. Its states as far as they
+  /// have come.
   std::uint64_t round_ticket_ = 0;
   std::vector<core::RangeState> round_states_;
-  bool evaluating_ = false;
-  /// The model that is being evaluated, and its step.
-  std::vector<core::RangeState> evaluated_;
+  bool is_evaluating_ = false;
+  /// The model that is being evaluated, and the workers' mean step when it was requested.
+  std::vector<core::RangeState> evaluated_model_;
   double evaluated_at_ = 0;
-  core::Time next_show_{};
+  core::Time next_progress_at_{};
   PeriodicTrigger evaluations_;
   PeriodicTrigger checkpoints_;
-  core::Time give_up_ = core::Time::max();
+  core::Time give_up_at_ = core::Time::max();
 };
 
 }  // namespace starling::actor

@@ -1,4 +1,5 @@
-/// The observer's evaluations: when they are due, which of them wait, what follows.
+/// The observer's evaluations: when they are due, which of them wait, and how their results may end
+/// the job.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -6,16 +7,18 @@
 #include "starling/actor/job/observer.hpp"
 
 namespace starling::actor {
-/// Called with each report. Asks for one model at most, however many evaluations have become due
-/// since the last report.
-void ObserverHost::look_for_what_is_due() {
+
+/// Called after each report: requests the model for an evaluation and for a checkpoint if these
+/// have become due since the last report. Evaluations that were due before the latest one are left
+/// out.
+void ObserverHost::collect_what_is_due() {
   if (phase_ != Phase::running) return;
   const double step = mean_step();
   if (const std::uint64_t due = evaluations_.advance_to(step); due > 0) {
     EvaluationCounts& counts = figures_.counts;
     counts.due += due;
     counts.outrun += due - 1;
-    if (evaluations_waiting() < waiting_max_)
+    if (evaluations_waiting() < waiting_evaluations_max_)
       collect(Purpose::evaluate);
     else
       ++counts.crowded;
@@ -25,9 +28,9 @@ void ObserverHost::look_for_what_is_due() {
     collect(Purpose::save);
 }
 
-/// Counts the evaluation at the end, which also serves as the one that is due at that step. Others
-/// that have become due since the last report are left out.
-void ObserverHost::count_the_end() {
+/// Counts the evaluation at the end. If an evaluation is due at the same step, it is the same one;
+/// others that have become due since the last report are left out.
+void ObserverHost::count_final_evaluation() {
   EvaluationCounts& counts = figures_.counts;
   const double end = mean_step();
   if (phase_ == Phase::running) {
@@ -45,15 +48,15 @@ std::size_t ObserverHost::evaluations_waiting() const {
       std::ranges::count(collections_, Purpose::evaluate, &Collection::purpose));
 }
 
-/// A job that is stopped waits for no evaluation but the last.
+/// Discards the waiting evaluations: a job that is stopped makes only the one at the end.
 void ObserverHost::drop_evaluations() {
   figures_.counts.ended += evaluations_waiting();
   std::erase_if(collections_, [](const auto& c) { return c.purpose == Purpose::evaluate; });
 }
 
-/// Begins the next evaluation: one at a time, in order, and the one at the end last.
+/// Begins the next evaluation if none is being made: in order, and the one at the end last.
 void ObserverHost::evaluate_next() {
-  if (evaluating_ || phase_ == Phase::over) return;
+  if (is_evaluating_ || phase_ == Phase::over) return;
   const auto next = std::ranges::find(collections_, Purpose::evaluate, &Collection::purpose);
   if (next != collections_.end()) {
     if (std::ranges::any_of(next->states, is_missing)) return;
@@ -62,25 +65,25 @@ void ObserverHost::evaluate_next() {
     return evaluate(whole.states, whole.step, false);
   }
   if (phase_ == Phase::evaluating)
-    evaluate(outcome_.model, reached_.empty() ? mean_step() : evaluated_at_, true);
+    evaluate(outcome_.model, reached_model_.empty() ? mean_step() : evaluated_at_, true);
 }
 
 void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, bool last) {
-  evaluating_ = true;
-  evaluated_ = std::move(states);
+  is_evaluating_ = true;
+  evaluated_model_ = std::move(states);
   evaluated_at_ = step;
   update_figures();
   Progress figures = figures_;
   figures.evaluated_at = step;
   job_context_->pool->submit([job_context = job_context_, self = actor::ObserverActor{this}, last,
-                              states = evaluated_, options = &options_,
+                              states = evaluated_model_, options = &options_,
                               figures = std::move(figures)](Scratch& scratch) noexcept {
     actor::Evaluated result{.final = last, .train = {}, .test = {}};
-    const auto fault = fault_of([&] {
+    const auto fault = run_catching([&] {
       if (!last && options->stop_when) result.stop = options->stop_when(figures, states);
       result.test = job_context->task->evaluate(states, false, scratch);
-      if (options->more_figures && !result.test.empty())
-        std::ranges::move(options->more_figures(states), std::back_inserter(result.test));
+      if (options->extra_metrics && !result.test.empty())
+        std::ranges::move(options->extra_metrics(states), std::back_inserter(result.test));
       if (last && options->evaluate_train)
         result.train = job_context->task->evaluate(states, true, scratch);
     });
@@ -92,7 +95,7 @@ void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, b
 }
 
 void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
-  evaluating_ = false;
+  is_evaluating_ = false;
   if (phase_ == Phase::over) return;
   ++figures_.evaluations;
   figures_.test = evaluated.test;
@@ -101,25 +104,26 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
   bool goes_on = true;
   if (options_.on_evaluated) {
     update_figures();
-    call("on_evaluated", [&] { goes_on = options_.on_evaluated(figures_, evaluated_); });
+    call("on_evaluated", [&] { goes_on = options_.on_evaluated(figures_, evaluated_model_); });
   }
   if (evaluated.final) return finish();
   check_target();
   if (evaluated.stop || !goes_on) stop(Outcome::End::reached);
   if (!goes_on) drop_evaluations();
-  evaluated_.clear();
+  evaluated_model_.clear();
   evaluate_next();
 }
 
-/// A job that has made all its steps may have reached its target on the way.
+/// Ends the job if the evaluated model has reached its target. If the workers have made all steps
+/// meanwhile, the outcome becomes `reached` instead of `completed`.
 void ObserverHost::check_target() {
   const bool is_open = phase_ == Phase::running ||
                        (phase_ > Phase::stopping && outcome_.end == Outcome::End::completed);
   if (!options_.until || !is_open || !reached(*options_.until, figures_.test)) return;
-  reached_ = evaluated_;
+  reached_model_ = evaluated_model_;
   if (phase_ == Phase::running) return stop(Outcome::End::reached);
   outcome_.end = Outcome::End::reached;
-  if (phase_ == Phase::evaluating) outcome_.model = reached_;
+  if (phase_ == Phase::evaluating) outcome_.model = reached_model_;
   drop_evaluations();
 }
 

@@ -1,4 +1,4 @@
-/// The actors around a shard's and the coordinator's core.
+/// The actors of a server shard and of the coordinator, around their cores.
 #pragma once
 
 #include "starling/actor/job/host.hpp"
@@ -35,7 +35,7 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
   core::Shard<T>& core() { return core_; }
   template <class Effect>
   void on_effect(const Effect&) {
-    STARLING_CHECK(false && "a shard only sends");
+    STARLING_CHECK(false && "a shard's only effects are Send and Fail");
   }
 
   core::Shard<T> core_;
@@ -57,23 +57,25 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
         [this](auto... forwards) {
           return actor::CoordinatorActor::behavior_type{
               forwards..., directory_handler(),
-              [this](actor::tick_atom) {
+              [this](actor::timer_atom) {
                 run([&](const core::Context& context) { core_.on_timer(context); });
               },
-              [this](actor::step_atom) { return steps(); }, quit_handler()};
+              [this](actor::step_atom) { return steps_report(); }, quit_handler()};
         },
         forward_all(core::CoordinatorMessages{}));
   }
 
  private:
   core::Coordinator& core() { return core_; }
-  void on_effect(const core::SetTimer& timer) { tick_at(actor::CoordinatorActor{this}, timer.at); }
+  void on_effect(const core::SetTimer& timer) {
+    schedule_tick(actor::CoordinatorActor{this}, timer.at);
+  }
   template <class Effect>
   void on_effect(const Effect&) {
-    STARLING_CHECK(false && "a coordinator only sends and waits");
+    STARLING_CHECK(false && "a coordinator's only effects are Send, Fail and SetTimer");
   }
 
-  [[nodiscard]] actor::StepsReport steps() const {
+  [[nodiscard]] actor::StepsReport steps_report() const {
     const auto [min, max] = core_.spread();
     return {min, max, core_.spread_max(), core_.draws(), core_.passes()};
   }

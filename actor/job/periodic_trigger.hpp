@@ -1,5 +1,5 @@
-/// Tells when something is due that happens every so many steps, as evaluations and checkpoints.
-/// Plain values.
+/// Decides when something is due that happens once in a number of steps, such as evaluations and
+/// checkpoints.
 #pragma once
 
 #include <cmath>
@@ -10,19 +10,19 @@
 
 namespace starling::actor {
 
-/// Is due at each multiple of `every` that the workers' mean step reaches; never where `every` is
-/// 0.
+/// Becomes due each time that the workers' mean step reaches a multiple of `every`; never if
+/// `every` is 0.
 class PeriodicTrigger {
  public:
-  /// Multiples up to `from` are left out: the workers have made so many steps already.
+  /// `from` is the mean step at the start: multiples up to it do not count.
   explicit PeriodicTrigger(core::Step every, double from = 0)
       : every_(static_cast<double>(every)), next_(after(from)) {}
 
   /// The next step at which it is due.
   [[nodiscard]] double next() const { return next_; }
 
-  /// The workers have come to `step`. Returns how often it has become due since the last call, at
-  /// `step` itself included.
+  /// Sets the workers' mean step. Returns how often the trigger has become due since the last call,
+  /// including at `step` itself.
   std::uint64_t advance_to(double step) {
     if (!(step >= next_)) return 0;
     const double first = next_;

@@ -1,4 +1,4 @@
-/// The actor around a worker's core, alone or as half of a peer.
+/// The actor of a worker or a peer, around its core.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace starling::actor {
 
-/// `Core` is core::Worker or core::Peer<T>; `worker_of(core)` finds the worker in it.
+/// Returns the worker in a core, which is a core::Worker or a core::Peer<T>.
 inline core::Worker& worker_of(core::Worker& worker) { return worker; }
 template <class Peer>
 core::Worker& worker_of(Peer& peer) {
   return peer.worker();
 }
 
-/// The actor of a worker. Gradients run on the compute pool and come back as messages, so the actor
-/// is always free to answer.
+/// The actor of a worker. Gradients are computed on the compute pool and come back as messages, so
+/// that the actor can always answer.
 template <class Interface, class Core>
 class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   using Super = Host<Interface, WorkerHost<Interface, Core>>;
@@ -43,9 +43,9 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   core::Worker& worker() { return worker_of(core_); }
   Interface self() { return this; }
 
-  /// A worker alone.
+  /// Returns the handlers of a worker.
   typename Interface::behavior_type behavior(std::true_type) { return handlers(std::tuple{}); }
-  /// A peer.
+  /// Returns the handlers of a peer.
   typename Interface::behavior_type behavior(std::false_type) {
     return handlers(std::tuple_cat(this->forward_all(core::OwnerMessages{}),
                                    std::tuple{[this](actor::read_atom, const core::Pull& pull) {
@@ -65,7 +65,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                        [this](const actor::ComputeFailed& failure) { on_failed(failure); },
                        [this](actor::report_credit_atom) { on_report_credit(); },
                        [this](actor::skip_delays_atom) { on_skip_delays(); },
-                       [this](actor::tick_atom) { on_tick(); },
+                       [this](actor::timer_atom) { on_tick(); },
                        [this](actor::step_atom) { return worker().step(); }, this->quit_handler()},
             more));
   }
@@ -77,7 +77,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   void on_effect(const core::Plan& plan) { executor_.plan(self(), plan.step); }
   void on_effect(core::Compute& compute) { executor_.compute(self(), compute); }
   void on_effect(const core::Done&) { report(); }
-  void on_effect(const core::SetTimer& timer) { this->tick_at(self(), timer.at); }
+  void on_effect(const core::SetTimer& timer) { this->schedule_tick(self(), timer.at); }
 
   void on_planned(const actor::Planned& plan) {
     this->run(
@@ -85,22 +85,22 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   }
 
   void on_computed(const actor::Computed& computed) {
-    const core::Time ready = executor_.keep(computed, this->random_);
-    if (!accept_due()) this->tick_at(self(), ready);
+    const core::Time ready = executor_.hold_back(computed, this->random_);
+    if (!accept_due_update()) this->schedule_tick(self(), ready);
   }
 
   void on_skip_delays() {
     executor_.skip_delays();
-    accept_due();
+    accept_due_update();
   }
 
   void on_tick() {
-    if (accept_due()) return;
+    if (accept_due_update()) return;
     this->run([&](const core::Context& context) { worker().on_timer(context); });
   }
 
-  bool accept_due() {
-    const auto computed = executor_.due();
+  bool accept_due_update() {
+    const auto computed = executor_.take_due();
     if (!computed) return false;
     this->run([&](const core::Context& context) {
       worker().on_update(context, computed->step, computed->update);
@@ -109,7 +109,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     return true;
   }
 
-  /// Reports if the message, an acknowledgement perhaps, has completed a step.
+  /// The message may have completed a step, such as an acknowledgement of its update.
   void after_message() { report_new_step(); }
 
   void on_failed(const actor::ComputeFailed& failure) {
@@ -141,7 +141,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                          .draws = counts.draws,
                          .passes = counts.passes,
                          .done = worker().done()};
-    executor_.fill(report);
+    executor_.fill_report(report);
     // The observer adds up the losses, so only those since the last report are sent.
     const double loss_sum = std::exchange(last_reported_loss_sum_, report.loss_sum);
     const std::uint64_t losses = std::exchange(last_reported_losses_, report.losses);
@@ -155,7 +155,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   Core core_;
   core::MemberId id_;
   StepExecutor<Interface> executor_;
-  /// False from sending a report until the observer has taken it.
+  /// False from each report until the observer returns a report credit.
   bool may_report_ = true;
   /// The step, the sum of the losses and their number in the last report.
   core::Step last_reported_step_;

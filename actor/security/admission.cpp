@@ -14,7 +14,7 @@ Result<void> Admission::learn(const Certificate& certificate, UtcSeconds now) {
     return Error{"the certificate of " + certificate.name + " is for the handshake key"};
   {
     const std::shared_lock lock{mutex_};
-    // A signature that was checked need not be checked again.
+    // The signature of a known certificate was checked when it was learned.
     if (knows(certificate)) return check_time(certificate, now);
   }
   if (auto valid = verify(certificate, cluster_, now); !valid) return valid;
@@ -26,8 +26,8 @@ Result<void> Admission::learn(const Certificate& certificate, UtcSeconds now) {
   if (certificates_.size() >= options_.certificates_max)
     std::erase_if(certificates_, [&](const auto& c) { return c.second.not_after < now; });
   if (certificates_.size() >= options_.certificates_max)
-    return Error{"there is no room for the certificate of " + certificate.name + " beside " +
-                 std::to_string(options_.certificates_max) + " others"};
+    return Error{"there is no capacity for the certificate of " + certificate.name +
+                 ": the limit is " + std::to_string(options_.certificates_max)};
   certificates_.emplace(certificate.key, certificate);
   return {};
 }
@@ -37,17 +37,17 @@ Result<std::vector<Key>> Admission::revoke(const Revocation& revocation, UtcSeco
   if (auto valid = check_signature(revocation, cluster_); !valid) return std::move(valid).error();
   const std::unique_lock lock{mutex_};
   if (revoked_.contains(revocation.serial)) return std::vector<Key>{};
-  if (revoked_.size() >= options_.revocations_max) forget_revocations_before(now);
+  if (revoked_.size() >= options_.revocations_max) forget_expired_revocations(now);
   if (revoked_.size() >= options_.revocations_max)
-    return Error{"there is no room for the revocation of " + print_serial(revocation.serial) +
-                 " beside " + std::to_string(options_.revocations_max) + " others"};
-  revoked_.emplace(revocation.serial, ++revocation_last_);
-  revocations_.emplace(revocation_last_, revocation);
-  return drop(revocation.serial, now);
+    return Error{"there is no capacity for the revocation of " + print_serial(revocation.serial) +
+                 ": the limit is " + std::to_string(options_.revocations_max)};
+  revoked_.emplace(revocation.serial, ++last_revocation_number_);
+  revocations_.emplace(last_revocation_number_, revocation);
+  return remove(revocation.serial, now);
 }
 
-Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now) {
-  Merged merged;
+MergeResult Admission::merge(std::span<const Revocation> revocations, UtcSeconds now) {
+  MergeResult merged;
   for (const Revocation& revocation : revocations) {
     const bool is_new = !is_revoked(revocation.serial);
     const auto revoked = revoke(revocation, now);
@@ -96,11 +96,11 @@ std::vector<Certificate> Admission::certificates(UtcSeconds now) const {
   return all;
 }
 
-RevocationsPart Admission::revocations_since(std::uint64_t since, std::size_t most) const {
+RevocationsPart Admission::revocations_since(std::uint64_t number, std::size_t count_max) const {
   const std::shared_lock lock{mutex_};
-  RevocationsPart part{{}, since};
-  for (auto at = revocations_.upper_bound(since);
-       at != revocations_.end() && part.revocations.size() < most; ++at) {
+  RevocationsPart part{{}, number};
+  for (auto at = revocations_.upper_bound(number);
+       at != revocations_.end() && part.revocations.size() < count_max; ++at) {
     part.revocations.push_back(at->second);
     part.next = at->first;
   }
@@ -109,7 +109,7 @@ RevocationsPart Admission::revocations_since(std::uint64_t since, std::size_t mo
 
 std::uint64_t Admission::revocations_digest() const {
   const std::shared_lock lock{mutex_};
-  // Serials are drawn at random.
+  // The exclusive or is a good hash, because serials are drawn at random.
   std::uint64_t digest = 0;
   for (const auto& [serial, number] : revoked_) digest ^= serial;
   return digest;
@@ -131,7 +131,7 @@ bool Admission::knows(const Certificate& certificate) const {
   return std::any_of(first, last, [&](const auto& c) { return c.second == certificate; });
 }
 
-std::vector<Key> Admission::drop(std::uint64_t serial, UtcSeconds now) {
+std::vector<Key> Admission::remove(std::uint64_t serial, UtcSeconds now) {
   std::vector<Key> revoked;
   for (auto at = certificates_.begin(); at != certificates_.end();) {
     if (at->second.serial != serial) {
@@ -145,7 +145,7 @@ std::vector<Key> Admission::drop(std::uint64_t serial, UtcSeconds now) {
   return revoked;
 }
 
-void Admission::forget_revocations_before(UtcSeconds now) {
+void Admission::forget_expired_revocations(UtcSeconds now) {
   std::erase_if(revocations_, [&](const auto& entry) { return entry.second.until < now; });
   std::erase_if(revoked_, [&](const auto& entry) { return !revocations_.contains(entry.second); });
 }

@@ -18,13 +18,14 @@ static_assert(decltype(ClusterKey::secret_key)::size() == crypto_sign_SECRETKEYB
 static_assert(std::tuple_size_v<Signature> == crypto_sign_BYTES);
 static_assert(std::tuple_size_v<Key> == crypto_scalarmult_BYTES);
 
-/// Must have run before libsodium makes anything random.
+/// Initialises libsodium. Call it before libsodium draws random bytes or signs.
 void start_sodium() {
   static const bool works = sodium_init() >= 0;
   STARLING_CHECK(works);
 }
 
-/// The prefix of signed bytes, so that a signature is valid for one kind of value only.
+/// The text that precedes the signed bytes, so that the signature of a certificate is never valid
+/// for a revocation, nor the reverse.
 constexpr std::string_view purpose_of(const Certificate&) { return "Starling certificate\n"; }
 constexpr std::string_view purpose_of(const Revocation&) { return "Starling revocation\n"; }
 
@@ -43,7 +44,7 @@ const unsigned char* data_of(const wire::Bytes& bytes) {
 }
 
 template <class T>
-T signed_by(T value, const ClusterKey& key) {
+T sign_value(T value, const ClusterKey& key) {
   start_sodium();
   value.cluster = id_of(key.public_key);
   const wire::Bytes bytes = signed_bytes(value);
@@ -65,12 +66,12 @@ Result<void> check_signed(const T& value, const ClusterPublic& cluster, const st
   return {};
 }
 
-std::string description(const Certificate& certificate) {
+std::string describe(const Certificate& certificate) {
   return "the certificate of " + certificate.name + " (" + print_serial(certificate.serial) + ")";
 }
 
 template <class T>
-wire::Bytes encoded(const T& value) {
+wire::Bytes encode_value(const T& value) {
   wire::Bytes bytes;
   wire::Encoder encoder{bytes};
   encoder(value);
@@ -78,7 +79,7 @@ wire::Bytes encoded(const T& value) {
 }
 
 template <class T>
-Result<T> decoded(std::span<const std::byte> bytes, const char* what) {
+Result<T> decode_value(std::span<const std::byte> bytes, const char* what) {
   try {
     wire::Decoder decoder{bytes};
     T value;
@@ -123,31 +124,32 @@ ClusterId id_of(const ClusterPublic& cluster) {
 }
 
 bool is_pair(const ClusterKey& key) {
-  // libsodium's secret key is the seed and the public key, one after the other.
-  ClusterKey made{};
-  crypto_sign_seed_keypair(made.public_key.data(), made.secret_key.data(), key.secret_key.data());
-  return made.public_key == key.public_key && made.secret_key == key.secret_key;
+  // A secret key of libsodium is a seed, followed by the public key that is derived from it.
+  ClusterKey derived{};
+  crypto_sign_seed_keypair(derived.public_key.data(), derived.secret_key.data(),
+                           key.secret_key.data());
+  return derived.public_key == key.public_key && derived.secret_key == key.secret_key;
 }
 
 bool is_pair(const KeyPair& keys) {
-  Key made{};
-  return crypto_scalarmult_base(made.data(), keys.secret_key.data()) == 0 &&
-         made == keys.public_key;
+  Key derived{};
+  return crypto_scalarmult_base(derived.data(), keys.secret_key.data()) == 0 &&
+         derived == keys.public_key;
 }
 
 Result<void> check_name(std::string_view name) {
   const auto is_valid = [](char c) {
     return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '_';
   };
-  const bool begins_well = !name.empty() && (is_letter(name[0]) || is_digit(name[0]));
-  if (!begins_well || name.size() > name_size_max || !std::ranges::all_of(name, is_valid))
-    return Error{"'" + std::string{name} + "' is no name; valid: 1 to " +
+  const bool has_valid_start = !name.empty() && (is_letter(name[0]) || is_digit(name[0]));
+  if (!has_valid_start || name.size() > name_size_max || !std::ranges::all_of(name, is_valid))
+    return Error{"'" + std::string{name} + "' is not a valid name; valid: 1 to " +
                  std::to_string(name_size_max) +
                  " letters, digits, '.', '-' and '_', the first a letter or a digit"};
   if (is_serial(name))
     return Error{"'" + std::string{name} +
-                 "' is no name but written like a serial; valid: anything but 16 hexadecimal "
-                 "digits"};
+                 "' is not a valid name: it is written like a serial; valid: anything but 16 "
+                 "hexadecimal digits"};
   return {};
 }
 
@@ -159,7 +161,7 @@ std::string print_serial(std::uint64_t serial) {
 
 Result<std::uint64_t> parse_serial(std::string_view text) {
   if (!is_serial(text))
-    return Error{"'" + std::string{text} + "' is no serial; valid: 16 hexadecimal digits"};
+    return Error{"'" + std::string{text} + "' is not a serial; valid: 16 hexadecimal digits"};
   return static_cast<std::uint64_t>(std::stoull(std::string{text}, nullptr, 16));
 }
 
@@ -188,12 +190,12 @@ std::string print_utc(UtcSeconds time) {
   return text.data();
 }
 
-Proof prove(std::string_view what, const wire::SecretKey& own_secret, const Key& other_public) {
+Proof prove(std::string_view text, const wire::SecretKey& own_secret, const Key& other_public) {
   Proof proof{};
   std::array<std::uint8_t, crypto_box_BEFORENMBYTES> shared{};
   if (crypto_box_beforenm(shared.data(), other_public.data(), own_secret.data()) == 0)
     crypto_generichash(proof.data(), proof.size(),
-                       reinterpret_cast<const unsigned char*>(what.data()), what.size(),
+                       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
                        shared.data(), shared.size());
   sodium_memzero(shared.data(), shared.size());
   return proof;
@@ -203,16 +205,16 @@ Certificate sign(Certificate certificate, const ClusterKey& key) {
   STARLING_CHECK(check_name(certificate.name));
   STARLING_CHECK(is_time(certificate.not_before) && is_time(certificate.not_after));
   STARLING_CHECK(certificate.not_before <= certificate.not_after);
-  return signed_by(std::move(certificate), key);
+  return sign_value(std::move(certificate), key);
 }
 
 Revocation sign(Revocation revocation, const ClusterKey& key) {
   STARLING_CHECK(is_time(revocation.time) && is_time(revocation.until));
-  return signed_by(revocation, key);
+  return sign_value(revocation, key);
 }
 
 Result<void> check_signature(const Certificate& certificate, const ClusterPublic& cluster) {
-  return check_signed(certificate, cluster, description(certificate));
+  return check_signed(certificate, cluster, describe(certificate));
 }
 
 Result<void> check_signature(const Revocation& revocation, const ClusterPublic& cluster) {
@@ -221,10 +223,10 @@ Result<void> check_signature(const Revocation& revocation, const ClusterPublic& 
 
 Result<void> check_time(const Certificate& certificate, UtcSeconds now) {
   if (now < certificate.not_before)
-    return Error{description(certificate) + " is not yet valid: it is from " +
+    return Error{describe(certificate) + " is not yet valid: it is from " +
                  print_utc(certificate.not_before) + " on"};
   if (now > certificate.not_after)
-    return Error{description(certificate) + " expired on " + print_utc(certificate.not_after)};
+    return Error{describe(certificate) + " expired on " + print_utc(certificate.not_after)};
   return {};
 }
 
@@ -233,14 +235,14 @@ Result<void> verify(const Certificate& certificate, const ClusterPublic& cluster
   return check_time(certificate, now);
 }
 
-wire::Bytes encode(const Certificate& certificate) { return encoded(certificate); }
-wire::Bytes encode(const Revocation& revocation) { return encoded(revocation); }
+wire::Bytes encode(const Certificate& certificate) { return encode_value(certificate); }
+wire::Bytes encode(const Revocation& revocation) { return encode_value(revocation); }
 
 Result<Certificate> decode_certificate(std::span<const std::byte> bytes) {
-  return decoded<Certificate>(bytes, "a certificate");
+  return decode_value<Certificate>(bytes, "a certificate");
 }
 Result<Revocation> decode_revocation(std::span<const std::byte> bytes) {
-  return decoded<Revocation>(bytes, "a revocation");
+  return decode_value<Revocation>(bytes, "a revocation");
 }
 
 }  // namespace starling::security

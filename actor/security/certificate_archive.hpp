@@ -7,7 +7,7 @@
 
 namespace starling::security {
 
-/// The first byte says the version of the encoding.
+/// Encodes or decodes the first byte, which is the version of the encoding.
 template <class A>
 void put_or_get_version(A& archive) {
   std::uint8_t version = certificate_version;
@@ -42,7 +42,7 @@ void serialize(A& archive, Certificate& c) {
   put_or_get_signed(archive, c);
   wire::put_or_get_field(archive, c.signature);
   if constexpr (!wire::is_encoder<A>) {
-    if (!check_name(c.name)) throw wire::DecodeError{"has a name that is none"};
+    if (!check_name(c.name)) throw wire::DecodeError{"has an invalid name"};
     if (c.role != Role::node && c.role != Role::client)
       throw wire::DecodeError{"is for an unknown role"};
     if (!is_time(c.not_before) || !is_time(c.not_after) || c.not_before > c.not_after)

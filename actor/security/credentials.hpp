@@ -1,5 +1,5 @@
 /// The messages by which nodes and clients exchange certificates and revocations. Plain values; any
-/// thread. All that is received is untrusted: Endpoint validates it.
+/// thread. Received messages are untrusted until Endpoint has validated them.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,28 @@
 
 namespace starling::security {
 
-/// Presents the sender's certificate to a peer that may not know it, in a handshake.
+/// Presents the sender's certificate to a peer that may not know it. Sent as a handshake.
 struct Introduction {
   Certificate certificate;
-  /// Whether it answers an introduction: the sender knows the receiver's certificate now.
-  bool answers = false;
-  /// Proves that the certificate's holder sent it, and from which address: certificates are not
-  /// secret.
+  /// Whether it answers an introduction, which means that the sender has learned the receiver's
+  /// certificate.
+  bool is_answer = false;
+  /// Proves that the certificate's holder sent it, and from which address. A certificate alone
+  /// proves nothing, because certificates are not secret.
   Proof proof{};
 
-  static constexpr auto fields(auto& m) { return std::tie(m.certificate, m.answers, m.proof); }
+  static constexpr auto fields(auto& m) { return std::tie(m.certificate, m.is_answer, m.proof); }
 };
 /// A hash of the revocations that the sender knows. A receiver whose own hash differs answers with
 /// all revocations that it knows.
 struct RevocationsDigest {
   std::uint64_t digest = 0;
   /// Whether it answers another digest.
-  bool answers = false;
+  bool is_answer = false;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.digest, m.answers); }
+  static constexpr auto fields(auto& m) { return std::tie(m.digest, m.is_answer); }
 };
+/// Some of the revocations that the sender knows.
 struct Revocations {
   std::vector<Revocation> revocations;
 

@@ -14,20 +14,21 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// After a peer has been silent for this long, we introduce ourselves to it again.
-constexpr auto knows_us_for = 10s;
+/// After a peer has been silent for this long, the endpoint introduces itself to the peer again.
+constexpr auto introduction_valid_for = 10s;
+/// An introduction without an answer is repeated at the earliest after this time.
 constexpr auto introduce_again_after = 200ms;
-/// The most bytes of frames that wait for one peer to know us.
+/// The most bytes of frames that wait until one peer knows this endpoint.
 constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
 /// The most revocations in one frame.
-constexpr std::size_t part_max = 1000;
-/// The least time between two lists of all revocations to one peer. Nodes compare every second: a
-/// peer that asks sooner gets the list at its next comparison.
-constexpr auto lists_apart = 900ms;
-/// The most such lists that are sent to all peers together within `lists_apart`.
+constexpr std::size_t revocations_per_frame_max = 1000;
+/// The least time between two lists of all revocations to one peer. Nodes compare digests every
+/// second; a peer that asks too early gets the list at its next comparison.
+constexpr auto list_interval = 900ms;
+/// The most such lists that are sent to all peers together within `list_interval`.
 constexpr std::size_t lists_max = 64;
-/// The most peers remembered. Beyond it all are forgotten, and we introduce ourselves to them
-/// again.
+/// The most peers that are remembered. Beyond this limit all are forgotten, and the endpoint
+/// introduces itself to them again.
 constexpr std::size_t peers_max = 8192;
 
 }  // namespace
@@ -50,14 +51,14 @@ class Endpoint::Core {
       const UtcSeconds now = options_.utc_now();
       (void)admission_->merge(own->revocations, now);
       if (auto valid = admission_->learn(own->certificate, now); !valid) return valid;
-      // The certificates of others may have ended since the file was written.
+      // Ignores errors, because certificates of others may have expired since the file was written.
       for (const Certificate& other : own->known) (void)admission_->learn(other, now);
       wire.keys = own->keys;
       wire.handshake_keys = own->handshake_keys;
       wire.admits = [this](const Key& key) { return admission_->admits(key, options_.utc_now()); };
     }
-    auto transport =
-        wire::Transport::open(wire, [this](const wire::Incoming& incoming) { take(incoming); });
+    auto transport = wire::Transport::open(
+        wire, [this](const wire::IncomingFrame& incoming) { receive(incoming); });
     if (!transport) return std::move(transport).error();
     wire::Peer self{options_.advertise.empty() ? (*transport)->address() : options_.advertise,
                     std::nullopt};
@@ -75,14 +76,14 @@ class Endpoint::Core {
     wire::Peer peer;
     {
       const std::lock_guard lock{mutex_};
-      Acquaintance* known = acquaintance(address);
+      PeerState* known = find_or_add_peer(address);
       if (known == nullptr) return;
       peer = known->peer;
-      if (admission_ && !knows_us(*peer.key)) {
+      if (admission_ && !knows_this_endpoint(*peer.key)) {
         for (wire::Frame& frame : frames) known->hold(traffic_class, std::move(frame));
         const auto now = Clock::now();
-        if (now - known->introduced < introduce_again_after) return;
-        known->introduced = now;
+        if (now - known->introduced_at < introduce_again_after) return;
+        known->introduced_at = now;
         return introduce(peer, false);
       }
     }
@@ -108,22 +109,22 @@ class Endpoint::Core {
 
   void revoke(std::span<const Revocation> revocations) {
     if (!admission_) return;
-    const Merged merged = admission_->merge(revocations, options_.utc_now());
+    const MergeResult merged = admission_->merge(revocations, options_.utc_now());
     if (merged.added.empty()) return;
     if (options_.on_revoked) options_.on_revoked(merged);
-    std::vector<std::string> in_touch;
+    std::vector<std::string> remaining;
     {
       const std::lock_guard lock{mutex_};
       for (auto peer = peers_.begin(); peer != peers_.end();) {
-        const bool falls = std::ranges::count(merged.revoked, *peer->second.peer.key) > 0;
-        if (falls)
+        const bool is_revoked = std::ranges::count(merged.revoked, *peer->second.peer.key) > 0;
+        if (is_revoked)
           transport_->forget(peer->second.peer);
         else
-          in_touch.push_back(peer->first);
-        peer = falls ? peers_.erase(peer) : std::next(peer);
+          remaining.push_back(peer->first);
+        peer = is_revoked ? peers_.erase(peer) : std::next(peer);
       }
     }
-    for (const std::string& address : in_touch) send_all(address, merged.added);
+    for (const std::string& address : remaining) send_all(address, merged.added);
   }
 
   void compare(const std::string& address) {
@@ -131,54 +132,57 @@ class Endpoint::Core {
       send_credentials(address, RevocationsDigest{admission_->revocations_digest(), false});
   }
 
-  [[nodiscard]] std::uint64_t agreements() const noexcept { return agreements_; }
+  [[nodiscard]] std::uint64_t digest_matches() const noexcept { return agreements_; }
   [[nodiscard]] wire::TransportCounts counts() const { return transport_->counts(); }
 
  private:
-  struct Acquaintance {
+  struct PeerState {
     wire::Peer peer;
-    Clock::time_point introduced{};
-    /// When the list of all revocations was sent to the peer last.
-    Clock::time_point list_sent{};
-    std::vector<std::pair<wire::TrafficClass, wire::Frame>> held{};
+    /// When the endpoint last introduced itself to the peer.
+    Clock::time_point introduced_at{};
+    /// When the list of all revocations was last sent to the peer.
+    Clock::time_point list_sent_at{};
+    /// The frames that wait until the peer knows this endpoint.
+    std::vector<std::pair<wire::TrafficClass, wire::Frame>> held_frames{};
     std::size_t held_bytes = 0;
 
     void hold(wire::TrafficClass traffic_class, wire::Frame frame) {
       const std::size_t bytes = frame.head.size() + frame.body_size();
       if (held_bytes + bytes > held_bytes_max) return;
       held_bytes += bytes;
-      held.emplace_back(traffic_class, std::move(frame));
+      held_frames.emplace_back(traffic_class, std::move(frame));
     }
   };
 
+  /// Whether the peer has sent something recently, and so has this endpoint's certificate.
   /// Requires: the lock is held.
-  bool knows_us(const Key& key) const {
-    const auto heard = heard_.find(key);
-    return heard != heard_.end() && Clock::now() - heard->second < knows_us_for;
+  bool knows_this_endpoint(const Key& key) const {
+    const auto found = last_heard_at_.find(key);
+    return found != last_heard_at_.end() && Clock::now() - found->second < introduction_valid_for;
   }
 
-  /// Requires: the lock is held. Null where the address cannot be used.
-  Acquaintance* acquaintance(const std::string& address) {
+  /// Returns null if the address cannot be used. Requires: the lock is held.
+  PeerState* find_or_add_peer(const std::string& address) {
     if (const auto known = peers_.find(address); known != peers_.end()) return &known->second;
     auto peer = wire::parse_peer(address);
     if (!peer || peer->key.has_value() != admission_.has_value()) return nullptr;
     if (peers_.size() >= peers_max) {
       peers_.clear();
-      heard_.clear();
+      last_heard_at_.clear();
     }
-    return &peers_.emplace(address, Acquaintance{*std::move(peer)}).first->second;
+    return &peers_.emplace(address, PeerState{*std::move(peer)}).first->second;
   }
 
-  void introduce(const wire::Peer& to, bool answers) {
+  void introduce(const wire::Peer& to, bool is_answer) {
     transport_->send(
         to, wire::TrafficClass::handshake,
-        encode({address_, Introduction{options_.secrets->certificate, answers,
-                                       prove(spoken(address_, answers),
+        encode({address_, Introduction{options_.secrets->certificate, is_answer,
+                                       prove(proven_text(address_, is_answer),
                                              options_.secrets->keys.secret_key, *to.key)}}));
   }
   /// The text that the proof of an introduction covers.
-  static std::string spoken(const std::string& address, bool answers) {
-    return (answers ? "I know you, from " : "I am, at ") + address;
+  static std::string proven_text(const std::string& address, bool is_answer) {
+    return (is_answer ? "I know you, from " : "I am, at ") + address;
   }
 
   template <class Body>
@@ -188,15 +192,15 @@ class Endpoint::Core {
   }
 
   void send_all(const std::string& address, std::span<const Revocation> all) {
-    for (; !all.empty(); all = all.subspan(std::min(part_max, all.size()))) {
-      const auto part = all.first(std::min(part_max, all.size()));
+    for (; !all.empty(); all = all.subspan(std::min(revocations_per_frame_max, all.size()))) {
+      const auto part = all.first(std::min(revocations_per_frame_max, all.size()));
       send_credentials(address, Revocations{{part.begin(), part.end()}});
     }
   }
 
-  // --- on the transport's thread ---
+  // The transport's thread calls the following functions.
 
-  void take(const wire::Incoming& incoming) {
+  void receive(const wire::IncomingFrame& incoming) {
     if (!is_open_) return;
     if (!admission_) return receiver_(incoming.frame, {});
     const UtcSeconds now = options_.utc_now();
@@ -204,7 +208,7 @@ class Endpoint::Core {
     const Sender sender{incoming.key, role.value_or(Role::client)};
     if (role) {
       const std::lock_guard lock{mutex_};
-      heard_[*incoming.key] = Clock::now();
+      last_heard_at_[*incoming.key] = Clock::now();
     }
     const auto kind = wire::kind_of(incoming.frame);
     if (!kind || *kind != wire::Kind::credentials) {
@@ -214,63 +218,63 @@ class Endpoint::Core {
     const auto message = decode_credentials(incoming.frame);
     if (!message) return;
     if (const auto* introduction = std::get_if<Introduction>(&message->body))
-      return take(message->address, *introduction, now);
+      return receive(message->address, *introduction, now);
     if (!role || !sender.may_be_at(message->address)) return;
     if (const auto* digest = std::get_if<RevocationsDigest>(&message->body))
-      take(message->address, *digest);
+      receive(message->address, *digest);
     else
       revoke(std::get<Revocations>(message->body).revocations);
   }
 
-  void take(const std::string& address, const Introduction& introduction, UtcSeconds now) {
+  void receive(const std::string& address, const Introduction& introduction, UtcSeconds now) {
     const auto peer = wire::parse_peer(address);
     if (!peer || peer->key != introduction.certificate.key ||
-        introduction.proof != prove(spoken(address, introduction.answers),
+        introduction.proof != prove(proven_text(address, introduction.is_answer),
                                     options_.secrets->keys.secret_key, *peer->key) ||
         !admission_->learn(introduction.certificate, now))
       return;
-    std::vector<std::pair<wire::TrafficClass, wire::Frame>> held{};
+    std::vector<std::pair<wire::TrafficClass, wire::Frame>> held_frames{};
     {
       const std::lock_guard lock{mutex_};
-      if (introduction.answers) {
-        heard_[*peer->key] = Clock::now();
-        if (Acquaintance* known = acquaintance(address)) {
-          held.swap(known->held);
+      if (introduction.is_answer) {
+        last_heard_at_[*peer->key] = Clock::now();
+        if (PeerState* known = find_or_add_peer(address)) {
+          held_frames.swap(known->held_frames);
           known->held_bytes = 0;
         }
-      } else if (heard_.erase(*peer->key) > 0) {
-        // The peer has started again, and no longer admits the connections that there are.
+      } else if (last_heard_at_.erase(*peer->key) > 0) {
+        // The peer has started again, and no longer admits the connections that were made to it.
         transport_->forget(*peer);
       }
     }
-    for (auto& [traffic_class, frame] : held)
+    for (auto& [traffic_class, frame] : held_frames)
       transport_->send(*peer, traffic_class, std::move(frame));
-    if (!introduction.answers) introduce(*peer, true);
+    if (!introduction.is_answer) introduce(*peer, true);
   }
 
-  void take(const std::string& address, const RevocationsDigest& digest) {
+  void receive(const std::string& address, const RevocationsDigest& digest) {
     const std::uint64_t own = admission_->revocations_digest();
     if (digest.digest == own) {
       ++agreements_;
-    } else if (may_send_list(address)) {
+    } else if (begin_list_if_allowed(address)) {
       send_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
     }
-    if (!digest.answers) send_credentials(address, RevocationsDigest{own, true});
+    if (!digest.is_answer) send_credentials(address, RevocationsDigest{own, true});
   }
 
-  /// Limits how often a peer gets the list, which is much longer than the wrong digest that asks
-  /// for it.
-  bool may_send_list(const std::string& address) {
+  /// Whether a list of all revocations may be sent to the peer now; if so, counts it as sent. The
+  /// limit is needed because the list is much longer than the digest that asks for it.
+  bool begin_list_if_allowed(const std::string& address) {
     const std::lock_guard lock{mutex_};
     const auto now = Clock::now();
-    if (now - lists_since_ >= lists_apart) {
-      lists_since_ = now;
+    if (now - list_period_started_at_ >= list_interval) {
+      list_period_started_at_ = now;
       lists_sent_ = 0;
     }
-    Acquaintance* peer = acquaintance(address);
-    if (peer == nullptr || lists_sent_ >= lists_max || now - peer->list_sent < lists_apart)
+    PeerState* peer = find_or_add_peer(address);
+    if (peer == nullptr || lists_sent_ >= lists_max || now - peer->list_sent_at < list_interval)
       return false;
-    peer->list_sent = now;
+    peer->list_sent_at = now;
     ++lists_sent_;
     return true;
   }
@@ -282,11 +286,12 @@ class Endpoint::Core {
   std::atomic<std::uint64_t> agreements_ = 0;
 
   std::mutex mutex_;
-  /// When the current period of `lists_apart` began; `lists_sent_` counts the lists in it.
-  Clock::time_point lists_since_{};
+  /// The start of the current period of `list_interval`, and the number of lists sent in it.
+  Clock::time_point list_period_started_at_{};
   std::size_t lists_sent_ = 0;
-  std::unordered_map<std::string, Acquaintance> peers_;
-  std::unordered_map<Key, Clock::time_point, wire::KeyHash> heard_;
+  std::unordered_map<std::string, PeerState> peers_;
+  /// When a frame of each admitted key was last received.
+  std::unordered_map<Key, Clock::time_point, wire::KeyHash> last_heard_at_;
   std::atomic<bool> is_open_ = false;
   std::unique_ptr<wire::Transport> transport_;
 };
@@ -310,7 +315,7 @@ bool Endpoint::admits(const Key& key) const { return core_->is_member(key); }
 std::string Endpoint::name_of(const Key& key) const { return core_->name_of(key); }
 void Endpoint::revoke(std::span<const Revocation> revocations) { core_->revoke(revocations); }
 void Endpoint::compare_revocations(const std::string& address) { core_->compare(address); }
-std::uint64_t Endpoint::agreements() const noexcept { return core_->agreements(); }
+std::uint64_t Endpoint::digest_matches() const noexcept { return core_->digest_matches(); }
 wire::TransportCounts Endpoint::counts() const { return core_->counts(); }
 
 Result<std::vector<std::string>> addresses_of(const std::string& name, const std::string& address,
@@ -318,7 +323,7 @@ Result<std::vector<std::string>> addresses_of(const std::string& name, const std
                                               UtcSeconds now) {
   if (!secrets) {
     if (name.empty()) return std::vector{address};
-    return Error{"'" + name + "@': without a key file nobody is known by name; valid: HOST:PORT"};
+    return Error{"'" + name + "@': without a key file no node is known by name; valid: HOST:PORT"};
   }
   std::vector<std::string> addresses;
   std::vector<std::string> names;
@@ -333,14 +338,16 @@ Result<std::vector<std::string>> addresses_of(const std::string& name, const std
   std::string all;
   for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
   if (names.empty())
-    return Error{"the key file knows no node: it was issued before all others; issue it again"};
+    return Error{
+        "the key file knows no node: it was issued before those of all nodes; issue it again"};
   if (name.empty() && names.size() > 1)
     return Error{
-        "which node is there must be said, for its key to be known; valid: NAME@HOST:PORT"
-        " with one of " +
+        "the name of the node is missing, which says what key it has; valid: NAME@HOST:PORT with "
+        "one "
+        "of " +
         all};
   if (addresses.empty())
-    return Error{"'" + name + "' is no node that the key file knows; valid: one of " + all};
+    return Error{"the key file knows no node '" + name + "'; valid: one of " + all};
   return addresses;
 }
 

@@ -13,8 +13,9 @@
 namespace starling::security {
 namespace {
 
-/// The values of `kind = `, in the order of KeyFile's alternatives.
+/// The values of the field `kind`, in the order of KeyFile's alternatives.
 const std::array<std::string, 4> kinds{"cluster-key", "node-key", "certificates", "revocations"};
+/// The value of the field `format`.
 constexpr std::string_view format = "1";
 constexpr int base64 = sodium_base64_VARIANT_ORIGINAL;
 
@@ -41,20 +42,20 @@ std::optional<wire::Bytes> bytes_of(std::string_view text) {
 class Writer {
  public:
   void comment(const std::string& line) { text_ += "# " + line + "\n"; }
-  void word(std::string_view key, std::string_view value) {
-    (text_.append(key) += " = ").append(value) += "\n";
+  void text(std::string_view field, std::string_view value) {
+    (text_.append(field) += " = ").append(value) += "\n";
   }
   template <class Bytes>
-  void bytes(std::string_view key, const Bytes& value) {
-    word(key, base64_of(value));
+  void bytes(std::string_view field, const Bytes& value) {
+    text(field, base64_of(value));
   }
-  void pair(const std::string& key, const KeyPair& keys) {
-    bytes(key + "-public", keys.public_key);
-    bytes(key + "-secret", keys.secret_key);
+  void pair(const std::string& field, const KeyPair& keys) {
+    bytes(field + "-public", keys.public_key);
+    bytes(field + "-secret", keys.secret_key);
   }
   template <class T>
-  void all(std::string_view key, const std::vector<T>& values) {
-    for (const T& value : values) bytes(key, encode(value));
+  void all(std::string_view field, const std::vector<T>& values) {
+    for (const T& value : values) bytes(field, encode(value));
   }
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
@@ -62,58 +63,58 @@ class Writer {
   std::string text_;
 };
 
-/// Takes lines out of a file. Keeps the first error, which finish() returns.
+/// Reads the fields of a file one after the other. Keeps the first error, which finish() returns.
 class Reader {
  public:
   Reader(std::string_view text, std::string path) : path_(std::move(path)) {
     std::size_t number = 0;
     for (const std::string_view whole : split(text, '\n')) {
       ++number;
-      const std::string_view line = trimmed(whole);
+      const std::string_view line = trim(whole);
       if (line.empty() || line.starts_with('#')) continue;
       const auto equals = line.find('=');
       if (equals == std::string_view::npos) {
-        fail(number, "is no line of a key file; valid: `key = value`, or # and a comment");
+        fail(number, "is not a line of a key file; valid: `field = value`, or # and a comment");
         return;
       }
-      lines_.push_back({number, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1))});
+      lines_.push_back({number, trim(line.substr(0, equals)), trim(line.substr(equals + 1))});
     }
   }
 
-  std::string_view word(std::string_view key) {
-    const Line line = one(key);
+  std::string_view text(std::string_view field) {
+    const Line line = take_line(field);
     return line.value;
   }
-  /// `into` is a std::array, or a SecretBytes.
+  /// Reads a field with bytes into a std::array or a SecretBytes.
   template <class Array>
-  void bytes(std::string_view key, Array& into) {
-    const Line line = one(key);
+  void bytes(std::string_view field, Array& into) {
+    const Line line = take_line(field);
     if (fault_) return;
     auto found = bytes_of(line.value);
     if (!found || found->size() != into.size())
-      return fail(line.number, std::string{key} + ": is not " + std::to_string(into.size()) +
+      return fail(line.number, std::string{field} + ": is not " + std::to_string(into.size()) +
                                    " bytes in base64: the file is damaged");
     std::memcpy(into.data(), found->data(), into.size());
     wire::wipe(found->data(), found->size());
   }
-  void pair(const std::string& key, KeyPair& keys) {
-    bytes(key + "-public", keys.public_key);
-    bytes(key + "-secret", keys.secret_key);
+  void pair(const std::string& field, KeyPair& keys) {
+    bytes(field + "-public", keys.public_key);
+    bytes(field + "-secret", keys.secret_key);
     require(is_pair(keys),
-            key + "-public and " + key + "-secret do not belong together: the file is damaged");
+            field + "-public and " + field + "-secret do not belong together: the file is damaged");
   }
-  /// All lines of that key, each signed by `cluster`.
+  /// Reads all fields of that name: certificates or revocations that `cluster` has signed.
   template <class T>
-  void all(std::string_view key, const ClusterPublic& cluster, std::vector<T>& into) {
+  void all(std::string_view field, const ClusterPublic& cluster, std::vector<T>& into) {
     for (Line& line : lines_) {
       if (fault_) return;
-      if (line.key != key || std::exchange(line.is_taken, true)) continue;
+      if (line.field != field || std::exchange(line.is_taken, true)) continue;
       into.emplace_back();
       put(line, cluster, into.back());
     }
   }
-  void certificate(std::string_view key, const ClusterPublic& cluster, Certificate& into) {
-    const Line line = one(key);
+  void certificate(std::string_view field, const ClusterPublic& cluster, Certificate& into) {
+    const Line line = take_line(field);
     if (!fault_) put(line, cluster, into);
   }
   void require(bool condition, const std::string& otherwise) {
@@ -125,7 +126,7 @@ class Reader {
     for (const Line& line : lines_)
       if (!fault_ && !line.is_taken)
         fail(line.number,
-             "'" + std::string{line.key} + "' is unknown or given twice in " + kind_of(file));
+             "'" + std::string{line.field} + "' is unknown or given twice in " + kind_of(file));
     if (fault_) return *std::move(fault_);
     return file;
   }
@@ -135,7 +136,7 @@ class Reader {
  private:
   struct Line {
     std::size_t number = 0;
-    std::string_view key;
+    std::string_view field;
     std::string_view value;
     bool is_taken = false;
   };
@@ -144,12 +145,12 @@ class Reader {
     fault_ = Error{path_ + ":" + std::to_string(number) + ": " + message};
   }
 
-  Line one(std::string_view key) {
+  Line take_line(std::string_view field) {
     if (fault_) return {};
     const auto found = std::ranges::find_if(
-        lines_, [&](const Line& line) { return line.key == key && !line.is_taken; });
+        lines_, [&](const Line& line) { return line.field == field && !line.is_taken; });
     require(found != lines_.end(),
-            "has no line `" + std::string{key} + " = ...`: it is no key file, or a part of one");
+            "has no line `" + std::string{field} + " = ...`: it is not a whole key file");
     if (fault_) return {};
     found->is_taken = true;
     return *found;
@@ -164,14 +165,14 @@ class Reader {
 
   template <class T>
   void put(const Line& line, const ClusterPublic& cluster, T& into) {
-    const std::string key{line.key};
+    const std::string field{line.field};
     const auto bytes = bytes_of(line.value);
-    if (!bytes) return fail(line.number, key + ": is not base64: the file is damaged");
+    if (!bytes) return fail(line.number, field + ": is not base64: the file is damaged");
     auto decoded = decode(*bytes, into);
-    if (!decoded) return fail(line.number, key + ": " + decoded.error().message);
+    if (!decoded) return fail(line.number, field + ": " + decoded.error().message);
     into = *std::move(decoded);
     if (const auto valid = check_signature(into, cluster); !valid)
-      fail(line.number, key + ": " + valid.error().message);
+      fail(line.number, field + ": " + valid.error().message);
   }
 
   std::string path_;
@@ -181,10 +182,11 @@ class Reader {
 
 void write(Writer& out, const ClusterSecrets& file) {
   out.comment("The key of the Starling cluster " + short_id(id_of(file.key.public_key)) + ".");
-  out.comment("SECRET. Whoever has it decides who belongs to the cluster: keep it with the");
-  out.comment("administrator, on no node, and keep a copy in a safe place.");
-  out.word("kind", kinds[0]);
-  out.word("format", format);
+  out.comment(
+      "SECRET. Anyone who has this file decides who belongs to the cluster: keep it with the");
+  out.comment("administrator and not on a node, and keep a copy in a safe place.");
+  out.text("kind", kinds[0]);
+  out.text("format", format);
   out.bytes("cluster-public", file.key.public_key);
   out.bytes("cluster-secret", file.key.secret_key);
   out.pair("gate", file.handshake_keys);
@@ -197,10 +199,12 @@ void write(Writer& out, const NodeSecrets& file) {
               short_id(id_of(file.cluster)) + ",");
   out.comment("serial " + print_serial(own.serial) + ", valid until " + print_utc(own.not_after) +
               ".");
-  out.comment("SECRET. Whoever has it is " + own.name + " to the cluster: keep it on that machine");
-  out.comment("only. Where it may have got out: starling keys revoke " + print_serial(own.serial));
-  out.word("kind", kinds[1]);
-  out.word("format", format);
+  out.comment("SECRET. Anyone who has this file is " + own.name +
+              " to the cluster: keep it on that");
+  out.comment("machine only. If it may have leaked: starling keys revoke " +
+              print_serial(own.serial));
+  out.text("kind", kinds[1]);
+  out.text("format", format);
   out.bytes("cluster-public", file.cluster);
   out.pair("gate", file.handshake_keys);
   out.pair("own", file.keys);
@@ -212,8 +216,8 @@ void write(Writer& out, const NodeSecrets& file) {
 void write(Writer& out, const CertificateList& file) {
   out.comment("All certificates that the Starling cluster " + short_id(id_of(file.cluster)) +
               " has issued, oldest first. Not secret.");
-  out.word("kind", kinds[2]);
-  out.word("format", format);
+  out.text("kind", kinds[2]);
+  out.text("format", format);
   out.bytes("cluster-public", file.cluster);
   out.all("certificate", file.certificates);
 }
@@ -221,8 +225,8 @@ void write(Writer& out, const CertificateList& file) {
 void write(Writer& out, const RevocationList& file) {
   out.comment("All certificates that the Starling cluster " + short_id(id_of(file.cluster)) +
               " has revoked. Not secret: give it to any node.");
-  out.word("kind", kinds[3]);
-  out.word("format", format);
+  out.text("kind", kinds[3]);
+  out.text("format", format);
   out.bytes("cluster-public", file.cluster);
   out.all("revocation", file.revocations);
 }
@@ -290,8 +294,8 @@ std::string print(const KeyFile& file) {
 
 Result<KeyFile> parse_key_file(std::string_view text, const std::string& path) {
   Reader in{text, path};
-  const std::string_view kind = in.word("kind");
-  const std::string_view version = in.word("format");
+  const std::string_view kind = in.text("kind");
+  const std::string_view version = in.text("format");
   if (in.has_failed()) return in.error();
   const auto known = std::ranges::find(kinds, kind);
   if (known == kinds.end())

@@ -1,10 +1,10 @@
-/// Parses and prints the text files that hold keys, certificates and revocations: a comment that
-/// says what a file is, then lines `key = value`, with bytes in base64. The caller reads and writes
-/// the disk. Any thread.
+/// Parses and prints the text files that hold key pairs, certificates and revocations: a comment
+/// that describes the file, then lines `field = value`, with bytes in base64. The caller reads and
+/// writes the disk. Any thread.
 ///
-/// A parsed file is consistent: the halves of its keys belong together, and the cluster that the
-/// file names has signed every certificate and revocation. verify() checks whether they are valid
-/// now.
+/// A parsed file is consistent: the keys of each pair belong together, and the cluster that the
+/// file names has signed every certificate and revocation. It does not follow that they are valid
+/// now, which verify() checks.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ namespace starling::security {
 /// The administrator's secrets, which are never kept on a node.
 struct ClusterSecrets {
   ClusterKey key{};
-  /// Shared by the whole cluster: under these keys a newcomer hands in its certificate (see
-  /// admission.hpp). Files call them `gate-public` and `gate-secret`.
+  /// The whole cluster shares these keys. A newcomer uses them to present its certificate (see
+  /// admission.hpp). In files their names are `gate-public` and `gate-secret`.
   KeyPair handshake_keys{};
 };
 
@@ -29,10 +29,10 @@ struct ClusterSecrets {
 struct NodeSecrets {
   ClusterPublic cluster{};
   KeyPair handshake_keys{};
-  /// Its own key pair, which `certificate` is for.
+  /// The node's own key pair; `certificate` is for its public key.
   KeyPair keys{};
   Certificate certificate;
-  /// Certificates that were issued before its own, so that it knows the keys of its seed nodes.
+  /// Certificates that were issued before its own. They tell it the public keys of its seed nodes.
   std::vector<Certificate> known;
   std::vector<Revocation> revocations;
 };
@@ -51,14 +51,14 @@ struct RevocationList {
 
 using KeyFile = std::variant<ClusterSecrets, NodeSecrets, CertificateList, RevocationList>;
 
-/// "a cluster's key file", "the key file of a node or a client" and so on.
+/// Describes a file to people: "a cluster's key file", "the key file of a node or a client" ...
 [[nodiscard]] std::string kind_of(const KeyFile& file);
-/// Whether nobody but its owner may read it.
+/// Whether the file has secret keys, so that nobody but its owner may read it.
 [[nodiscard]] bool is_secret(const KeyFile& file);
 
 [[nodiscard]] std::string print(const KeyFile& file);
 
-/// Errors name the file by `path`, and the line.
+/// Parses the text of a file. Errors name `path` and the line.
 [[nodiscard]] Result<KeyFile> parse_key_file(std::string_view text, const std::string& path);
 
 }  // namespace starling::security

@@ -1,4 +1,4 @@
-/// Training a model on data with many workers: the main job.
+/// Trains a model on data with many workers: the main kind of job.
 ///
 ///     starling::actor::TrainOptions options;
 ///     options.job.workers = 8;
@@ -24,7 +24,7 @@
 #include "starling/models/evaluate.hpp"
 #include "starling/models/kernels/kernels.hpp"
 #include "starling/models/model.hpp"
-#include "starling/models/order.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace starling::actor {
 
@@ -32,15 +32,15 @@ using core::initial_stream;
 using core::to_ranges;
 using core::to_vector;
 
-/// The ranges that a model of these parameters is cut into under `options`.
+/// Divides the parameters of a model into ranges, as a job with `options` needs them.
 template <class T>
 [[nodiscard]] core::Layout layout_of(std::vector<models::Parameter> parameters,
                                      const JobOptions& options) {
-  return core::cut(std::move(parameters), sizeof(T), owner_count(options));
+  return core::make_layout(std::move(parameters), sizeof(T), owner_count(options));
 }
 
-/// A model and its data as a Task: reads the parameters, computes one batch's gradient, hands it
-/// over. `Data` outlives the task.
+/// A model and its data as a Task. A step computes the gradient of one batch from the parameters
+/// that the worker has read. Requires: `train` and `test`, which may be null, outlive the task.
 template <class M, class D>
 requires models::Model<M, D>
 class TrainTask final : public Task {
@@ -62,7 +62,7 @@ class TrainTask final : public Task {
 
   [[nodiscard]] bool chooses_reads() const override { return gradients_.by_rows(); }
 
-  /// Samples of a full batch of one worker.
+  /// The number of samples in a full batch of one worker.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
 
   std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override {
@@ -82,24 +82,25 @@ class TrainTask final : public Task {
   core::Gradients<M, D> gradients_;
 };
 
-/// Makes the assignment that trains `model`; refuses options that cannot work. It is the same on
-/// every machine that has the same data. Requires: `data` and `test`, which may be null, outlive
-/// it.
+/// Makes the assignment that trains `model`. An Error says which option cannot work. The assignment
+/// is the same on every machine that has the same data. Requires: `data` and `test`, which may be
+/// null, outlive it.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<Assignment<typename M::Scalar>> assign_training(
     const M& model, const D& data, std::type_identity_t<const D*> test,
     const TrainOptions& options);
 
-/// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,
-/// progress and saving; errors of the options come back before anything starts.
+/// Trains `model`; blocks until the job has ended. `test` may be null. JobOptions says how to stop
+/// the job, watch its progress and save the model. An Error says which option cannot work; then
+/// nothing was started.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<Outcome> train(const M& model, const D& data,
                                     std::type_identity_t<const D*> test,
                                     const TrainOptions& options);
 
-/// The task's layout and the parameters at the end of `outcome`, as one vector.
+/// Returns the model's parameters at the end of the job, as one vector.
 template <class M>
 [[nodiscard]] std::vector<typename M::Scalar> parameters_of(const M& model,
                                                             const TrainOptions& options,

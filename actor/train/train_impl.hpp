@@ -1,4 +1,4 @@
-/// The templates of train.hpp; include that.
+/// The templates that train.hpp declares. Include train.hpp instead.
 #pragma once
 
 #include <string>
@@ -38,36 +38,37 @@ requires models::Model<M, D> Result<Assignment<typename M::Scalar>> assign_train
   if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
-  Assignment<T> all{.job = options.job, .task = nullptr, .applier = {}, .start = options.resume};
+  Assignment<T> assignment{
+      .job = options.job, .task = nullptr, .applier = {}, .start = options.resume};
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
-    all.job.steps = steps_in(*options.epochs, options, data.size());
+    assignment.job.steps = steps_in_epochs(*options.epochs, options, data.size());
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
-  if (all.start.empty()) {
+  if (assignment.start.empty()) {
     std::vector<T> w(task->layout().size);
     Random random = Random::stream(options.job.seed, initial_stream);
-    if (auto fault = fault_of([&] { model.initialise(std::span<T>{w}, random); }))
+    if (auto fault = run_catching([&] { model.initialise(std::span<T>{w}, random); }))
       return Error{"initialise: " + *std::move(fault)};
-    all.start = to_ranges<T>(task->layout(), w);
+    assignment.start = to_ranges<T>(task->layout(), w);
   }
-  all.applier = core::GradientApplier{.optimizer = options.optimizer,
-                                      .schedule = options.schedule,
-                                      .l2 = options.l2,
-                                      .batch = task->batch_size()};
-  all.task = std::move(task);
-  return all;
+  assignment.applier = core::GradientApplier{.optimizer = options.optimizer,
+                                             .schedule = options.schedule,
+                                             .l2 = options.l2,
+                                             .batch = task->batch_size()};
+  assignment.task = std::move(task);
+  return assignment;
 }
 
 template <class M, class D>
 requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data,
                                                    std::type_identity_t<const D*> test,
                                                    const TrainOptions& options) {
-  auto job = assign_training(model, data, test, options);
-  if (!job) return std::move(job).error();
-  return run_job<typename M::Scalar>(job->job, std::move(job->task), std::move(job->applier),
-                                     std::move(job->start));
+  auto assignment = assign_training(model, data, test, options);
+  if (!assignment) return std::move(assignment).error();
+  return run_job<typename M::Scalar>(assignment->job, std::move(assignment->task),
+                                     std::move(assignment->applier), std::move(assignment->start));
 }
 
 }  // namespace starling::actor

@@ -1,5 +1,5 @@
-/// The options of a training job: all that describes it beside its model and data. A value; any
-/// thread.
+/// The options of a training job: all of its description except the model and the data. A plain
+/// value; any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include "starling/models/optimizer/clip.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 #include "starling/models/optimizer/schedule.hpp"
-#include "starling/models/order.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace starling::actor {
 
@@ -19,34 +19,36 @@ struct TrainOptions {
   JobOptions job;
   models::Optimizer optimizer = models::Sgd{};
   models::Schedule schedule = {};
-  /// Applied by each worker to each of its gradients.
+  /// How each worker clips each of its gradients.
   models::Clip clip = {};
-  /// Weight decay, for parameters that take it.
+  /// The weight decay of the parameters that have `decay` set.
   double l2 = 0;
-  /// Samples of one step of one worker; a worker's share of the data where that is less.
+  /// The number of samples in one step of one worker; never more than the worker's share of the
+  /// data.
   std::size_t batch = 64;
-  /// Passes over the training data; replaces job.steps where given.
+  /// The number of passes over the training data. If set, it replaces job.steps.
   std::optional<double> epochs = std::nullopt;
-  /// A saved state to go on from, one for each range; empty: a fresh model.
+  /// The saved state that the job goes on from, one for each range. Empty: a new model.
   std::vector<core::RangeState> resume = {};
 };
 
-/// How `samples` samples are dealt to the workers, but for the seed.
+/// Returns the order in which the workers process `samples` samples. Its seed is 0: it serves only
+/// to count steps.
 [[nodiscard]] inline models::SampleOrder order_of(const TrainOptions& options,
                                                   std::size_t samples) {
   return {samples, options.job.workers, options.batch, 0};
 }
 
-/// Steps of one worker in one epoch over `samples` samples.
+/// Returns the number of steps that one worker makes in one pass over `samples` samples.
 [[nodiscard]] inline core::Step steps_per_epoch(const TrainOptions& options, std::size_t samples) {
   return order_of(options, samples).steps_per_epoch();
 }
 
-/// Steps of one worker in `epochs` passes over `samples` samples: 1 at least, but none in 0 epochs.
-/// Requires: epochs >= 0.
-[[nodiscard]] inline core::Step steps_in(double epochs, const TrainOptions& options,
-                                         std::size_t samples) {
-  return order_of(options, samples).steps_in(epochs);
+/// Returns the number of steps that one worker makes in `epochs` passes over `samples` samples: at
+/// least 1, or 0 for 0 passes. Requires: epochs >= 0.
+[[nodiscard]] inline core::Step steps_in_epochs(double epochs, const TrainOptions& options,
+                                                std::size_t samples) {
+  return order_of(options, samples).steps_in_epochs(epochs);
 }
 
 }  // namespace starling::actor

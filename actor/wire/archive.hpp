@@ -1,10 +1,10 @@
-/// cereal archives for what comes from the network: little-endian, fixed width, bounded by the
-/// bytes that are there. Decoding never allocates more than a small multiple of them, knows no
-/// pointers, refuses bytes that are left over, and throws DecodeError for bytes that no Encoder
-/// writes.
+/// cereal archives for messages on the network. Numbers are little-endian and have a fixed width.
+/// Decoding never allocates more than a small multiple of the bytes that it is given, follows no
+/// pointers, and throws DecodeError for bytes that no Encoder writes and for bytes that are left
+/// over.
 ///
-/// Tensors do not pass through the archive: an Encoder collects their bytes beside it, in order,
-/// and a Decoder takes them from there.
+/// The elements of tensors do not pass through the archive: an Encoder collects them as
+/// attachments, in order, and a Decoder takes them from the attached bytes.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,8 @@ class DecodeError : public std::runtime_error {
 static_assert(std::endian::native == std::endian::little,
               "numbers are written as they lie in memory");
 
-/// A run of tensor bytes, and the owner that keeps them alive; null where received bytes have none.
+/// Contiguous bytes of a tensor, and the object that keeps them alive, which is null if the bytes
+/// are valid only during a call.
 struct Attachment {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
@@ -74,21 +75,23 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
   }
   /// The next `size` attached bytes.
   Attachment take_attached(std::size_t size) {
-    if (size > attached_.bytes.size()) throw DecodeError{"lacks values"};
+    if (size > attached_.bytes.size()) throw DecodeError{"lacks bytes of its tensors"};
     const auto bytes = attached_.bytes.first(size);
     attached_.bytes = attached_.bytes.subspan(size);
     return {attached_.owner, bytes};
   }
-  /// Reads a count of elements that take at least `least` bytes each.
-  std::size_t get_count(std::size_t least) {
+  /// Reads the number of elements that follow, each of at least `element_bytes_min` bytes.
+  std::size_t get_count(std::size_t element_bytes_min) {
     std::uint32_t count = 0;
     get(&count, sizeof count);
-    if (least > 0 && count > in_.size() / least) throw DecodeError{"announces more than it holds"};
+    if (element_bytes_min > 0 && count > in_.size() / element_bytes_min)
+      throw DecodeError{"announces more elements than it holds"};
     return count;
   }
-  /// Throws where bytes are left over.
+  /// Throws if bytes are left over.
   void finish() const {
-    if (!in_.empty() || !attached_.bytes.empty()) throw DecodeError{"holds more than it says"};
+    if (!in_.empty() || !attached_.bytes.empty())
+      throw DecodeError{"has bytes left over at its end"};
   }
 
  private:
@@ -104,7 +107,7 @@ inline constexpr bool is_bytes = false;
 template <std::size_t n>
 inline constexpr bool is_bytes<std::array<std::uint8_t, n>> = true;
 
-/// Encodes or decodes one field of a struct. A fixed number of bytes has no count before it.
+/// Encodes or decodes one field of a struct. An array of bytes is written without its length.
 template <class A, class T>
 void put_or_get_field(A& archive, T& field) {
   if constexpr (std::is_enum_v<T>) {
@@ -112,7 +115,7 @@ void put_or_get_field(A& archive, T& field) {
     auto number = static_cast<std::uint8_t>(field);
     archive(number);
     if (number > static_cast<std::uint8_t>(last_of(T{})))
-      throw DecodeError{"holds a value of no known kind"};
+      throw DecodeError{"holds an unknown enumerator"};
     if constexpr (!is_encoder<A>) field = static_cast<T>(number);
   } else if constexpr (is_bytes<T>) {
     if constexpr (is_encoder<A>)
@@ -124,9 +127,9 @@ void put_or_get_field(A& archive, T& field) {
   }
 }
 
-/// The least bytes that a T takes: those of a T with empty containers.
+/// The least number of bytes that an encoded T takes: that of a T with empty containers.
 template <class T>
-std::size_t least_size() {
+std::size_t encoded_size_min() {
   if constexpr (std::is_arithmetic_v<T>) {
     return sizeof(T);
   } else {
@@ -140,7 +143,8 @@ std::size_t least_size() {
   }
 }
 
-inline std::uint32_t count_of(std::size_t size) {
+/// Returns `size` in the type that counts have on the wire.
+inline std::uint32_t to_count(std::size_t size) {
   if (size > UINT32_MAX) throw std::length_error{"too long for the wire"};
   return static_cast<std::uint32_t>(size);
 }
@@ -162,7 +166,7 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     std::uint8_t byte = 0;
     archive.get(&byte, 1);
-    if (byte > 1) throw starling_wire::DecodeError{"holds a truth value that is none"};
+    if (byte > 1) throw starling_wire::DecodeError{"holds a bool that is not 0 or 1"};
     value = byte == 1;
   } else {
     archive.get(&value, sizeof value);
@@ -170,7 +174,7 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, T& value) {
 }
 
 inline void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::string& text) {
-  archive(starling_wire::count_of(text.size()));
+  archive(starling_wire::to_count(text.size()));
   archive.put(text.data(), text.size());
 }
 inline void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::string& text) {
@@ -180,7 +184,7 @@ inline void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::stri
 
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::vector<T>& values) {
-  archive(starling_wire::count_of(values.size()));
+  archive(starling_wire::to_count(values.size()));
   if constexpr (std::is_arithmetic_v<T>) {
     archive.put(values.data(), values.size() * sizeof(T));
   } else {
@@ -189,7 +193,7 @@ void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::vecto
 }
 template <class T>
 void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::vector<T>& values) {
-  values.resize(archive.get_count(starling_wire::least_size<T>()));
+  values.resize(archive.get_count(starling_wire::encoded_size_min<T>()));
   if constexpr (std::is_arithmetic_v<T>) {
     archive.get(values.data(), values.size() * sizeof(T));
   } else {
@@ -204,10 +208,10 @@ void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::optio
 }
 template <class T>
 void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::optional<T>& value) {
-  bool is_there = false;
-  archive(is_there);
+  bool has_value = false;
+  archive(has_value);
   value.reset();
-  if (is_there) archive(value.emplace());
+  if (has_value) archive(value.emplace());
 }
 
 template <class T, class U>
@@ -219,7 +223,7 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::pair<T, U>&
   archive(value.first, value.second);
 }
 
-/// Encodes a shared value as an optional one: the receiver gets a copy.
+/// Encodes a shared value like an optional one: the receiver gets a copy.
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive,
                                const std::shared_ptr<const T>& value) {
@@ -228,13 +232,13 @@ void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive,
 }
 template <class T>
 void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::shared_ptr<const T>& value) {
-  bool is_there = false;
-  archive(is_there);
+  bool has_value = false;
+  archive(has_value);
   value.reset();
-  if (!is_there) return;
-  auto own = std::make_shared<T>();
-  archive(*own);
-  value = std::move(own);
+  if (!has_value) return;
+  auto decoded = std::make_shared<T>();
+  archive(*decoded);
+  value = std::move(decoded);
 }
 
 template <class... Ts>
@@ -247,15 +251,16 @@ template <class... Ts>
 void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::variant<Ts...>& value) {
   std::uint8_t index = 0;
   archive(index);
-  if (index >= sizeof...(Ts)) throw starling_wire::DecodeError{"is of an unknown kind"};
+  if (index >= sizeof...(Ts))
+    throw starling_wire::DecodeError{"holds a variant of an unknown type"};
   const auto load = [&]<std::size_t... I>(std::index_sequence<I...>) {
     (void)((I == index ? (archive(value.template emplace<I>()), true) : false) || ...);
   };
   load(std::index_sequence_for<Ts...>{});
 }
 
-/// Encodes or decodes a struct by the list of its fields. One that says which values are
-/// well-formed is refused if they are not, on both sides.
+/// Encodes or decodes a struct by the list of its fields. If the struct has is_well_formed(),
+/// throws when it returns false, both in encoding and in decoding.
 template <class A, starling::Fielded M>
 void CEREAL_SERIALIZE_FUNCTION_NAME(A& archive, M& message) {
   std::apply([&](auto&... fields) { (starling_wire::put_or_get_field(archive, fields), ...); },

@@ -1,5 +1,5 @@
-/// The control messages between nodes and their clients, beside the packets of jobs: membership,
-/// and requests with their replies.
+/// The control messages between nodes, and between nodes and clients: the messages of membership,
+/// and requests with their replies. Packets of jobs are not control messages (frame.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,96 +16,97 @@
 
 namespace starling::wire {
 
-/// Keys and values as in a job file.
+/// Options and their values, as in a job file.
 using JobSettings = std::vector<std::pair<std::string, std::string>>;
 
-/// The state of a job, or how it has ended.
+/// The state of a job; the last three say how it ended.
 enum class JobState : std::uint8_t { preparing, running, done, stopped, failed };
 constexpr JobState last_of(JobState) { return JobState::failed; }
 
-/// The outcome of a job, as the client that followed it to its end reports it, or else as a node
-/// saw it.
+/// The outcome of a job, as reported by the client that followed it to its end or, without such a
+/// client, as a node saw it.
 struct JobSummary {
   JobState state = JobState::done;
-  /// Why it has failed or was stopped; empty where there is nothing to say.
+  /// Why the job failed or was stopped; empty if there is no reason to name.
   std::string why = {};
-  /// By name, as `submit --json` prints them.
+  /// Names and values, as `submit --json` prints them.
   std::vector<std::pair<std::string, double>> figures = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.why, m.figures); }
 };
 
 // --- requests -----------------------------------------------------------------------------------
-// Each may be repeated without harm.
+// A requester may send each of them again: they are idempotent.
 
-/// Starts a job on all nodes. The client draws the job's number.
+/// Asks the receiver to start a job on all nodes. The client has drawn the job's number.
 struct SubmitJob {
   JobId job = 0;
   JobSettings settings;
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings); }
 };
-/// Prepares a job on `nodes` nodes: the receiver reads its data.
+/// Asks the receiver to prepare a job that will run on `nodes` nodes, which includes reading its
+/// data.
 struct PrepareJob {
   JobId job = 0;
   JobSettings settings;
   std::uint32_t nodes = 1;
-  /// The client that submitted it, as the node that it asked names it.
+  /// The name of the client that submitted the job, given by the node that it asked.
   std::string client = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings, m.nodes, m.client); }
 };
-/// Starts a prepared job with the members of its initial configuration, some of which are the
-/// receiver's.
+/// Asks the receiver to start a prepared job with its members in the initial configuration.
 struct StartJob {
   JobId job = 0;
   core::ConfigurationPtr initial;
-  /// Earlier numbers of the same job, under which it was prepared, or started with members that
-  /// have died since. Jobs of these numbers end, and this one takes over the data read for them.
+  /// Earlier numbers of the same job. It was prepared under them, or started with members that have
+  /// died since. The receiver ends the jobs of these numbers and reuses the data that it read for
+  /// them.
   std::vector<JobId> previous_ids = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.initial, m.previous_ids); }
 };
-/// Asks for a NodeStatus: the nodes that the receiver knows, the jobs that it runs, their progress.
+/// Asks for a NodeStatus: the nodes that the receiver knows, and its jobs with their progress.
 struct GetStatus {};
-/// Asks for a JobDescription, which is all that a node needs to join a job.
+/// Asks for a JobDescription, with which a node can join the job.
 struct GetJob {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
-/// Asks for the ranges that the receiver's members are primary of, from number `from` on, as many
-/// as one reply holds.
+/// Asks for the ranges of which the receiver's members are primary: from range number `from` on, as
+/// many as fit in one reply.
 struct ReadRanges {
   JobId job = 0;
   core::RangeId from = 0;
-  /// Asks for the whole state, from which a job can go on, and not for the values alone.
+  /// Asks for the whole state, from which a job can go on; otherwise only for the values.
   bool with_state = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.from, m.with_state); }
 };
-/// Asks workers to begin no update for this long from now, so that the model can be read between
-/// two updates of each worker; 0: they go on.
+/// Asks the receiver's workers to begin no update for this long from now, so that the model can be
+/// read between two updates of each worker. With 0 they go on.
 struct PauseJob {
   JobId job = 0;
   std::uint32_t milliseconds = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.milliseconds); }
 };
-/// Asks workers to stop at the end of their step.
+/// Asks the receiver's workers to stop at the end of their step.
 struct StopJob {
   JobId job = 0;
-  /// The job has reached what it was to reach, and is not stopped early.
+  /// The job has reached its goal; otherwise it is stopped early.
   bool is_done = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.is_done); }
 };
-/// Nobody needs the job's model any more.
+/// Asks the receiver to end its part of a job, because nobody needs the job's model any more.
 struct CloseJob {
   JobId job = 0;
-  /// Absent where no client has followed the job to its end.
+  /// Absent if no client has followed the job to its end.
   std::optional<JobSummary> summary = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.summary); }
 };
-/// Asks for JobRecords: the ended jobs that the receiver took part in.
+/// Asks for JobRecords: the jobs that the receiver took part in and that have ended.
 struct GetJobRecords {};
 /// Asks for the receiver's log, from line number `from` on.
 struct GetLog {
@@ -114,7 +115,8 @@ struct GetLog {
 };
 /// Asks the receiver to hand over what it owns, and to leave.
 struct LeaveCluster {};
-/// The sender has no more requests: the receiver closes its connections to it. There is no reply.
+/// Asks the receiver to close its connections to the sender, which has no more requests. There is
+/// no reply.
 struct Disconnect {};
 using RequestBody =
     std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges, StopJob, CloseJob,
@@ -122,31 +124,36 @@ using RequestBody =
 
 // --- replies ------------------------------------------------------------------------------------
 
+/// The receiver does not do what was requested.
 struct Refused {
   std::string why;
-  /// Only the job's name is refused: the client may try another.
+  /// The reason is only the job's name: the client may try another.
   bool is_name_taken = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.why, m.is_name_taken); }
 };
+/// The receiver has done what was requested.
 struct Done {};
+/// The reply to PrepareJob.
 struct JobPrepared {
-  /// A hash of the data: nodes whose fingerprints differ cannot train together.
+  /// A hash of the data. Nodes with different fingerprints cannot train together.
   std::uint64_t fingerprint = 0;
+  /// The number of ranges of the model.
   std::uint32_t ranges = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.fingerprint, m.ranges); }
 };
-/// A job that was submitted has begun.
-struct JobBegun {
-  /// Its number, which differs from the client's where the job had to be started anew.
+/// The reply to SubmitJob: the job has begun.
+struct JobStarted {
+  /// The job's number. It differs from the client's if the job had to be started again.
   JobId job = 0;
-  /// Names of nodes that have died or left since it was submitted: it begins without them.
+  /// The names of the nodes that have died or left since the job was submitted. It begins without
+  /// them.
   std::vector<std::string> lost;
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.lost); }
 };
-/// The state and progress of one member of a job; see actor::MemberReport.
+/// The state and progress of one member of a job (actor::MemberReport, which explains the fields).
 struct MemberStatus {
   core::MemberId member = 0;
   core::Incarnation incarnation = 0;
@@ -155,7 +162,7 @@ struct MemberStatus {
   core::Step step = 0;
   std::uint64_t samples = 0;
   std::int64_t waited_ns = 0;
-  /// The sum of the losses of all batches, and their number.
+  /// The sum and the number of the losses of all its batches.
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
   std::uint64_t draws = 0;
@@ -171,45 +178,49 @@ struct MemberStatus {
                     m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.is_paused, m.held);
   }
 };
+/// A job, as the sender's node sees it.
 struct JobStatus {
   JobId job = 0;
   JobSettings settings;
   /// The members on the sender's node.
   std::vector<MemberStatus> local_members;
   core::ConfigurationPtr configuration;
-  /// The job's age, in ms, when the sender last saw one of its own workers complete a step; 0 where
+  /// The job's age, in ms, when one of the workers on the sender's node last completed a step; 0 if
   /// none has.
   std::uint64_t last_step_ms = 0;
-  /// The client that submitted it.
+  /// The name of the client that submitted the job.
   std::string client = {};
-  /// Why the job cannot go on now, and which nodes it waits for; empty where it can.
+  /// Why the job cannot go on now, and which nodes it waits for; empty if it can.
   std::string blocked_reason = {};
-  /// Why the job was given up; empty where it was not.
+  /// Why this node has given the job up; empty if it has not.
   std::string give_up_reason = {};
-  /// The state as this node knows it: `done` or `stopped` as soon as its workers were asked to end.
+  /// The job's state, as this node knows it. It becomes `done` or `stopped` as soon as the node's
+  /// workers are asked to stop.
   JobState state = JobState::running;
-  /// When it began or, before that, when this node accepted it, by this node's clock: ms since
-  /// 1970, UTC.
-  std::int64_t since_ms = 0;
-  /// The steps that each worker is to make; 0 where steps do not end the job.
+  /// When the job began or, if it has not begun, when this node accepted it, by this node's clock:
+  /// ms since 1970, UTC.
+  std::int64_t started_at_ms = 0;
+  /// The number of steps after which each worker is done; 0 if steps do not end the job.
   core::Step steps_total = 0;
-  /// Steps that each worker makes in a pass over the training data; 0 where nobody knows yet.
-  core::Step steps_per_pass = 0;
-  /// The job's time limit in ms; 0 where it has none.
+  /// The steps that each worker makes in one pass over the training data; 0 if not known yet.
+  core::Step steps_per_data_epoch = 0;
+  /// The job's time limit in ms; 0 if it has none.
   std::uint64_t time_limit_ms = 0;
-  /// Updates per second of the workers here, over the last 5 s.
+  /// Updates per second of the workers on the sender's node, over the last 5 s.
   double updates_per_s = 0;
-  /// The mean loss of the latest batches of the workers here, and the number of these batches:
-  /// those of the last seconds in which there were any.
+  /// The mean loss of these workers' batches in the latest seconds in which there were any, and the
+  /// number of these batches.
   double loss = 0;
   std::uint64_t loss_count = 0;
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.settings, m.local_members, m.configuration, m.last_step_ms, m.client,
-                    m.blocked_reason, m.give_up_reason, m.since_ms, m.steps_total, m.steps_per_pass,
-                    m.time_limit_ms, m.updates_per_s, m.loss, m.loss_count, m.state);
+                    m.blocked_reason, m.give_up_reason, m.started_at_ms, m.steps_total,
+                    m.steps_per_data_epoch, m.time_limit_ms, m.updates_per_s, m.loss, m.loss_count,
+                    m.state);
   }
 };
+/// The reply to GetStatus.
 struct NodeStatus {
   core::NodeRecord self;
   std::vector<core::NodeRecord> others;
@@ -222,31 +233,32 @@ struct NodeStatus {
     return std::tie(m.self, m.others, m.counts, m.jobs, m.revoked);
   }
 };
-/// A job that has ended and was closed, as a node that took part in it keeps it.
+/// A job that was closed, as kept by a node that took part in it.
 struct JobRecord {
   JobId job = 0;
   std::string name = {};
-  /// Its model, data, mode and barrier.
+  /// The job's model, data, mode and barrier.
   std::string description = {};
-  /// The client that submitted it.
+  /// The name of the client that submitted the job.
   std::string client = {};
   JobSummary summary = {};
-  /// Whether `summary` comes from a client that followed the job to its end; else this node made
-  /// it.
-  bool is_from_client = false;
-  /// By the node's clock: ms since 1970, UTC.
-  std::int64_t began_ms = 0;
-  std::int64_t ended_ms = 0;
-  /// The sum of the updates of the workers on this node.
+  /// Whether `summary` comes from a client that followed the job to its end; otherwise this node
+  /// made it.
+  bool is_reported_by_client = false;
+  /// When the job began and ended, by the node's clock: ms since 1970, UTC.
+  std::int64_t began_at_ms = 0;
+  std::int64_t ended_at_ms = 0;
+  /// The number of updates of the workers on this node.
   std::uint64_t updates = 0;
   core::Step step_max = 0;
   core::Step steps_total = 0;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.job, m.name, m.description, m.client, m.summary, m.is_from_client, m.began_ms,
-                    m.ended_ms, m.updates, m.step_max, m.steps_total);
+    return std::tie(m.job, m.name, m.description, m.client, m.summary, m.is_reported_by_client,
+                    m.began_at_ms, m.ended_at_ms, m.updates, m.step_max, m.steps_total);
   }
 };
+/// The reply to GetJobRecords.
 struct JobRecords {
   std::vector<JobRecord> jobs;
   static constexpr auto fields(auto& m) { return std::tie(m.jobs); }
@@ -254,47 +266,49 @@ struct JobRecords {
 /// The reply to GetJob.
 struct JobDescription {
   JobSettings settings;
-  /// The number of workers that the job was founded with.
+  /// The number of workers with which the job was founded.
   std::uint32_t workers = 0;
   core::ConfigurationPtr configuration;
   /// The time since the job was founded, in ms.
   std::uint64_t age_ms = 0;
-  /// The client that submitted it.
+  /// The name of the client that submitted the job.
   std::string client = {};
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client);
   }
 };
+/// The reply to ReadRanges.
 struct Ranges {
   std::vector<core::RangeState> states;
-  /// The range to ask for next; 0: there are no more.
+  /// The number of the range to ask for next; 0 if there are no more.
   core::RangeId next = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.states, m.next); }
 };
 struct LogLine {
-  /// By the node's clock: microseconds since 1970, UTC.
+  /// When the line was logged, by the node's clock: microseconds since 1970, UTC.
   std::int64_t time_us = 0;
-  /// The name of the job that it is about; empty where it is about none.
+  /// The name of the job that the line is about; empty if it is about no job.
   std::string job = {};
   std::string text = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.time_us, m.job, m.text); }
 };
+/// The reply to GetLog.
 struct LogLines {
-  /// The number of the first line.
+  /// The number of the first of `lines`.
   std::uint64_t from = 0;
   std::vector<LogLine> lines;
-  /// The line number to ask for next.
+  /// The number of the line to ask for next.
   std::uint64_t next = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.lines, m.next); }
 };
 using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges,
-                               LogLines, JobBegun, JobRecords>;
+                               LogLines, JobStarted, JobRecords>;
 
-/// `number` is the requester's, and comes back with the reply.
+/// The requester chooses `number`; the reply has the same.
 struct Request {
   std::uint64_t number = 0;
   RequestBody body;
@@ -307,7 +321,7 @@ struct Reply {
 };
 
 struct ControlMessage {
-  /// 0 where the sender is no node.
+  /// The node that sent the message; 0 if a client did.
   NodeId from = 0;
   /// The sender's address.
   std::string address;

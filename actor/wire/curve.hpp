@@ -1,5 +1,5 @@
-/// Internal to the wire: the server's half of CurveZMQ (RFC 26), over libsodium. It holds the keys
-/// of one connection and does no input or output. One thread.
+/// Internal to actor/wire: the server's side of CurveZMQ (RFC 26), made with libsodium. It holds
+/// the keys of one connection, and does no input or output. One thread.
 #pragma once
 
 #include <array>
@@ -16,40 +16,41 @@ namespace starling::wire {
 
 class CurveServer {
  public:
-  /// Bytes of a message before what is encrypted in it: name, nonce, authenticator and flags.
+  /// The number of bytes of a MESSAGE before its payload: name, nonce, authenticator and flags.
   static constexpr std::size_t overhead = 8 + 8 + 16 + 1;
 
-  /// Requires: `secret_key`, the server's, outlives this object.
+  /// `secret_key` is the server's. Requires: it outlives this object.
   explicit CurveServer(const SecretKey& secret_key);
   ~CurveServer();
   CurveServer(const CurveServer&) = delete;
   CurveServer& operator=(const CurveServer&) = delete;
 
-  /// The body of WELCOME, which answers HELLO; absent where `hello` is not valid.
+  /// Returns the body of the WELCOME that answers HELLO; nothing if `hello` is not valid.
   [[nodiscard]] std::optional<Bytes> welcome(std::span<const std::byte> hello);
-  /// The client's key, proven by INITIATE. Requires: welcome() has succeeded.
-  [[nodiscard]] std::optional<Key> client_of(std::span<const std::byte> initiate);
-  /// The body of READY. Requires: client_of() has succeeded.
+  /// Returns the client's public key if INITIATE proves that the client holds its secret key.
+  /// Requires: welcome() has succeeded.
+  [[nodiscard]] std::optional<Key> client_key_of(std::span<const std::byte> initiate);
+  /// Returns the body of READY. Requires: client_key_of() has succeeded.
   [[nodiscard]] Bytes ready(std::span<const std::byte> metadata);
 
-  struct Opened {
+  struct Decrypted {
     bool has_more = false;
     bool is_command = false;
     std::span<std::byte> payload;
   };
-  /// Decrypts a MESSAGE in place; absent where it is forged or replayed.
-  [[nodiscard]] std::optional<Opened> open(std::span<std::byte> message);
+  /// Decrypts a MESSAGE in place. Returns nothing if it is forged or replayed.
+  [[nodiscard]] std::optional<Decrypted> decrypt(std::span<std::byte> message);
 
  private:
   [[nodiscard]] bool is_vouched(std::span<const std::byte> vouch, const Key& client) const;
 
-  const SecretKey& secret_;
-  Key client_short_{};
-  /// The keys of this connection alone.
-  Key short_public_{};
-  Key short_secret_{};
-  /// The secret that both short keys share.
-  Key shared_{};
+  const SecretKey& secret_key_;
+  Key client_transient_key_{};
+  /// The server's key pair for this connection only.
+  Key transient_public_key_{};
+  Key transient_secret_key_{};
+  /// The secret that follows from the transient keys of both sides.
+  Key shared_secret_{};
   std::array<std::uint8_t, 96> cookie_{};
   std::uint64_t last_nonce_ = 0;
 };

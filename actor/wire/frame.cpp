@@ -23,7 +23,7 @@ std::size_t Frame::body_size() const noexcept {
 
 Frame encode(JobId job, NodeId node, const core::Envelope& envelope) {
   Frame frame = encode_as(Kind::envelope, [&](Encoder& encoder) { encoder(job, node, envelope); });
-  frame.is_retry = envelope.packet.again;
+  frame.is_retry = envelope.packet.is_resend;
   return frame;
 }
 
@@ -41,13 +41,13 @@ Result<Kind> kind_of(const FrameView& frame) {
     return Error{"a frame is not Starling's"};
   const auto its_version = static_cast<unsigned>(frame.head[magic.size()]);
   if (its_version == version && !begins_with(magic))
-    return Error{"a pack is longer than is valid, or holds another"};
+    return Error{"a pack is too long, or inside another pack"};
   if (its_version != version)
     return Error{"a frame is of version " + std::to_string(its_version) +
                  "; valid here: " + std::to_string(version)};
   const auto kind = static_cast<Kind>(frame.head[magic.size() + 1]);
   if (kind < Kind::envelope || kind > Kind::credentials)
-    return Error{"a frame is of no known kind"};
+    return Error{"a frame is of an unknown kind"};
   return kind;
 }
 

@@ -1,10 +1,11 @@
-/// Frames travel between nodes. A frame is a head and, if it has tensors, a body with their bytes.
+/// The frames that travel between nodes. A frame has a head and, if it has tensors, a body with
+/// their elements.
 ///
 ///     head   magic "St", version, kind, then the fields of the message (archive.hpp)
 ///     body   the elements of its tensors, one after the other, as they lie in memory
 ///
-/// Whatever bytes come, decoding returns a message or an Error, allocates at most a small multiple
-/// of them, and never crashes. The receiver of the message validates its meaning.
+/// For any received bytes, decoding returns a message or an Error, allocates at most a small
+/// multiple of their size, and never crashes. The receiver of the message validates its meaning.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace starling::wire {
 using core::NodeId;
 using core::TrafficClass;
 
-/// Frames of another version are refused, and the node that receives them logs it.
+/// A node refuses frames of another version, and logs that it has received them.
 inline constexpr std::uint8_t version = 8;
 
 /// The kind of content that a frame holds.
@@ -39,29 +40,30 @@ using JobId = std::uint64_t;
 struct Frame {
   Bytes head;
   std::vector<Attachment> body;
-  /// The same body was sent before: a frame that still waits with it makes this one superfluous.
+  /// A frame with the same body was sent before. If that one still waits to be sent, this one is
+  /// superfluous.
   bool is_retry = false;
 
   [[nodiscard]] std::size_t body_size() const noexcept;
 };
 
-/// A frame as it came. Valid during the call that brings it.
+/// A received frame. Valid only during the call that it is passed to.
 struct FrameView {
   std::span<const std::byte> head;
   std::span<const std::byte> body;
-  /// The frame is small, or no message waits after its own: the receiver may handle it in the
-  /// calling thread.
-  bool at_once = false;
-  /// Keeps the body alive after the call; if null, the receiver must copy what it needs.
+  /// The receiver may handle the frame in the calling thread, because the frame is small or no
+  /// message waits behind its own.
+  bool may_handle_inline = false;
+  /// Keeps the body alive after the call. If it is null, the receiver must copy what it needs.
   std::shared_ptr<const void> body_owner = nullptr;
 };
 
-/// A new JobId or NodeId, from the machine's own randomness; never 0.
+/// Draws a new JobId or NodeId from the system's random generator; never 0.
 [[nodiscard]] std::uint64_t draw_id();
 
 struct JobEnvelope {
   JobId job = 0;
-  /// Where the sender runs.
+  /// The node on which the sender runs.
   NodeId node = 0;
   core::Envelope envelope;
 };
@@ -69,7 +71,7 @@ struct JobEnvelope {
 [[nodiscard]] Frame encode(JobId job, NodeId node, const core::Envelope& envelope);
 [[nodiscard]] Result<JobEnvelope> decode_envelope(const FrameView& frame);
 
-/// The kind of a frame of this version; an Error says why it is not one.
+/// The kind of content of a frame. An Error if it is not a frame of this version.
 [[nodiscard]] Result<Kind> kind_of(const FrameView& frame);
 
 }  // namespace starling::wire

@@ -1,4 +1,5 @@
-/// The prefix of every frame, and the encoding and decoding of the rest. Internal to the wire.
+/// The prefix of every frame, and the functions that encode and decode frames. Internal to
+/// actor/wire and actor/security.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ inline constexpr std::array magic{std::byte{'S'}, std::byte{'t'}};
 inline constexpr std::array pack_magic{std::byte{'S'}, std::byte{'p'}};
 inline constexpr std::size_t prefix_size = magic.size() + 2;
 
-/// Makes a frame of what `write` puts into the encoder.
+/// Makes a frame of kind `kind`. `write` puts the message into the encoder.
 template <class Write>
 Frame encode_as(Kind kind, Write write) {
   Frame frame;
@@ -28,12 +29,12 @@ Frame encode_as(Kind kind, Write write) {
   return frame;
 }
 
-/// Decodes a frame of this kind by `read`; an Error where it is of another kind or malformed.
+/// Decodes a frame by `read`. An Error if it is of another kind than `kind`, or malformed.
 template <class M, class Read>
 Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
   const auto found = kind_of(frame);
   if (!found) return found.error();
-  if (*found != kind) return Error{"a frame is of another kind than is valid here"};
+  if (*found != kind) return Error{"a frame is of another kind than expected"};
   try {
     Decoder decoder{frame.head.subspan(prefix_size), {frame.body_owner, frame.body}};
     M message;
@@ -43,7 +44,7 @@ Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
   } catch (const DecodeError& fault) {
     return Error{std::string{"a frame "} + fault.what()};
   } catch (const std::bad_alloc&) {
-    return Error{"a frame needs more memory than there is"};
+    return Error{"a frame needs more memory than is available"};
   }
 }
 

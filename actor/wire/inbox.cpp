@@ -20,30 +20,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The id of the listener; connections have ids from 1 on.
+/// The id of the listener. Connections have ids from 1 on.
 constexpr std::uint64_t listener_id = 0;
-/// The most bytes that are read at once where they do not belong to a long part.
+/// The most bytes in one read, except when the rest of a long part is read.
 constexpr std::size_t scratch_bytes = std::size_t{16} << 10U;
-/// The most bytes that a connection may send before others have their turn.
+/// The most bytes that are read from a connection in one turn.
 constexpr std::size_t turn_bytes_max = std::size_t{1} << 20U;
-/// Newcomers are connections that are open and have never sent a whole message. All of them
-/// together may send `newcomer_bytes_max` bytes in a period, and each `newcomer_turn_bytes_max` in
-/// a turn: reading takes time that jobs need, and a peer that has only announced a message can send
-/// for ever.
-constexpr std::size_t newcomer_bytes_max = std::size_t{2} << 20U;
+/// A newcomer is an open connection that has never sent a whole message. The bytes read from all
+/// newcomers in one period, and from each in one turn, are limited: reading takes time that jobs
+/// need, and a peer that has only announced a message could send for ever.
+constexpr std::size_t newcomer_period_bytes_max = std::size_t{2} << 20U;
 constexpr auto newcomer_period = 50ms;
 constexpr std::size_t newcomer_turn_bytes_max = std::size_t{64} << 10U;
-/// The most connections that are accepted before those that are open are read.
-constexpr int accepted_at_once = 32;
+/// The most connections that are accepted before the existing ones are read.
+constexpr int accepts_at_once = 32;
 constexpr int ready_at_once = 64;
-/// The most connections that one call of next() reads from, so that input that completes no message
-/// keeps nobody waiting.
+/// The most turns in one call of next(). Without this limit, input that completes no message would
+/// keep the caller waiting.
 constexpr int turns_at_once = 64;
-/// The time until we accept again after the system had no descriptor for a connection.
-constexpr auto accept_again_after = 100ms;
-constexpr auto look_again_after = 1s;
+/// The time until the inbox accepts again, after the system had no descriptor for a connection.
+constexpr auto accept_retry_after = 100ms;
+/// The longest time between two calls of maintain().
+constexpr auto maintain_every = 1s;
 
-/// Turns on keep-alive probes, without which the connections of hosts that have vanished would stay
+/// Turns on keep-alive probes. Without them, connections from hosts that have vanished would stay
 /// for ever.
 void set_options(int descriptor) {
   const int on = 1;
@@ -67,7 +67,11 @@ bool watch(int epoll, int descriptor, std::uint64_t id) {
 
 struct Inbox::Connection {
   Connection(Id own_id, int own_descriptor, const ZmtpRules& rules, Clock::time_point now)
-      : id(own_id), descriptor(own_descriptor), accepted(now), heard(now), receiver(rules) {}
+      : id(own_id),
+        descriptor(own_descriptor),
+        accepted_at(now),
+        last_read_at(now),
+        receiver(rules) {}
   ~Connection() { ::close(descriptor); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -77,20 +81,21 @@ struct Inbox::Connection {
 
   const Id id;
   const int descriptor;
-  const Clock::time_point accepted;
-  /// When something was read last.
-  Clock::time_point heard;
+  const Clock::time_point accepted_at;
+  /// When bytes were last read from it.
+  Clock::time_point last_read_at;
   ZmtpReceiver receiver;
-  bool was_open = false;
-  /// It has sent a whole message.
+  /// It is counted in `open_count_`.
+  bool counts_as_open = false;
+  /// It has sent at least one whole message.
   bool has_delivered = false;
-  /// Bytes held of an unfinished message, and when it began.
+  /// The bytes held of an unfinished message, and since when.
   std::size_t held_bytes = 0;
-  Clock::time_point held_since{};
+  Clock::time_point hold_started_at{};
 };
 
 Result<std::unique_ptr<Inbox>> Inbox::open(InboxOptions options) {
-  auto listening = listen_at(options.listen);
+  auto listening = open_listener(options.listen);
   if (!listening) return std::move(listening).error();
   std::unique_ptr<Inbox> inbox{new Inbox{std::move(options)}};
   inbox->listener_ = listening->descriptor;
@@ -117,65 +122,66 @@ std::optional<InboundMessage> Inbox::next() {
   return std::nullopt;
 }
 
-/// Decodes the bytes read of the current connection, until a message is whole or all is taken.
+/// Decodes the bytes that were read from the current connection, until a message is complete or all
+/// bytes are decoded.
 std::optional<InboundMessage> Inbox::decode() {
   while (current_ != nullptr) {
     Connection& connection = *current_;
     std::optional<ZmtpReceiver::Fault> fault;
     try {
-      if (!read_.empty()) fault = connection.receiver.take(read_);
+      if (!undecoded_.empty()) fault = connection.receiver.take(undecoded_);
     } catch (const std::bad_alloc&) {
       fault = ZmtpReceiver::Fault::protocol;
     }
     auto message = fault ? std::nullopt : connection.receiver.take_message();
     if (message) connection.has_delivered = true;
-    after(connection, fault);
+    handle_input(connection, fault);
     if (message) return message;
-    if (current_ == nullptr || read_.empty()) return std::nullopt;
+    if (current_ == nullptr || undecoded_.empty()) return std::nullopt;
   }
   return std::nullopt;
 }
 
-/// Reads bytes for decode(); false where nothing more has come.
+/// Reads bytes for decode(). Returns false if there is nothing more to read.
 bool Inbox::read_more() {
   while (true) {
     if (current_ != nullptr && read_current()) return true;
     current_ = nullptr;
-    if (!find_ready()) return false;
+    if (!select_ready()) return false;
   }
 }
 
-/// Reads from the current connection; false where its turn is over.
+/// Reads from the current connection. Returns false if its turn is over.
 bool Inbox::read_current() {
   Connection& connection = *current_;
   const bool is_newcomer = connection.is_newcomer();
   const std::size_t bytes_max = is_newcomer ? newcomer_turn_bytes_max : turn_bytes_max;
   if (turn_bytes_ >= bytes_max) return false;
-  if (is_newcomer && newcomer_bytes_ >= newcomer_bytes_max) {
-    pause(connection);
+  if (is_newcomer && newcomer_bytes_ >= newcomer_period_bytes_max) {
+    suspend(connection);
     return false;
   }
   try {
-    const auto place = connection.receiver.place();
-    std::span<std::byte> room = place.empty() ? std::span{scratch_} : place;
-    room = room.first(std::min(room.size(), bytes_max));
-    const auto received = ::recv(connection.descriptor, room.data(), room.size(), MSG_DONTWAIT);
+    const auto direct = connection.receiver.direct_buffer();
+    std::span<std::byte> buffer = direct.empty() ? std::span{scratch_} : direct;
+    buffer = buffer.first(std::min(buffer.size(), bytes_max));
+    const auto received = ::recv(connection.descriptor, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (received <= 0) {
-      end(connection.id);
+      close(connection.id);
       return false;
     }
     const auto bytes = static_cast<std::size_t>(received);
-    // A read that does not fill the buffer ends the turn: the rest comes later, if there is any.
-    turn_bytes_ = bytes < room.size() ? turn_bytes_max : turn_bytes_ + bytes;
-    connection.heard = Clock::now();
+    // A read that does not fill the buffer has taken all that there was, so it ends the turn.
+    turn_bytes_ = bytes < buffer.size() ? turn_bytes_max : turn_bytes_ + bytes;
+    connection.last_read_at = Clock::now();
     if (is_newcomer) newcomer_bytes_ += bytes;
-    if (place.empty())
-      read_ = std::span<const std::byte>{scratch_}.first(bytes);
-    else if (const auto fault = connection.receiver.take_placed(bytes))
-      after(connection, fault);
+    if (direct.empty())
+      undecoded_ = std::span<const std::byte>{scratch_}.first(bytes);
+    else if (const auto fault = connection.receiver.take_direct(bytes))
+      handle_input(connection, fault);
     else
-      count_held(connection);
+      count_unfinished(connection);
     return current_ != nullptr;
   } catch (const std::bad_alloc&) {
     refuse(connection.id);
@@ -183,9 +189,10 @@ bool Inbox::read_current() {
   }
 }
 
-/// Gives the next connection that has something to read its turn; false where there is none.
-bool Inbox::find_ready() {
-  for (bool asked = false;;) {
+/// Gives the turn to the next connection that has something to read. Returns false if there is
+/// none.
+bool Inbox::select_ready() {
+  for (bool has_polled = false;;) {
     while (!ready_.empty()) {
       if (turns_left_-- == 0) return false;
       const Id id = ready_.front();
@@ -200,7 +207,7 @@ bool Inbox::find_ready() {
       turn_bytes_ = 0;
       return true;
     }
-    if (std::exchange(asked, true)) return false;
+    if (std::exchange(has_polled, true)) return false;
     std::array<epoll_event, ready_at_once> events{};
     const int count = ::epoll_wait(epoll_, events.data(), ready_at_once, 0);
     for (int i = 0; i < count; ++i)
@@ -209,7 +216,7 @@ bool Inbox::find_ready() {
 }
 
 void Inbox::accept_some() {
-  for (int i = 0; i < accepted_at_once; ++i) {
+  for (int i = 0; i < accepts_at_once; ++i) {
     const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
       try {
@@ -219,8 +226,8 @@ void Inbox::accept_some() {
         return;
       }
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      if (make_room()) continue;
-      // The listener would be readable all the time.
+      if (free_descriptor()) continue;
+      // Stops watching the listener, which would otherwise be readable all the time.
       (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
       is_listener_watched_ = false;
       return;
@@ -231,7 +238,7 @@ void Inbox::accept_some() {
 }
 
 void Inbox::add(int descriptor) {
-  if (connections_.size() - open_count_ >= options_.handshakes_max) end_a_handshake();
+  if (connections_.size() - open_count_ >= options_.handshakes_max) close_random_handshake();
   set_options(descriptor);
   const Id id = ++last_id_;
   std::unique_ptr<Connection> connection;
@@ -250,83 +257,88 @@ void Inbox::watch_listener() {
   if (!is_listener_watched_) is_listener_watched_ = watch(epoll_, listener_, listener_id);
 }
 
-/// Closes a connection to free a descriptor for a new one; false where it could not.
-bool Inbox::make_room() {
+/// Closes a connection to free its descriptor for a new one. Returns false if there is none to
+/// close.
+bool Inbox::free_descriptor() {
   const std::size_t before = connections_.size();
   if (before > open_count_)
-    end_a_handshake();
+    close_random_handshake();
   else if (before > 0)
-    end_an_open_one();
+    close_idlest();
   return connections_.size() < before;
 }
 
-void Inbox::after(Connection& connection, std::optional<ZmtpReceiver::Fault> fault) {
+/// Does all that follows from decoding: closes the connection if there was a fault, or else sends
+/// the answer of the handshake and updates the counts.
+void Inbox::handle_input(Connection& connection, std::optional<ZmtpReceiver::Fault> fault) {
   if (fault) return refuse(connection.id);
-  answer(connection);
+  send_answer(connection);
   if (current_ == nullptr) return;
-  if (connection.is_open() && !connection.was_open) {
-    if (open_count_ >= options_.open_max) end_an_open_one();
-    connection.was_open = true;
+  if (connection.is_open() && !connection.counts_as_open) {
+    if (open_count_ >= options_.open_max) close_idlest();
+    connection.counts_as_open = true;
     ++open_count_;
   }
-  count_held(connection);
+  count_unfinished(connection);
 }
 
-void Inbox::answer(Connection& connection) {
+void Inbox::send_answer(Connection& connection) {
   const Bytes answer = connection.receiver.take_answer();
   if (answer.empty()) return;
-  // A few hundred bytes in all: the socket takes them, unless the peer reads nothing.
+  // The answers have a few hundred bytes in all: the socket takes them, unless the peer reads
+  // nothing.
   const auto sent = ::send(connection.descriptor, answer.data(), answer.size(), MSG_NOSIGNAL);
-  if (sent != static_cast<ssize_t>(answer.size())) end(connection.id);
+  if (sent != static_cast<ssize_t>(answer.size())) close(connection.id);
 }
 
-void Inbox::pause(const Connection& connection) {
+void Inbox::suspend(const Connection& connection) {
   (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.descriptor, nullptr);
-  paused_.push_back(connection.id);
+  suspended_.push_back(connection.id);
 }
 
 void Inbox::resume_newcomers(Clock::time_point now) {
-  if (now - period_began_ < newcomer_period) return;
-  period_began_ = now;
+  if (now - period_started_at_ < newcomer_period) return;
+  period_started_at_ = now;
   newcomer_bytes_ = 0;
-  for (const Id id : std::exchange(paused_, {})) {
+  for (const Id id : std::exchange(suspended_, {})) {
     const auto found = connections_.find(id);
-    if (found != connections_.end() && !watch(epoll_, found->second->descriptor, id)) end(id);
+    if (found != connections_.end() && !watch(epoll_, found->second->descriptor, id)) close(id);
   }
 }
 
-void Inbox::count_held(Connection& connection) {
+void Inbox::count_unfinished(Connection& connection) {
   const std::size_t bytes = connection.receiver.unfinished_bytes();
-  if (bytes > 0 && connection.held_bytes == 0) connection.held_since = Clock::now();
+  if (bytes > 0 && connection.held_bytes == 0) connection.hold_started_at = Clock::now();
   held_bytes_ += bytes - connection.held_bytes;
   connection.held_bytes = bytes;
-  if (held_bytes_ > options_.unfinished_bytes_max) end_oldest_message();
+  if (held_bytes_ > options_.unfinished_bytes_max) close_oldest_unfinished();
 }
 
-void Inbox::end(Id id) {
+void Inbox::close(Id id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
   held_bytes_ -= connection.held_bytes;
-  if (connection.was_open) --open_count_;
+  if (connection.counts_as_open) --open_count_;
   if (current_ == &connection) {
     current_ = nullptr;
-    read_ = {};
+    undecoded_ = {};
   }
   connections_.erase(found);
 }
 
 void Inbox::refuse(Id id) {
   ++refused_;
-  end(id);
+  close(id);
 }
 
-/// Ends the connection whose unfinished message is oldest, first among those that have never sent a
-/// whole message.
-void Inbox::end_oldest_message() {
+/// Closes the connection whose unfinished message has been held for the longest time. Connections
+/// that have never sent a whole message go first.
+void Inbox::close_oldest_unfinished() {
   const Connection* oldest = nullptr;
   const auto is_older = [](const Connection& a, const Connection& b) {
-    return std::pair{a.has_delivered, a.held_since} < std::pair{b.has_delivered, b.held_since};
+    return std::pair{a.has_delivered, a.hold_started_at} <
+           std::pair{b.has_delivered, b.hold_started_at};
   };
   for (const auto& [id, connection] : connections_)
     if (connection->held_bytes > 0 && (oldest == nullptr || is_older(*connection, *oldest)))
@@ -334,9 +346,9 @@ void Inbox::end_oldest_message() {
   if (oldest != nullptr) refuse(oldest->id);
 }
 
-/// Ends a random handshake: were it the oldest, a peer that opens connections fast enough would end
-/// those of all others.
-void Inbox::end_a_handshake() {
+/// Closes a random connection in handshake. If it were the oldest, a peer that opens connections
+/// fast enough would close those of all others.
+void Inbox::close_random_handshake() {
   while (!handshakes_.empty()) {
     const auto at = static_cast<std::ptrdiff_t>(random_() % handshakes_.size());
     const Id id = handshakes_[static_cast<std::size_t>(at)];
@@ -346,35 +358,35 @@ void Inbox::end_a_handshake() {
   }
 }
 
-/// Ends the connection that has been silent for longest, first among those that have never sent a
-/// message.
-void Inbox::end_an_open_one() {
-  const Connection* last = nullptr;
-  const auto is_less = [](const Connection& a, const Connection& b) {
-    return std::pair{a.has_delivered, a.heard} < std::pair{b.has_delivered, b.heard};
+/// Closes the connection that has been silent for the longest time. Connections that have never
+/// sent a whole message go first.
+void Inbox::close_idlest() {
+  const Connection* idlest = nullptr;
+  const auto is_idler = [](const Connection& a, const Connection& b) {
+    return std::pair{a.has_delivered, a.last_read_at} < std::pair{b.has_delivered, b.last_read_at};
   };
   for (const auto& [id, connection] : connections_)
-    if (connection->was_open && (last == nullptr || is_less(*connection, *last)))
-      last = connection.get();
-  if (last != nullptr) refuse(last->id);
+    if (connection->counts_as_open && (idlest == nullptr || is_idler(*connection, *idlest)))
+      idlest = connection.get();
+  if (idlest != nullptr) refuse(idlest->id);
 }
 
-std::chrono::milliseconds Inbox::tend() {
+std::chrono::milliseconds Inbox::maintain() {
   const auto now = Clock::now();
-  std::chrono::milliseconds patience = paused_.empty() ? look_again_after : newcomer_period;
+  std::chrono::milliseconds wait_max = suspended_.empty() ? maintain_every : newcomer_period;
   resume_newcomers(now);
   if (!is_listener_watched_) {
     watch_listener();
-    patience = std::min<std::chrono::milliseconds>(patience, accept_again_after);
+    wait_max = std::min<std::chrono::milliseconds>(wait_max, accept_retry_after);
   }
   for (; !handshakes_.empty(); handshakes_.pop_front()) {
     const auto found = connections_.find(handshakes_.front());
     if (found == connections_.end() || found->second->is_open()) continue;
-    const auto left = found->second->accepted + options_.handshake_max - now;
-    if (left > 0ms) return std::min(patience, std::chrono::ceil<std::chrono::milliseconds>(left));
+    const auto left = found->second->accepted_at + options_.handshake_max - now;
+    if (left > 0ms) return std::min(wait_max, std::chrono::ceil<std::chrono::milliseconds>(left));
     refuse(found->first);
   }
-  return patience;
+  return wait_max;
 }
 
 }  // namespace starling::wire

@@ -4,7 +4,7 @@
 
 namespace starling::wire {
 
-KeyPair make_keys() {
+KeyPair make_key_pair() {
   KeyPair keys{};
   crypto_box_keypair(keys.public_key.data(), keys.secret_key.data());
   return keys;

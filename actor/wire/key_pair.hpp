@@ -1,4 +1,5 @@
-/// CURVE key pairs (https://rfc.zeromq.org/spec/26/): two numbers of 32 bytes on Curve25519.
+/// CURVE key pairs (https://rfc.zeromq.org/spec/26/): a public and a secret key of 32 bytes each,
+/// for Curve25519.
 #pragma once
 
 #include "starling/actor/wire/peer.hpp"
@@ -11,7 +12,7 @@ struct KeyPair {
   SecretKey secret_key;
 };
 
-/// A new CURVE key pair, from the system's randomness.
-[[nodiscard]] KeyPair make_keys();
+/// Makes a new CURVE key pair from the system's random generator.
+[[nodiscard]] KeyPair make_key_pair();
 
 }  // namespace starling::wire

@@ -22,8 +22,8 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-/// `host` is empty for every interface.
-Result<Addresses> look_up(const std::string& host, const std::string& port, int family) {
+/// Returns the addresses of `host`; an empty `host` is every interface.
+Result<Addresses> resolve(const std::string& host, const std::string& port, int family) {
   addrinfo hints{};
   hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
@@ -35,16 +35,18 @@ Result<Addresses> look_up(const std::string& host, const std::string& port, int 
   return Addresses{found};
 }
 
-Result<int> listen_on(const addrinfo& at) {
-  const int descriptor = ::socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+Result<int> listen_on(const addrinfo& address_info) {
+  const int descriptor =
+      ::socket(address_info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return Error{std::strerror(errno)};
   const int on = 1;
   const int off = 0;
   (void)::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Every interface means those of both address families.
-  if (at.ai_family == AF_INET6)
+  // With IPV6_V6ONLY off, "every interface" includes IPv4.
+  if (address_info.ai_family == AF_INET6)
     (void)::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 && ::listen(descriptor, backlog) == 0)
+  if (::bind(descriptor, address_info.ai_addr, address_info.ai_addrlen) == 0 &&
+      ::listen(descriptor, backlog) == 0)
     return descriptor;
   const int fault = errno;
   ::close(descriptor);
@@ -61,34 +63,35 @@ std::string address_of(int descriptor) {
       ::getnameinfo(name, size, host.data(), host.size(), port.data(), port.size(),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return {};
-  const std::string figures{host.data()};
+  const std::string host_text{host.data()};
   const bool is_v6 = own.ss_family == AF_INET6;
-  return "tcp://" + (is_v6 ? "[" + figures + "]" : figures) + ":" + port.data();
+  return "tcp://" + (is_v6 ? "[" + host_text + "]" : host_text) + ":" + port.data();
 }
 
 }  // namespace
 
-Result<Listening> listen_at(const std::string& address) {
+Result<Listener> open_listener(const std::string& address) {
   constexpr std::string_view scheme = "tcp://";
   const auto colon = address.rfind(':');
-  if (!address.starts_with(scheme) || colon < scheme.size()) return Error{"it is no address"};
+  if (!address.starts_with(scheme) || colon < scheme.size()) return Error{"it is not an address"};
   std::string host = address.substr(scheme.size(), colon - scheme.size());
   std::string port = address.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const bool is_any = host == "*";
   if (is_any) host.clear();
   if (port == "*") port = "0";
-  Error fault{"it is no address"};
-  // Listens at every interface by IPv6, which includes IPv4, where the system has IPv6.
+  Error fault{"it is not an address"};
+  // For every interface, tries IPv6 first, which includes IPv4. The system may lack IPv6.
   for (const int family : {is_any ? AF_INET6 : AF_UNSPEC, AF_INET}) {
-    auto found = look_up(host, port, family);
+    auto found = resolve(host, port, family);
     if (!found) {
       fault = std::move(found).error();
       continue;
     }
-    for (const addrinfo* at = found->get(); at != nullptr; at = at->ai_next) {
-      const auto descriptor = listen_on(*at);
-      if (descriptor) return Listening{*descriptor, address_of(*descriptor)};
+    for (const addrinfo* address_info = found->get(); address_info != nullptr;
+         address_info = address_info->ai_next) {
+      const auto descriptor = listen_on(*address_info);
+      if (descriptor) return Listener{*descriptor, address_of(*descriptor)};
       fault = descriptor.error();
     }
   }

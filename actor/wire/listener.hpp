@@ -1,4 +1,5 @@
-/// Internal to the wire: the socket that others connect to, and how many connections fit.
+/// Internal to actor/wire: the listening socket, and the number of descriptors that a process may
+/// have.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +9,18 @@
 
 namespace starling::wire {
 
-struct Listening {
+/// A listening socket.
+struct Listener {
   int descriptor = -1;
-  /// tcp://HOST:PORT with the host in figures and the port that it has.
+  /// tcp://IP:PORT, with a numeric IP address and the actual port.
   std::string address;
 };
 
-/// Listens at tcp://HOST:PORT, without waiting on accept. Host `*` is every interface, port `*` a
-/// free one. An Error gives the system's reason.
-[[nodiscard]] Result<Listening> listen_at(const std::string& address);
+/// Listens at tcp://HOST:PORT with a non-blocking socket. Host `*` is every interface, port `*` a
+/// free port. An Error gives the system's reason.
+[[nodiscard]] Result<Listener> open_listener(const std::string& address);
 
-/// How many descriptors this process may have.
+/// The number of descriptors that this process may have; at most 2^20 is reported.
 [[nodiscard]] std::size_t descriptors_max();
 
 }  // namespace starling::wire

@@ -1,5 +1,5 @@
-/// Serialises tensors, whose values go beside the archive, and with them all messages of the cores,
-/// whose fields are listed beside each.
+/// Serialises tensors: their description in the archive, their elements as an attachment. All
+/// messages of the cores can then be serialised by the lists of their fields.
 #pragma once
 
 #include "starling/actor/wire/archive.hpp"
@@ -11,7 +11,7 @@ template <class A>
 void save_slice(A& archive, const Slice& slice) {
   const std::uint8_t width =
       slice.empty() ? 0 : static_cast<std::uint8_t>(slice.buffer->element_bytes());
-  archive(width, wire::count_of(slice.count), slice.rows);
+  archive(width, wire::to_count(slice.count), slice.rows);
   if (width > 0) archive.attach({slice.buffer, slice.bytes()});
 }
 
@@ -21,7 +21,7 @@ void load_slice(A& archive, Slice& slice) {
   std::uint32_t count = 0;
   archive(width, count, slice.rows);
   const bool is_known = count == 0 ? width == 0 : width == 4 || width == 8;
-  if (!is_known) throw wire::DecodeError{"holds values of no type"};
+  if (!is_known) throw wire::DecodeError{"holds values of an unknown element type"};
   slice.offset = 0;
   slice.count = count;
   slice.buffer.reset();

@@ -1,5 +1,5 @@
-/// Internal to Transport: sends the frames of one traffic class to one peer. Frames that wait
-/// together travel in one pack (pack.hpp). One thread at a time.
+/// Internal to Transport: sends the frames of one traffic class to one peer. Frames that wait at
+/// the same time are sent in packs (pack.hpp). One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,18 @@
 
 namespace starling::wire {
 
-/// Messages that ZeroMQ itself may hold for one traffic class: what it holds is lost when a
-/// connection breaks.
+/// The most messages that ZeroMQ may hold for one traffic class. They are lost if the connection
+/// breaks, hence there are few.
 inline constexpr int control_waiting_max = 32;
 inline constexpr int data_waiting_max = 16;
-/// The limit for data if frames travel in packs, because these are up to four times as long.
+/// The same limit for data that is not encrypted: its frames travel in packs, which are up to four
+/// times as long.
 inline constexpr int packed_waiting_max = 4;
 /// The longest command of a handshake, in bytes.
 inline constexpr std::int64_t answer_bytes_max = 1024;
-/// ZeroMQ gives a connection up for good after bytes that are not of its protocol. So if nothing
-/// could be sent for this long, a new connection is made.
-inline constexpr auto stuck_after = std::chrono::seconds{5};
+/// ZeroMQ gives a connection up for good when it receives bytes that are not of its protocol. If no
+/// waiting frame could be sent for this long, a new connection is made.
+inline constexpr auto reconnect_after = std::chrono::seconds{5};
 
 /// The bytes of a key, public or secret.
 template <class Bytes>
@@ -37,9 +38,9 @@ zmq::const_buffer buffer_of(const Bytes& key) {
   return zmq::buffer(key.data(), key.size());
 }
 
-/// Returns the parts in one piece: a copy, unless they already lie one after the other in memory,
-/// whatever owns them. Requires: at least one part.
-inline Attachment in_one_piece(std::vector<Attachment> parts) {
+/// Joins parts into contiguous bytes. Copies them, unless they are contiguous in memory already, no
+/// matter who owns them. Requires: at least one part.
+inline Attachment join_parts(std::vector<Attachment> parts) {
   std::size_t size = 0;
   bool is_contiguous = true;
   for (const Attachment& part : parts) {
@@ -50,17 +51,17 @@ inline Attachment in_one_piece(std::vector<Attachment> parts) {
     const auto* const bytes = parts.front().bytes.data();
     return {std::make_shared<std::vector<Attachment>>(std::move(parts)), {bytes, size}};
   }
-  const std::shared_ptr<void> block{blocks::take(size),
-                                    [size](void* taken) { blocks::give(taken, size); }};
+  const std::shared_ptr<void> block{tensor_pool::allocate(size),
+                                    [size](void* taken) { tensor_pool::release(taken, size); }};
   auto* const bytes = static_cast<std::byte*>(block.get());
   auto* at = bytes;
   for (const Attachment& part : parts) at = std::ranges::copy(part.bytes, at).out;
   return {block, {bytes, size}};
 }
 
-/// Makes one part of a message from bodies. The part keeps them alive until ZeroMQ has sent them.
-inline zmq::message_t body_message(std::vector<Attachment> parts) {
-  auto* body = new Attachment{in_one_piece(std::move(parts))};
+/// Makes one message part from bodies. It keeps them alive until ZeroMQ has sent them.
+inline zmq::message_t make_body_part(std::vector<Attachment> parts) {
+  auto* body = new Attachment{join_parts(std::move(parts))};
   // ZeroMQ only reads what it sends.
   auto* bytes = const_cast<std::byte*>(body->bytes.data());
   return {bytes, body->bytes.size(),
@@ -78,10 +79,10 @@ class OutboundConnection {
     connect();
   }
 
-  /// Queues a frame, which flush() sends together with the frames that follow. Returns false if the
-  /// queue has no capacity for it.
+  /// Queues a frame. flush() sends it together with the frames that follow. Returns false if the
+  /// queue is full, and drops the frame.
   bool add(Frame&& frame) {
-    last_used_ = Clock::now();
+    last_used_at_ = Clock::now();
     if (frame.is_retry) {
       send_waiting();
       if (is_already_queued(frame)) return true;
@@ -92,7 +93,7 @@ class OutboundConnection {
     };
     if (!fits()) send_waiting();
     if (!fits()) return false;
-    if (waiting_.empty()) last_progress_ = last_used_;
+    if (waiting_.empty()) last_progress_at_ = last_used_at_;
     waiting_bytes_ += size;
     waiting_.push_back(std::move(frame));
     return true;
@@ -104,49 +105,49 @@ class OutboundConnection {
     reconnect_if_stuck();
   }
 
-  /// Gives the messages that ZeroMQ holds `time` to leave after the end of this object.
+  /// Lets ZeroMQ go on sending the messages that it holds, for `time` after the end of this object.
   void linger_for(std::chrono::milliseconds time) {
     socket_.set(zmq::sockopt::linger, static_cast<int>(time.count()));
   }
 
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
-  [[nodiscard]] Clock::time_point last_used() const noexcept { return last_used_; }
-  /// A descriptor that becomes readable when more can be sent, after flush() has left frames
-  /// waiting.
+  [[nodiscard]] Clock::time_point last_used_at() const noexcept { return last_used_at_; }
+  /// A descriptor that becomes readable when more can be sent. Valid after a flush() that left
+  /// frames waiting.
   [[nodiscard]] int descriptor() const { return socket_.get(zmq::sockopt::fd); }
 
  private:
   static std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
 
-  /// The first frames that wait, in one message.
+  /// One ZeroMQ message with the first waiting frames, and their number and size.
   struct Message {
     std::size_t frames = 0;
     std::size_t bytes = 0;
     zmq::message_t head;
     std::optional<zmq::message_t> body = std::nullopt;
   };
-  /// How many frames go in one pack, and the bytes of its first part.
+  /// The number of frames in a pack, and the bytes of its first part.
   struct PackSize {
     std::size_t frames = 0;
-    std::size_t bytes = pack_prefix;
+    std::size_t bytes = pack_prefix_size;
   };
 
   void send_waiting() {
     while (!waiting_.empty()) {
-      if (!next_) next_ = first_message();
-      // A send soon after another does not check whether ZeroMQ has capacity by now; asking for
-      // events does.
+      if (!next_) next_ = make_message();
+      // If a send fails soon after another one, ZeroMQ has not checked whether it has capacity
+      // again. has_capacity() makes it check.
       if (!send(*next_) && (!has_capacity() || !send(*next_))) return;
       waiting_.erase(waiting_.begin(),
                      waiting_.begin() + static_cast<std::ptrdiff_t>(next_->frames));
       waiting_bytes_ -= next_->bytes;
       next_.reset();
-      last_progress_ = Clock::now();
+      last_progress_at_ = Clock::now();
     }
   }
 
-  /// Returns false if ZeroMQ has no capacity. It takes all of a message or nothing of it, and both
-  /// parts exist before the first is sent, so nothing can fail between them.
+  /// Returns false if ZeroMQ has no capacity. ZeroMQ takes both parts of a message or none. Nothing
+  /// can fail between the parts, because both exist before the first is sent.
   bool send(Message& message) {
     const auto more = message.body ? zmq::send_flags::sndmore : zmq::send_flags::none;
     if (!socket_.send(message.head, more | zmq::send_flags::dontwait)) return false;
@@ -157,58 +158,60 @@ class OutboundConnection {
     return (socket_.get(zmq::sockopt::events) & ZMQ_POLLOUT) != 0;
   }
 
-  [[nodiscard]] Message first_message() const {
-    if (const PackSize small = first_pack(BodyPlace::in_pack); small.frames > 0)
-      return small.frames == 1 && waiting_.front().body.empty() ? unpacked()
-                                                                : pack(small, BodyPlace::in_pack);
-    // Encryption copies the bytes anyway, and is fastest with one range in each message.
-    if (options_.keys) return unpacked();
-    const PackSize large = first_pack(BodyPlace::second_part);
-    return large.frames > 1 ? pack(large, BodyPlace::second_part) : unpacked();
+  /// Makes a message of as many of the first waiting frames as belong together.
+  [[nodiscard]] Message make_message() const {
+    if (const PackSize small = measure_pack(BodyPart::first); small.frames > 0)
+      return small.frames == 1 && waiting_.front().body.empty() ? make_unpacked()
+                                                                : make_pack(small, BodyPart::first);
+    // Does not pack long frames if they are encrypted: encryption copies the bytes anyway, and is
+    // fastest with one range in each message.
+    if (options_.keys) return make_unpacked();
+    const PackSize large = measure_pack(BodyPart::second);
+    return large.frames > 1 ? make_pack(large, BodyPart::second) : make_unpacked();
   }
 
   /// Returns how many of the first waiting frames fit in one pack.
-  [[nodiscard]] PackSize first_pack(BodyPlace body_place) const {
+  [[nodiscard]] PackSize measure_pack(BodyPart body_part) const {
     PackSize result;
     std::size_t second_part = 0;
     for (const Frame& frame : waiting_) {
-      const std::size_t size = packed_size(frame, body_place);
+      const std::size_t size = packed_size(frame, body_part);
       second_part += frame.body_size();
-      const bool fits = body_place == BodyPlace::in_pack
-                            ? size <= packed_frame_max
+      const bool fits = body_part == BodyPart::first
+                            ? size <= packed_frame_bytes_max
                             : !frame.body.empty() && second_part <= bodies_max();
-      if (!fits || result.bytes + size > pack_max) break;
+      if (!fits || result.bytes + size > pack_bytes_max) break;
       result.bytes += size;
       ++result.frames;
     }
     return result;
   }
   [[nodiscard]] std::size_t bodies_max() const {
-    return std::min(second_part_max, options_.part_bytes_max);
+    return std::min(second_part_bytes_max, options_.part_bytes_max);
   }
 
-  [[nodiscard]] Message pack(const PackSize& size, BodyPlace body_place) const {
+  [[nodiscard]] Message make_pack(const PackSize& size, BodyPart body_part) const {
     Message message{.frames = size.frames, .bytes = 0, .head = zmq::message_t{size.bytes}};
     std::vector<Attachment> second_part;
-    std::byte* at = begin_pack(static_cast<std::byte*>(message.head.data()));
+    std::byte* at = write_pack_prefix(static_cast<std::byte*>(message.head.data()));
     for (std::size_t i = 0; i < size.frames; ++i) {
       const Frame& frame = waiting_[i];
-      at = put_packed(frame, body_place, at);
+      at = write_packed(frame, body_part, at);
       message.bytes += size_of(frame);
-      if (body_place == BodyPlace::second_part)
+      if (body_part == BodyPart::second)
         std::ranges::copy(frame.body, std::back_inserter(second_part));
     }
-    if (!second_part.empty()) message.body = body_message(std::move(second_part));
+    if (!second_part.empty()) message.body = make_body_part(std::move(second_part));
     return message;
   }
 
   /// Makes a message of the first waiting frame alone.
-  [[nodiscard]] Message unpacked() const {
+  [[nodiscard]] Message make_unpacked() const {
     const Frame& frame = waiting_.front();
     Message message{.frames = 1,
                     .bytes = size_of(frame),
                     .head = zmq::message_t{frame.head.data(), frame.head.size()}};
-    if (frame.body_size() > 0) message.body = body_message(frame.body);
+    if (frame.body_size() > 0) message.body = make_body_part(frame.body);
     return message;
   }
 
@@ -217,10 +220,10 @@ class OutboundConnection {
     socket_ = zmq::socket_t{context_, zmq::socket_type::dealer};
     socket_.set(ipv6, true);
     socket_.set(zmq::sockopt::linger, 0);
-    // Frames wait in waiting_ rather than in ZeroMQ, for a connection that may never come about.
+    // Has ZeroMQ take no frames before it is connected: until then they wait in waiting_.
     socket_.set(immediate, true);
-    // By this socket the peer only answers the handshake: it may send no more than one message, and
-    // none longer than a handshake.
+    // On this socket the peer only answers the handshake: ZeroMQ receives at most one message, no
+    // longer than the answer to a handshake.
     socket_.set(rcvhwm, 1);
     socket_.set(maxmsgsize, answer_bytes_max);
     const int data_max = options_.keys ? data_waiting_max : packed_waiting_max;
@@ -229,8 +232,8 @@ class OutboundConnection {
     socket_.set(reconnect_ivl_max, 1000);
     socket_.set(connect_timeout, 1000);
     socket_.set(handshake_ivl, 3000);
-    // Closes the connection once sent bytes stay unacknowledged, as in a partition; idle
-    // connections cost nothing.
+    // Closes the connection if sent bytes stay unacknowledged for 1.5 s, as in a partition. Idle
+    // connections are not affected.
     socket_.set(tcp_maxrt, 1500);
     if (const auto& keys =
             traffic_class_ == TrafficClass::handshake ? options_.handshake_keys : options_.keys) {
@@ -251,8 +254,8 @@ class OutboundConnection {
   }
 
   void reconnect_if_stuck() {
-    if (waiting_.empty() || Clock::now() < last_progress_ + stuck_after) return;
-    last_progress_ = Clock::now();
+    if (waiting_.empty() || Clock::now() < last_progress_at_ + reconnect_after) return;
+    last_progress_at_ = Clock::now();
     connect();
   }
 
@@ -263,12 +266,12 @@ class OutboundConnection {
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;
-  /// The message of the first waiting frames, if ZeroMQ was offered it and has not taken it yet.
+  /// The message of the first waiting frames, if it was offered to ZeroMQ and not taken yet.
   std::optional<Message> next_;
   /// When a frame was added last.
-  Clock::time_point last_used_;
-  /// When ZeroMQ last took a message, or when a frame began to wait in an empty queue.
-  Clock::time_point last_progress_ = Clock::now();
+  Clock::time_point last_used_at_;
+  /// When ZeroMQ last took a message, or when a frame last began to wait in an empty queue.
+  Clock::time_point last_progress_at_ = Clock::now();
 };
 
 }  // namespace starling::wire

@@ -15,32 +15,34 @@
 namespace starling::wire {
 namespace {
 
-/// The growth in memory that makes it look. Parts without content take 32 times their bytes.
+/// The growth of this process's memory from which on the connections are checked. Message parts
+/// without content take 32 times their bytes.
 constexpr std::size_t growth_bytes = std::size_t{16} << 20U;
 
-/// The address of the other end, as tcp://HOST:PORT; empty where there is no connection.
-std::string other_end(int descriptor) {
-  sockaddr_storage other{};
-  socklen_t size = sizeof other;
-  auto* const name = reinterpret_cast<sockaddr*>(&other);
+/// Returns the address of the peer, as tcp://HOST:PORT; empty if the descriptor is no connection.
+std::string remote_address(int descriptor) {
+  sockaddr_storage remote{};
+  socklen_t size = sizeof remote;
+  auto* const name = reinterpret_cast<sockaddr*>(&remote);
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   if (::getpeername(descriptor, name, &size) != 0 ||
-      (other.ss_family != AF_INET && other.ss_family != AF_INET6) ||
+      (remote.ss_family != AF_INET && remote.ss_family != AF_INET6) ||
       ::getnameinfo(name, size, host.data(), host.size(), port.data(), port.size(),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return {};
-  // ZeroMQ reaches IPv4 by IPv6.
+  // ZeroMQ uses IPv6 sockets for IPv4 too, with mapped addresses.
   constexpr std::string_view mapped = "::ffff:";
-  std::string figures{host.data()};
-  if (figures.starts_with(mapped))
-    figures.erase(0, mapped.size());
-  else if (other.ss_family == AF_INET6)
-    figures = "[" + figures + "]";
-  return "tcp://" + figures + ":" + port.data();
+  std::string host_text{host.data()};
+  if (host_text.starts_with(mapped))
+    host_text.erase(0, mapped.size());
+  else if (remote.ss_family == AF_INET6)
+    host_text = "[" + host_text + "]";
+  return "tcp://" + host_text + ":" + port.data();
 }
 
-/// The bytes that a connection has received; 0 where the descriptor is not one.
+/// Returns the number of bytes that a connection has received; 0 if the descriptor is no
+/// connection.
 std::uint64_t bytes_received(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -50,31 +52,31 @@ std::uint64_t bytes_received(int descriptor) {
 
 }  // namespace
 
-OutboundGuard::OutboundGuard() : calm_bytes_(resident_bytes()) {}
+OutboundGuard::OutboundGuard() : baseline_bytes_(resident_bytes()) {}
 
-std::size_t OutboundGuard::look(const std::function<bool(const std::string& address)>& is_ours) {
+std::size_t OutboundGuard::check(const std::function<bool(const std::string& address)>& is_peer) {
   const auto now = Clock::now();
-  if (now < next_look_) return 0;
-  next_look_ = now + look_every;
+  if (now < next_check_at_) return 0;
+  next_check_at_ = now + check_every;
   const std::size_t bytes = resident_bytes();
-  if (bytes < calm_bytes_ + growth_bytes) {
-    calm_bytes_ = std::min(calm_bytes_, bytes);
+  if (bytes < baseline_bytes_ + growth_bytes) {
+    baseline_bytes_ = std::min(baseline_bytes_, bytes);
     return 0;
   }
-  calm_bytes_ = bytes;
-  std::size_t broken = 0;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd", none}) {
+  baseline_bytes_ = bytes;
+  std::size_t closed = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd", ignored}) {
     const std::string name = entry.path().filename();
     int descriptor = -1;
     (void)std::from_chars(name.data(), name.data() + name.size(), descriptor);
     if (descriptor < 0 || bytes_received(descriptor) <= received_bytes_max) continue;
-    const std::string other = other_end(descriptor);
-    if (other.empty() || !is_ours(other)) continue;
+    const std::string remote = remote_address(descriptor);
+    if (remote.empty() || !is_peer(remote)) continue;
     ::shutdown(descriptor, SHUT_RDWR);
-    ++broken;
+    ++closed;
   }
-  return broken;
+  return closed;
 }
 
 }  // namespace starling::wire

@@ -11,32 +11,32 @@ namespace starling::wire {
 namespace {
 
 constexpr std::array prefix{pack_magic[0], pack_magic[1], std::byte{version}, std::byte{0}};
-static_assert(prefix.size() == pack_prefix);
+static_assert(prefix.size() == pack_prefix_size);
 
-/// The lengths of the head and of the body, as they lie in memory (archive.hpp).
+/// The lengths of a frame's head and body; little-endian in memory, as archive.hpp asserts.
 using Lengths = std::array<std::uint32_t, 2>;
 
 }  // namespace
 
-std::size_t packed_size(const Frame& frame, BodyPlace body_place) {
+std::size_t packed_size(const Frame& frame, BodyPart body_part) {
   return sizeof(Lengths) + frame.head.size() +
-         (body_place == BodyPlace::in_pack ? frame.body_size() : 0);
+         (body_part == BodyPart::first ? frame.body_size() : 0);
 }
 
-std::byte* begin_pack(std::byte* at) { return std::ranges::copy(prefix, at).out; }
+std::byte* write_pack_prefix(std::byte* at) { return std::ranges::copy(prefix, at).out; }
 
-std::byte* put_packed(const Frame& frame, BodyPlace body_place, std::byte* at) {
-  const Lengths lengths{count_of(frame.head.size()), count_of(frame.body_size())};
+std::byte* write_packed(const Frame& frame, BodyPart body_part, std::byte* at) {
+  const Lengths lengths{to_count(frame.head.size()), to_count(frame.body_size())};
   std::memcpy(at, lengths.data(), sizeof lengths);
   at = std::ranges::copy(frame.head, at + sizeof lengths).out;
-  if (body_place == BodyPlace::second_part) return at;
+  if (body_part == BodyPart::second) return at;
   for (const Attachment& part : frame.body) at = std::ranges::copy(part.bytes, at).out;
   return at;
 }
 
 std::optional<PackReader> PackReader::open(std::span<const std::byte> pack,
                                            std::span<const std::byte> second_part) {
-  if (pack.size() < prefix.size() || pack.size() > pack_max ||
+  if (pack.size() < prefix.size() || pack.size() > pack_bytes_max ||
       !std::ranges::equal(pack.first(prefix.size()), prefix))
     return std::nullopt;
   return PackReader{pack.subspan(prefix.size()), second_part};
@@ -49,12 +49,12 @@ std::optional<FrameView> PackReader::next() {
   const auto [head, body] = lengths;
   const auto rest = frames_.subspan(sizeof lengths);
   if (head > rest.size()) return std::nullopt;
-  const auto bodies = body_place_ == BodyPlace::in_pack ? rest.subspan(head) : second_part_;
+  const auto bodies = body_part_ == BodyPart::first ? rest.subspan(head) : second_part_;
   if (body > bodies.size()) return std::nullopt;
   FrameView frame;
   frame.head = rest.first(head);
   frame.body = bodies.first(body);
-  if (body_place_ == BodyPlace::in_pack) {
+  if (body_part_ == BodyPart::first) {
     frames_ = bodies.subspan(body);
   } else {
     frames_ = rest.subspan(head);

@@ -1,9 +1,9 @@
-/// A pack is several frames in one ZeroMQ message, which costs about as much as one frame:
+/// Packs. A pack is one ZeroMQ message with several frames, which costs about as much as one frame:
 ///
-///     magic "Sp", version, 0, then for each frame the lengths of its head and its body, four bytes
-///     each, the low one first, then its head and its body
+///     magic "Sp", version, 0; then for each frame the length of its head and that of its body,
+///     each in four bytes, little-endian; then its head and its body
 ///
-/// If the message has a second part, the bodies lie there instead, one after the other.
+/// If the message has a second part, the bodies are there instead, one after the other.
 ///
 /// Plain values and functions; any thread.
 #pragma once
@@ -16,47 +16,49 @@
 
 namespace starling::wire {
 
-/// Where the bodies of packed frames lie.
-enum class BodyPlace { in_pack, second_part };
+/// The part of the message that has the bodies of the packed frames.
+enum class BodyPart { first, second };
 
-/// The most bytes of a frame whose body lies in the pack; bodies of longer frames lie in the second
-/// part.
-inline constexpr std::size_t packed_frame_max = std::size_t{8} << 10U;
-/// The most bytes of a whole pack.
-inline constexpr std::size_t pack_max = std::size_t{64} << 10U;
+/// The most bytes of a frame whose body is sent in the first part. Bodies of longer frames are sent
+/// in the second.
+inline constexpr std::size_t packed_frame_bytes_max = std::size_t{8} << 10U;
+/// The most bytes of the first part.
+inline constexpr std::size_t pack_bytes_max = std::size_t{64} << 10U;
 /// The most bytes of the second part.
-inline constexpr std::size_t second_part_max = std::size_t{1} << 20U;
-inline constexpr std::size_t pack_prefix = 4;
+inline constexpr std::size_t second_part_bytes_max = std::size_t{1} << 20U;
+/// The bytes of the magic, the version and the zero.
+inline constexpr std::size_t pack_prefix_size = 4;
 
-/// Bytes that a frame takes in a pack, without those in the second part.
-[[nodiscard]] std::size_t packed_size(const Frame& frame, BodyPlace body_place);
+/// The number of bytes that a frame takes in the first part.
+[[nodiscard]] std::size_t packed_size(const Frame& frame, BodyPart body_part);
 
-/// Writes the prefix of a pack, or a frame, to `at`, and returns the end of what was written.
-[[nodiscard]] std::byte* begin_pack(std::byte* at);
-[[nodiscard]] std::byte* put_packed(const Frame& frame, BodyPlace body_place, std::byte* at);
+/// Writes the prefix of a pack, or a frame, at `at`. Returns the end of the written bytes.
+[[nodiscard]] std::byte* write_pack_prefix(std::byte* at);
+[[nodiscard]] std::byte* write_packed(const Frame& frame, BodyPart body_part, std::byte* at);
 
-/// Reads a message that has come.
+/// Reads the frames of a received pack.
 class PackReader {
  public:
-  /// Opens `pack`, the first part of a message; nothing unless it is a pack of this version and no
-  /// longer than `pack_max`. `second_part` is empty if the message has none.
+  /// Opens a message with the parts `pack` and `second_part`, which is empty if the message has
+  /// none. Returns nothing unless `pack` is a pack of this version and not longer than
+  /// `pack_bytes_max`.
   [[nodiscard]] static std::optional<PackReader> open(std::span<const std::byte> pack,
                                                       std::span<const std::byte> second_part);
 
-  /// The next frame, a view of both parts. Nothing if there is none, or if it is longer than the
-  /// bytes that are left.
+  /// Returns the next frame, as a view of the message. Returns nothing if there is no further
+  /// frame, or if the frame is longer than the bytes that are left.
   [[nodiscard]] std::optional<FrameView> next();
 
  private:
   PackReader(std::span<const std::byte> frames, std::span<const std::byte> second_part)
       : frames_(frames),
         second_part_(second_part),
-        body_place_(second_part.empty() ? BodyPlace::in_pack : BodyPlace::second_part) {}
+        body_part_(second_part.empty() ? BodyPart::first : BodyPart::second) {}
 
-  /// The unread rests of both parts.
+  /// The bytes of both parts that are not read yet.
   std::span<const std::byte> frames_;
   std::span<const std::byte> second_part_;
-  BodyPlace body_place_;
+  BodyPart body_part_;
 };
 
 }  // namespace starling::wire

@@ -9,12 +9,12 @@
 namespace starling::wire {
 namespace {
 
-constexpr std::string_view key_mark = "?key=";
+constexpr std::string_view key_separator = "?key=";
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// Accepts an address in figures only: names would have to be looked up, which may take long, and
-/// other schemes reach within the machine.
-bool is_place(std::string_view text) {
+/// Whether `text` is tcp://IP:PORT with a numeric IP address. Refuses host names, because looking
+/// them up may take long, and other schemes, because they reach within the machine.
+bool is_numeric_address(std::string_view text) {
   constexpr std::string_view scheme = "tcp://";
   const auto colon = text.rfind(':');
   if (!text.starts_with(scheme) || text.size() > 64 || colon < scheme.size()) return false;
@@ -24,8 +24,8 @@ bool is_place(std::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   if (::inet_pton(is_v6 ? AF_INET6 : AF_INET, std::string{host}.c_str(), address.data()) != 1)
     return false;
-  // Accepts only the system's spelling of an address: addresses are compared with the other ends of
-  // connections.
+  // Accepts only the system's spelling of an address, because texts of addresses are compared with
+  // those of connected peers.
   std::array<char, INET6_ADDRSTRLEN> printed{};
   ::inet_ntop(is_v6 ? AF_INET6 : AF_INET, address.data(), printed.data(), printed.size());
   if (host != printed.data() || host.starts_with("::ffff:")) return false;
@@ -37,27 +37,27 @@ bool is_place(std::string_view text) {
 }  // namespace
 
 std::string print(const Peer& peer) {
-  return peer.key ? peer.address + std::string{key_mark} + print_hex(*peer.key) : peer.address;
+  return peer.key ? peer.address + std::string{key_separator} + print_hex(*peer.key) : peer.address;
 }
 
 Result<Peer> parse_peer(std::string_view text) {
-  const auto mark = text.find(key_mark);
-  if (!is_place(text.substr(0, mark)))
+  const auto separator = text.find(key_separator);
+  if (!is_numeric_address(text.substr(0, separator)))
     return Error{
-        "'" + std::string{text.substr(0, mark)} +
-        "' is no place; valid: tcp://ADDRESS:PORT with an address in figures, as the system "
-        "prints it"};
-  Peer peer{std::string{text.substr(0, mark)}, std::nullopt};
-  if (mark == std::string_view::npos) return peer;
-  peer.key = parse_hex(text.substr(mark + key_mark.size()));
+        "'" + std::string{text.substr(0, separator)} +
+        "' is not an address; valid: tcp://IP:PORT with a numeric IP address, as the system prints "
+        "it"};
+  Peer peer{std::string{text.substr(0, separator)}, std::nullopt};
+  if (separator == std::string_view::npos) return peer;
+  peer.key = parse_hex(text.substr(separator + key_separator.size()));
   if (!peer.key)
-    return Error{"'" + std::string{text} + "' has no key behind " + std::string{key_mark} +
+    return Error{"'" + std::string{text} + "' has no key after " + std::string{key_separator} +
                  "; valid: 64 hexadecimal digits"};
   return peer;
 }
 
-std::string place_of(std::string_view text) {
-  return std::string{text.substr(0, text.find(key_mark))};
+std::string without_key(std::string_view text) {
+  return std::string{text.substr(0, text.find(key_separator))};
 }
 
 std::string print_hex(const Key& key) {

@@ -1,4 +1,5 @@
-/// The addresses and keys by which nodes and clients are reached. Plain values; any thread.
+/// The addresses and public keys under which nodes and clients are reached. Plain values; any
+/// thread.
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@
 
 namespace starling::wire {
 
-/// A CURVE key, public or secret.
+/// A public CURVE key, or a secret that need not be locked in memory (secret.hpp).
 using Key = std::array<std::uint8_t, 32>;
 
-/// Takes the first bytes of a key, which are practically random.
+/// Hashes a public key by its first bytes, which are practically random.
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
     std::size_t hash = 0;
@@ -25,11 +26,11 @@ struct KeyHash {
   }
 };
 
-/// How a node is reached.
+/// The address and the public key under which a node or a client is reached.
 struct Peer {
   /// `tcp://HOST:PORT`.
   std::string address;
-  /// Absent where nothing is encrypted.
+  /// Absent if nothing is encrypted.
   std::optional<Key> key;
   bool operator==(const Peer&) const = default;
 };
@@ -40,14 +41,15 @@ struct PeerHash {
   }
 };
 
-/// As text: `tcp://HOST:PORT`, HOST in figures, with `?key=` and 64 hexadecimal digits behind it
-/// where it has a key.
+/// Prints `tcp://IP:PORT` with a numeric IP address, and after it, if the peer has a key, `?key=`
+/// and the key in 64 hexadecimal digits. parse_peer() reads that text.
 [[nodiscard]] std::string print(const Peer& peer);
 [[nodiscard]] Result<Peer> parse_peer(std::string_view text);
-/// The same without the key, for people.
-[[nodiscard]] std::string place_of(std::string_view text);
+/// Returns the printed peer `text` without its key, as messages to people name it.
+[[nodiscard]] std::string without_key(std::string_view text);
 
-/// Two lower-case hexadecimal digits a byte.
+/// Prints two lower-case hexadecimal digits for each byte. parse_hex() reads them, and returns
+/// nothing for any other text.
 [[nodiscard]] std::string print_hex(const Key& key);
 [[nodiscard]] std::optional<Key> parse_hex(std::string_view hex);
 

@@ -14,17 +14,17 @@ std::atomic<bool> all_locked = true;
 
 namespace detail {
 
-std::uint8_t* take_secret(std::size_t size) {
+std::uint8_t* allocate_secret(std::size_t size) {
   static const bool works = sodium_init() >= 0;
   void* secret = works ? sodium_malloc(size) : nullptr;
   if (secret == nullptr) throw std::bad_alloc{};
-  // sodium_malloc() has tried to lock it, and does not report whether it could.
+  // sodium_malloc() has tried to lock the memory, but does not report whether it could.
   if (sodium_mlock(secret, size) != 0) all_locked = false;
   std::memset(secret, 0, size);
   return static_cast<std::uint8_t*>(secret);
 }
 
-void give_secret(std::uint8_t* secret) noexcept { sodium_free(secret); }
+void free_secret(std::uint8_t* secret) noexcept { sodium_free(secret); }
 
 }  // namespace detail
 

@@ -1,6 +1,6 @@
-/// The bytes of secret keys, in memory of libsodium's that is locked, where the system allows it,
-/// so that it is never written to swap; that no core dump contains; and that is wiped when it is
-/// freed. Plain values; any thread.
+/// The bytes of secret keys, in memory that libsodium provides. The memory is locked if the system
+/// allows it, so that it is never written to swap; it is left out of core dumps, and wiped when it
+/// is freed. Plain values; any thread.
 #pragma once
 
 #include <array>
@@ -12,24 +12,24 @@
 namespace starling::wire {
 
 namespace detail {
-/// `size` zeros. Throws std::bad_alloc.
-[[nodiscard]] std::uint8_t* take_secret(std::size_t size);
-void give_secret(std::uint8_t* secret) noexcept;
+/// Allocates `size` zeros. Throws std::bad_alloc.
+[[nodiscard]] std::uint8_t* allocate_secret(std::size_t size);
+void free_secret(std::uint8_t* secret) noexcept;
 }  // namespace detail
 
-/// Whether all secrets so far could be locked.
+/// Whether all secrets that were made so far could be locked.
 [[nodiscard]] bool secrets_are_locked();
-/// Overwrites what a secret was read from or printed to.
+/// Overwrites the memory from which a secret was read, or to which it was printed.
 void wipe(std::string& text);
 void wipe(void* bytes, std::size_t size);
 
-/// Used as a std::array is.
+/// N secret bytes, with the interface of std::array.
 template <std::size_t N>
 class SecretBytes {
  public:
   using value_type = std::uint8_t;
 
-  SecretBytes() : bytes_(detail::take_secret(N)) {}
+  SecretBytes() : bytes_(detail::allocate_secret(N)) {}
   SecretBytes(const std::array<std::uint8_t, N>& bytes) : SecretBytes() {
     std::memcpy(bytes_, bytes.data(), N);
   }
@@ -38,7 +38,7 @@ class SecretBytes {
     if (this != &other) std::memcpy(bytes_, other.bytes_, N);
     return *this;
   }
-  ~SecretBytes() { detail::give_secret(bytes_); }
+  ~SecretBytes() { detail::free_secret(bytes_); }
 
   [[nodiscard]] std::uint8_t* data() noexcept { return bytes_; }
   [[nodiscard]] const std::uint8_t* data() const noexcept { return bytes_; }

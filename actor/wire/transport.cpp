@@ -27,42 +27,43 @@
 namespace starling::wire {
 namespace {
 
-/// The most bytes of bodies that stay in the buffers in which they were received, which spares a
-/// copy. Beyond this, copies in reused blocks are better.
+/// The most bytes of bodies that stay in the buffers in which they were received, which saves a
+/// copy. Beyond this limit the receiver copies bodies into reused blocks, which is then better.
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
-/// A body of this many bytes or more takes the receiving thread long to hand on.
-constexpr std::size_t small_bytes = std::size_t{64} << 10U;
-/// How long frames that were sent just before the transport ended have to leave.
+/// A body of this many bytes or more takes the receiver long to handle.
+constexpr std::size_t small_body_bytes = std::size_t{64} << 10U;
+/// The time in which frames that were sent just before the transport ends may still leave.
 constexpr std::chrono::milliseconds linger_time{50};
-/// The most bytes of frames that wait for the transport's thread; more are dropped.
-constexpr std::size_t ordered_bytes_max = std::size_t{256} << 20U;
-/// The most connections that others have made and whose handshake is not complete.
+/// The most bytes of frames that wait for the transport's thread. Further frames are dropped.
+constexpr std::size_t command_bytes_max = std::size_t{256} << 20U;
+/// The most connections from peers whose handshake is not complete.
 constexpr std::size_t handshakes_max = 1024;
-/// The number of frames that are received before waiting frames are sent.
+/// The most frames that are received before waiting frames are sent.
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-class Transport::Thread {
+class Transport::Impl {
  public:
-  Thread(const TransportOptions& options, Receiver receiver)
+  Impl(const TransportOptions& options, Receiver receiver)
       : options_(options), receiver_(std::move(receiver)) {
     context_.set(zmq::ctxopt::max_sockets, static_cast<int>(3 * options.peers_max + 16));
   }
 
-  ~Thread() {
+  ~Impl() {
     stopping_ = true;
-    wake_.ring();
+    wake_.notify();
     if (thread_.joinable()) thread_.join();
     for (auto& [peer, connection] : connections_)
       for (auto& outbound : connection.by_class)
         if (outbound) outbound->linger_for(linger_time);
   }
 
-  Thread(const Thread&) = delete;
-  Thread& operator=(const Thread&) = delete;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
+  /// Starts the transport's thread.
   Result<void> listen() {
     using namespace zmq::sockopt;
     if (wake_.descriptor() < 0)
@@ -73,44 +74,44 @@ class Transport::Thread {
       return Error{"cannot listen at " + options_.listen + ": " + inbox.error().message +
                    "; valid: tcp://HOST:PORT with an address of this machine and a free port"};
     inbox_ = *std::move(inbox);
-    // Signals are for the program's own threads: here one would end a wait with an error.
+    // Blocks signals in the new thread, because a signal would end a wait there with an error.
     sigset_t all;
-    sigset_t before;
+    sigset_t previous;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
     thread_ = std::thread{[this] { run(); }};
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
     return {};
   }
 
-  /// Sends in the caller's thread if no frames wait before these: waking a thread costs more than
-  /// everything else that is done for a small frame.
-  void order(const Peer& peer, TrafficClass traffic_class, std::span<Frame> frames) {
+  /// Sends in the caller's thread if no frames wait before these, because waking the transport's
+  /// thread costs more than everything else that is done for a small frame.
+  void send(const Peer& peer, TrafficClass traffic_class, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
-    const bool is_here = receives_here == this;
+    const bool is_own_thread = owner_of_this_thread == this;
     OutboundConnection* connection =
-        is_here || !orders_.empty() ? nullptr : connection_to(peer, traffic_class);
+        is_own_thread || !commands_.empty() ? nullptr : connection_to(peer, traffic_class);
     if (connection == nullptr || connection->is_waiting()) {
-      if (!is_here && orders_.empty()) wake_.ring();
+      if (!is_own_thread && commands_.empty()) wake_.notify();
       for (Frame& frame : frames) {
         const std::size_t bytes = frame.head.size() + frame.body_size();
-        if (ordered_bytes_ + bytes > ordered_bytes_max) {
+        if (command_bytes_ + bytes > command_bytes_max) {
           ++dropped_;
           continue;
         }
-        ordered_bytes_ += bytes;
-        orders_.push_back(Sending{peer, traffic_class, std::move(frame)});
+        command_bytes_ += bytes;
+        commands_.push_back(SendCommand{peer, traffic_class, std::move(frame)});
       }
       return;
     }
     for (Frame& frame : frames) add(*connection, std::move(frame));
     flush(*connection);
-    if (connection->is_waiting()) wake_.ring();
+    if (connection->is_waiting()) wake_.notify();
   }
-  void order_to_forget(Peer peer) {
+  void forget(Peer peer) {
     const std::lock_guard lock{mutex_};
-    if (orders_.empty()) wake_.ring();
-    orders_.push_back(Forgetting{std::move(peer)});
+    if (commands_.empty()) wake_.notify();
+    commands_.push_back(ForgetCommand{std::move(peer)});
   }
 
   [[nodiscard]] const std::string& address() const noexcept { return inbox_->address(); }
@@ -130,27 +131,27 @@ class Transport::Thread {
     return inbox;
   }
 
-  struct Sending {
+  struct SendCommand {
     Peer peer;
     TrafficClass traffic_class;
     Frame frame;
   };
-  struct Forgetting {
+  struct ForgetCommand {
     Peer peer;
   };
-  using Order = std::variant<Sending, Forgetting>;
+  using Command = std::variant<SendCommand, ForgetCommand>;
 
   struct Connection {
     std::array<std::unique_ptr<OutboundConnection>, 3> by_class;
-    Clock::time_point used;
+    Clock::time_point last_used_at;
   };
 
-  /// Returns nullptr if there is no connection yet. Requires: the lock is held, as for all
-  /// functions that follow except run() and receive().
+  /// Returns nullptr if there is no connection yet. Requires: the lock is held. So do all functions
+  /// that follow, except run(), receive() and what these call without the lock.
   OutboundConnection* connection_to(const Peer& peer, TrafficClass traffic_class) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
-    found->second.used = Clock::now();
+    found->second.last_used_at = Clock::now();
     return found->second.by_class.at(static_cast<std::size_t>(traffic_class)).get();
   }
 
@@ -158,24 +159,24 @@ class Transport::Thread {
     try {
       ++(connection.add(std::move(frame)) ? sent_ : dropped_);
     } catch (const std::exception&) {
-      ++dropped_;  // no memory or no connection: lost, as with a broken connection
+      ++dropped_;  // no memory or no connection: the frame is lost, as with a broken connection
     }
   }
 
   void run() {
-    receives_here = this;
-    // A ZeroMQ socket's descriptor is readable when there may be something new since all was taken.
+    owner_of_this_thread = this;
+    // The descriptor of a ZeroMQ socket becomes readable when the socket may have something new.
     // zmq_poll() would make more system calls.
     std::vector<pollfd> items;
     std::vector<OutboundConnection*> waiting;
     for (bool has_more = true; !stopping_;) {
       items.assign({{inbox_->descriptor(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}});
       waiting.clear();
-      auto patience = std::min(options_.idle_max, inbox_->tend());
+      auto timeout = std::min(options_.idle_max, inbox_->maintain());
       {
         const std::lock_guard lock{mutex_};
-        if (!connections_.empty()) patience = std::min(patience, watch_answers());
-        // This thread alone sends by connections where frames wait, and polls no others.
+        if (!connections_.empty()) timeout = std::min(timeout, watch_answers());
+        // Polls the connections that have waiting frames. Only this thread sends on these.
         for (auto& [peer, connection] : connections_)
           for (auto& outbound : connection.by_class)
             if (outbound && outbound->is_waiting()) {
@@ -183,13 +184,13 @@ class Transport::Thread {
               items.push_back({outbound->descriptor(), POLLIN, 0});
             }
       }
-      if (has_more) patience = {};
-      (void)::poll(items.data(), items.size(), static_cast<int>(patience.count()));
+      if (has_more) timeout = {};
+      (void)::poll(items.data(), items.size(), static_cast<int>(timeout.count()));
       if (items[1].revents != 0) wake_.clear();
       {
         const std::lock_guard lock{mutex_};
         for (OutboundConnection* connection : waiting) flush(*connection);
-        carry_out_orders();
+        execute_commands();
         close_idle();
       }
       if (has_more || items[0].revents != 0) has_more = receive();
@@ -197,33 +198,34 @@ class Transport::Thread {
     }
   }
 
-  /// Looks at the bytes that peers send back by our connections. Returns the time until the next
-  /// look.
+  /// Closes connections on which peers send more than the answers of a handshake. Returns the time
+  /// until the next check.
   std::chrono::milliseconds watch_answers() {
-    outbound_refused_ += guard_.look([this](const std::string& address) {
+    outbound_refused_ += guard_.check([this](const std::string& address) {
       return std::ranges::any_of(connections_, [&](const auto& connection) {
         return connection.first.address == address;
       });
     });
-    return OutboundGuard::look_every;
+    return OutboundGuard::check_every;
   }
 
-  void answer() {
+  /// Sends the frames that the receiver has sent in this thread.
+  void send_answers() {
     const std::lock_guard lock{mutex_};
-    carry_out_orders();
+    execute_commands();
   }
 
-  void carry_out_orders() {
-    for (Order& order : orders_) std::visit([this](auto& o) { execute(o); }, order);
-    orders_.clear();
-    ordered_bytes_ = 0;
-    flush_filled();
+  void execute_commands() {
+    for (Command& command : commands_) std::visit([this](auto& c) { execute(c); }, command);
+    commands_.clear();
+    command_bytes_ = 0;
+    flush_added();
   }
 
-  /// Sends the frames that orders have added. Called before a connection may end.
-  void flush_filled() {
-    for (OutboundConnection* connection : filled_) flush(*connection);
-    filled_.clear();
+  /// Sends the frames that commands have added. Called before a connection may be closed.
+  void flush_added() {
+    for (OutboundConnection* connection : unflushed_) flush(*connection);
+    unflushed_.clear();
   }
 
   void flush(OutboundConnection& connection) {
@@ -234,30 +236,31 @@ class Transport::Thread {
     }
   }
 
-  void execute(Sending& sending) {
-    const bool has_keys = sending.traffic_class == TrafficClass::handshake
+  void execute(SendCommand& command) {
+    const bool has_keys = command.traffic_class == TrafficClass::handshake
                               ? options_.handshake_keys.has_value()
                               : options_.keys.has_value();
-    if (has_keys != sending.peer.key.has_value()) {
+    if (has_keys != command.peer.key.has_value()) {
       ++dropped_;
       return;
     }
-    Connection& connection = connection_to(sending.peer);
-    auto& outbound = connection.by_class.at(static_cast<std::size_t>(sending.traffic_class));
+    Connection& connection = connection_to(command.peer);
+    auto& outbound = connection.by_class.at(static_cast<std::size_t>(command.traffic_class));
     try {
       if (!outbound)
-        outbound = std::make_unique<OutboundConnection>(context_, sending.peer, options_,
-                                                        sending.traffic_class);
+        outbound = std::make_unique<OutboundConnection>(context_, command.peer, options_,
+                                                        command.traffic_class);
     } catch (const zmq::error_t&) {
-      ++dropped_;  // an invalid address, or no more sockets: treated like an absent peer
+      ++dropped_;  // an invalid address, or no more sockets: treated like an unreachable peer
       return;
     }
-    add(*outbound, std::move(sending.frame));
-    if (filled_.empty() || filled_.back() != outbound.get()) filled_.push_back(outbound.get());
+    add(*outbound, std::move(command.frame));
+    if (unflushed_.empty() || unflushed_.back() != outbound.get())
+      unflushed_.push_back(outbound.get());
   }
-  void execute(const Forgetting& forgetting) {
-    flush_filled();
-    connections_.erase(forgetting.peer);
+  void execute(const ForgetCommand& command) {
+    flush_added();
+    connections_.erase(command.peer);
   }
 
   Connection& connection_to(const Peer& peer) {
@@ -266,23 +269,23 @@ class Transport::Thread {
       if (connections_.size() >= options_.peers_max) close_oldest();
       found = connections_.try_emplace(peer).first;
     }
-    found->second.used = Clock::now();
+    found->second.last_used_at = Clock::now();
     return found->second;
   }
 
   void close_oldest() {
-    flush_filled();
-    connections_.erase(
-        std::ranges::min_element(connections_, {}, [](const auto& c) { return c.second.used; }));
+    flush_added();
+    connections_.erase(std::ranges::min_element(
+        connections_, {}, [](const auto& c) { return c.second.last_used_at; }));
   }
 
   void close_idle() {
     const auto now = Clock::now();
-    if (now < next_look_) return;
-    next_look_ = now + options_.idle_max / 2;
+    if (now < next_idle_check_at_) return;
+    next_idle_check_at_ = now + options_.idle_max / 2;
     for (auto& [peer, connection] : connections_)
       for (auto& outbound : connection.by_class)
-        if (outbound && now - outbound->last_used() > options_.idle_max) outbound.reset();
+        if (outbound && now - outbound->last_used_at() > options_.idle_max) outbound.reset();
     std::erase_if(connections_, [](const auto& c) {
       return std::ranges::none_of(c.second.by_class,
                                   [](const auto& outbound) { return outbound != nullptr; });
@@ -293,27 +296,28 @@ class Transport::Thread {
   bool receive() {
     std::size_t taken = 0;
     for (auto next = inbox_->next(); next;) {
-      InboundMessage current = *std::move(next);
-      const bool is_small = current.body.filled().size() < small_bytes;
-      // Takes no message beyond the burst: one that is taken must be handed on.
+      InboundMessage message = *std::move(next);
+      const bool is_small = message.body.filled().size() < small_body_bytes;
+      // Takes no message beyond the burst, because one that is taken must be delivered.
       next = taken < receive_burst ? inbox_->next() : std::nullopt;
-      taken += current.fits ? hand_on(current, is_small || !next) : 1;
-      // Answers to small messages go together, which spares ZeroMQ's thread most of its calls.
-      if (!next || !is_small) answer();
+      taken += message.is_valid ? deliver(message, is_small || !next) : 1;
+      // Answers to small messages are sent together, which saves ZeroMQ's thread most of its calls.
+      if (!next || !is_small) send_answers();
     }
     return taken >= receive_burst;
   }
 
-  /// Hands on the frames of a message. Returns their number, but at least 1: any message takes
-  /// time.
-  std::size_t hand_on(InboundMessage& received, bool at_once) {
-    Incoming incoming{{received.head.filled(), received.body.filled(), at_once}, received.key};
+  /// Passes the frames of a message to the receiver. Returns their number, but at least 1, because
+  /// any message takes time.
+  std::size_t deliver(InboundMessage& received, bool may_handle_inline) {
+    IncomingFrame incoming{{received.head.filled(), received.body.filled(), may_handle_inline},
+                           received.key};
     // The key was admitted when the connection was made, and may have been revoked since.
     if (incoming.key && !(options_.admits && options_.admits(*incoming.key))) {
       ++frames_refused_;
       return 1;
     }
-    share(received.body, incoming.frame);
+    keep_alive(received.body, incoming.frame);
     auto pack = PackReader::open(incoming.frame.head, incoming.frame.body);
     if (!pack) {
       ++received_;
@@ -330,10 +334,10 @@ class Transport::Thread {
     return std::max<std::size_t>(count, 1);
   }
 
-  /// Lets a long body outlive the call, unless `shared_bytes_max` forbids it.
-  void share(PartBuffer& part, FrameView& frame) {
+  /// Lets a long body outlive the call of the receiver, unless `shared_bytes_max` forbids it.
+  void keep_alive(PartBuffer& part, FrameView& frame) {
     const std::size_t bytes = part.filled().size();
-    if (bytes < blocks::least || *shared_bytes_ + bytes > shared_bytes_max) return;
+    if (bytes < tensor_pool::least || *shared_bytes_ + bytes > shared_bytes_max) return;
     *shared_bytes_ += bytes;
     const std::shared_ptr<const PartBuffer> body{new PartBuffer{std::move(part)},
                                                  [sum = shared_bytes_, bytes](const auto* taken) {
@@ -347,7 +351,7 @@ class Transport::Thread {
   const TransportOptions options_;
   const Receiver receiver_;
   zmq::context_t context_;
-  /// Set by listen(); only the thread uses its connections.
+  /// Set by listen(); only the transport's thread uses its connections.
   std::unique_ptr<Inbox> inbox_;
   std::uint64_t frames_refused_ = 0;
   OutboundGuard guard_;
@@ -356,16 +360,16 @@ class Transport::Thread {
   std::atomic<bool> stopping_ = false;
 
   /// The transport whose thread this is; null on all other threads.
-  static inline thread_local const Thread* receives_here = nullptr;
+  static inline thread_local const Impl* owner_of_this_thread = nullptr;
 
   std::mutex mutex_;
-  std::vector<Order> orders_;
-  std::size_t ordered_bytes_ = 0;
-  /// The connections to which orders have added frames that are not sent yet.
-  std::vector<OutboundConnection*> filled_;
-  /// Only the thread adds and removes connections.
+  std::vector<Command> commands_;
+  std::size_t command_bytes_ = 0;
+  /// The connections to which commands have added frames that are not sent yet.
+  std::vector<OutboundConnection*> unflushed_;
+  /// Only the transport's thread adds and removes connections.
   std::unordered_map<Peer, Connection, PeerHash> connections_;
-  Clock::time_point next_look_{};
+  Clock::time_point next_idle_check_at_{};
   const std::shared_ptr<std::atomic<std::size_t>> shared_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::uint64_t> sent_ = 0;
@@ -378,19 +382,19 @@ class Transport::Thread {
 
 Result<std::unique_ptr<Transport>> Transport::open(const TransportOptions& options,
                                                    Receiver receiver) {
-  auto thread = std::make_unique<Thread>(options, std::move(receiver));
-  if (auto listening = thread->listen(); !listening) return std::move(listening).error();
-  return std::unique_ptr<Transport>{new Transport{std::move(thread)}};
+  auto impl = std::make_unique<Impl>(options, std::move(receiver));
+  if (auto listening = impl->listen(); !listening) return std::move(listening).error();
+  return std::unique_ptr<Transport>{new Transport{std::move(impl)}};
 }
 
-Transport::Transport(std::unique_ptr<Thread> thread) : thread_(std::move(thread)) {}
+Transport::Transport(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Transport::~Transport() = default;
 
-const std::string& Transport::address() const noexcept { return thread_->address(); }
+const std::string& Transport::address() const noexcept { return impl_->address(); }
 void Transport::send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames) {
-  thread_->order(to, traffic_class, frames);
+  impl_->send(to, traffic_class, frames);
 }
-void Transport::forget(const Peer& peer) { thread_->order_to_forget(peer); }
-TransportCounts Transport::counts() const { return thread_->counts(); }
+void Transport::forget(const Peer& peer) { impl_->forget(peer); }
+TransportCounts Transport::counts() const { return impl_->counts(); }
 
 }  // namespace starling::wire

@@ -1,12 +1,12 @@
 /// Carries frames between nodes over TCP, in ZeroMQ's protocol: encrypted and authenticated by
-/// CURVE if the node has keys. Each peer has up to three ZeroMQ DEALERs, opened on demand, one for
-/// each traffic class, so that a burst of tensors keeps no probe waiting. An Inbox receives, in a
-/// thread of the transport's: what unauthenticated peers send takes bounded memory there
-/// (inbox.hpp). Frames are sent in the caller's thread if no others wait before them, and else in
-/// the transport's.
+/// CURVE if the node has keys. For each peer there are up to three ZeroMQ DEALERs, opened on
+/// demand, one for each traffic class, so that no probe waits behind a burst of tensors. An Inbox
+/// receives in the transport's thread, and bounds the memory that unauthenticated peers can take
+/// (inbox.hpp). Frames are sent in the caller's thread if no others wait before them, and otherwise
+/// in the transport's.
 ///
-/// Frames of one traffic class to one peer arrive in order, each at most once and unaltered; they
-/// may get lost, with a broken connection or if more is sent than the network takes.
+/// Frames of one traffic class to one peer arrive in order, each at most once and unaltered. Frames
+/// get lost when a connection breaks, or when more is sent than the network takes.
 #pragma once
 
 #include <chrono>
@@ -29,50 +29,53 @@ namespace starling::wire {
   return packet.body.empty() ? TrafficClass::control : TrafficClass::data;
 }
 
-/// A frame that has come. Valid during the call of the Receiver.
-struct Incoming {
+/// A received frame. Valid only during the call of the Receiver.
+struct IncomingFrame {
   FrameView frame;
-  /// The sender's key; absent if nothing is encrypted.
+  /// The sender's public key; absent if nothing is encrypted.
   std::optional<Key> key;
 };
 
 struct TransportOptions {
-  /// `tcp://HOST:PORT`; port `*` takes a free one. Host `*` is every interface.
+  /// `tcp://HOST:PORT`. Host `*` is every interface, port `*` a free port.
   std::string listen = "tcp://127.0.0.1:*";
-  /// Absent: nothing is encrypted, and frames from everyone are taken.
+  /// The node's key pair. Absent: nothing is encrypted, and frames from everyone are received.
   std::optional<KeyPair> keys = std::nullopt;
   /// The key pair of handshake connections. Absent: no handshake is sent.
   std::optional<KeyPair> handshake_keys = std::nullopt;
-  /// Whether a client with this key may connect, and whether a frame that came from it is still
-  /// taken: frames under a key that is revoked while connected are dropped. Called on the
+  /// Whether a client with this public key is admitted. Asked when a client connects and for each
+  /// message, so that messages under a key that was revoked meanwhile are dropped. Called on the
   /// transport's thread.
   std::function<bool(const Key&)> admits = {};
   /// The most bytes of a part of a message: head, body or pack (pack.hpp); a connection that sends
   /// a longer part is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
   /// The most bytes held of unfinished messages, over all connections. Beyond this limit the
-  /// connection whose message began first is closed, and before it any that has never sent a
-  /// message.
+  /// connection whose unfinished message began first is closed; connections that have never sent a
+  /// whole message go first.
   std::size_t unfinished_bytes_max = std::size_t{32} << 20U;
-  /// The most connections that others make. Beyond this limit the connection that has been silent
-  /// for longest is closed, and before it any that has never sent a message. Never more than half
-  /// of the descriptors that the process may have.
+  /// The most connections from peers. Beyond this limit the connection that has been silent for the
+  /// longest time is closed; connections that have never sent a whole message go first. Never more
+  /// than half of the descriptors that the process may have.
   std::size_t inbound_max = 32'768;
-  /// The most bytes that may wait to be sent to one peer in each traffic class; more is dropped.
+  /// The most bytes that may wait to be sent to one peer in one traffic class. Further frames are
+  /// dropped.
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
   /// Beyond this number of peers, the connections to the least recently used peer are closed.
   std::size_t peers_max = 1024;
-  /// A connection by which nothing was sent for this long is closed, and opened again on demand.
+  /// A connection to a peer is closed if nothing was sent on it for this long, and opened again on
+  /// demand.
   std::chrono::milliseconds idle_max = std::chrono::minutes{1};
 };
 
 struct TransportCounts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  /// Frames dropped because they found no capacity to wait, or could not be sent.
+  /// Frames that were dropped because a queue was full, or because they could not be sent.
   std::uint64_t dropped = 0;
-  /// Clients refused for their keys, frames of clients whose key is no longer admitted, and
-  /// connections that were closed for lack of capacity or for what was received by them.
+  /// The number of clients refused because of their keys, of messages whose sender's key is no
+  /// longer admitted, and of connections closed for lack of capacity or because of the bytes
+  /// received on them.
   std::uint64_t refused = 0;
 };
 
@@ -80,8 +83,8 @@ struct TransportCounts {
 /// are dropped.
 class Transport {
  public:
-  /// Called on the transport's thread; must not throw, and not take long.
-  using Receiver = std::function<void(const Incoming&)>;
+  /// Called on the transport's thread. Must not throw, and must not take long.
+  using Receiver = std::function<void(const IncomingFrame&)>;
 
   /// Listens. An Error says why it cannot.
   static Result<std::unique_ptr<Transport>> open(const TransportOptions& options,
@@ -91,25 +94,25 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  /// The address that the transport listens at, with its port.
+  /// The address at which the transport listens, with the actual port.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// Sends as soon as possible; never blocks. Frames of one call travel in one pack, except long
-  /// ones that are encrypted.
+  /// Sends as soon as possible; never blocks. Frames of one call travel in packs, except long
+  /// frames if they are encrypted.
   void send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames);
   void send(const Peer& to, TrafficClass traffic_class, Frame frame) {
     send(to, traffic_class, {&frame, 1});
   }
-  /// Closes the connections to a peer and drops what waits for it.
+  /// Closes the connections to a peer, and drops the frames that wait for it.
   void forget(const Peer& peer);
 
   [[nodiscard]] TransportCounts counts() const;
 
  private:
-  class Thread;
-  explicit Transport(std::unique_ptr<Thread> thread);
+  class Impl;
+  explicit Transport(std::unique_ptr<Impl> impl);
 
-  std::unique_ptr<Thread> thread_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace starling::wire

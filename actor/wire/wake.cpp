@@ -11,14 +11,14 @@ Wake::Wake() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
 Wake::~Wake() { ::close(descriptor_); }
 
-void Wake::ring() const {
+void Wake::notify() const {
   const std::uint64_t one = 1;
   (void)!::write(descriptor_, &one, sizeof one);
 }
 
 void Wake::clear() const {
-  std::uint64_t rings = 0;
-  (void)!::read(descriptor_, &rings, sizeof rings);
+  std::uint64_t notifications = 0;
+  (void)!::read(descriptor_, &notifications, sizeof notifications);
 }
 
 }  // namespace starling::wire

@@ -1,9 +1,9 @@
-/// Internal to the wire: lets any thread wake one that polls.
+/// Internal to actor/wire: lets any thread wake a thread that polls.
 #pragma once
 
 namespace starling::wire {
 
-/// A descriptor that is readable from ring() until clear().
+/// A descriptor that is readable from notify() until clear().
 class Wake {
  public:
   Wake();
@@ -11,7 +11,7 @@ class Wake {
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;
 
-  void ring() const;
+  void notify() const;
   void clear() const;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 

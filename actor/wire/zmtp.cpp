@@ -14,16 +14,17 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t greeting_size = 64;
 constexpr std::size_t signature_size = 10;
-constexpr std::size_t mechanism_at = 12;
+constexpr std::size_t mechanism_offset = 12;
 constexpr std::size_t mechanism_size = 20;
-/// The most bytes of a command: the longest that a client sends is INITIATE.
-constexpr std::size_t command_bytes_max = 1024;
-/// A part that was announced gets `announced_bytes_max` bytes of memory before it comes; then it
-/// gets `first_bytes_max`, or twice as much as has come.
+/// The most bytes of a command. The longest command of a client is INITIATE.
+constexpr std::size_t command_frame_bytes_max = 1024;
+/// A part that is only announced gets at most `announced_bytes_max` bytes of memory. Once these are
+/// filled, it gets `grown_bytes_min` bytes or twice the bytes that were received, whichever is
+/// more.
 constexpr std::size_t announced_bytes_max = std::size_t{64} << 10U;
-constexpr std::size_t first_bytes_max = (std::size_t{1} << 20U) + 4096;
-/// The missing rest of a part is received in its place if it has this many bytes or more.
-constexpr std::size_t placed_bytes_min = 4096;
+constexpr std::size_t grown_bytes_min = (std::size_t{1} << 20U) + 4096;
+/// If at least this many bytes of a part are missing, they are received directly into its memory.
+constexpr std::size_t direct_bytes_min = 4096;
 
 constexpr unsigned more_flag = 1;
 constexpr unsigned long_flag = 2;
@@ -45,10 +46,10 @@ std::string_view mechanism_of(const ZmtpRules& rules) {
 }  // namespace
 
 PartBuffer::PartBuffer(std::size_t size, std::size_t offset)
-    : size_(size), lead_((64 - offset % 64) % 64) {
+    : size_(size), padding_((64 - offset % 64) % 64) {
   if (size == 0) return;
-  capacity_ = lead_ + std::min(size, announced_bytes_max);
-  block_ = static_cast<std::byte*>(blocks::take(capacity_));
+  capacity_ = padding_ + std::min(size, announced_bytes_max);
+  block_ = static_cast<std::byte*>(tensor_pool::allocate(capacity_));
 }
 
 PartBuffer::PartBuffer(PartBuffer&& other) noexcept { *this = std::move(other); }
@@ -57,90 +58,90 @@ PartBuffer& PartBuffer::operator=(PartBuffer&& other) noexcept {
   std::swap(block_, other.block_);
   std::swap(capacity_, other.capacity_);
   std::swap(size_, other.size_);
-  std::swap(lead_, other.lead_);
+  std::swap(padding_, other.padding_);
   std::swap(filled_, other.filled_);
   std::swap(dropped_, other.dropped_);
   return *this;
 }
 
 PartBuffer::~PartBuffer() {
-  if (block_ != nullptr) blocks::give(block_, capacity_);
+  if (block_ != nullptr) tensor_pool::release(block_, capacity_);
 }
 
-std::span<std::byte> PartBuffer::room() {
-  if (missing() > 0 && lead_ + filled_ == capacity_) grow();
-  return {at() + filled_, std::min(missing(), capacity_ - lead_ - filled_)};
+std::span<std::byte> PartBuffer::free_space() {
+  if (missing() > 0 && padding_ + filled_ == capacity_) grow();
+  return {data() + filled_, std::min(missing(), capacity_ - padding_ - filled_)};
 }
 
 void PartBuffer::grow() {
   PartBuffer larger;
-  larger.lead_ = lead_;
-  larger.capacity_ = lead_ + std::min(size_, std::max(2 * filled_, first_bytes_max));
-  larger.block_ = static_cast<std::byte*>(blocks::take(larger.capacity_));
-  std::memcpy(larger.at(), at(), filled_);
+  larger.padding_ = padding_;
+  larger.capacity_ = padding_ + std::min(size_, std::max(2 * filled_, grown_bytes_min));
+  larger.block_ = static_cast<std::byte*>(tensor_pool::allocate(larger.capacity_));
+  std::memcpy(larger.data(), data(), filled_);
   std::swap(block_, larger.block_);
   std::swap(capacity_, larger.capacity_);
 }
 
 std::size_t ZmtpReceiver::unfinished_bytes() const {
-  return next_.head.received() + next_.body.received() + (frame_ ? frame_->received() : 0);
+  return message_.head.received() + message_.body.received() + (frame_ ? frame_->received() : 0);
 }
 
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take(std::span<const std::byte>& bytes) {
-  while (!bytes.empty() && !is_whole_) {
+  while (!bytes.empty() && !is_message_complete_) {
     if (frame_) {
-      const auto room = frame_->room();
-      const std::size_t taken = std::min(room.size(), bytes.size());
-      std::memcpy(room.data(), bytes.data(), taken);
+      const auto free_space = frame_->free_space();
+      const std::size_t taken = std::min(free_space.size(), bytes.size());
+      std::memcpy(free_space.data(), bytes.data(), taken);
       bytes = bytes.subspan(taken);
-      if (const Step fault = take_placed(taken)) return fault;
+      if (const auto fault = take_direct(taken)) return fault;
       continue;
     }
     prefix_.at(prefix_size_++) = bytes.front();
     bytes = bytes.subspan(1);
-    const bool greets = stage_ == Stage::silent || stage_ == Stage::greeting;
-    if (const Step fault = greets ? receive_greeting() : begin_frame()) return fault;
+    const bool is_greeting = stage_ == Stage::silent || stage_ == Stage::greeting;
+    if (const auto fault = is_greeting ? receive_greeting() : begin_frame()) return fault;
   }
   return std::nullopt;
 }
 
-std::span<std::byte> ZmtpReceiver::place() {
-  if (!frame_ || frame_->missing() < placed_bytes_min) return {};
-  return frame_->room();
+std::span<std::byte> ZmtpReceiver::direct_buffer() {
+  if (!frame_ || frame_->missing() < direct_bytes_min) return {};
+  return frame_->free_space();
 }
 
-std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take_placed(std::size_t bytes) {
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take_direct(std::size_t bytes) {
   frame_->fill(bytes);
   return frame_->missing() == 0 ? end_frame() : std::nullopt;
 }
 
 std::optional<InboundMessage> ZmtpReceiver::take_message() {
-  if (!is_whole_) return std::nullopt;
-  is_whole_ = false;
-  next_.key = key_;
-  return std::exchange(next_, {});
+  if (!is_message_complete_) return std::nullopt;
+  is_message_complete_ = false;
+  message_.key = key_;
+  return std::exchange(message_, {});
 }
 
-/// Called after each byte of the greeting: ZeroMQ's clients wait for an answer to the first 10
-/// bytes.
+/// Called after each byte of the greeting, because ZeroMQ's clients wait for an answer to its first
+/// 10 bytes.
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_greeting() {
   const std::size_t size = prefix_size_;
   stage_ = Stage::greeting;
   if (size == 1 && prefix_[0] != std::byte{0xff}) return Fault::protocol;
   if (size == signature_size) {
     if ((prefix_[signature_size - 1] & std::byte{1}) == std::byte{0}) return Fault::protocol;
-    std::array<char, greeting_size> own{};
-    std::ranges::copy("\xff\0\0\0\0\0\0\0\1\x7f\3\0"sv, own.begin());
-    std::ranges::copy(mechanism_of(rules_), own.begin() + mechanism_at);
-    own[mechanism_at + mechanism_size] = rules_.secret_key ? '\1' : '\0';
-    const auto bytes = std::as_bytes(std::span{own});
+    std::array<char, greeting_size> own_greeting{};
+    std::ranges::copy("\xff\0\0\0\0\0\0\0\1\x7f\3\0"sv, own_greeting.begin());
+    std::ranges::copy(mechanism_of(rules_), own_greeting.begin() + mechanism_offset);
+    own_greeting[mechanism_offset + mechanism_size] = rules_.secret_key ? '\1' : '\0';
+    const auto bytes = std::as_bytes(std::span{own_greeting});
     answer_.insert(answer_.end(), bytes.begin(), bytes.end());
   }
   if (size == signature_size + 1 && prefix_[signature_size] < std::byte{3}) return Fault::protocol;
   if (size < greeting_size) return std::nullopt;
-  std::array<char, mechanism_size> ours{};
-  std::ranges::copy(mechanism_of(rules_), ours.begin());
-  if (std::memcmp(prefix_.data() + mechanism_at, ours.data(), mechanism_size) != 0)
+  std::array<char, mechanism_size> own_mechanism{};
+  std::ranges::copy(mechanism_of(rules_), own_mechanism.begin());
+  if (std::memcmp(prefix_.data() + mechanism_offset, own_mechanism.data(), mechanism_size) != 0)
     return Fault::protocol;
   if (rules_.secret_key)
     curve_ = std::make_unique<CurveServer>(*rules_.secret_key);
@@ -171,29 +172,29 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::begin_frame() {
 
 std::size_t ZmtpReceiver::frame_bytes_max() const {
   const bool is_command = (flags_ & command_flag) != 0;
-  if (stage_ != Stage::open || (is_command && !curve_)) return command_bytes_max;
+  if (stage_ != Stage::open || (is_command && !curve_)) return command_frame_bytes_max;
   return rules_.part_bytes_max;
 }
 
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::end_frame() {
-  if (stage_ != Stage::open) return handshake();
+  if (stage_ != Stage::open) return receive_handshake();
   PartBuffer part = *std::move(frame_);
   frame_.reset();
   bool has_more = (flags_ & more_flag) != 0;
   bool is_command = (flags_ & command_flag) != 0;
   if (curve_) {
-    const auto opened = curve_->open(part.filled());
-    if (!opened) return Fault::protocol;
-    has_more = opened->has_more;
-    is_command = opened->is_command;
-    part.drop_first(CurveServer::overhead);
+    const auto decrypted = curve_->decrypt(part.filled());
+    if (!decrypted) return Fault::protocol;
+    has_more = decrypted->has_more;
+    is_command = decrypted->is_command;
+    part.drop_front(CurveServer::overhead);
   }
-  // Commands are heartbeats; our own clients send none.
+  // A command here is a heartbeat, which this program's own clients do not send. It is ignored.
   if (is_command) return std::nullopt;
   return end_part(std::move(part), has_more);
 }
 
-std::optional<ZmtpReceiver::Fault> ZmtpReceiver::handshake() {
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_handshake() {
   const PartBuffer command = *std::move(frame_);
   frame_.reset();
   const auto body = command.filled();
@@ -212,7 +213,7 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::handshake() {
     is_welcomed_ = true;
     return std::nullopt;
   }
-  key_ = curve_->client_of(body);
+  key_ = curve_->client_key_of(body);
   if (!key_) return Fault::protocol;
   if (!rules_.admits || !rules_.admits(*key_)) return Fault::not_admitted;
   answer_command(curve_->ready(bytes_of(metadata)));
@@ -229,16 +230,16 @@ void ZmtpReceiver::answer_command(std::span<const std::byte> body) {
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::end_part(PartBuffer part, bool has_more) {
   ++parts_;
   if (parts_ == 1) {
-    next_.head = std::move(part);
+    message_.head = std::move(part);
   } else if (parts_ == 2) {
-    next_.body = std::move(part);
+    message_.body = std::move(part);
   } else {
-    next_ = {};
-    next_.fits = false;
-    if (parts_ > 2 + excess_parts_max) return Fault::protocol;
+    message_ = {};
+    message_.is_valid = false;
+    if (parts_ > 2 + dropped_parts_max) return Fault::protocol;
   }
   if (!has_more) {
-    is_whole_ = true;
+    is_message_complete_ = true;
     parts_ = 0;
   }
   return std::nullopt;

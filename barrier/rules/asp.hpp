@@ -4,7 +4,7 @@
 
 namespace starling::barrier {
 
-/// Asynchronous parallel: always pass.
+/// Asynchronous parallel: a worker always passes.
 struct Asp {
   static constexpr std::string_view name = "asp";
   static constexpr std::string_view summary = "always pass";

@@ -7,23 +7,23 @@
 
 namespace starling::barrier {
 
-/// A user's own rule: any function of the worker's own step and the steps that it sees.
+/// A user's own rule: any function of the worker's own step and of the steps that it sees.
 ///
 ///     auto half = Predicate::make("half", [](Step own, std::span<const Step> seen) {
 ///       const auto on_pace = std::ranges::count_if(seen, [&](Step s) { return s >= own; });
 ///       return 2 * on_pace >= std::ssize(seen);
 ///     });
 ///
-/// Many threads call the function, so it must not keep state. It cannot be written in a job file:
-/// the program that contains it offers it by its label.
+/// Many threads call the function, so it must not keep state. Its code is part of a program; only
+/// that program's job files can name it, by its label.
 struct Predicate {
-  using Function = std::function<bool(Step own, std::span<const Step> seen)>;
+  using Function = std::function<bool(Step own_step, std::span<const Step> seen)>;
 
   static constexpr std::string_view name = "predicate";
   static constexpr std::string_view summary = "a rule of your own, given in code";
 
-  /// The rule's name in printed text, and in job files of a program that contains it: one word
-  /// without `:`, `,` and `=` that names no built-in barrier. barrier::check refuses other labels.
+  /// The rule's name in text: one word without `:`, `,` and `=`, and not the name of a built-in
+  /// barrier. barrier::check refuses other labels.
   std::string label = "predicate";
   std::shared_ptr<const Function> function;
 
@@ -32,14 +32,14 @@ struct Predicate {
   }
 
   /// Requires: a function is set.
-  [[nodiscard]] bool admits(Step own, std::span<const Step> seen) const {
-    return (*function)(own, seen);
+  [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {
+    return (*function)(own_step, seen);
   }
   [[nodiscard]] std::optional<Step> floor(Step) const { return std::nullopt; }
   [[nodiscard]] std::optional<Step> max_lag() const { return std::nullopt; }
 
-  static Predicate parse(SpecReader& read) {
-    read.refuse("a predicate is given in code, not in text");
+  static Predicate parse(SpecReader& reader) {
+    reader.refuse("a predicate is given in code, not in text");
     return {};
   }
   [[nodiscard]] std::string options() const { return {}; }

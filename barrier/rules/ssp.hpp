@@ -6,24 +6,25 @@
 
 namespace starling::barrier {
 
-/// Stale synchronous parallel (Ho et al., NIPS 2013): pass where no seen worker is more than
-/// `staleness` steps behind.
+/// Stale synchronous parallel (Ho et al., NIPS 2013): a worker passes if no seen worker is more
+/// than `staleness` steps behind it.
 struct Ssp {
   static constexpr std::string_view name = "ssp";
-  static constexpr std::string_view summary = "nobody seen is more than s steps behind me";
+  static constexpr std::string_view summary = "pass if no seen worker is over s steps behind";
 
-  /// The lag s that is tolerated; `finished` or more stands for infinity, which is ASP.
+  /// The largest lag that the rule tolerates, s; `finished` or more stands for infinity, which
+  /// makes the rule ASP.
   Step staleness = 4;
 
-  [[nodiscard]] bool admits(Step own, std::span<const Step> seen) const {
-    return std::ranges::all_of(seen, [&](Step step) { return step >= *floor(own); });
+  [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {
+    return std::ranges::all_of(seen, [&](Step step) { return step >= *floor(own_step); });
   }
-  [[nodiscard]] std::optional<Step> floor(Step own) const {
-    return own > staleness ? own - staleness : 0;
+  [[nodiscard]] std::optional<Step> floor(Step own_step) const {
+    return own_step > staleness ? own_step - staleness : 0;
   }
   [[nodiscard]] std::optional<Step> max_lag() const { return staleness; }
 
-  static Ssp parse(SpecReader& read) { return {std::min(read.count_or_inf("s", 4), finished)}; }
+  static Ssp parse(SpecReader& reader) { return {std::min(reader.count_or_inf("s", 4), finished)}; }
   [[nodiscard]] std::string options() const {
     return "s=" + (staleness >= finished ? "inf" : std::to_string(staleness));
   }

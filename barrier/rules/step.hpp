@@ -1,4 +1,4 @@
-/// A worker's clock, and the functions that a rule over clocks must offer.
+/// Defines a worker's step, and the functions that a rule over steps must have.
 #pragma once
 
 #include <concepts>
@@ -12,29 +12,29 @@
 
 namespace starling::barrier {
 
-/// Count of a worker's finished iterations.
+/// The number of iterations that a worker has finished.
 using Step = std::uint64_t;
 
-/// The step of a worker that has finished its job: ahead of every real step, yet small enough that
-/// a rule can add to it without overflow.
+/// The step of a worker that has finished its job. It is above every real step, but small enough
+/// that a rule can add to it without overflow.
 inline constexpr Step finished = Step{1} << 62U;
 
-/// Decides when a worker at step `own`, seeing the steps `seen` of others, may start its next
-/// iteration.
+/// Decides whether a worker at step `own_step` that sees the steps `seen` of others may begin its
+/// next iteration, which is called to pass.
 ///
-/// Rules are values: no clock, no randomness, no memory of earlier calls. A worker that did not
-/// answer is shown to the rule as step 0.
+/// A rule is a value: it has no clock, no randomness, and no memory of earlier calls. A worker that
+/// did not answer has step 0 in `seen`.
 template <class R>
-concept Rule = Alternative<R> && requires(const R rule, Step own, std::span<const Step> seen) {
-  /// One line for people.
+concept Rule = Alternative<R> && requires(const R rule, Step own_step, std::span<const Step> seen) {
+  /// One line for help texts: when a worker passes.
   { R::summary } -> std::convertible_to<std::string_view>;
-  /// The decision.
-  { rule.admits(own, seen) } -> std::same_as<bool>;
-  /// The step that every seen worker must have reached, for rules of that form: the first seen
-  /// worker below it decides against passing. nullopt: the rule must see all answers to decide.
-  { rule.floor(own) } -> std::same_as<std::optional<Step>>;
-  /// The largest lag of a seen worker at which it still lets pass. `finished` or more: it always
-  /// lets pass. nullopt: it promises none.
+  /// Returns true if the worker may pass.
+  { rule.admits(own_step, seen) } -> std::same_as<bool>;
+  /// Returns the step that every seen worker must have reached; the first seen worker below it
+  /// suffices to decide against passing. nullopt: the rule needs all answers to decide.
+  { rule.floor(own_step) } -> std::same_as<std::optional<Step>>;
+  /// Returns the largest lag of a seen worker at which the worker still passes. `finished` or more:
+  /// the worker always passes. nullopt: the rule sets no bound.
   { rule.max_lag() } -> std::same_as<std::optional<Step>>;
 };
 

@@ -4,14 +4,14 @@
 
 namespace starling::laws {
 
-/// Always the mean.
+/// Every draw is the mean.
 struct Constant {
   static constexpr std::string_view name = "const";
   static constexpr std::string_view form = "const:20ms";
 
   Duration mean{};
 
-  static Constant parse(LawReader& read) { return {read.mean()}; }
+  static Constant parse(LawReader& reader) { return {reader.mean()}; }
   [[nodiscard]] std::string options() const { return print_duration(mean); }
 
   [[nodiscard]] double draw(Random&) const { return in_ns(mean); }

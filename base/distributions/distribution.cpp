@@ -2,20 +2,21 @@
 
 #include <optional>
 
-#include "starling/base/lasting.hpp"
+#include "starling/base/to_duration.hpp"
 
 namespace starling {
 namespace {
 
 using Law = Distribution::Law;
 
-/// Returns the law called `name`, except those that need no reader.
-std::optional<Law> read_law(std::string_view name, laws::LawReader& read) {
+/// Returns the law called `name` with the options from `reader`; nullopt for an unknown name, and
+/// for None and Trace, which have no such options.
+std::optional<Law> read_law(std::string_view name, laws::LawReader& reader) {
   std::optional<Law> found;
-  for_each_alternative<Law>([&]<laws::LawRule L>(const L&) {
+  for_each_alternative<Law>([&]<laws::DurationLaw L>(const L&) {
     if constexpr (!std::same_as<L, laws::None> && !std::same_as<L, laws::Trace>) {
-      static_assert(laws::ReadLaw<L>);
-      if (name == L::name) found = L::parse(read);
+      static_assert(laws::ParsableLaw<L>);
+      if (name == L::name) found = L::parse(reader);
     }
   });
   return found;
@@ -24,7 +25,7 @@ std::optional<Law> read_law(std::string_view name, laws::LawReader& read) {
 }  // namespace
 
 Distribution::Duration Distribution::draw(Random& random) const {
-  return std::visit([&](const auto& law) { return lasting(law.draw(random)); }, law_);
+  return std::visit([&](const auto& law) { return to_duration(law.draw(random)); }, law_);
 }
 
 double Distribution::mean() const {
@@ -33,11 +34,11 @@ double Distribution::mean() const {
 
 Result<Distribution> parse_distribution(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
-    return Error{"distribution " + shown(text) + ": " + why + "; valid: " + forms_of<Law>(", ")};
+    return Error{"distribution " + quote(text) + ": " + why + "; valid: " + forms_of<Law>(", ")};
   };
   constexpr std::string_view trace = "trace:";
   if (text.starts_with(trace) && text.size() > trace.size()) {
-    // Handled before the grammar: a file's name may hold the grammar's separators.
+    // A file's name may contain the grammar's separators, so Spec::parse() must not split it.
     auto law = laws::Trace::read(std::string{text.substr(trace.size())});
     if (!law) return Error{"distribution " + std::string{trace} + law.error().message};
     return Distribution{*std::move(law)};
@@ -45,10 +46,10 @@ Result<Distribution> parse_distribution(std::string_view text) {
   const auto spec = Spec::parse(text);
   if (!spec) return refuse(spec.error().message);
   if (text == laws::None::name) return Distribution{};
-  laws::LawReader read{*spec};
-  auto law = read_law(spec->name, read);
+  laws::LawReader reader{*spec};
+  auto law = read_law(spec->name, reader);
   if (!law) return refuse("unknown law");
-  if (auto done = read.finish(); !done) return refuse(done.error().message);
+  if (auto done = reader.finish(); !done) return refuse(done.error().message);
   return Distribution{*std::move(law)};
 }
 

@@ -1,11 +1,12 @@
-/// Laws of durations: how long a step takes, how long a message is on its way. One grammar for
-/// flags, job files and code:
+/// Probability distributions of durations, called laws: how long a step takes, how long a message
+/// travels. Flags, job files and code write them in one grammar:
 ///
-///     auto law = parse_distribution("gamma:mean=100ms,shape=2").value();
-///     auto took = law.draw(random);
+///     auto step_time = parse_distribution("gamma:mean=100ms,shape=2").value();
+///     auto duration = step_time.draw(random);
 ///
-/// A new law is one file here and one line below. Pure values; any thread. Draws come from
-/// starling::Random only, so that a seed gives the same numbers with every standard library.
+/// To add a law, write one file in this folder and add it to Distribution::Law. Pure values; any
+/// thread. All draws use starling::Random, so that a seed gives the same numbers with every
+/// standard library.
 #pragma once
 
 #include <string>
@@ -30,15 +31,15 @@ namespace starling {
 class Distribution {
  public:
   using Duration = laws::Duration;
-  /// The closed set of laws.
+  /// One of the laws, with its parameters.
   using Law = std::variant<laws::None, laws::Constant, laws::Exponential, laws::Uniform,
                            laws::Gamma, laws::Lognormal, laws::Pareto, laws::Trace>;
 
-  /// No time at all.
+  /// Makes the law `none`, which always draws 0.
   Distribution() = default;
   Distribution(Law law) : law_(std::move(law)) {}
 
-  /// Draws a duration of at most a year.
+  /// Draws a duration; a longer one than a year becomes a year.
   [[nodiscard]] Duration draw(Random& random) const;
 
   /// The mean, in seconds.
@@ -53,11 +54,11 @@ class Distribution {
 };
 
 /// Reads `none`, `const:20ms`, `exp:20ms`, `uniform:20ms`, `gamma:mean=20ms,shape=2`,
-/// `lognormal:mean=20ms,sigma=0.5`, `pareto:mean=20ms,alpha=2.5`, and `trace:FILE`: a file with one
-/// duration a line (`20ms`; a plain number is seconds), `#` beginning a comment.
+/// `lognormal:mean=20ms,sigma=0.5`, `pareto:mean=20ms,alpha=2.5`, and `trace:FILE`. Each line of
+/// FILE is a duration, `20ms`, or a plain number of seconds; `#` begins a comment.
 [[nodiscard]] Result<Distribution> parse_distribution(std::string_view text);
 
-/// The text that parse_distribution reads back.
+/// Returns text that parse_distribution reads back.
 [[nodiscard]] std::string print(const Distribution& distribution);
 
 }  // namespace starling

@@ -4,14 +4,14 @@
 
 namespace starling::laws {
 
-/// Exponential.
+/// The exponential distribution.
 struct Exponential {
   static constexpr std::string_view name = "exp";
   static constexpr std::string_view form = "exp:20ms";
 
   Duration mean{};
 
-  static Exponential parse(LawReader& read) { return {read.mean()}; }
+  static Exponential parse(LawReader& reader) { return {reader.mean()}; }
   [[nodiscard]] std::string options() const { return print_duration(mean); }
 
   [[nodiscard]] double draw(Random& random) const { return random.exponential(in_ns(mean)); }

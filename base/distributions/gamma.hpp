@@ -6,8 +6,8 @@
 
 namespace starling::laws {
 
-/// Gamma of the given shape and scale 1 (Marsaglia, Tsang, ACM TOMS 26, 2000; section 6 of it for
-/// shapes below 1).
+/// Draws from the gamma distribution with the given shape and scale 1 (Marsaglia, Tsang, ACM TOMS
+/// 26, 2000; shapes below 1 as in its section 6).
 [[nodiscard]] inline double draw_gamma(double shape, Random& random) {
   if (shape < 1) {
     const double boost = std::pow(1 - random.real(), 1 / shape);
@@ -15,7 +15,7 @@ namespace starling::laws {
   }
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
-  while (true) {  // more than 95 % pass each time
+  while (true) {  // each round accepts more than 95 % of its draws
     const double x = random.normal();
     const double v = std::pow(1 + c * x, 3);
     if (v <= 0) continue;
@@ -24,7 +24,7 @@ namespace starling::laws {
   }
 }
 
-/// Shape 1 is the exponential law; the larger the shape, the more regular.
+/// The gamma distribution. Shape 1 is the exponential distribution; a larger shape varies less.
 struct Gamma {
   static constexpr std::string_view name = "gamma";
   static constexpr std::string_view form = "gamma:mean=20ms,shape=2";
@@ -32,8 +32,10 @@ struct Gamma {
   Duration mean{};
   double shape = 2;
 
-  static Gamma parse(LawReader& read) { return {read.mean(), read.number("shape", 0.001, 1e6)}; }
-  [[nodiscard]] std::string options() const { return mean_and(mean, "shape", shape); }
+  static Gamma parse(LawReader& reader) {
+    return {reader.mean(), reader.number("shape", 0.001, 1e6)};
+  }
+  [[nodiscard]] std::string options() const { return print_options(mean, "shape", shape); }
 
   [[nodiscard]] double draw(Random& random) const {
     return in_ns(mean) / shape * draw_gamma(shape, random);

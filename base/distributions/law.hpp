@@ -1,4 +1,5 @@
-/// The interface of a law of durations, and the reader of its options.
+/// The interface of a law, which is a probability distribution of durations, and the reader of its
+/// options.
 #pragma once
 
 #include <chrono>
@@ -19,69 +20,70 @@ using Duration = std::chrono::nanoseconds;
   return static_cast<double>(duration.count());
 }
 
-/// Draws durations. Every law but the trace is given by its mean, so that one law may replace
+/// A law. Users give the mean of every law but None and Trace, so that they can replace one law by
 /// another.
 template <class L>
-concept LawRule = std::regular<L> && requires(const L law, Random& random) {
+concept DurationLaw = std::regular<L> && requires(const L law, Random& random) {
   /// The word that is parsed and printed.
   { L::name } -> std::convertible_to<std::string_view>;
-  /// An example, as errors list it.
+  /// An example of the law as text, for errors.
   { L::form } -> std::convertible_to<std::string_view>;
   /// Draws a duration, in nanoseconds.
   { law.draw(random) } -> std::same_as<double>;
   /// The mean, in nanoseconds.
   { law.mean_ns() } -> std::same_as<double>;
-  /// The text behind the name and a colon; an empty text means there is none.
+  /// Prints the options, which follow the name and a colon; an empty text if there are none.
   { law.options() } -> std::convertible_to<std::string>;
 };
 
-/// Reads the mean, with or without its key, and the parameter of the law, if it has one.
+/// Reads the options of a law: `20ms` or `mean=20ms`, and the law's own parameter, if it has one.
 class LawReader {
  public:
-  explicit LawReader(const Spec& spec) : read_(spec) {}
+  explicit LawReader(const Spec& spec) : reader_(spec) {}
 
   Duration mean() {
-    std::string text = read_.text("mean", "");
-    if (text.empty()) text = read_.positional();
+    std::string text = reader_.text("mean", "");
+    if (text.empty()) text = reader_.positional();
     if (text.empty()) {
-      lack("mean");
+      report_missing("mean");
       return {};
     }
     const auto mean = parse_duration(text);
     if (mean) return *mean;
-    read_.refuse(mean.error().message);
+    reader_.refuse(mean.error().message);
     return {};
   }
 
+  /// Reads the parameter `key`, a number in [least, most].
   double number(const char* key, double least, double most) {
-    if (!read_.has(key)) lack(key);
-    return read_.number(key, 1, least, most);
+    if (!reader_.has(key)) report_missing(key);
+    return reader_.number(key, 1, least, most);
   }
 
-  /// Reports a bad option before a missing one.
+  /// Returns the first error; a bad option comes before a missing one.
   Result<void> finish() {
-    if (auto done = read_.finish(); !done || missing_.empty()) return done;
-    read_.refuse(missing_);
-    return read_.finish();
+    if (auto done = reader_.finish(); !done || missing_error_.empty()) return done;
+    reader_.refuse(missing_error_);
+    return reader_.finish();
   }
 
  private:
-  void lack(const char* key) {
-    if (missing_.empty()) missing_ = "the " + std::string{key} + " is missing";
+  void report_missing(const char* key) {
+    if (missing_error_.empty()) missing_error_ = "the " + std::string{key} + " is missing";
   }
 
-  SpecReader read_;
-  std::string missing_;
+  SpecReader reader_;
+  std::string missing_error_;
 };
 
-/// A law that is read by a LawReader, as all are but the absence of time and the trace.
+/// A law that a LawReader reads: every law but None and Trace.
 template <class L>
-concept ReadLaw = LawRule<L> && requires(LawReader& read) {
-  { L::parse(read) } -> std::same_as<L>;
+concept ParsableLaw = DurationLaw<L> && requires(LawReader& reader) {
+  { L::parse(reader) } -> std::same_as<L>;
 };
 
-/// "mean=20ms,KEY=VALUE".
-[[nodiscard]] inline std::string mean_and(Duration mean, const char* key, double value) {
+/// Prints the options of a law with one parameter: "mean=20ms,KEY=VALUE".
+[[nodiscard]] inline std::string print_options(Duration mean, const char* key, double value) {
   return "mean=" + print_duration(mean) + "," + key + "=" + print_number(value);
 }
 

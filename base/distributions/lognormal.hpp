@@ -6,7 +6,7 @@
 
 namespace starling::laws {
 
-/// sigma is the standard deviation of the logarithm.
+/// The lognormal distribution; `sigma` is the standard deviation of the logarithm.
 struct Lognormal {
   static constexpr std::string_view name = "lognormal";
   static constexpr std::string_view form = "lognormal:mean=20ms,sigma=0.5";
@@ -14,8 +14,10 @@ struct Lognormal {
   Duration mean{};
   double sigma = 0.5;
 
-  static Lognormal parse(LawReader& read) { return {read.mean(), read.number("sigma", 0, 10)}; }
-  [[nodiscard]] std::string options() const { return mean_and(mean, "sigma", sigma); }
+  static Lognormal parse(LawReader& reader) {
+    return {reader.mean(), reader.number("sigma", 0, 10)};
+  }
+  [[nodiscard]] std::string options() const { return print_options(mean, "sigma", sigma); }
 
   [[nodiscard]] double draw(Random& random) const {
     return in_ns(mean) * std::exp(sigma * random.normal() - sigma * sigma / 2);

@@ -4,7 +4,7 @@
 
 namespace starling::laws {
 
-/// No time at all.
+/// Every draw is 0.
 struct None {
   static constexpr std::string_view name = "none";
   static constexpr std::string_view form = "none";

@@ -6,8 +6,8 @@
 
 namespace starling::laws {
 
-/// P(X > x) = (least / x)^alpha for x >= least = mean (alpha - 1) / alpha. Below alpha 2 the
-/// variance is infinite.
+/// The Pareto distribution: P(X > x) = (minimum / x)^alpha for x >= minimum, with minimum =
+/// mean (alpha - 1) / alpha. For alpha <= 2 the variance is infinite.
 struct Pareto {
   static constexpr std::string_view name = "pareto";
   static constexpr std::string_view form = "pareto:mean=20ms,alpha=2.5";
@@ -15,12 +15,14 @@ struct Pareto {
   Duration mean{};
   double alpha = 2.5;
 
-  static Pareto parse(LawReader& read) { return {read.mean(), read.number("alpha", 1.001, 1e6)}; }
-  [[nodiscard]] std::string options() const { return mean_and(mean, "alpha", alpha); }
+  static Pareto parse(LawReader& reader) {
+    return {reader.mean(), reader.number("alpha", 1.001, 1e6)};
+  }
+  [[nodiscard]] std::string options() const { return print_options(mean, "alpha", alpha); }
 
   [[nodiscard]] double draw(Random& random) const {
-    const double least = in_ns(mean) * (alpha - 1) / alpha;
-    return least * std::pow(1 - random.real(), -1 / alpha);
+    const double minimum = in_ns(mean) * (alpha - 1) / alpha;
+    return minimum * std::pow(1 - random.real(), -1 / alpha);
   }
   [[nodiscard]] double mean_ns() const { return in_ns(mean); }
 

@@ -8,13 +8,13 @@
 namespace starling::laws {
 namespace {
 
-/// Reads a line, its comment removed, as a duration; a plain number means seconds.
+/// Reads a line without its comment; a plain number is a number of seconds.
 Result<Duration> parse_line(std::string_view line) {
   if (const auto seconds = parse_number(line); seconds && *seconds >= 0)
     return parse_duration(std::string{line} + "s");
   auto duration = parse_duration(line);
   if (!duration)
-    return Error{shown(line) + " is neither a duration like 20ms nor seconds like 0.02"};
+    return Error{quote(line) + " is neither a duration like 20ms nor seconds like 0.02"};
   return duration;
 }
 
@@ -25,15 +25,16 @@ Result<Trace> Trace::read(const std::string& file) {
   const auto text = read_text(file, bytes_max);
   if (!text) return text.error();
   std::vector<Duration> durations;
-  std::size_t number = 0;
+  std::size_t line_number = 0;
   for (std::string_view rest = *text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    ++number;
-    const auto written = trimmed(line.substr(0, line.find('#')));
-    if (written.empty()) continue;
-    auto duration = parse_line(written);
-    if (!duration) return std::move(duration).error().within(file + ":" + std::to_string(number));
+    ++line_number;
+    const auto content = trim(line.substr(0, line.find('#')));
+    if (content.empty()) continue;
+    auto duration = parse_line(content);
+    if (!duration)
+      return std::move(duration).error().within(file + ":" + std::to_string(line_number));
     durations.push_back(*duration);
   }
   if (durations.empty()) return Error{file + ": holds no duration"};

@@ -7,13 +7,13 @@
 
 namespace starling::laws {
 
-/// One of the measured durations of a file, each as likely as another.
+/// Draws one of the measured durations in a file, all equally likely.
 struct Trace {
   static constexpr std::string_view name = "trace";
   static constexpr std::string_view form = "trace:FILE";
 
   std::string file;
-  /// At least one.
+  /// The file's durations; never empty.
   std::shared_ptr<const std::vector<Duration>> durations;
 
   static Result<Trace> read(const std::string& file);

@@ -4,14 +4,14 @@
 
 namespace starling::laws {
 
-/// Uniform from 0 to twice the mean.
+/// The uniform distribution from 0 to twice the mean.
 struct Uniform {
   static constexpr std::string_view name = "uniform";
   static constexpr std::string_view form = "uniform:20ms";
 
   Duration mean{};
 
-  static Uniform parse(LawReader& read) { return {read.mean()}; }
+  static Uniform parse(LawReader& reader) { return {reader.mean()}; }
   [[nodiscard]] std::string options() const { return print_duration(mean); }
 
   [[nodiscard]] double draw(Random& random) const { return random.real(0, 2 * in_ns(mean)); }

@@ -1,5 +1,5 @@
-/// The effects that a core asks for. Cores do no I/O: each event returns effects, which the core's
-/// driver (an actor, a simulator or a test) executes.
+/// The effects that a core asks for. A core does no I/O: each event returns effects, and the core's
+/// driver (an actor, a simulator or a test) executes them.
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ struct Send {
   Message message;
 };
 
-/// Call on_timer at this time or soon after. Timers are never cancelled: an additional call or a
-/// late one is harmless. An early call does not count for this timer: call again in time.
+/// Call on_timer at this time or soon after. Timers are never cancelled. An additional or a late
+/// call is harmless; a call before `at` does not replace the call at `at`.
 struct SetTimer {
   Time at;
 };
@@ -41,7 +41,7 @@ struct Plan {
 /// Compute the update of the step after `step` from `values`, then call on_update or on_failure.
 struct Compute {
   Step step;
-  /// One value for each planned range, in the plan's order.
+  /// One value for each range that on_plan named, in the same order.
   std::vector<Value> values;
 };
 
@@ -50,7 +50,7 @@ struct Done {
   Step step;
 };
 
-/// The job cannot go on.
+/// The job cannot continue.
 struct Fail {
   std::string why;
 };
@@ -58,7 +58,8 @@ struct Fail {
 using Effect = std::variant<Send, SetTimer, Plan, Compute, Done, Fail>;
 using Effects = std::vector<Effect>;
 
-/// Passed to every event: the time, randomness, and the list that takes the effects.
+/// Passed to every event: the time, a random generator, and the list to which the core appends its
+/// effects.
 struct Context {
   Time now;
   Random& random;

@@ -10,21 +10,20 @@ namespace starling::core {
 
 using barrier::Step;
 
-/// One incarnation of one process of a cluster: drawn at random when the process starts, never 0. A
-/// process that restarts is another node, and the old one is dead.
+/// One process of a cluster: drawn at random when the process starts, never 0. A process that
+/// restarts is another node; the old node counts as dead.
 using NodeId = std::uint64_t;
-/// One member of the job; a dense number from 0, given when the member is made.
+/// One member of the job: a dense number, counted from 0.
 using MemberId = std::uint32_t;
-/// One owner of ranges: a server shard, or in peer mode the peer with the same number as its
-/// worker.
+/// One owner of ranges: a server shard, or in peer mode the peer whose worker has the same number.
 using OwnerId = std::uint32_t;
-/// One range of the parameter vector; never changes while the job exists.
+/// One range of the parameter vector. Ranges and their ids never change within a job.
 using RangeId = std::uint32_t;
-/// Distinguishes the incarnations of a member; the one that replaces another is higher.
+/// Numbers the incarnations of a member: each restart has a higher number than the one before.
 using Incarnation = std::uint32_t;
-/// Counts configurations (configuration.hpp); 0 where owners never change.
+/// Numbers the configurations of a job (configuration.hpp); 0 in jobs whose owners never change.
 using Epoch = std::uint64_t;
-/// Time since the job started, as the core's driver passes it.
+/// The time since the job started, as the core's driver passes it.
 using Time = std::chrono::nanoseconds;
 
 }  // namespace starling::core

@@ -1,7 +1,7 @@
-/// The messages between the members of a job: plain values. A message is a struct with its fields
-/// and its name, and a place in the lists of those that take it, at the end; its handlers in
-/// actor/, its encoding, its size and its traffic class follow. Messages that only serve barriers
-/// say so (`is_barrier_control`), because the simulator counts them apart.
+/// The messages between the members of a job: plain values. A message is a struct with a name and a
+/// list of its fields, and the lists at the end of this file name the roles that receive it. The
+/// handlers in actor/, the encoding, the size and the traffic class are derived from these. The
+/// simulator counts the messages that only serve barriers (`is_barrier_control`) apart.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace starling::core {
 
 // --- between workers and owners -----------------------------------------------------------------
 
-/// Worker to owner: asks for a range, or rows of it, as the worker may read it at step `at`.
+/// Worker to owner: asks for a range, or some of its rows, in a state that is new enough to compute
+/// the step after step `at`.
 struct Pull {
   MemberId worker;
   RangeId range;
@@ -40,38 +41,40 @@ struct Value {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.at, m.value); }
 };
 
-/// Worker to owner: the update that makes the worker's step `step` (counted from 1), as far as it
-/// concerns `range`. An empty slice says that it does not concern the range.
+/// Worker to owner: the part of the worker's update `step` (counted from 1) that belongs to
+/// `range`. An empty slice says that the update does not change the range.
 struct Push {
   MemberId worker;
   Incarnation incarnation;
   RangeId range;
   Step step;
-  /// Samples the update was computed from.
+  /// The number of samples from which the update was computed.
   std::uint32_t samples;
-  /// Samples of all the worker's steps up to and including this one, also of steps that did not
-  /// concern the range.
-  std::uint64_t samples_sum;
+  /// The number of samples of all the worker's steps up to and including this one, also of steps
+  /// that did not change the range.
+  std::uint64_t samples_total;
   Slice update;
-  /// Bulk-synchronous jobs: there is no update; the worker has joined, and takes part in all rounds
-  /// after `step`.
-  bool enters = false;
-  /// The view of the range that the worker knows; an owner with another view refuses the push.
+  /// Bulk-synchronous jobs only. True: the push holds no update, but says that the worker has
+  /// joined and takes part in all rounds after `step`.
+  bool is_join = false;
+  /// The epoch since which the range has the owners that the worker knows (Ownership::view). An
+  /// owner that knows another epoch refuses the push.
   Epoch view = 0;
 
   static constexpr std::string_view name = "push";
   static constexpr auto fields(auto& m) {
-    return std::tie(m.worker, m.incarnation, m.range, m.step, m.samples, m.samples_sum, m.update,
-                    m.enters, m.view);
+    return std::tie(m.worker, m.incarnation, m.range, m.step, m.samples, m.samples_total, m.update,
+                    m.is_join, m.view);
   }
 };
 
-/// Owner to worker: the owner holds the push for good: applied, or gathered into the round that
-/// workers read once they pass the barrier.
+/// Owner to worker: the push will not be lost. The owner has applied it, or has gathered it for a
+/// bulk-synchronous round.
 struct Ack {
   RangeId range;
   Step step;
-  /// Both are as in the push: an Ack to a former incarnation, or by former owners, does not count.
+  /// Both are copied from the push: the worker ignores an Ack for a former incarnation or from
+  /// former owners.
   Incarnation incarnation = 0;
   Epoch view = 0;
 
@@ -79,7 +82,7 @@ struct Ack {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.step, m.incarnation, m.view); }
 };
 
-/// Worker to owner, and to the coordinator where there is one: `step` was the worker's last.
+/// Worker to owner, and to the coordinator if the job has one: `step` was the worker's last.
 struct Ended {
   MemberId worker;
   Step step;
@@ -107,25 +110,25 @@ struct Proceed {
   static constexpr auto fields(auto& m) { return std::tie(m.step); }
 };
 
-/// Member to the coordinator of a replicated job: what the sender knows of the steps. Sent whenever
-/// the coordinator is another one than before, and once by a member that joins.
+/// Member to the coordinator of a replicated job: what the sender knows about the steps. A member
+/// sends it whenever another member becomes coordinator, and once when it joins.
 struct WorkerStatus {
   enum class Phase : std::uint8_t {
-    /// It computes no updates.
+    /// The member computes no updates.
     idle,
-    /// It does not know yet at which step to begin, and asks to begin.
+    /// Its worker does not know yet at which step to begin, and asks to begin.
     entering,
-    /// It was let go on from `step`.
+    /// The coordinator let its worker go on from `step`.
     going,
-    /// All owners hold its update `step`, as in Arrived; it asks to go on.
+    /// All owners hold update `step` of its worker, as in Arrived; the worker asks to go on.
     waiting,
-    /// `step` was its last.
+    /// `step` was its worker's last.
     ended,
   };
   MemberId member = 0;
   Phase phase = Phase::idle;
   Step step = 0;
-  /// The highest step of which some worker's update is held in the sender's ranges.
+  /// The highest step of which the sender, as an owner, holds an update of any worker.
   Step held = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.member, m.phase, m.step, m.held); }
@@ -133,16 +136,15 @@ struct WorkerStatus {
 
 constexpr WorkerStatus::Phase last_of(WorkerStatus::Phase) { return WorkerStatus::Phase::ended; }
 
-/// To a worker: stop at the end of the step, at once when waiting. To the coordinator: send Stop to
-/// each worker that waits or arrives.
+/// To a worker: stop at the end of the step, or at once if the worker waits at the barrier. To the
+/// coordinator: send Stop to each worker that waits now or arrives later.
 struct Stop {
   static constexpr std::string_view name = "stop";
 };
 
 // --- between workers (steps kept by everyone) ---------------------------------------------------
 
-/// Asks the receiver for its step. `draw` numbers the draws of the asking worker; the StepAnswer
-/// repeats it.
+/// Asks the receiver for its step. `draw` numbers the draws of the sender.
 struct StepQuery {
   MemberId from;
   std::uint64_t draw;
@@ -151,6 +153,7 @@ struct StepQuery {
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
+/// Answers a StepQuery: the sender's step. `draw` is copied from the query.
 struct StepAnswer {
   MemberId from;
   std::uint64_t draw;
@@ -184,59 +187,63 @@ struct Notice {
 
 // --- between owners and observers ---------------------------------------------------------------
 
-/// To an owner: asks for the state of all its ranges. A later Snapshot replaces one that waits.
+/// To an owner: asks for the state of all its ranges. A later Snapshot replaces one that still
+/// waits for its round.
 struct Snapshot {
-  /// Returned with each state.
+  /// A number that the owner copies into each RangeState that answers.
   std::uint64_t ticket;
-  /// Bulk-synchronous jobs: the owner sends each range's state when the range ends this round, or a
-  /// state without values where the range is past it. 0 asks for the state as it is.
+  /// Bulk-synchronous jobs only: the owner sends each range's state when the range completes this
+  /// round, or a state without values if the range has completed a later round already. 0 asks for
+  /// the present state.
   Step round = 0;
 
   static constexpr std::string_view name = "snapshot";
   static constexpr auto fields(auto& m) { return std::tie(m.ticket, m.round); }
 };
 
-/// The progress of one worker in one range, as an owner has followed it.
+/// The progress of one worker in one range.
 struct LedgerEntry {
   Incarnation incarnation = 0;
+  /// The last step of which the owner holds the update.
   Step step = 0;
-  /// Samples of the worker's steps up to `step`.
+  /// The number of samples of the worker's steps up to `step`.
   std::uint64_t samples = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.incarnation, m.step, m.samples); }
   bool operator==(const LedgerEntry&) const = default;
 };
 
-/// Bulk-synchronous jobs: a worker without whose push no round after `from` is complete.
-struct Awaited {
+/// Bulk-synchronous jobs only: every round after `from` awaits a push of this worker.
+struct AwaitedWorker {
   MemberId worker = 0;
   Incarnation incarnation = 0;
   Step from = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.worker, m.incarnation, m.from); }
-  bool operator==(const Awaited&) const = default;
+  bool operator==(const AwaitedWorker&) const = default;
 };
 
-/// All that an owner knows of one range: enough for another owner to go on from.
+/// All that an owner knows about one range: another owner can continue from it.
 struct RangeState {
   RangeId range = 0;
   Slice value;
-  /// Optimiser state, slot after slot, each as long as the range.
+  /// The optimiser's state: its slots one after another, each as long as the range.
   Slice slots;
-  /// Updates applied (Adam's t).
+  /// The number of updates applied (Adam's t).
   std::uint64_t updates = 0;
-  /// Samples seen by all workers, as counted from their pushes; schedules are keyed to them.
+  /// The number of samples that all workers have pushed; learning-rate schedules depend on it.
   std::uint64_t samples = 0;
-  /// Rounds applied; bulk-synchronous jobs only.
+  /// Bulk-synchronous jobs only: the number of rounds applied.
   Step round = 0;
-  /// By worker: the last step whose update, as far as it concerns this range, is in `value`.
+  /// By worker: the last update that `value` contains.
   std::vector<LedgerEntry> ledger;
-  /// Bulk-synchronous jobs, from owner to owner: pushes that wait for their round, each worker's in
-  /// order.
+  /// Bulk-synchronous jobs only, from owner to owner: the pushes that wait for their round, each
+  /// worker's in order of steps.
   std::vector<Push> gathered = {};
-  /// The workers that rounds await; absent: all workers of the job, from the first round on.
-  std::optional<std::vector<Awaited>> awaited = std::nullopt;
-  /// The ticket of the Snapshot that it answers.
+  /// Bulk-synchronous jobs only: the workers that rounds await. Absent: rounds await all workers of
+  /// the job, from the first round on.
+  std::optional<std::vector<AwaitedWorker>> awaited = std::nullopt;
+  /// Copied from the Snapshot that this state answers.
   std::uint64_t ticket = 0;
 
   static constexpr std::string_view name = "state";
@@ -246,9 +253,8 @@ struct RangeState {
   }
 };
 
-// --- who takes what ------------------------------------------------------------------------------
-// A role takes the messages of its list. All else follows from these lists: actors' interfaces,
-// what travels between nodes, and the messages that the simulator carries.
+// --- the messages that each role receives -------------------------------------------------------
+// The actors' interfaces, the codec and the simulator's network are generated from these lists.
 
 using WorkerMessages =
     MessageList<Value, Ack, Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>;

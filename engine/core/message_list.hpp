@@ -1,4 +1,4 @@
-/// Lists of types of messages, from which variants and interfaces are made.
+/// Type lists of messages; variants and actor interfaces are generated from them.
 #pragma once
 
 #include <type_traits>
@@ -24,15 +24,15 @@ std::variant<Ms...> any_of(MessageList<Ms...>);
 
 }  // namespace detail
 
-/// True where the list names M.
+/// True if the list contains M.
 template <class M, class List>
 concept IsIn = detail::is_in<M, List>;
 
-/// The first list, then the second.
+/// Concatenates two lists.
 template <class First, class Second>
 using Joined = decltype(detail::join(First{}, Second{}));
 
-/// A variant of the list's types, in their order.
+/// A variant of the list's types, in the list's order.
 template <class List>
 using AnyOf = decltype(detail::any_of(List{}));
 

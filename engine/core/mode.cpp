@@ -8,18 +8,19 @@
 namespace starling::core {
 namespace {
 
-const std::vector<std::string> names{"central", "hybrid", "peer"};
+/// In the order of Mode's enumerators.
+const std::vector<std::string> mode_names{"central", "hybrid", "peer"};
 
 }  // namespace
 
 Result<Mode> parse_mode(std::string_view text) {
-  const auto at = std::ranges::find(names, text);
-  if (at == names.end())
-    return Error{"mode: '" + std::string{text} + "' is unknown; " + suggest(text, names)};
-  return static_cast<Mode>(at - names.begin());
+  const auto found = std::ranges::find(mode_names, text);
+  if (found == mode_names.end())
+    return Error{"mode: '" + std::string{text} + "' is unknown; " + suggest(text, mode_names)};
+  return static_cast<Mode>(found - mode_names.begin());
 }
 
-std::string print(Mode mode) { return names[static_cast<std::size_t>(mode)]; }
+std::string print(Mode mode) { return mode_names[static_cast<std::size_t>(mode)]; }
 
 Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Recheck& recheck,
                    std::size_t workers) {

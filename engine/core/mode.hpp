@@ -1,4 +1,4 @@
-/// The mode of a job: where the model lives, and which members keep the steps.
+/// The mode of a job: which members hold the model, and which members keep the workers' steps.
 #pragma once
 
 #include <string>
@@ -25,14 +25,15 @@ enum class Mode {
 [[nodiscard]] constexpr bool keeps_steps_centrally(Mode mode) { return mode == Mode::central; }
 [[nodiscard]] constexpr bool has_servers(Mode mode) { return mode != Mode::peer; }
 
-/// The recheck policy where the job names none.
+/// Returns the recheck policy of a job that names none.
 [[nodiscard]] constexpr barrier::Recheck default_recheck(Mode mode) {
   return keeps_steps_centrally(mode) ? barrier::Recheck::central()
                                      : barrier::Recheck::distributed();
 }
 
-/// Refuses combinations that cannot work, naming those that do: barriers over everyone where no one
-/// sees every step, rechecking at arrivals that no one sees, samples larger than the job.
+/// Refuses combinations that cannot work, and names ones that do. Refused are barriers that need
+/// every worker's step in modes in which no member sees every step, recheck `arrival` in these
+/// modes, and samples larger than the job.
 [[nodiscard]] Result<void> check(Mode mode, const barrier::Barrier& barrier,
                                  const barrier::Recheck& recheck, std::size_t workers);
 

@@ -1,4 +1,4 @@
-/// Tensors on their way between actors: immutable, shared, never copied per recipient.
+/// The memory of tensors in messages: immutable and shared, so that no recipient needs a copy.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,12 @@
 
 namespace starling::core {
 
-/// Fixed-size storage of one element type: its own, aligned to 64 bytes and mutable until shared as
-/// const, or a view of another's.
+/// An array of fixed size with elements of one type. A buffer either has memory of its own, which
+/// is aligned to 64 bytes and may be written until it is shared as const, or is a read-only view of
+/// the memory of another object.
 class Buffer {
  public:
-  /// `count` elements of T, uninitialised.
+  /// Returns a buffer of `count` uninitialised elements of T.
   template <class T>
   static std::shared_ptr<Buffer> make(std::size_t count) {
     return make(count, sizeof(T));
@@ -28,21 +29,21 @@ class Buffer {
     return std::shared_ptr<Buffer>{new Buffer{count, element_bytes}};
   }
 
-  /// Returns a view of the elements at `bytes`, in memory of `owner`, which the view keeps alive.
+  /// Returns a view of the elements at `bytes`, in memory of `holder`, which the view keeps alive.
   /// Requires: can_view(bytes, element_bytes).
-  static std::shared_ptr<const Buffer> view(std::shared_ptr<const void> owner,
+  static std::shared_ptr<const Buffer> view(std::shared_ptr<const void> holder,
                                             std::span<const std::byte> bytes,
                                             std::size_t element_bytes) {
     STARLING_CHECK(can_view(bytes, element_bytes));
-    return std::shared_ptr<const Buffer>{new Buffer{std::move(owner), bytes, element_bytes}};
+    return std::shared_ptr<const Buffer>{new Buffer{std::move(holder), bytes, element_bytes}};
   }
-  /// True where `bytes` holds whole elements and is aligned for them.
+  /// True if `bytes` is aligned for the elements and its size is a multiple of theirs.
   static bool can_view(std::span<const std::byte> bytes, std::size_t element_bytes) {
     return bytes.size() % element_bytes == 0 &&
            reinterpret_cast<std::uintptr_t>(bytes.data()) % element_bytes == 0;
   }
 
-  /// A copy of `values`.
+  /// Returns a buffer with a copy of `values`.
   template <class T>
   static std::shared_ptr<Buffer> copy_of(std::span<const T> values) {
     auto buffer = make<T>(values.size());
@@ -50,7 +51,7 @@ class Buffer {
     return buffer;
   }
 
-  /// Requires: T is the type it was made for.
+  /// Requires: T is as large as the buffer's elements.
   template <class T>
   [[nodiscard]] std::span<T> as() {
     STARLING_CHECK(sizeof(T) == element_bytes_);
@@ -72,40 +73,42 @@ class Buffer {
   }
 
  private:
-  struct Give {
+  struct Deleter {
     std::size_t bytes;
-    /// The owner of a view's memory; nullptr where the buffer's memory is its own.
-    std::shared_ptr<const void> owner = nullptr;
+    /// The object that holds a view's memory; nullptr if the buffer has memory of its own.
+    std::shared_ptr<const void> holder = nullptr;
     void operator()(void* memory) const noexcept {
-      if (!owner) blocks::give(memory, bytes);
+      if (!holder) tensor_pool::release(memory, bytes);
     }
   };
 
   Buffer(std::size_t count, std::size_t element_bytes)
-      : memory_(blocks::take(count * element_bytes), Give{count * element_bytes}),
+      : memory_(tensor_pool::allocate(count * element_bytes), Deleter{count * element_bytes}),
         count_(count),
         element_bytes_(element_bytes) {}
-  /// Makes a view; it is handed out as const only.
-  Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
+  /// Makes a view. Only view() calls it, which returns it as const.
+  Buffer(std::shared_ptr<const void> holder, std::span<const std::byte> bytes,
          std::size_t element_bytes)
-      : memory_(const_cast<std::byte*>(bytes.data()), Give{bytes.size(), std::move(owner)}),
+      : memory_(const_cast<std::byte*>(bytes.data()), Deleter{bytes.size(), std::move(holder)}),
         count_(bytes.size() / element_bytes),
         element_bytes_(element_bytes) {}
 
-  std::unique_ptr<void, Give> memory_;
+  std::unique_ptr<void, Deleter> memory_;
   std::size_t count_;
   std::size_t element_bytes_;
 };
 
-/// Rows of a range, counted from the range's first, ascending. nullptr stands for all of the range.
+/// Some rows of a range: ascending indices, counted from the first row of the range. nullptr stands
+/// for the whole range.
 using Rows = std::shared_ptr<const std::vector<std::uint32_t>>;
 
-/// A read-only part of a Buffer that keeps the buffer alive.
+/// A read-only part of a Buffer; it keeps the buffer alive.
 struct Slice {
   std::shared_ptr<const Buffer> buffer;
   std::size_t offset = 0;
   std::size_t count = 0;
-  /// The rows of the range that the elements belong to, row after row; nullptr: the whole range.
+  /// The rows of the range whose elements the slice holds, one row after another; nullptr: the
+  /// slice holds the whole range.
   Rows rows;
 
   [[nodiscard]] bool empty() const noexcept { return count == 0; }
@@ -113,7 +116,7 @@ struct Slice {
   [[nodiscard]] std::span<const T> as() const {
     return buffer ? std::as_const(*buffer).as<T>().subspan(offset, count) : std::span<const T>{};
   }
-  /// Its elements as they lie in memory.
+  /// The slice's elements as they lie in memory.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     if (!buffer) return {};
     const std::size_t width = buffer->element_bytes();

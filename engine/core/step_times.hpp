@@ -11,17 +11,18 @@ namespace starling::core {
 /// The last 15 step times of a worker, from which the recheck interval `auto` is computed.
 class StepTimes {
  public:
-  void add(Time took) { times_[count_++ % times_.size()] = took; }
+  void add(Time step_time) { times_[count_++ % times_.size()] = step_time; }
 
-  /// Returns a quarter of the median, at least 50 us: finer timers cost more than they find.
+  /// Returns a quarter of the median, but at least 50 us: rechecking more often costs more than it
+  /// gains.
   [[nodiscard]] Time recheck_interval() const {
-    constexpr Time least = std::chrono::microseconds{50};
+    constexpr Time shortest = std::chrono::microseconds{50};
     const std::size_t known = std::min(count_, times_.size());
-    if (known == 0) return least;
+    if (known == 0) return shortest;
     auto sorted = times_;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(known / 2);
     std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(known));
-    return std::max(least, *middle / 4);
+    return std::max(shortest, *middle / 4);
   }
 
  private:

@@ -7,24 +7,26 @@
 
 namespace starling::core {
 
-/// Keeps the timers of a core few: a new one is set only where none pending fires early enough.
+/// Keeps the number of a core's timers small: sets a new timer only if no pending one fires early
+/// enough.
 class Timer {
  public:
-  /// Makes sure that on_timer is called at `at` or before. `context.out` takes a SetTimer.
+  /// Makes sure that on_timer is called at `at` or before: appends a SetTimer to `context.out` if
+  /// no pending timer does.
   template <class AnyContext>
   void want(const AnyContext& context, Time at) {
-    if (std::ranges::any_of(pending_, [&](Time set) { return set <= at; })) return;
+    if (std::ranges::any_of(pending_, [&](Time fires_at) { return fires_at <= at; })) return;
     pending_.push_back(at);
     context.out.push_back(SetTimer{at});
   }
 
-  /// on_timer was called at `now`: all timers that are due have fired. Call first in on_timer.
-  /// Timers never fire early, so a call that finds no timer due was for another user of on_timer.
+  /// Removes the timers that are due at `now`. Call it first in on_timer. A timer never fires
+  /// early, so if none is due, on_timer was called for another Timer of the core.
   void fired(Time now) {
-    std::erase_if(pending_, [&](Time set) { return set <= now; });
+    std::erase_if(pending_, [&](Time fires_at) { return fires_at <= now; });
   }
 
-  /// The driver that kept the timers was lost, and all timers with it.
+  /// Forgets all pending timers: the driver that kept them was lost.
   void forget() { pending_.clear(); }
 
  private:

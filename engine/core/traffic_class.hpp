@@ -5,14 +5,16 @@
 
 namespace starling::core {
 
-/// Each class goes by a channel and a socket of its own, in order, so that no burst of tensors
-/// keeps a step or a vote waiting.
+/// Each class has a channel and a socket of its own, so that a burst of tensors does not delay a
+/// step or a vote. Order is kept within a class.
 enum class TrafficClass : std::uint8_t {
+  /// Messages without tensors.
   control,
   /// Messages that may hold tensors.
   data,
-  /// Certificates, under a key that every key file of the cluster holds, for nodes that do not know
-  /// the sender yet. Members send none.
+  /// Certificates for nodes that do not know the sender yet, encrypted with a key that every key
+  /// file
+  /// of the cluster holds. Members send none.
   handshake,
 };
 constexpr TrafficClass last_of(TrafficClass) { return TrafficClass::handshake; }

@@ -1,5 +1,5 @@
-/// The bytes that a message takes in the encoding of actor/wire, and the tensors in it, as they
-/// follow from its fields. A test compares the sizes with what the encoder writes.
+/// Computes, from a message's fields, its size in the encoding of actor/wire, and the size of the
+/// tensors in it. A test compares the sizes with the encoder's output.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ inline constexpr bool is_a = false;
 template <template <class...> class Template, class... Ts>
 inline constexpr bool is_a<Template<Ts...>, Template> = true;
 
-/// Adds up `size_of(part)` for each part that `value` is made of.
+/// Returns the sum of `size_of(part)` over the parts of `value`: its elements, alternatives or
+/// fields.
 template <class T, class SizeOf>
 std::size_t sum_parts(const T& value, const SizeOf& size_of) {
   if constexpr (is_a<T, std::vector>) {
@@ -37,7 +38,8 @@ std::size_t sum_parts(const T& value, const SizeOf& size_of) {
   } else if constexpr (is_a<T, std::pair>) {
     return size_of(value.first) + size_of(value.second);
   } else {
-    static_assert(Fielded<const T> || std::is_empty_v<T>, "of no known size");
+    static_assert(Fielded<const T> || std::is_empty_v<T>,
+                  "a type whose size on the wire is not known");
     if constexpr (Fielded<const T>)
       return std::apply([&](const auto&... f) { return (std::size_t{0} + ... + size_of(f)); },
                         fields_of(value));
@@ -48,8 +50,8 @@ std::size_t sum_parts(const T& value, const SizeOf& size_of) {
 
 }  // namespace detail
 
-/// Returns the bytes of `value` on the wire. Elements of slices without a buffer, which stand for
-/// tensors in simulations, count `element_bytes` each.
+/// Returns the size of `value` on the wire in bytes. A slice without a buffer stands for a tensor
+/// in a simulation; its elements count `element_bytes` each.
 template <class T>
 [[nodiscard]] std::size_t wire_size(const T& value, std::size_t element_bytes = 0) {
   const auto size_of = [element_bytes](const auto& part) { return wire_size(part, element_bytes); };
@@ -103,7 +105,7 @@ struct HoldsTensors<T> : HoldsTensors<decltype(fields_of(std::declval<T&>()))> {
 template <class T>
 inline constexpr bool holds_tensors = detail::HoldsTensors<T>::value;
 
-/// Returns the bytes of the tensors in `value`.
+/// Returns the size of the tensors in `value` in bytes.
 template <class T>
 [[nodiscard]] std::size_t tensor_bytes(const T& value) {
   if constexpr (std::is_same_v<T, Slice>)

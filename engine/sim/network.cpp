@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "starling/base/check.hpp"
-#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/to_duration.hpp"
 
 namespace starling::sim {
 
@@ -24,28 +24,29 @@ Result<void> check(const LinkOptions& options) {
   return {};
 }
 
-Network::Network(const LinkOptions& every, std::uint64_t seed) : every_(every), random_(seed) {
-  STARLING_CHECK(check(every).ok());
+Network::Network(const LinkOptions& defaults, std::uint64_t seed)
+    : default_options_(defaults), random_(seed) {
+  STARLING_CHECK(check(defaults).ok());
 }
 
 void Network::set(NodeId from, NodeId to, const LinkOptions& options) {
   STARLING_CHECK(check(options).ok());
-  apart_.insert_or_assign({from, to}, options);
+  link_options_.insert_or_assign({from, to}, options);
 }
 
-void Network::cut(std::span<const Link> links) { cuts_.insert(links.begin(), links.end()); }
+void Network::block(std::span<const Link> links) { blocked_.insert(links.begin(), links.end()); }
 
-void Network::part(std::span<const NodeId> a, std::span<const NodeId> b) {
+void Network::partition(std::span<const NodeId> a, std::span<const NodeId> b) {
   for (const NodeId one : a)
     for (const NodeId other : b) {
       if (one == other) continue;
-      cut(one, other);
-      cut(other, one);
+      block(one, other);
+      block(other, one);
     }
 }
 
 void Network::heal(std::span<const Link> links) {
-  for (const Link& link : links) cuts_.erase(link);
+  for (const Link& link : links) blocked_.erase(link);
 }
 
 Arrivals Network::send(Time now, NodeId from, NodeId to, std::size_t bytes) {
@@ -53,36 +54,36 @@ Arrivals Network::send(Time now, NodeId from, NodeId to, std::size_t bytes) {
   const Link link{from, to};
   const LinkOptions& options = options_of(link);
   ++counts_.sent;
-  // A lost packet takes the link's time, and draws as many random numbers as any other.
+  // A lost packet occupies the link and draws as many random numbers as any other.
   const Time departed = depart(now, link, options, bytes);
-  const bool lost = options.loss > 0 && random_.real() < options.loss;
-  const bool twice = options.duplication > 0 && random_.real() < options.duplication;
+  const bool is_lost = options.loss > 0 && random_.real() < options.loss;
+  const bool is_duplicated = options.duplication > 0 && random_.real() < options.duplication;
   Arrivals arrivals;
-  arrivals.times[arrivals.count++] = arrive(departed, options);
-  if (twice) arrivals.times[arrivals.count++] = arrive(departed, options);
-  if (lost || is_cut(from, to)) {
+  arrivals.times[arrivals.count++] = draw_arrival(departed, options);
+  if (is_duplicated) arrivals.times[arrivals.count++] = draw_arrival(departed, options);
+  if (is_lost || is_blocked(from, to)) {
     ++counts_.lost;
     return {};
   }
-  counts_.duplicated += twice ? 1 : 0;
+  counts_.duplicated += is_duplicated ? 1 : 0;
   return arrivals;
 }
 
 const LinkOptions& Network::options_of(const Link& link) const {
-  if (apart_.empty()) return every_;
-  const auto found = apart_.find(link);
-  return found == apart_.end() ? every_ : found->second;
+  if (link_options_.empty()) return default_options_;
+  const auto found = link_options_.find(link);
+  return found == link_options_.end() ? default_options_ : found->second;
 }
 
 Time Network::depart(Time now, const Link& link, const LinkOptions& options, std::size_t bytes) {
   if (options.bytes_per_second == 0) return now;
   Time& free_at = free_at_[link];
   const double seconds = static_cast<double>(bytes) / options.bytes_per_second;
-  free_at = std::max(free_at, now) + lasting(seconds * 1e9);
+  free_at = std::max(free_at, now) + to_duration(seconds * 1e9);
   return free_at;
 }
 
-Time Network::arrive(Time departed, const LinkOptions& options) {
+Time Network::draw_arrival(Time departed, const LinkOptions& options) {
   Time at = departed + options.latency.draw(random_);
   if (options.reordering > 0 && random_.real() < options.reordering)
     at += options.delay.draw(random_);

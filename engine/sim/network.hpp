@@ -1,4 +1,4 @@
-/// A network of virtual links: computes when copies of a packet arrive, and keeps no packet itself.
+/// A simulated network: computes when each packet arrives, if at all, and keeps no packet itself.
 /// Not thread-safe. The results are a function of the seed and of the calls so far.
 #pragma once
 
@@ -20,29 +20,30 @@ namespace starling::sim {
 
 using core::Time;
 
-/// A machine, or anything else that has links of its own; numbered from 0.
+/// A simulated node, numbered from 0. It is not the random core::NodeId of a process on it.
 using NodeId = std::uint32_t;
 
-/// One direction between two nodes.
+/// The options of the link from one node to another, in one direction.
 struct LinkOptions {
-  /// Transit time of a packet, drawn for each packet: packets overtake one another where it varies.
+  /// The transit time, drawn for each packet: packets overtake one another if it varies.
   Distribution latency;
-  /// Bytes per second: a packet departs after those before it, and takes its size over this. 0: it
-  /// departs at once.
+  /// The bandwidth: each packet occupies the link for its size over this, after the packets before
+  /// it. 0 means no limit: every packet departs at once.
   double bytes_per_second = 0;
-  /// Shares of packets: that are lost; that come twice, each copy with its own latency; that are
-  /// held up by `delay` on top of their latency.
+  /// The share of packets that are lost.
   double loss = 0;
+  /// The share of packets that arrive twice, each time with a latency of its own.
   double duplication = 0;
+  /// The share of packets that are delayed by `delay` in addition to their latency.
   double reordering = 0;
   Distribution delay = {};
 };
 
-/// Refuses shares outside 0 to 1, a loss of all packets and a negative or infinite bandwidth,
-/// naming the option.
+/// Returns an error that names the option if a share is outside 0 to 1, if all packets are lost, or
+/// if the bandwidth is negative or infinite.
 [[nodiscard]] Result<void> check(const LinkOptions& options);
 
-/// When the copies of a packet arrive: none where it is lost, two where it is duplicated.
+/// The times at which a packet arrives: none if it is lost, two if it is duplicated.
 struct Arrivals {
   std::array<Time, 2> times{};
   std::size_t count = 0;
@@ -53,31 +54,34 @@ struct Arrivals {
 
 class Network {
  public:
+  /// The sender and the receiver.
   using Link = std::pair<NodeId, NodeId>;
 
-  /// Requires: check(every).
-  Network(const LinkOptions& every, std::uint64_t seed);
+  /// `defaults` are the options of all links. Requires: check(defaults).
+  Network(const LinkOptions& defaults, std::uint64_t seed);
 
   /// Gives the link from `from` to `to` its own options. Requires: check(options).
   void set(NodeId from, NodeId to, const LinkOptions& options);
 
-  /// Loses all packets that are sent over these links from now on; packets in flight still arrive.
-  void cut(std::span<const Link> links);
-  void cut(NodeId from, NodeId to) { cuts_.insert({from, to}); }
-  /// Partitions every one of `a` from every one of `b`, in both directions.
-  void part(std::span<const NodeId> a, std::span<const NodeId> b);
+  /// Drops all packets that are sent over these links from now on; packets in flight still arrive.
+  void block(std::span<const Link> links);
+  void block(NodeId from, NodeId to) { blocked_.insert({from, to}); }
+  /// Blocks all links between a node of `a` and a node of `b`, in both directions.
+  void partition(std::span<const NodeId> a, std::span<const NodeId> b);
   void heal(std::span<const Link> links);
-  void heal(NodeId from, NodeId to) { cuts_.erase({from, to}); }
-  /// Heals all links.
-  void heal() { cuts_.clear(); }
-  [[nodiscard]] bool is_cut(NodeId from, NodeId to) const { return cuts_.contains({from, to}); }
+  void heal(NodeId from, NodeId to) { blocked_.erase({from, to}); }
+  /// Unblocks all links.
+  void heal() { blocked_.clear(); }
+  [[nodiscard]] bool is_blocked(NodeId from, NodeId to) const {
+    return blocked_.contains({from, to});
+  }
 
   /// Sends a packet of `bytes` at `now`, and returns its arrivals. A packet from a node to itself
-  /// always arrives, at once. Requires: `now` never falls from call to call.
+  /// always arrives at once. Requires: `now` is never earlier than in an earlier call.
   [[nodiscard]] Arrivals send(Time now, NodeId from, NodeId to, std::size_t bytes);
 
-  /// Counts of packets between different nodes so far: sent, lost, by chance or by a partition, and
-  /// duplicated.
+  /// The numbers of packets between different nodes so far. `lost` counts packets lost by chance or
+  /// on a blocked link.
   struct Counts {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
@@ -89,12 +93,13 @@ class Network {
   [[nodiscard]] const LinkOptions& options_of(const Link& link) const;
   /// Returns when the packet has left its sender.
   Time depart(Time now, const Link& link, const LinkOptions& options, std::size_t bytes);
-  Time arrive(Time departed, const LinkOptions& options);
+  /// Draws when the packet arrives.
+  Time draw_arrival(Time departed, const LinkOptions& options);
 
-  LinkOptions every_;
-  std::map<Link, LinkOptions> apart_;
-  std::set<Link> cuts_;
-  /// By link of limited bandwidth: when its last packet so far has left.
+  LinkOptions default_options_;
+  std::map<Link, LinkOptions> link_options_;
+  std::set<Link> blocked_;
+  /// By link of limited bandwidth: when its last packet has left.
   std::map<Link, Time> free_at_;
   Random random_;
   Counts counts_;

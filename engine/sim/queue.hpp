@@ -1,4 +1,4 @@
-/// The virtual clock and the events to come. Not thread-safe.
+/// The virtual clock of a simulation, and the queue of its future events. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,8 @@ namespace starling::sim {
 
 using core::Time;
 
-/// Events in the order of their times, and those of one time in the order of insertion: the same
-/// run always does the same. A binary heap of small keys; the events themselves stay where they
-/// are.
+/// Returns events in the order of their times, and events of the same time in the order of
+/// insertion, so that equal runs are reproducible. The heap moves small keys only, not the events.
 template <class Event>
 class Queue {
  public:
@@ -25,12 +24,12 @@ class Queue {
   [[nodiscard]] Time now() const noexcept { return now_; }
 
   /// Returns the time of the next event. Requires: !empty().
-  [[nodiscard]] Time next() const {
+  [[nodiscard]] Time next_at() const {
     STARLING_CHECK(!heap_.empty());
     return heap_.front().at;
   }
 
-  /// Schedules `event` at `at`, or now where that time has passed.
+  /// Schedules `event` at `at`, or now if that time has passed.
   void push(Time at, Event event) {
     std::uint32_t slot = 0;
     if (free_.empty()) {
@@ -45,7 +44,7 @@ class Queue {
     std::ranges::push_heap(heap_, later);
   }
 
-  /// Takes the next event out and sets the clock to its time. Requires: !empty().
+  /// Removes and returns the next event, and sets the clock to its time. Requires: !empty().
   Event pop() {
     STARLING_CHECK(!heap_.empty());
     std::ranges::pop_heap(heap_, later);
@@ -77,7 +76,7 @@ class Queue {
   std::uint64_t order_ = 0;
   std::vector<Key> heap_;
   std::vector<Event> events_;
-  /// Free places in events_.
+  /// The positions in events_ that hold no event.
   std::vector<std::uint32_t> free_;
 };
 

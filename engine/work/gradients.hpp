@@ -1,5 +1,5 @@
-/// The computation in a worker's training step: reads the parameters, computes one batch's
-/// gradient, and returns it range by range. Live and simulated jobs share it.
+/// Computes a worker's training step: assembles the parameters from the values read, computes one
+/// batch's gradient, and returns it range by range. Live and simulated jobs use the same code.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@
 #include "starling/models/kernels/kernels.hpp"
 #include "starling/models/model.hpp"
 #include "starling/models/optimizer/clip.hpp"
-#include "starling/models/order.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace starling::core {
 
-/// The stream of a job's seed that a fresh model's parameters are drawn from.
+/// The stream of the job's seed from which the parameters of a new model are drawn.
 inline constexpr std::uint64_t initial_stream = 0x1217;
 
-/// Returns the parameter vector split into its ranges.
+/// Returns the states of all ranges with the values of `vector`.
 template <class T>
 [[nodiscard]] std::vector<RangeState> to_ranges(const Layout& layout, std::span<const T> vector) {
   const auto buffer = Buffer::copy_of<T>(vector);
@@ -41,7 +41,7 @@ template <class T>
   return states;
 }
 
-/// Returns the parameter vector collected from its ranges. Requires: one state for each range.
+/// Returns the parameter vector with the values of all ranges. Requires: one state for each range.
 template <class T>
 [[nodiscard]] std::vector<T> to_vector(const Layout& layout, std::span<const RangeState> states) {
   std::vector<T> vector(layout.size);
@@ -53,17 +53,17 @@ template <class T>
 
 /// Memory for computing steps, reused from step to step. One thread at a time.
 struct Scratch {
-  /// For the parameter vector.
+  /// Holds the parameter vector, and the gradient of row-sparse steps.
   models::Arena parameters;
-  /// For the model; emptied before each use.
+  /// The model's memory; emptied before each gradient.
   models::Arena work;
-  /// For the samples of a step.
+  /// Holds the indices of a step's samples.
   std::vector<std::uint32_t> batch;
 };
 
 struct GradientOptions {
   std::size_t workers = 1;
-  /// Samples of one step of one worker; a worker's share of the data where that is less.
+  /// The number of samples in a worker's step; the worker's share of the data if that is smaller.
   std::size_t batch = 64;
   /// Applied to each gradient, except to parameters that are not trained.
   models::Clip clip = {};
@@ -73,14 +73,15 @@ struct GradientOptions {
 /// A step's gradient.
 struct Gradient {
   Update update;
-  /// Mean loss over the step's samples; 0 where there are none.
+  /// The mean loss over the step's samples; 0 if there are none.
   double loss = 0;
-  /// Set where the loss or the gradient is NaN or infinite; the update must not be used then.
+  /// Says that the loss or the gradient is NaN or infinite: the update must not be used. Else
+  /// absent.
   std::optional<std::string> fault;
 };
 
-/// Computes a job's gradients. `data` must outlive it. Any thread, each with a Scratch of its own;
-/// the model may throw.
+/// Computes the gradients of a job. `data` must outlive it. Several threads may call it, each with
+/// a Scratch of its own. plan() and compute() throw if the model does.
 template <class M, class D>
 requires models::Model<M, D>
 class Gradients {
@@ -100,21 +101,22 @@ class Gradients {
 
   [[nodiscard]] const M& model() const noexcept { return model_; }
   [[nodiscard]] const std::shared_ptr<const Layout>& layout() const noexcept { return layout_; }
-  /// True where steps read and push only some rows of some parameter: see plan().
+  /// True if some parameter is row-sparse: steps then read and push only some of its rows, see
+  /// plan().
   [[nodiscard]] bool by_rows() const noexcept { return by_rows_; }
-  /// Samples of a full batch of one worker.
+  /// Returns the number of samples in a full batch of one worker.
   [[nodiscard]] std::size_t batch_size() const { return order_.batch_size(); }
 
-  /// Returns the ranges, or rows of them, that the step after `step` reads. Throws where the model
-  /// touches rows that its parameters do not have. Requires: by_rows().
+  /// Returns the ranges, or rows of them, that the step after `step` reads. Throws if the model
+  /// names rows that its parameters do not have. Requires: by_rows().
   [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step) const;
 
   /// Lets the data prefetch the samples that the step after `step` will read.
   void prefetch(MemberId worker, Step step, Scratch& scratch) const;
 
-  /// Returns the gradient of the step after `step`, computed from one value for each planned range.
-  /// A step that is computed again gives the same gradient where `random` is Random::stream(seed,
-  /// worker, step).
+  /// Returns the gradient of the step after `step`. `values` has one value for each range that
+  /// plan() returned, or for each range if by_rows() is false. If `random` is Random::stream(seed,
+  /// worker, step), computing a step again gives the same gradient.
   [[nodiscard]] Gradient compute(MemberId worker, Step step, std::span<const Value> values,
                                  Random& random, Scratch& scratch) const;
 
@@ -122,7 +124,7 @@ class Gradients {
   void check_touched(const std::vector<models::TouchedRows>& touched) const;
   std::span<const T> assemble(std::span<const Value> values, Scratch& scratch) const;
   double clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
-  void clear(std::span<const Value> values, std::span<T> g) const;
+  void clear_gradient(std::span<const Value> values, std::span<T> g) const;
   std::vector<Update::Part> dense_update(const std::shared_ptr<Buffer>& gradient) const;
   std::vector<Update::Part> sparse_update(std::span<const Value> values, std::span<const T> g,
                                           double& norm) const;
@@ -130,7 +132,7 @@ class Gradients {
   M model_;
   const D& data_;
   models::Clip clip_;
-  /// A worker that joined later takes the data share of the worker that has its id modulo this.
+  /// A worker w that joined later uses the data share of worker w modulo this.
   std::size_t workers_;
   models::SampleOrder order_;
   std::shared_ptr<const Layout> layout_;
@@ -172,7 +174,7 @@ const {
   return wanted;
 }
 
-/// Throws where the model touches rows that its row-sparse parameters do not have.
+/// Throws if the model names rows that its row-sparse parameters do not have.
 template <class M, class D>
 requires models::Model<M, D>
 void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touched) const {
@@ -203,7 +205,7 @@ void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch) con
   }
 }
 
-/// Returns the parameter vector, with undefined elements where `values` has none.
+/// Returns the parameter vector; elements that are not in `values` are undefined.
 template <class M, class D>
 requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>::assemble(
     std::span<const Value> values, Scratch& scratch)
@@ -240,7 +242,7 @@ const {
   const auto buffer = Buffer::make<T>(by_rows_ ? 0 : layout_->size);
   const std::span<T> g =
       by_rows_ ? scratch.parameters.take<T>(layout_->size) : buffer->template as<T>();
-  clear(values, g);
+  clear_gradient(values, g);
 
   if (!batch.empty()) {
     scratch.work.reset();
@@ -262,17 +264,17 @@ const {
   return result;
 }
 
-/// Clips the trained elements of `g`, which holds `parts`, as one vector. Returns a number that is
-/// finite where all of `g` was, so that the caller notices NaN and infinity.
+/// Clips the trained elements of `g`, which holds the values of `parts`, as one vector. Returns a
+/// number that is finite if all elements of `g` were, so that the caller notices NaN and infinity.
 template <class M, class D>
 requires models::Model<M, D>
 double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
   if (std::holds_alternative<models::NoClip>(clip_)) return models::squared_norm<T>(g);
   std::vector<std::span<T>> trained;
-  double others = 0;
+  double untrained_norm = 0;
   const auto add = [&](std::span<T> piece, std::size_t parameter) {
     if (!layout_->parameters[parameter].trained)
-      others += models::squared_norm<T>(piece);
+      untrained_norm += models::squared_norm<T>(piece);
     else if (!trained.empty() && trained.back().data() + trained.back().size() == piece.data())
       trained.back() = {trained.back().data(), trained.back().size() + piece.size()};
     else
@@ -287,13 +289,13 @@ double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& pa
       for (const Segment& segment : segments)
         add(piece.subspan(segment.offset, segment.count), segment.parameter);
   }
-  return models::apply<T>(clip_, trained) + others;
+  return models::apply<T>(clip_, trained) + untrained_norm;
 }
 
-/// Zeroes `g` where this step may write it.
+/// Sets the elements of `g` that this step may write to 0.
 template <class M, class D>
 requires models::Model<M, D>
-void Gradients<M, D>::clear(std::span<const Value> values, std::span<T> g) const {
+void Gradients<M, D>::clear_gradient(std::span<const Value> values, std::span<T> g) const {
   for (const Value& value : values) {
     const Range& range = layout_->ranges[value.range];
     const auto part = g.subspan(range.offset, range.count);
@@ -317,8 +319,8 @@ const {
   return parts;
 }
 
-/// Gathers the rows of `g` that this step touched, clips them as one vector, and stores the result
-/// of clip() in `norm`.
+/// Gathers the ranges and rows of `g` that are in `values`, clips them as one vector, and stores
+/// the result of clip() in `norm`.
 template <class M, class D>
 requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::sparse_update(
     std::span<const Value> values, std::span<const T> g, double& norm)
@@ -328,19 +330,19 @@ const {
   auto buffer = Buffer::make<T>(total);
   const auto gathered = buffer->template as<T>();
   std::vector<Update::Part> parts;
-  std::size_t at = 0;
+  std::size_t offset = 0;
   for (const Value& value : values) {
     const Range& range = layout_->ranges[value.range];
     const auto part = g.subspan(range.offset, range.count);
-    auto to = gathered.begin() + static_cast<std::ptrdiff_t>(at);
+    auto to = gathered.begin() + static_cast<std::ptrdiff_t>(offset);
     if (!value.value.rows) {
       std::ranges::copy(part, to);
     } else {
       for (const std::uint32_t row : *value.value.rows)
         to = std::ranges::copy(part.subspan(row * range.row_size, range.row_size), to).out;
     }
-    parts.push_back({value.range, {buffer, at, value.value.count, value.value.rows}});
-    at += value.value.count;
+    parts.push_back({value.range, {buffer, offset, value.value.count, value.value.rows}});
+    offset += value.value.count;
   }
   norm = clip(gathered, parts);
   return parts;

@@ -12,11 +12,12 @@
 namespace starling::models {
 namespace {
 
+/// Goes through the model types of a variant.
 template <class Any>
-struct List;
+struct ModelList;
 
 template <class... Each>
-struct List<std::variant<Each...>> {
+struct ModelList<std::variant<Each...>> {
   static_assert((RowSparseModel<Each, Table> && ...));
   static_assert((CheckedModel<Each, Table> && ...));
   using Any = std::variant<Each...>;
@@ -27,7 +28,7 @@ struct List<std::variant<Each...>> {
     return all;
   }
 
-  /// Returns nullopt where no model has the spec's name.
+  /// Returns the model that `spec` names, or an error; nullopt if no model has this name.
   static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
     std::optional<Result<Any>> found;
     const auto read = [&]<class Model>(std::type_identity<Model>) {
@@ -49,13 +50,13 @@ struct List<std::variant<Each...>> {
 
 }  // namespace
 
-std::vector<ModelName> model_names() { return List<AnyModel<float>>::names(); }
+std::vector<ModelName> model_names() { return ModelList<AnyModel<float>>::names(); }
 
 template <class T>
 Result<AnyModel<T>> parse_model(std::string_view text, const Table& data) {
   const auto spec = Spec::parse(text);
   if (!spec) return Error{"model: " + spec.error().message};
-  if (auto found = List<AnyModel<T>>::parse(*spec, data)) return *std::move(found);
+  if (auto found = ModelList<AnyModel<T>>::parse(*spec, data)) return *std::move(found);
   std::vector<std::string> names;
   for (const ModelName& model : model_names()) names.emplace_back(model.name);
   return Error{"unknown model '" + spec->name + "'; " + suggest(spec->name, names)};

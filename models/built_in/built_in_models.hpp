@@ -1,5 +1,5 @@
-/// The built-in models: the closed set that `--model` chooses from. To add one, write its file and
-/// name it once in AnyModel.
+/// The built-in models, from which `--model` chooses. To add one, write its file, include it here
+/// and name it in AnyModel.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ template <class T>
 using AnyModel = std::variant<Linear<T>, Logistic<T>, Softmax<T>, Svm<T>, Factorization<T>,
                               Perceptron<T>, Net<T>>;
 
-/// Returns the names of a model: M::names() where it exists, else M::name alone.
+/// Returns the entries of a model type in the list of models: M::names() if it exists, else one
+/// entry of M::name and M::summary.
 template <class M>
 [[nodiscard]] std::vector<ModelName> names_of() {
   if constexpr (requires { M::names(); }) {
@@ -32,11 +33,12 @@ template <class M>
   }
 }
 
-/// Every built-in model, in the order of AnyModel.
+/// Returns the entries of all built-in models, in the order of AnyModel.
 [[nodiscard]] std::vector<ModelName> model_names();
 
-/// Returns the model that `text` names, shaped for `data`. Errors: an unknown name (with the
-/// nearest valid one), a bad option, and data that the model cannot learn from (with the reason).
+/// Returns the model that `text` names, with parameters of the shapes that `data` needs. Refuses an
+/// unknown name (and suggests the nearest valid one), a bad option, and data that the model cannot
+/// learn from (with the reason).
 template <class T>
 [[nodiscard]] Result<AnyModel<T>> parse_model(std::string_view text, const Table& data);
 

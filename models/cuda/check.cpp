@@ -4,8 +4,8 @@
 
 namespace starling::models::cuda {
 
-Failure::Failure(Cause cause, const std::string& what)
-    : std::runtime_error(what + advice(cause)), cause_(cause) {}
+Failure::Failure(Cause cause, const std::string& message)
+    : std::runtime_error(message + advice(cause)), cause_(cause) {}
 
 Failure::Cause cause_of(cudaError_t code) {
   switch (code) {
@@ -38,9 +38,9 @@ std::string advice(Failure::Cause cause) {
       std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   switch (cause) {
     case Failure::Cause::driver:
-      return "; install a driver that knows CUDA " + toolkit + ", or use --device cpu";
+      return "; install a driver that supports CUDA " + toolkit + ", or use --device cpu";
     case Failure::Cause::no_device:
-      return "; no device can be used here: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use "
+      return "; no device can be used here: check nvidia-smi and CUDA_VISIBLE_DEVICES, or use "
              "--device cpu";
     case Failure::Cause::memory:
       return "; valid: a smaller --batch, a smaller model, fewer --threads, or --device cpu";
@@ -53,38 +53,38 @@ std::string advice(Failure::Cause cause) {
   return "";
 }
 
-void check(cudaError_t code, const char* what) {
+void check(cudaError_t code, const char* action) {
   if (code == cudaSuccess) return;
-  // Clears the error where it is not sticky: else the next call that asks for the last error would
-  // find it.
+  // Clears the last error, if CUDA can continue after it, so that the next check of a launch does
+  // not find it.
   static_cast<void>(cudaGetLastError());
-  throw Failure{cause_of(code), std::string{what} + ": " + cudaGetErrorString(code) + " (" +
+  throw Failure{cause_of(code), std::string{action} + ": " + cudaGetErrorString(code) + " (" +
                                     cudaGetErrorName(code) + ")"};
 }
 
-void check(cublasStatus_t code, const char* what) {
+void check(cublasStatus_t code, const char* action) {
   if (code == CUBLAS_STATUS_SUCCESS) return;
   const auto cause = code == CUBLAS_STATUS_ALLOC_FAILED    ? Failure::Cause::memory
                      : code == CUBLAS_STATUS_ARCH_MISMATCH ? Failure::Cause::image
                                                            : Failure::Cause::other;
-  throw Failure{cause, std::string{what} + ": cuBLAS: " + cublasGetStatusString(code)};
+  throw Failure{cause, std::string{action} + ": cuBLAS: " + cublasGetStatusString(code)};
 }
 
-void check(cudnnStatus_t code, const char* what) {
+void check(cudnnStatus_t code, const char* action) {
   if (code == CUDNN_STATUS_SUCCESS) return;
-  const bool memory = code == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
-                      code == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-  const bool arch = code == CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH;
-  throw Failure{memory ? Failure::Cause::memory
-                : arch ? Failure::Cause::image
-                       : Failure::Cause::other,
-                std::string{what} + ": cuDNN: " + cudnnGetErrorString(code)};
+  const bool is_memory = code == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
+                         code == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  const bool is_architecture = code == CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH;
+  throw Failure{is_memory         ? Failure::Cause::memory
+                : is_architecture ? Failure::Cause::image
+                                  : Failure::Cause::other,
+                std::string{action} + ": cuDNN: " + cudnnGetErrorString(code)};
 }
 
-void check_launch(const char* what) { check(cudaGetLastError(), what); }
+void check_launch(const char* action) { check(cudaGetLastError(), action); }
 
-void expect(bool ok, const char* what) noexcept {
-  if (!ok) std::fprintf(stderr, "starling: the CUDA library failed to free %s\n", what);
+void warn_unless_freed(bool is_freed, const char* resource) noexcept {
+  if (!is_freed) std::fprintf(stderr, "starling: the CUDA library failed to free %s\n", resource);
 }
 
 }  // namespace starling::models::cuda

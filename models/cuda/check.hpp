@@ -1,6 +1,6 @@
-/// Internal: every call of CUDA, cuBLAS and cuDNN goes through check(). A call that fails throws a
-/// Failure. The public functions of this library turn it into an Error where a user can do
-/// something about it (device.hpp); during training it is one failed try of a step.
+/// Internal: checks every call of CUDA, cuBLAS and cuDNN, and throws a Failure if one fails. The
+/// functions of device.hpp turn a Failure into an Error; in a worker it makes one attempt of a step
+/// fail.
 #pragma once
 
 #include <cublas_v2.h>
@@ -17,9 +17,9 @@ class Failure : public std::runtime_error {
  public:
   enum class Cause { driver, no_device, memory, image, other };
 
-  /// `what` holds the failed action and the library's message; the constructor appends
+  /// `message` names the failed action and holds the library's message; the constructor appends
   /// advice(cause).
-  Failure(Cause cause, const std::string& what);
+  Failure(Cause cause, const std::string& message);
   [[nodiscard]] Cause cause() const { return cause_; }
 
  private:
@@ -27,16 +27,16 @@ class Failure : public std::runtime_error {
 };
 
 [[nodiscard]] Failure::Cause cause_of(cudaError_t code);
-/// Returns advice for the user, led by "; "; empty for Cause::other.
+/// Returns advice for the user, which begins with "; "; empty for Cause::other.
 [[nodiscard]] std::string advice(Failure::Cause cause);
 
-/// Throws Failure where `code` is an error. `what` names the action: "copying a batch".
-void check(cudaError_t code, const char* what);
-void check(cublasStatus_t code, const char* what);
-void check(cudnnStatus_t code, const char* what);
-/// Throws Failure where the last kernel launch failed.
-void check_launch(const char* what);
-/// For destructors: prints an error on stderr and continues.
-void expect(bool ok, const char* what) noexcept;
+/// Throws Failure if `code` is an error. `action` is for the message: "copying a batch".
+void check(cudaError_t code, const char* action);
+void check(cublasStatus_t code, const char* action);
+void check(cudnnStatus_t code, const char* action);
+/// Throws Failure if the last kernel launch failed.
+void check_launch(const char* action);
+/// For destructors: if a resource could not be freed, prints this on stderr.
+void warn_unless_freed(bool is_freed, const char* resource) noexcept;
 
 }  // namespace starling::models::cuda

@@ -6,35 +6,40 @@
 namespace starling::models::cuda {
 namespace {
 
+/// transpose_kernel transposes tiles of tile x tile numbers with tile x tile_rows threads.
 constexpr unsigned tile = 32;
 constexpr unsigned tile_rows = 8;
-/// Blocks that share the rows of one group.
+/// The rows of a group are divided into at most this many parts, one for each block.
 constexpr Index parts_max = 128;
-/// Rows that make a block of their own worthwhile.
+/// A part has at least this many rows, because fewer are not worth a block.
 constexpr Index part_rows = 256;
 
-Index parts_of(const Groups& groups) {
+/// Returns the number of parts into which the rows of each group are divided.
+Index count_parts(const Groups& groups) {
   const Index rows = std::min(groups.rows, groups.group_rows);
   return std::clamp<Index>((rows + part_rows - 1) / part_rows, 1, parts_max);
 }
 
-/// Columns of a block, so that a narrow matrix keeps all threads of the block busy.
+/// Returns the number of columns that one block sums; it is small for a narrow matrix, so that all
+/// threads of the block have work.
 unsigned block_columns(Index channels) { return channels <= 8 ? 8 : channels <= 16 ? 16 : 32; }
 
+/// Two sums that are computed together.
 struct Pair {
   float first;
   float second;
 };
 
+// The terms of the sums, for number `offset` of the matrix and the statistics number `statistic`.
 struct Value {
   const float* x;
-  __device__ Pair operator()(std::uint64_t at, Index) const { return {x[at], 0}; }
+  __device__ Pair operator()(std::uint64_t offset, Index) const { return {x[offset], 0}; }
 };
 struct Square {
   const float* x;
   const float* mean;
-  __device__ Pair operator()(std::uint64_t at, Index statistic) const {
-    const float d = x[at] - mean[statistic];
+  __device__ Pair operator()(std::uint64_t offset, Index statistic) const {
+    const float d = x[offset] - mean[statistic];
     return {d * d, 0};
   }
 };
@@ -42,13 +47,13 @@ struct Product {
   const float* dy;
   const float* x;
   const float* mean;
-  __device__ Pair operator()(std::uint64_t at, Index statistic) const {
-    return {dy[at] * (x[at] - mean[statistic]), dy[at]};
+  __device__ Pair operator()(std::uint64_t offset, Index statistic) const {
+    return {dy[offset] * (x[offset] - mean[statistic]), dy[offset]};
   }
 };
 
-/// Block (column block, part, group) sums its share of the group's rows into partial [groups x
-/// parts x channels].
+/// The block with index (column block, part, group) sums its part of the group's rows into partial
+/// [groups x parts x channels].
 template <class Term>
 __global__ void __launch_bounds__(block_threads)
     partial_kernel(Groups groups, Index parts, Term term, Pair* partial) {
@@ -63,23 +68,23 @@ __global__ void __launch_bounds__(block_threads)
   if (column < groups.channels)
     for (Index r = from + threadIdx.y; r < to; r += blockDim.y) {
       const std::uint64_t row = std::uint64_t{group} * groups.group_rows + r;
-      const Pair more = term(row * groups.channels + column, group * groups.channels + column);
-      sum.first += more.first;
-      sum.second += more.second;
+      const Pair value = term(row * groups.channels + column, group * groups.channels + column);
+      sum.first += value.first;
+      sum.second += value.second;
     }
-  Pair* own = shared + threadIdx.y * blockDim.x + threadIdx.x;
-  *own = sum;
+  Pair* thread_sum = shared + threadIdx.y * blockDim.x + threadIdx.x;
+  *thread_sum = sum;
   __syncthreads();
   if (threadIdx.y > 0 || column >= groups.channels) return;
   for (unsigned r = 1; r < blockDim.y; ++r) {
-    sum.first += own[r * blockDim.x].first;
-    sum.second += own[r * blockDim.x].second;
+    sum.first += thread_sum[r * blockDim.x].first;
+    sum.second += thread_sum[r * blockDim.x].second;
   }
   partial[(std::uint64_t{group} * parts + blockIdx.y) * groups.channels + column] = sum;
 }
 
-/// Over statistics: adds up the sums of a group's parts.
-struct Collect {
+/// Called for each statistic [groups x channels]: adds the sums of a group's parts.
+struct AddParts {
   Index channels;
   Index parts;
   bool adds;
@@ -102,7 +107,7 @@ struct Collect {
 template <class Term>
 void sum(const Context& context, const Groups& groups, const Term& term, bool adds, float* first,
          float* second) {
-  const Index parts = parts_of(groups);
+  const Index parts = count_parts(groups);
   const unsigned width = block_columns(groups.channels);
   const dim3 block{width, block_threads / width};
   const dim3 grid{(groups.channels + width - 1) / width, parts, groups.count()};
@@ -110,10 +115,11 @@ void sum(const Context& context, const Groups& groups, const Term& term, bool ad
   partial_kernel<<<grid, block, 0, context.stream().get()>>>(groups, parts, term, partial);
   check_launch("summing columns");
   for_each(context, std::size_t{groups.count()} * groups.channels,
-           Collect{groups.channels, parts, adds, partial, first, second}, "summing columns");
+           AddParts{groups.channels, parts, adds, partial, first, second}, "summing columns");
 }
 
-/// Blocks of 32 x 8 threads over tiles of 32 x 32, which are read and written along their rows.
+/// Each block reads a tile row by row into shared memory and writes its transpose row by row, so
+/// that all accesses to global memory are coalesced.
 __global__ void __launch_bounds__(block_threads)
     transpose_kernel(std::uint64_t rows, std::uint64_t columns, const float* from, bool adds,
                      float* to) {
@@ -127,16 +133,16 @@ __global__ void __launch_bounds__(block_threads)
   __syncthreads();
   for (unsigned i = threadIdx.y; i < tile; i += tile_rows) {
     if (column + i >= columns || row + threadIdx.x >= rows) continue;
-    float& place = to[(column + i) * rows + row + threadIdx.x];
+    float& result = to[(column + i) * rows + row + threadIdx.x];
     const float value = shared[threadIdx.x][i];
-    place = adds ? place + value : value;
+    result = adds ? result + value : value;
   }
 }
 
 }  // namespace
 
 std::size_t column_scratch_bytes(const Groups& groups) {
-  return std::size_t{groups.count()} * parts_of(groups) * groups.channels * sizeof(Pair);
+  return std::size_t{groups.count()} * count_parts(groups) * groups.channels * sizeof(Pair);
 }
 
 void sum_columns(const Context& context, const Groups& groups, const float* x, bool adds,

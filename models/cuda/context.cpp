@@ -3,8 +3,8 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Bytes that cuBLAS would take by itself on the largest devices; it is given them, so that it
-/// takes no memory while a step is recorded.
+/// The bytes that cuBLAS would allocate on the largest devices. It gets them from the Context
+/// instead, because it must not allocate memory while a step is recorded as a graph.
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20U;
 
 }  // namespace
@@ -13,11 +13,11 @@ Event::Event() {
   check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync),
         "making an event");
 }
-Event::~Event() { expect(cudaEventDestroy(event_) == cudaSuccess, "an event"); }
+Event::~Event() { warn_unless_freed(cudaEventDestroy(event_) == cudaSuccess, "an event"); }
 void Event::record(const Stream& stream) const {
   check(cudaEventRecord(event_, stream.get()), "recording an event");
 }
-void Event::hold(const Stream& stream) const {
+void Event::delay(const Stream& stream) const {
   check(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
 }
 void Event::wait() const { check(cudaEventSynchronize(event_), "computing on the device"); }
@@ -25,7 +25,7 @@ void Event::wait() const { check(cudaEventSynchronize(event_), "computing on the
 Stream::Stream() {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
 }
-Stream::~Stream() { expect(cudaStreamDestroy(stream_) == cudaSuccess, "a stream"); }
+Stream::~Stream() { warn_unless_freed(cudaStreamDestroy(stream_) == cudaSuccess, "a stream"); }
 void Stream::finish() const {
   done_.record(*this);
   done_.wait();
@@ -49,7 +49,7 @@ Context::Context(Precision precision) : precision_(precision) {
     check(cublasSetMathMode(blas_, precision == Precision::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH
                                                                 : CUBLAS_DEFAULT_MATH),
           "starting cuBLAS");
-    // Makes cuBLAS sum split products in an order that does not depend on timing.
+    // Without this cuBLAS may add the parts of a product in an order that depends on timing.
     check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "starting cuBLAS");
     blas_workspace_ = DeviceMemory{blas_workspace_bytes};
     check(cublasSetWorkspace(blas_, blas_workspace_.data(), blas_workspace_.bytes()),
@@ -57,17 +57,18 @@ Context::Context(Precision precision) : precision_(precision) {
     check(cudnnCreate(&dnn_), "starting cuDNN");
     check(cudnnSetStream(dnn_, stream_.get()), "starting cuDNN");
   } catch (...) {
-    if (dnn_ != nullptr) expect(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
-    if (blas_ != nullptr) expect(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");
+    if (dnn_ != nullptr) warn_unless_freed(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
+    if (blas_ != nullptr)
+      warn_unless_freed(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");
     throw;
   }
 }
 
 Context::~Context() {
-  // Work that was started must not read memory after it is returned.
+  // Work in flight must not use memory after it is freed.
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
-  expect(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
-  expect(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");
+  warn_unless_freed(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
+  warn_unless_freed(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");
 }
 
 bool Context::reserve_scratch(std::size_t bytes) {

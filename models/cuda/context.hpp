@@ -1,5 +1,6 @@
-/// Internal: the streams, handles and scratch with which one worker computes on a device. Each
-/// worker has its own, so that several workers share a device without locks. One thread at a time.
+/// Internal: the stream, library handles and scratch memory with which one worker computes on a
+/// device. Each worker has its own, so that several workers share a device without locks. One
+/// thread at a time.
 #pragma once
 
 #include <cublas_v2.h>
@@ -15,25 +16,27 @@ namespace starling::models::cuda {
 
 class Stream;
 
-/// A mark in a stream, without time. A thread that waits for it sleeps, whatever flags the device
-/// has: with cudaStreamSynchronize each worker would keep a core busy.
+/// A CUDA event without timing. A thread that waits for it sleeps, whatever the device's flags are;
+/// cudaStreamSynchronize would keep a core busy for each worker.
 class Event {
  public:
   Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event();
+  /// Records the event in the stream: it occurs when all earlier work in the stream is done.
   void record(const Stream& stream) const;
-  /// Makes the stream wait for the mark.
-  void hold(const Stream& stream) const;
-  /// Sleeps on the host until the mark is reached; returns at once where nothing was recorded.
+  /// Delays later work in `stream` until the event has occurred.
+  void delay(const Stream& stream) const;
+  /// Blocks the calling thread until the event has occurred; returns at once if it was never
+  /// recorded.
   void wait() const;
 
  private:
   cudaEvent_t event_ = nullptr;
 };
 
-/// A stream of its own, not tied to the default one.
+/// A CUDA stream that does not synchronise with the default stream.
 class Stream {
  public:
   Stream();
@@ -41,7 +44,8 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream();
   [[nodiscard]] cudaStream_t get() const { return stream_; }
-  /// Sleeps until all work in the stream is done; throws the error where some of it failed.
+  /// Blocks the calling thread until all work in the stream is done. Throws Failure if some of it
+  /// failed.
   void finish() const;
 
  private:
@@ -49,17 +53,18 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Waits for copies and fills that were not put into a Stream: they may still run when their calls
-/// return, and a Stream does not wait for them.
+/// Waits for copies and fills in the default stream: they may still run when their calls return,
+/// and a Stream does not wait for them.
 void finish_default_stream();
 
-/// Makes a device this thread's current one, and leaves it so: choosing the former device again
-/// would start CUDA on a device that nobody asked for. Throws Failure.
+/// Makes a device this thread's current device. Callers do not restore the previous device, because
+/// that would initialise CUDA on a device that no one asked for. Throws Failure.
 void use_device(std::size_t index);
-/// As use_device(), for destructors: ignores an error, which their other calls then report.
+/// Does the same for destructors: ignores an error, because their other calls report it.
 void use_device_to_free(std::size_t index) noexcept;
 
-/// Requires: use_device() before every use on this thread, also before its destructor.
+/// One worker's stream, handles and scratch. Requires: use_device() before every use on a thread,
+/// also before the destructor.
 class Context {
  public:
   explicit Context(Precision precision);
@@ -72,10 +77,11 @@ class Context {
   [[nodiscard]] cudnnHandle_t dnn() const { return dnn_; }
   [[nodiscard]] Precision precision() const { return precision_; }
 
-  /// Scratch for any use within one call; its former content is lost.
+  /// Memory that each call may overwrite.
   [[nodiscard]] void* scratch() const { return scratch_.data(); }
   [[nodiscard]] std::size_t scratch_bytes() const { return scratch_.bytes(); }
-  /// Makes scratch at least `bytes` long. True where it moved, so that recorded graphs are void.
+  /// Makes scratch at least `bytes` long. Returns true if it moved, so that recorded graphs must
+  /// not be used any more.
   bool reserve_scratch(std::size_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// Nets on a device, for callers whose parameters and gradients are on the host.
+// Computes nets on a device for callers that keep parameters and gradients on the host.
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -15,11 +15,11 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Rows of a piece in evaluation, where batches are smaller and there is memory for it.
+/// The rows that are evaluated at once if the job's batches are smaller and there is memory for it.
 constexpr std::size_t evaluation_rows = 256;
 
-/// The objects with which one call computes. Requires: use_device() before every use on this
-/// thread, also before its destructor.
+/// The device memory and objects with which one call computes. Requires: use_device() before every
+/// use on a thread, also before the destructor.
 class Session {
  public:
   Session(const Net<float>& net, Precision precision)
@@ -33,18 +33,19 @@ class Session {
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Waits for work in flight, which must not read memory after it is returned.
+  /// Waits for work in flight, which must not use memory after it is freed.
   ~Session() { static_cast<void>(cudaStreamSynchronize(context_.stream().get())); }
 
-  /// Takes memory for a batch of `rows` rows, or for pieces of it of at most `most` rows.
-  void reserve(std::size_t rows, std::size_t most) {
-    const std::size_t piece = std::min({rows, most, run_.rows_max()});
+  /// Allocates memory for a batch of `rows` rows in pieces of at most `piece_max` rows.
+  void reserve(std::size_t rows, std::size_t piece_max) {
+    const std::size_t piece = std::min({rows, piece_max, run_.rows_max()});
     bool moved = run_.reserve(piece, context_);
     if (rows > piece && rows % piece > 0) moved = run_.reserve(rows % piece, context_) || moved;
     moved = staging_.reserve(piece) || moved;
     if (moved) graphs_.clear();
   }
 
+  /// Adds the gradient to g and returns the mean loss.
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
                   std::uint64_t seed) {
     const std::size_t piece = run_.rows_max();
@@ -54,38 +55,38 @@ class Session {
     if (batch.size() <= piece) {
       staging_.fill(data, batch, seed);
       graphs_.run(context_, batch.size(), [&] {
-        clear();
+        clear_sums();
         add_gradient(batch.size(), 0);
       });
     } else {
-      clear();
-      for (std::size_t at = 0; at < batch.size(); at += piece) {
+      clear_sums();
+      for (std::size_t start = 0; start < batch.size(); start += piece) {
         context_.stream().finish();
-        staging_.fill(data, batch.subspan(at, std::min(piece, batch.size() - at)), seed);
-        add_gradient(batch.size(), static_cast<std::uint32_t>(at / piece));
+        staging_.fill(data, batch.subspan(start, std::min(piece, batch.size() - start)), seed);
+        add_gradient(batch.size(), static_cast<std::uint32_t>(start / piece));
       }
     }
     copies_.add_to(context_, g_.data(), rows, w_.data(), g);
     return read_accumulated().loss / static_cast<double>(batch.size());
   }
 
-  /// Evaluates in pieces of at most `most` rows.
+  /// Evaluates in pieces of at most `piece_max` rows.
   Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
-                       std::span<float> out, std::size_t most) {
-    const std::size_t piece = std::min(most, run_.rows_max());
+                       std::span<float> out, std::size_t piece_max) {
+    const std::size_t piece = std::min(piece_max, run_.rows_max());
     reserve(batch.size(), piece);
     copies_.upload(context_, w, touched(data, batch), g_.data(), w_.data());
     run_.clear_accumulated(context_);
-    for (std::size_t at = 0; at < batch.size(); at += piece) {
-      const std::size_t rows = std::min(piece, batch.size() - at);
+    for (std::size_t start = 0; start < batch.size(); start += piece) {
+      const std::size_t rows = std::min(piece, batch.size() - start);
       context_.stream().finish();
-      staging_.fill(data, batch.subspan(at, rows), 0);
+      staging_.fill(data, batch.subspan(start, rows), 0);
       staging_.upload(context_.stream());
       run_.forward(context_, w_.data(), staging_.input(), rows, false, 0);
       run_.loss(context_, staging_.input(), rows, 0);
       if (out.empty()) continue;
-      const auto part = out.subspan(at * net_.outputs(), rows * net_.outputs());
-      // Sleeps first: a copy to memory that is not pinned waits for earlier work without sleeping.
+      const auto part = out.subspan(start * net_.outputs(), rows * net_.outputs());
+      // Waits here, because a copy to memory that is not pinned would spin while it waits.
       context_.stream().finish();
       check(cudaMemcpyAsync(part.data(), run_.scores(), part.size_bytes(), cudaMemcpyDeviceToHost,
                             context_.stream().get()),
@@ -95,22 +96,24 @@ class Session {
   }
 
  private:
-  /// Does not ask nets without row-sparse parameters, because their answer takes memory.
+  /// Returns the rows of row-sparse parameters that the batch uses. Does not ask a net that has
+  /// none, because the call would allocate memory.
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const {
-    return copies_.by_rows() ? net_.touched(data, batch) : std::vector<TouchedRows>{};
+    return copies_.has_row_sparse() ? net_.touched(data, batch) : std::vector<TouchedRows>{};
   }
 
-  void clear() {
+  void clear_sums() {
     check(cudaMemsetAsync(g_.data(), 0, g_.bytes(), context_.stream().get()),
           "clearing a gradient");
     run_.clear_accumulated(context_);
   }
 
-  /// Adds the gradient of the staged rows, a part of a batch of `total` rows.
-  void add_gradient(std::size_t total, std::uint32_t piece) {
+  /// Adds the gradient of the staged rows, which are piece number `piece` of a batch of
+  /// `batch_rows`.
+  void add_gradient(std::size_t batch_rows, std::uint32_t piece) {
     const std::size_t rows = staging_.rows();
     const NetInput input = staging_.input();
-    const float weight = 1 / static_cast<float>(total);
+    const float weight = 1 / static_cast<float>(batch_rows);
     staging_.upload(context_.stream());
     run_.forward(context_, w_.data(), input, rows, true, piece);
     run_.loss(context_, input, rows, weight);
@@ -136,18 +139,18 @@ class Session {
   Graphs graphs_;
 };
 
-/// Gives each call a session of its own; there are as many sessions as calls have overlapped.
+/// Lends each call a session, so that calls can overlap; makes one if none is free.
 class Engine final : public NetEngine<float> {
-  // Stands first in the class, because its return type is deduced.
+  // The first function of the class, because the others need its deduced return type.
   template <class Work>
   auto with_session(const Work& work) const {
     try {
       use_device(index_);
-      std::unique_ptr<Session> session = take();
+      std::unique_ptr<Session> session = take_session();
       auto result = work(*session);
-      // A session that failed is not used again.
+      // A session that has failed is not used again: an exception skips this.
       const std::lock_guard lock{mutex_};
-      free_.push_back(std::move(session));
+      idle_sessions_.push_back(std::move(session));
       return result;
     } catch (const std::exception& failure) {
       throw std::runtime_error{name_of(index_) + ": " + failure.what()};
@@ -161,7 +164,7 @@ class Engine final : public NetEngine<float> {
   Engine& operator=(const Engine&) = delete;
   ~Engine() override {
     use_device_to_free(index_);
-    free_.clear();
+    idle_sessions_.clear();
   }
 
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
@@ -171,17 +174,19 @@ class Engine final : public NetEngine<float> {
   Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
                        std::span<float> out) const override {
     if (batch.empty()) return {};
-    return with_session([&](Session& s) { return s.evaluate(w, data, batch, out, piece_); });
+    return with_session(
+        [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_piece_); });
   }
-  /// Takes memory in the first session for batches, and for evaluation if there is enough.
+  /// Allocates memory in the first session, for batches of `rows` rows and, if there is enough, for
+  /// evaluation.
   void reserve(std::size_t rows) {
     with_session([&](Session& s) {
       s.reserve(rows, rows);
-      piece_ = rows;
+      evaluation_piece_ = rows;
       if (rows >= evaluation_rows) return 0;
       try {
         s.reserve(evaluation_rows, evaluation_rows);
-        piece_ = evaluation_rows;
+        evaluation_piece_ = evaluation_rows;
       } catch (const Failure& failure) {
         if (failure.cause() != Failure::Cause::memory) throw;
         s.reserve(rows, rows);
@@ -191,12 +196,12 @@ class Engine final : public NetEngine<float> {
   }
 
  private:
-  std::unique_ptr<Session> take() const {
+  std::unique_ptr<Session> take_session() const {
     {
       const std::lock_guard lock{mutex_};
-      if (!free_.empty()) {
-        auto session = std::move(free_.back());
-        free_.pop_back();
+      if (!idle_sessions_.empty()) {
+        auto session = std::move(idle_sessions_.back());
+        idle_sessions_.pop_back();
         return session;
       }
     }
@@ -205,11 +210,12 @@ class Engine final : public NetEngine<float> {
 
   Net<float> net_;
   std::size_t index_;
-  /// Rows that are evaluated at once, so that evaluation takes no more memory than was reserved.
-  std::size_t piece_ = 1;
+  /// The most rows that are evaluated at once, so that evaluation allocates no more memory than
+  /// reserve() did.
+  std::size_t evaluation_piece_ = 1;
   Precision precision_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Session>> free_;
+  mutable std::vector<std::unique_ptr<Session>> idle_sessions_;
 };
 
 }  // namespace
@@ -217,8 +223,9 @@ class Engine final : public NetEngine<float> {
 Result<std::shared_ptr<const NetEngine<float>>> make_engine(const Net<float>& net,
                                                             std::size_t index, std::size_t rows,
                                                             Precision precision) {
-  if (auto works = probe(index); !works) return std::move(works).error();
-  if (const std::string why = refusal(net); !why.empty()) return Error{name_of(index) + ": " + why};
+  if (auto valid = probe(index); !valid) return std::move(valid).error();
+  if (const std::string reason = unsupported_reason(net); !reason.empty())
+    return Error{name_of(index) + ": " + reason};
   try {
     auto engine = std::make_shared<Engine>(net, index, precision);
     engine->reserve(std::max<std::size_t>(rows, 1));

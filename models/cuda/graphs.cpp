@@ -11,10 +11,11 @@ constexpr std::size_t entries_max = 16;
 }  // namespace
 
 void Graphs::run(const Context& context, std::size_t key, const std::function<void()>& work) {
-  const auto at = entries_.find(key);
-  if (at == entries_.end() && entries_.size() == entries_max) return work();
+  const auto found = entries_.find(key);
+  if (found == entries_.end() && entries_.size() == entries_max) return work();
   Entry& entry = entries_[key];
-  if (entry.graph == nullptr && entry.was_run && !entry.refuses) record(context, entry, work);
+  if (entry.graph == nullptr && entry.was_run && !entry.cannot_be_recorded)
+    record(context, entry, work);
   if (entry.graph == nullptr) {
     work();
     entry.was_run = true;
@@ -23,39 +24,38 @@ void Graphs::run(const Context& context, std::size_t key, const std::function<vo
   check(cudaGraphLaunch(entry.graph, context.stream().get()), "launching a recorded step");
 }
 
-/// Applies the rules of recording to this thread's calls only: other threads may take memory
-/// meanwhile.
+/// Captures in thread-local mode, so that other threads may allocate memory meanwhile.
 void Graphs::record(const Context& context, Entry& entry, const std::function<void()>& work) {
   const cudaStream_t stream = context.stream().get();
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
-  bool complete = true;
-  std::exception_ptr other;
+  bool is_complete = true;
+  std::exception_ptr other_exception;
   try {
     work();
   } catch (const Failure&) {
-    complete = false;
+    is_complete = false;
   } catch (...) {
-    complete = false;
-    other = std::current_exception();
+    is_complete = false;
+    other_exception = std::current_exception();
   }
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-  complete = complete && ended == cudaSuccess && graph != nullptr;
-  complete = complete && cudaGraphInstantiate(&entry.graph, graph, 0) == cudaSuccess;
-  if (graph != nullptr) expect(cudaGraphDestroy(graph) == cudaSuccess, "a graph");
-  if (complete) return;
+  is_complete = is_complete && ended == cudaSuccess && graph != nullptr;
+  is_complete = is_complete && cudaGraphInstantiate(&entry.graph, graph, 0) == cudaSuccess;
+  if (graph != nullptr) warn_unless_freed(cudaGraphDestroy(graph) == cudaSuccess, "a graph");
+  if (is_complete) return;
   entry.graph = nullptr;
-  entry.refuses = true;
-  // Clears the error of the refusal: else the next call that asks for the last error would find it.
+  entry.cannot_be_recorded = true;
+  // Clears the last error, so that the next check of a launch does not find it.
   static_cast<void>(cudaGetLastError());
-  // `other` does not mean that the work cannot be recorded; it is thrown on after the capture ends.
-  if (other != nullptr) std::rethrow_exception(other);
+  // This exception was not about recording, so the caller gets it, now that the capture has ended.
+  if (other_exception != nullptr) std::rethrow_exception(other_exception);
 }
 
 void Graphs::clear() {
   for (const auto& [key, entry] : entries_)
     if (entry.graph != nullptr)
-      expect(cudaGraphExecDestroy(entry.graph) == cudaSuccess, "a recorded step");
+      warn_unless_freed(cudaGraphExecDestroy(entry.graph) == cudaSuccess, "a recorded step");
   entries_.clear();
 }
 

@@ -1,5 +1,5 @@
-/// Internal: records work that is put into a stream again and again as a CUDA graph, so that a step
-/// costs one launch. One thread at a time.
+/// Internal: records repeated work in a stream as a CUDA graph, so that a step needs only one
+/// launch. One thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@
 
 namespace starling::models::cuda {
 
-/// One recording for each key, a batch's number of rows.
+/// The recorded graphs, one for each key; the key is a batch's number of rows.
 class Graphs {
  public:
   Graphs() = default;
@@ -20,21 +20,22 @@ class Graphs {
   Graphs& operator=(const Graphs&) = delete;
   ~Graphs() { clear(); }
 
-  /// Puts the work of `work` into the context's stream. The first call of a key calls `work` as it
-  /// is, which loads kernels; the second call records it and launches the recording, as every later
-  /// call does. Work that cannot be recorded, and work of keys beyond the first 16, is called every
-  /// time. Requires: the same work for the same key, on the same memory, until clear().
+  /// Puts the work of `work` into the context's stream. The first call for a key calls `work`,
+  /// which loads its kernels; the second records `work` as a graph and launches the graph; later
+  /// calls launch the graph. If `work` cannot be recorded, or there are graphs for 16 other keys,
+  /// every call calls `work`. Requires: the same work on the same memory for the same key until
+  /// clear().
   void run(const Context& context, std::size_t key, const std::function<void()>& work);
-  /// Drops all recordings, for memory that has moved.
+  /// Destroys all graphs. Call it when memory has moved.
   void clear();
-  /// Recordings that are in use.
+  /// Returns the number of graphs.
   [[nodiscard]] std::size_t size() const;
 
  private:
   struct Entry {
     cudaGraphExec_t graph = nullptr;
     bool was_run = false;
-    bool refuses = false;
+    bool cannot_be_recorded = false;
   };
   static void record(const Context& context, Entry& entry, const std::function<void()>& work);
 

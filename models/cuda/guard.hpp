@@ -8,15 +8,15 @@
 
 namespace starling::models::cuda {
 
-/// "cuda:0".
+/// Returns the device's name for users: "cuda:0".
 [[nodiscard]] inline std::string name_of(std::size_t index) {
   return "cuda:" + std::to_string(index);
 }
 
-/// Returns the result of `work`, or the exception that it threw as an Error, led by the device's
-/// name.
+/// Calls `work` and returns its result. If it throws, returns an Error that begins with the
+/// device's name.
 template <class Work>
-[[nodiscard]] auto guarded(std::size_t index, const Work& work) -> decltype(work()) {
+[[nodiscard]] auto catch_errors(std::size_t index, const Work& work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::exception& failure) {

@@ -1,4 +1,4 @@
-/// Internal, for .cu files: runs the bodies of kernels/ over their ranges.
+/// Internal: launches the kernel bodies of kernels/ on the device. For .cu files.
 #pragma once
 
 #include <algorithm>
@@ -11,26 +11,26 @@
 namespace starling::models::cuda {
 
 inline constexpr unsigned block_threads = 256;
-/// Enough blocks for every device; each block goes round again for the remaining numbers.
+/// Enough blocks to occupy any device; if there are more numbers, each thread computes several.
 inline constexpr std::uint64_t blocks_max = 8192;
 
 template <class Body>
 __global__ void __launch_bounds__(block_threads) each_kernel(Index size, Body body) {
-  // 64 bits, because the last stride may lead beyond 2^32.
+  // i has 64 bits, because it may exceed 2^32 after the last stride.
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < size;
        i += stride)
     body(static_cast<Index>(i));
 }
 
-/// Calls body(i) for each i below size.
+/// Launches a kernel that calls body(i) for each i below `size`. `action` is for errors.
 template <class Body>
-void for_each(const Context& context, std::size_t size, const Body& body, const char* what) {
+void for_each(const Context& context, std::size_t size, const Body& body, const char* action) {
   if (size == 0) return;
   const auto blocks = std::min((size + block_threads - 1) / block_threads, blocks_max);
   each_kernel<<<static_cast<unsigned>(blocks), block_threads, 0, context.stream().get()>>>(
       static_cast<Index>(size), body);
-  check_launch(what);
+  check_launch(action);
 }
 
 }  // namespace starling::models::cuda

@@ -3,31 +3,53 @@
 namespace starling::models::cuda {
 namespace {
 
+/// Calls the maker for each kind of layer.
 struct Maker {
   const Shape& input;
   bool needs_dx;
 
-  using Made = std::unique_ptr<DeviceLayer>;
-  Made operator()(const ConvolutionForm& form) const { return make_convolution(form, needs_dx); }
-  Made operator()(const MaxPoolForm& form) const { return make_max_pool(form.shape); }
-  Made operator()(const AvgPoolForm& form) const { return make_avg_pool(form.shape); }
-  Made operator()(const GlobalAvgPoolForm& form) const { return make_global_avg_pool(form); }
-  Made operator()(const DenseForm& form) const { return make_dense(form); }
-  Made operator()(const EmbeddingForm& form) const { return make_embedding(form); }
-  Made operator()(const FlattenForm&) const { return make_flatten(volume(input)); }
-  Made operator()(const ActivationForm& form) const {
-    return make_activation(form.kind, volume(input));
+  using LayerPointer = std::unique_ptr<DeviceLayer>;
+  LayerPointer operator()(const ConvolutionSpecification& specification) const {
+    return make_convolution(specification, needs_dx);
   }
-  Made operator()(const BatchNormForm& form) const { return make_batch_norm(form, volume(input)); }
-  Made operator()(const DropoutForm& form) const { return make_dropout(form.rate, volume(input)); }
-  Made operator()(const FlipForm& form) const { return make_flip(form); }
-  Made operator()(const ShiftForm& form) const { return make_shift(form); }
+  LayerPointer operator()(const MaxPoolSpecification& specification) const {
+    return make_max_pool(specification.shape);
+  }
+  LayerPointer operator()(const AvgPoolSpecification& specification) const {
+    return make_avg_pool(specification.shape);
+  }
+  LayerPointer operator()(const GlobalAvgPoolSpecification& specification) const {
+    return make_global_avg_pool(specification);
+  }
+  LayerPointer operator()(const DenseSpecification& specification) const {
+    return make_dense(specification);
+  }
+  LayerPointer operator()(const EmbeddingSpecification& specification) const {
+    return make_embedding(specification);
+  }
+  LayerPointer operator()(const FlattenSpecification&) const { return make_flatten(volume(input)); }
+  LayerPointer operator()(const ActivationSpecification& specification) const {
+    return make_activation(specification.kind, volume(input));
+  }
+  LayerPointer operator()(const BatchNormSpecification& specification) const {
+    return make_batch_norm(specification, volume(input));
+  }
+  LayerPointer operator()(const DropoutSpecification& specification) const {
+    return make_dropout(specification.rate, volume(input));
+  }
+  LayerPointer operator()(const FlipSpecification& specification) const {
+    return make_flip(specification);
+  }
+  LayerPointer operator()(const ShiftSpecification& specification) const {
+    return make_shift(specification);
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input, bool needs_dx) {
-  return std::visit(Maker{input, needs_dx}, form);
+std::unique_ptr<DeviceLayer> make_layer(const LayerSpecification& specification, const Shape& input,
+                                        bool needs_dx) {
+  return std::visit(Maker{input, needs_dx}, specification);
 }
 
 }  // namespace starling::models::cuda

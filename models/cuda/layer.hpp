@@ -1,7 +1,7 @@
-/// Internal: one layer's kernels on a device, made from its specification
-/// (models/net/layers/layer_specification.hpp). Each object belongs to one worker and is used by
-/// one thread at a time; all calls put work into the context's stream and return. Pointers are the
-/// device's.
+/// Internal: the interface of a layer on a device, which is made from the layer's specification
+/// (models/net/layers/layer_specification.hpp). Each object belongs to one worker; one thread at a
+/// time uses it. All calls put work into the context's stream and return. Pointers are to the
+/// device's memory.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,20 @@
 
 namespace starling::models::cuda {
 
-/// The arguments that both passes of one piece of a batch share.
+/// The arguments of both passes of one piece of a batch.
 struct PieceCall {
   const Context& context;
   /// Samples.
   std::size_t n = 0;
   bool training = true;
-  /// Rows whose statistics batch normalisation takes together.
+  /// The number of samples for which batch normalisation computes statistics together.
   std::size_t group_samples = 0;
+  /// The layer's parameters.
   const float* w = nullptr;
-  /// Memory that the layer keeps from the forward to the backward pass.
-  void* kept = nullptr;
+  /// Memory in which the forward pass saves data for the backward pass.
+  void* saved = nullptr;
   Draws draws;
-  /// The places of the net's input, ordered by id; see EmbedBackward.
+  /// The positions in the net's input, sorted by id; see EmbedBackward.
   const Index* order = nullptr;
 };
 
@@ -40,49 +41,55 @@ struct ForwardCall : PieceCall {
 struct BackwardCall : PieceCall {
   const float* x = nullptr;
   const float* y = nullptr;
-  /// The pass may overwrite it.
+  /// The derivative by y. The pass may overwrite it.
   float* dy = nullptr;
-  /// The pass overwrites it; null where no derivative by x is needed. May be dy.
+  /// The pass writes the derivative by x here; null if it is not needed. May be dy.
   float* dx = nullptr;
-  /// The pass adds to it.
+  /// The pass adds the derivative by w.
   float* g = nullptr;
-  /// One sample's share of the batch.
+  /// The share of the batch that one sample is.
   float weight = 1;
 };
 
 /// The memory that a layer needs for batches of some size.
-struct Needs {
-  std::size_t kept_bytes = 0;
+struct MemoryNeeds {
+  std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
 };
 
 class DeviceLayer {
  public:
   virtual ~DeviceLayer() = default;
-  /// Called before the first passes with n samples, and not while a step is recorded.
-  virtual Needs prepare(const Context&, std::size_t, std::size_t) { return {}; }
+  /// Prepares passes with n samples and returns the memory that they need. Is called before the
+  /// first such pass, and never while a step is recorded.
+  virtual MemoryNeeds prepare(const Context& /*context*/, std::size_t /*n*/,
+                              std::size_t /*group_samples*/) {
+    return {};
+  }
   virtual void forward(const ForwardCall& call) = 0;
   virtual void backward(const BackwardCall& call) = 0;
 };
 
-/// Makes the kernels of a specification over inputs of shape `input`. `needs_dx`: whether backward
-/// passes may ask for dx, which they do not where the input is the data.
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input,
-                                                      bool needs_dx);
+/// Makes the layer of a specification for inputs of shape `input`. `needs_dx` says whether backward
+/// passes may ask for dx; they do not if the input is the data.
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_layer(const LayerSpecification& specification,
+                                                      const Shape& input, bool needs_dx);
 
-// One maker a file of layers/.
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form,
-                                                            bool needs_dx);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_dense(const DenseForm& form);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_batch_norm(const BatchNormForm& form,
-                                                           std::size_t input_size);
+// The makers for the kinds of layer, in the files of layers/.
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_convolution(
+    const ConvolutionSpecification& specification, bool needs_dx);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_dense(const DenseSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_batch_norm(
+    const BatchNormSpecification& specification, std::size_t input_size);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_max_pool(const PoolShape& shape);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_avg_pool(const PoolShape& shape);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_global_avg_pool(const GlobalAvgPoolForm& form);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_flip(const FlipForm& form);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_shift(const ShiftForm& form);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_embedding(const EmbeddingForm& form);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_activation(ActivationForm::Kind kind,
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_global_avg_pool(
+    const GlobalAvgPoolSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_flip(const FlipSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_shift(const ShiftSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_embedding(
+    const EmbeddingSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_activation(ActivationSpecification::Kind kind,
                                                            std::size_t size);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_flatten(std::size_t size);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_dropout(double rate, std::size_t size);

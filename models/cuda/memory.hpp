@@ -1,5 +1,5 @@
-/// Internal: memory of a device, and pinned memory of the host, which a device reads and writes by
-/// itself. One object owns each block; one thread uses it at a time.
+/// Internal: owns memory of a device, and pinned memory of the host, which a device can read and
+/// write. One thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,17 +14,17 @@
 
 namespace starling::models::cuda {
 
-/// A block of bytes, uninitialised, in the current device's memory or pinned in the host's.
+/// An uninitialised block of bytes in the current device's memory, or pinned in the host's memory.
 template <bool on_device>
 class Memory {
  public:
   Memory() = default;
-  /// Throws Failure, which names the bytes, where memory is short.
+  /// Throws Failure, which names the number of bytes, if memory is short.
   explicit Memory(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
-    const std::string what = "taking " + std::to_string(bytes) + " bytes of " +
-                             (on_device ? "the device's memory" : "pinned memory");
-    check(on_device ? cudaMalloc(&data_, bytes) : cudaMallocHost(&data_, bytes), what.c_str());
+    const std::string action = "taking " + std::to_string(bytes) + " bytes of " +
+                               (on_device ? "the device's memory" : "pinned memory");
+    check(on_device ? cudaMalloc(&data_, bytes) : cudaMallocHost(&data_, bytes), action.c_str());
   }
   Memory(Memory&& other) noexcept { swap(other); }
   Memory& operator=(Memory&& other) noexcept {
@@ -36,8 +36,8 @@ class Memory {
   ~Memory() {
     if (data_ == nullptr) return;
     const auto code = on_device ? cudaFree(data_) : cudaFreeHost(data_);
-    // When the program ends, the driver may be gone before its memory is freed.
-    expect(code == cudaSuccess || code == cudaErrorCudartUnloading, "memory");
+    // When the program ends, CUDA may shut down before this destructor runs.
+    warn_unless_freed(code == cudaSuccess || code == cudaErrorCudartUnloading, "memory");
   }
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -56,7 +56,7 @@ class Memory {
 using DeviceMemory = Memory<true>;
 using PinnedMemory = Memory<false>;
 
-/// Numbers of one kind in a Memory of their own.
+/// An array of T in its own Memory.
 template <class T, class M>
 class Array {
  public:
@@ -78,27 +78,29 @@ using DeviceArray = Array<T, DeviceMemory>;
 template <class T>
 using PinnedArray = Array<T, PinnedMemory>;
 
-/// Divides a block into aligned parts: first every part is planned, then the block is taken.
-class Parts {
+/// Computes the layout of several arrays in one block of memory, before the block is allocated.
+class BlockLayout {
  public:
-  /// Plans a part of `count` numbers and returns its offset.
+  /// Adds an aligned array of `count` elements and returns its offset in bytes.
   template <class T>
-  [[nodiscard]] std::size_t plan(std::size_t count) {
-    const std::size_t at = bytes_;
+  [[nodiscard]] std::size_t add(std::size_t count) {
+    const std::size_t offset = bytes_;
     bytes_ += (count * sizeof(T) + alignment - 1) / alignment * alignment;
-    return at;
+    return offset;
   }
+  /// Returns the size of the block.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  /// Bytes; the alignment of cudaMalloc, and the one that cuDNN's and cuBLAS's fastest kernels
+  /// In bytes; the alignment of cudaMalloc, and the one that cuDNN's and cuBLAS's fastest kernels
   /// need.
   static constexpr std::size_t alignment = 256;
   std::size_t bytes_ = 0;
 };
 
+/// Returns the address of the array at `offset`.
 template <class T, bool on_device>
-[[nodiscard]] T* part(const Memory<on_device>& memory, std::size_t offset) {
+[[nodiscard]] T* array_at(const Memory<on_device>& memory, std::size_t offset) {
   return reinterpret_cast<T*>(static_cast<std::byte*>(memory.data()) + offset);
 }
 

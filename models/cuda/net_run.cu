@@ -10,13 +10,14 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most numbers in one tensor of a piece: an Index counts them, with capacity left for a
-/// stride.
-constexpr std::size_t piece_max = std::size_t{1} << 30U;
-constexpr std::size_t rows_most = 4096;
+/// The most numbers in one tensor of a piece: an Index counts them and must not overflow when a
+/// stride is added.
+constexpr std::size_t tensor_max = std::size_t{1} << 30U;
+/// The most rows of a piece.
+constexpr std::size_t piece_rows_max = 4096;
 constexpr unsigned warp = 32;
 
-/// A warp's lanes, all of which call the same functions.
+/// The lanes of a warp, for kernels/loss.hpp. All lanes must call the same functions.
 struct WarpLanes {
   __device__ static Index lane() { return threadIdx.x % warp; }
   __device__ static Index count() { return warp; }
@@ -25,18 +26,19 @@ struct WarpLanes {
       value += __shfl_xor_sync(0xffffffffU, value, step);
     return value;
   }
-  __device__ static void best(float& score, Index& place) {
+  __device__ static void best(float& score, Index& index) {
     for (unsigned step = warp / 2; step > 0; step /= 2) {
-      const float other = __shfl_xor_sync(0xffffffffU, score, step);
-      const Index where = __shfl_xor_sync(0xffffffffU, place, step);
-      if (other > score || (other == score && where < place)) {
-        score = other;
-        place = where;
+      const float other_score = __shfl_xor_sync(0xffffffffU, score, step);
+      const Index other_index = __shfl_xor_sync(0xffffffffU, index, step);
+      if (other_score > score || (other_score == score && other_index < index)) {
+        score = other_score;
+        index = other_index;
       }
     }
   }
 };
 
+/// The arguments of loss_kernel.
 struct LossCall {
   Net<float>::Loss kind;
   Index rows;
@@ -46,10 +48,10 @@ struct LossCall {
   float weight;
   const float* scores;
   const float* labels;
-  /// Null where no derivatives are needed.
-  float* slopes;
+  /// Null if no derivatives are needed.
+  float* derivatives;
   float* losses;
-  float* merits;
+  float* metric_values;
 };
 
 /// One warp computes one row.
@@ -57,39 +59,43 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
   const Index row = blockIdx.x * (block_threads / warp) + threadIdx.x / warp;
   if (row >= call.rows) return;
   const float* z = call.scores + std::size_t{row} * call.width;
-  float* slopes = call.slopes == nullptr ? nullptr : call.slopes + std::size_t{row} * call.width;
+  float* derivatives =
+      call.derivatives == nullptr ? nullptr : call.derivatives + std::size_t{row} * call.width;
   const float label = call.labels[row];
   const WarpLanes lanes;
   RowLoss result{0, 0};
   switch (call.kind) {
     case Net<float>::Loss::softmax:
-      result = softmax_row(z, call.width, static_cast<Index>(label), call.weight, slopes, lanes);
+      result =
+          softmax_row(z, call.width, static_cast<Index>(label), call.weight, derivatives, lanes);
       break;
     case Net<float>::Loss::squared:
-      result = squared_row(*z, label, call.weight, lanes.lane() == 0 ? slopes : nullptr);
+      result = squared_row(*z, label, call.weight, lanes.lane() == 0 ? derivatives : nullptr);
       break;
     case Net<float>::Loss::contrastive:
-      result =
-          contrastive_row(z, call.width / 2, label == 0, call.margin, call.weight, slopes, lanes);
+      result = contrastive_row(z, call.width / 2, label == 0, call.margin, call.weight, derivatives,
+                               lanes);
       break;
   }
   if (lanes.lane() > 0) return;
   call.losses[row] = result.loss;
-  call.merits[row] = result.merit;
+  call.metric_values[row] = result.metric_value;
 }
 
-/// One block, which always sums in the same order.
+/// Adds the rows' losses and metric_values to `sums`. Runs as one block, so that the order of
+/// additions is always the same.
 __global__ void __launch_bounds__(block_threads)
-    accumulate_kernel(Index rows, const float* losses, const float* merits, Accumulator* sums) {
+    accumulate_kernel(Index rows, const float* losses, const float* metric_values,
+                      Accumulator* sums) {
   __shared__ double shared[2][block_threads];
   double loss = 0;
-  double merit = 0;
+  double metric_value = 0;
   for (Index row = threadIdx.x; row < rows; row += block_threads) {
     loss += static_cast<double>(losses[row]);
-    merit += static_cast<double>(merits[row]);
+    metric_value += static_cast<double>(metric_values[row]);
   }
   shared[0][threadIdx.x] = loss;
-  shared[1][threadIdx.x] = merit;
+  shared[1][threadIdx.x] = metric_value;
   for (unsigned step = block_threads / 2; step > 0; step /= 2) {
     __syncthreads();
     if (threadIdx.x >= step) continue;
@@ -98,14 +104,14 @@ __global__ void __launch_bounds__(block_threads)
   }
   if (threadIdx.x > 0) return;
   sums->loss += shared[0][0];
-  sums->merit += shared[1][0];
+  sums->metric_value += shared[1][0];
 }
 
-/// Returns the size of the widest value of one row, all inputs of the row together.
-std::size_t widest(const Net<float>& net) {
-  std::size_t most = 0;
-  for (const auto& value : net.plan().values()) most = std::max(most, volume(value.shape));
-  return most * net.inputs_in_row();
+/// Returns the size of the net's largest value for one row; a row may hold two inputs.
+std::size_t largest_value(const Net<float>& net) {
+  std::size_t largest = 0;
+  for (const auto& value : net.plan().values()) largest = std::max(largest, volume(value.shape));
+  return largest * net.inputs_in_row();
 }
 
 void copy(const Context& context, std::size_t size, const float* from, float* to) {
@@ -116,80 +122,87 @@ void copy(const Context& context, std::size_t size, const float* from, float* to
 
 }  // namespace
 
-std::string refusal(const Net<float>& net) {
-  if (widest(net) * rows_at_once <= piece_max) return {};
-  return "a layer makes " + std::to_string(widest(net)) + " numbers of one row, more than the " +
-         std::to_string(piece_max / rows_at_once) + " that a device takes; use --device cpu";
+std::string unsupported_reason(const Net<float>& net) {
+  if (largest_value(net) * rows_at_once <= tensor_max) return {};
+  return "a layer makes " + std::to_string(largest_value(net)) +
+         " numbers from one row, more than the " + std::to_string(tensor_max / rows_at_once) +
+         " that a device supports; use --device cpu";
 }
 
 NetRun::NetRun(const Net<float>& net) : net_(net) {
   const auto& values = net_.plan().values();
   for (const PlanStep<float>& step : net_.plan().steps()) {
-    layers_.push_back(
-        step.layer == nullptr
-            ? nullptr
-            : make_layer(step.layer->form(), values[step.from[0]].shape, step.from[0] != 0));
-    if (step.layer != nullptr && std::holds_alternative<EmbeddingForm>(step.layer->form()))
+    layers_.push_back(step.layer == nullptr
+                          ? nullptr
+                          : make_layer(step.layer->specification(), values[step.inputs[0]].shape,
+                                       step.inputs[0] != 0));
+    if (step.layer != nullptr &&
+        std::holds_alternative<EmbeddingSpecification>(step.layer->specification()))
       ids_in_row_ = net_.features();
   }
-  // A multiple of rows_at_once, the rows whose batch statistics are taken together.
-  const std::size_t fit = piece_max / widest(net_) / rows_at_once * rows_at_once;
-  rows_max_ = std::clamp(fit, rows_at_once, rows_most);
-  kept_bytes_.resize(layers_.size());
-  kept_capacity_.resize(layers_.size());
+  // A multiple of rows_at_once, the rows for which batch normalisation computes statistics
+  // together.
+  const std::size_t rows_that_fit = tensor_max / largest_value(net_) / rows_at_once * rows_at_once;
+  rows_max_ = std::clamp(rows_that_fit, rows_at_once, piece_rows_max);
+  saved_bytes_.resize(layers_.size());
+  saved_capacity_.resize(layers_.size());
 }
 
 bool NetRun::reserve(std::size_t rows, Context& context) {
   std::size_t scratch = 0;
   for (std::size_t s = 0; s < layers_.size(); ++s) {
     if (layers_[s] == nullptr) continue;
-    const Needs needs = layers_[s]->prepare(context, samples(rows), samples(rows_at_once));
-    kept_bytes_[s] = needs.kept_bytes;
+    const MemoryNeeds needs = layers_[s]->prepare(context, samples(rows), samples(rows_at_once));
+    saved_bytes_[s] = needs.saved_bytes;
     scratch = std::max(scratch, needs.scratch_bytes);
   }
   const bool moved = context.reserve_scratch(scratch);
-  const bool fits =
-      rows <= capacity_ && std::ranges::equal(kept_bytes_, kept_capacity_, std::less_equal<>{});
+  const bool fits = rows <= rows_capacity_ &&
+                    std::ranges::equal(saved_bytes_, saved_capacity_, std::less_equal<>{});
   if (fits) return moved;
   for (std::size_t s = 0; s < layers_.size(); ++s)
-    kept_bytes_[s] = std::max(kept_bytes_[s], kept_capacity_[s]);
+    saved_bytes_[s] = std::max(saved_bytes_[s], saved_capacity_[s]);
   context.stream().finish();
-  take(std::max(rows, capacity_));
+  allocate(std::max(rows, rows_capacity_));
   return true;
 }
 
-void NetRun::take(std::size_t rows) {
+void NetRun::allocate(std::size_t rows) {
   const Plan<float>& plan = net_.plan();
   const std::size_t n = samples(rows);
-  Parts parts;
-  std::vector<std::size_t> value_at(plan.values().size());
-  std::vector<std::size_t> slot_at;
-  std::vector<std::size_t> kept_at;
+  BlockLayout layout;
+  std::vector<std::size_t> value_offsets(plan.values().size());
+  std::vector<std::size_t> slot_offsets;
+  std::vector<std::size_t> saved_offsets;
   for (const PlanStep<float>& step : plan.steps())
-    value_at[step.to] = step.in_place ? value_at[step.from[0]]
-                                      : parts.plan<float>(n * volume(plan.values()[step.to].shape));
-  for (const std::size_t size : plan.slots()) slot_at.push_back(parts.plan<float>(n * size));
-  for (const std::size_t bytes : kept_bytes_) kept_at.push_back(parts.plan<std::byte>(bytes));
-  const std::size_t losses_at = parts.plan<float>(rows);
-  const std::size_t merits_at = parts.plan<float>(rows);
-  const std::size_t accumulated_at = parts.plan<Accumulator>(1);
+    value_offsets[step.output] =
+        step.in_place ? value_offsets[step.inputs[0]]
+                      : layout.add<float>(n * volume(plan.values()[step.output].shape));
+  for (const std::size_t size : plan.slots()) slot_offsets.push_back(layout.add<float>(n * size));
+  for (const std::size_t bytes : saved_bytes_)
+    saved_offsets.push_back(layout.add<std::byte>(bytes));
+  const std::size_t losses_offset = layout.add<float>(rows);
+  const std::size_t merits_offset = layout.add<float>(rows);
+  const std::size_t accumulated_offset = layout.add<Accumulator>(1);
 
-  capacity_ = 0;
-  kept_capacity_.assign(kept_bytes_.size(), 0);
-  // Frees the old block first, so that both need not fit.
+  rows_capacity_ = 0;
+  saved_capacity_.assign(saved_bytes_.size(), 0);
+  // Frees the old block first, so that the device need not hold both.
   memory_ = DeviceMemory{};
-  memory_ = DeviceMemory{parts.bytes()};
-  values_.assign(value_at.size(), nullptr);
-  for (std::size_t i = 1; i < value_at.size(); ++i) values_[i] = part<float>(memory_, value_at[i]);
+  memory_ = DeviceMemory{layout.bytes()};
+  values_.assign(value_offsets.size(), nullptr);
+  for (std::size_t i = 1; i < value_offsets.size(); ++i)
+    values_[i] = array_at<float>(memory_, value_offsets[i]);
   slots_.clear();
-  for (const std::size_t at : slot_at) slots_.push_back(part<float>(memory_, at));
-  kept_.clear();
-  for (const std::size_t at : kept_at) kept_.push_back(part<std::byte>(memory_, at));
-  losses_ = part<float>(memory_, losses_at);
-  merits_ = part<float>(memory_, merits_at);
-  accumulated_ = part<Accumulator>(memory_, accumulated_at);
-  capacity_ = rows;
-  kept_capacity_ = kept_bytes_;
+  for (const std::size_t offset : slot_offsets) slots_.push_back(array_at<float>(memory_, offset));
+  saved_.clear();
+  for (const std::size_t offset : saved_offsets)
+    saved_.push_back(array_at<std::byte>(memory_, offset));
+  losses_ = array_at<float>(memory_, losses_offset);
+  metric_values_ = array_at<float>(memory_, merits_offset);
+  accumulated_ = array_at<Accumulator>(memory_, accumulated_offset);
+  rows_capacity_ = rows;
+  saved_capacity_ = saved_bytes_;
 }
 
 PieceCall NetRun::call(const Context& context, std::size_t step, const float* w,
@@ -199,8 +212,8 @@ PieceCall NetRun::call(const Context& context, std::size_t step, const float* w,
           .n = samples(rows),
           .training = training,
           .group_samples = samples(rows_at_once),
-          .w = w + net_.plan().steps()[step].start,
-          .kept = kept_[step],
+          .w = w + net_.plan().steps()[step].parameters_start,
+          .saved = saved_[step],
           .draws = {input.seed, static_cast<std::uint32_t>(step), piece},
           .order = input.order};
 }
@@ -214,31 +227,32 @@ void NetRun::forward(const Context& context, const float* w, const NetInput& inp
       continue;
     }
     ForwardCall pass{call(context, s, w, input, rows, training, piece)};
-    pass.x = value(steps[s].from[0], input);
-    pass.y = values_[steps[s].to];
+    pass.x = value(steps[s].inputs[0], input);
+    pass.y = values_[steps[s].output];
     layers_[s]->forward(pass);
   }
 }
 
 void NetRun::add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
                        std::size_t n) {
-  const std::size_t size = n * volume(net_.plan().values()[sum.to].shape);
-  float* y = values_[sum.to];
-  if (!sum.in_place) copy(context, size, value(sum.from[0], input), y);
-  for (std::size_t i = 1; i < sum.from.size(); ++i)
-    for_each(context, size, Add{value(sum.from[i], input), y}, "residual");
+  const std::size_t size = n * volume(net_.plan().values()[sum.output].shape);
+  float* y = values_[sum.output];
+  if (!sum.in_place) copy(context, size, value(sum.inputs[0], input), y);
+  for (std::size_t i = 1; i < sum.inputs.size(); ++i)
+    for_each(context, size, Add{value(sum.inputs[i], input), y}, "residual");
 }
 
 void NetRun::loss(const Context& context, const NetInput& input, std::size_t rows, float weight) {
   const auto width = static_cast<Index>(net_.outputs());
   const auto count = static_cast<Index>(rows);
-  float* slopes = weight > 0 ? slope(values_.size() - 1) : nullptr;
+  float* derivatives = weight > 0 ? derivative(values_.size() - 1) : nullptr;
   constexpr Index rows_in_block = block_threads / warp;
   loss_kernel<<<(count + rows_in_block - 1) / rows_in_block, block_threads, 0,
                 context.stream().get()>>>({net_.loss(), count, width, net_.margin(), weight,
-                                           scores(), input.labels, slopes, losses_, merits_});
+                                           scores(), input.labels, derivatives, losses_,
+                                           metric_values_});
   check_launch("loss");
-  accumulate_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, merits_,
+  accumulate_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, metric_values_,
                                                                      accumulated_);
   check_launch("loss");
 }
@@ -255,32 +269,34 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
   for (std::size_t s = steps.size(); s-- > 0;) {
     const PlanStep<float>& step = steps[s];
     if (step.layer == nullptr) {
-      spread(context, step, n);
+      pass_to_terms(context, step, n);
       continue;
     }
-    const std::size_t from = step.from[0];
-    const bool adds = step.adds[0] && from != 0;
+    const std::size_t input_value = step.inputs[0];
+    const bool is_added = step.adds_derivative[0] && input_value != 0;
     BackwardCall pass{call(context, s, w, input, rows, true, piece)};
-    pass.x = value(from, input);
-    pass.y = values_[step.to];
-    pass.dy = slope(step.to);
-    pass.dx = from == 0 ? nullptr : adds ? slots_[step.spare_slot] : slope(from);
-    pass.g = g + step.start;
+    pass.x = value(input_value, input);
+    pass.y = values_[step.output];
+    pass.dy = derivative(step.output);
+    pass.dx = input_value == 0 ? nullptr
+              : is_added       ? slots_[step.spare_slot]
+                               : derivative(input_value);
+    pass.g = g + step.parameters_start;
     pass.weight = weight / static_cast<float>(net_.inputs_in_row());
     layers_[s]->backward(pass);
-    if (adds)
-      for_each(context, n * volume(net_.plan().values()[from].shape), Add{pass.dx, slope(from)},
-               "residual");
+    if (is_added)
+      for_each(context, n * volume(net_.plan().values()[input_value].shape),
+               Add{pass.dx, derivative(input_value)}, "residual");
   }
 }
 
-/// Passes the derivative by a sum on to each of its terms, unchanged.
-void NetRun::spread(const Context& context, const PlanStep<float>& sum, std::size_t n) {
-  const std::size_t size = n * volume(net_.plan().values()[sum.to].shape);
-  const float* dy = slope(sum.to);
-  for (std::size_t i = 0; i < sum.from.size(); ++i) {
-    float* dx = slope(sum.from[i]);
-    if (sum.adds[i])
+/// Passes the derivative by a sum, unchanged, to each of its terms.
+void NetRun::pass_to_terms(const Context& context, const PlanStep<float>& sum, std::size_t n) {
+  const std::size_t size = n * volume(net_.plan().values()[sum.output].shape);
+  const float* dy = derivative(sum.output);
+  for (std::size_t i = 0; i < sum.inputs.size(); ++i) {
+    float* dx = derivative(sum.inputs[i]);
+    if (sum.adds_derivative[i])
       for_each(context, size, Add{dy, dx}, "residual");
     else if (dx != dy)
       copy(context, size, dy, dx);

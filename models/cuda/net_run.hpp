@@ -1,6 +1,6 @@
-/// Internal: a net's passes on a device, in memory of their own. Belongs to one worker; one thread
-/// at a time. Every function but reserve() only puts work into the context's stream, so that it may
-/// be recorded into a graph. Pointers are the device's.
+/// Internal: runs a net's forward pass, loss and backward pass on a device. Belongs to one worker;
+/// one thread at a time. Every function but reserve() only puts work into the context's stream, so
+/// that the work can be recorded as a graph. Pointers are to the device's memory.
 #pragma once
 
 #include <cstddef>
@@ -16,43 +16,46 @@
 
 namespace starling::models::cuda {
 
-/// The data that a pass reads beside the parameters: rows, labels and the seed of its draws.
+/// The data that a pass reads in addition to the parameters: rows, labels and the random seed.
 struct NetInput {
   /// [rows x features]
   float* x = nullptr;
   float* labels = nullptr;
-  /// The places of x ordered by the id at each place, equal ids in order; null where no layer is an
+  /// The positions in x sorted by the id at each, equal ids by position; null if no layer is an
   /// embedding.
   Index* order = nullptr;
   std::uint64_t* seed = nullptr;
 };
 
+/// A net on a device: its layers, and the memory of its values and derivatives.
 class NetRun {
  public:
   explicit NetRun(const Net<float>& net);
 
-  /// The most rows of a batch that are handled at once; larger batches are handled in pieces.
+  /// The most rows in a piece; larger batches are handled in pieces.
   [[nodiscard]] std::size_t rows_max() const { return rows_max_; }
-  /// Ids in a row where the net's first layer is an embedding, else 0.
+  /// The number of ids in a row if the net's first layer is an embedding, else 0.
   [[nodiscard]] std::size_t ids_in_row() const { return ids_in_row_; }
 
-  /// Takes memory for pieces of `rows` rows and chooses algorithms. True where memory moved, so
-  /// that recorded graphs are void. Throws Failure. Requires: 0 < rows <= rows_max().
+  /// Allocates memory for pieces of `rows` rows and chooses algorithms. Returns true if memory
+  /// moved, so that recorded graphs must not be used any more. Throws Failure. Requires: 0 < rows
+  /// <= rows_max().
   bool reserve(std::size_t rows, Context& context);
 
-  /// Computes scores() from input.x. Requires: reserve(rows) before.
+  /// Computes scores() from input.x, as piece number `piece` of a batch. Requires: reserve(rows)
+  /// before.
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t piece);
-  /// Adds the piece's sums to accumulated(). Where `weight`, a row's share of the batch, is above
-  /// 0, it also starts the derivatives.
+  /// Adds the piece's sums to accumulated(). `weight` is the share of the batch that one row is; if
+  /// it is above 0, also computes the derivatives by the scores.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
-  /// Adds to g, after forward() and loss() of the same piece.
+  /// Adds the gradient to g. Requires: forward() and loss() of the same piece before.
   void backward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                 float weight, std::uint32_t piece, float* g);
 
   /// [rows x outputs]
   [[nodiscard]] const float* scores() const { return values_.back(); }
-  /// The sums of losses and merits.
+  /// The sums of loss and metric_value of all pieces since clear_accumulated().
   [[nodiscard]] Accumulator* accumulated() const { return accumulated_; }
   void clear_accumulated(const Context& context) const;
 
@@ -61,7 +64,8 @@ class NetRun {
   [[nodiscard]] const float* value(std::size_t i, const NetInput& input) const {
     return i == 0 ? input.x : values_[i];
   }
-  [[nodiscard]] float* slope(std::size_t value) const {
+  /// Returns the memory of the derivative by a value.
+  [[nodiscard]] float* derivative(std::size_t value) const {
     return slots_[net_.plan().values()[value].slot];
   }
   [[nodiscard]] PieceCall call(const Context& context, std::size_t step, const float* w,
@@ -69,31 +73,32 @@ class NetRun {
                                std::uint32_t piece) const;
   void add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
                  std::size_t n);
-  void spread(const Context& context, const PlanStep<float>& sum, std::size_t n);
-  /// Takes memory for `rows` rows and kept_bytes_.
-  void take(std::size_t rows);
+  void pass_to_terms(const Context& context, const PlanStep<float>& sum, std::size_t n);
+  /// Allocates memory for `rows` rows and saved_bytes_.
+  void allocate(std::size_t rows);
 
   Net<float> net_;
   std::vector<std::unique_ptr<DeviceLayer>> layers_;
   std::size_t rows_max_ = 0;
   std::size_t ids_in_row_ = 0;
 
-  /// The number of rows for which memory was taken.
-  std::size_t capacity_ = 0;
-  std::vector<std::size_t> kept_capacity_;
-  /// The bytes that each layer asked for last; kept, so that a step takes no memory for the list.
-  std::vector<std::size_t> kept_bytes_;
+  /// The number of rows, and the bytes for each layer, for which memory was allocated.
+  std::size_t rows_capacity_ = 0;
+  std::vector<std::size_t> saved_capacity_;
+  /// The bytes that each layer asked for last. A member, so that a step allocates no memory for it.
+  std::vector<std::size_t> saved_bytes_;
   DeviceMemory memory_;
   std::vector<float*> values_;
   std::vector<float*> slots_;
-  std::vector<void*> kept_;
-  /// The loss and merit of each row, summed up into accumulated_.
+  std::vector<void*> saved_;
+  /// The loss and metric_value of each row, which are added to accumulated_.
   float* losses_ = nullptr;
-  float* merits_ = nullptr;
+  float* metric_values_ = nullptr;
   Accumulator* accumulated_ = nullptr;
 };
 
-/// Returns the reason why a net cannot run on a device, whatever its memory; empty where it can.
-[[nodiscard]] std::string refusal(const Net<float>& net);
+/// Returns the reason why a net cannot run on any device, however much memory it has; empty if it
+/// can.
+[[nodiscard]] std::string unsupported_reason(const Net<float>& net);
 
 }  // namespace starling::models::cuda

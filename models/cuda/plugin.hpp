@@ -1,5 +1,6 @@
-/// The interface of libstarling_cuda.so to the program that loads it: CUDA devices (device.hpp),
-/// without CUDA's libraries in programs that ask for no device. Any thread.
+/// The interface between libstarling_cuda.so and the program that loads it. The plugin offers CUDA
+/// devices (device.hpp), so that programs need CUDA's libraries only if a job asks for a device.
+/// Any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +13,27 @@
 
 namespace starling::models::cuda {
 
-/// The properties of a build in which the program and the library must agree.
+/// The properties of a build that must be equal in the program and the plugin.
 struct PluginBuild {
   /// The project's version.
   std::string_view version;
   std::string_view compiler = __VERSION__;
   std::size_t net_bytes = sizeof(Net<float>);
-  std::size_t form_bytes = sizeof(LayerForm);
+  std::size_t specification_bytes = sizeof(LayerSpecification);
   bool operator==(const PluginBuild&) const = default;
 };
 
 struct Plugin {
   PluginBuild build;
-  /// See devices() and make_engine().
+  /// See devices() and make_engine() in device.hpp.
   Result<std::vector<DeviceInfo>> (*devices)() = nullptr;
   Result<std::shared_ptr<const NetEngine<float>>> (*make_engine)(const Net<float>& net,
                                                                  std::size_t index,
                                                                  std::size_t rows) = nullptr;
 };
 
-/// The name of the exported function, a PluginEntry. The name changes whenever the function's
-/// arguments or result change.
+/// The name of the exported function, whose type is PluginEntry. The name changes whenever the
+/// function's arguments or result change.
 inline constexpr const char* plugin_entry_name = "starling_cuda_plugin_2";
 using PluginEntry = const Plugin* (*)();
 

@@ -8,28 +8,30 @@
 namespace starling::models::cuda {
 namespace {
 
-constexpr Index mark = 2026;
+constexpr Index written_value = 2026;
 
-struct Mark {
+struct WriteValue {
   Index* to;
-  STARLING_HOST_DEVICE void operator()(Index) const { *to = mark; }
+  STARLING_HOST_DEVICE void operator()(Index) const { *to = written_value; }
 };
 
+/// Runs a kernel and checks what it wrote.
 void run_kernel(std::size_t index) {
   use_device(index);
   const Context context{Precision::float32};
-  const DeviceArray<Index> place{1};
-  for_each(context, 1, Mark{place.data()}, "starting a kernel");
-  Index seen = 0;
-  check(cudaMemcpyAsync(&seen, place.data(), sizeof seen, cudaMemcpyDeviceToHost,
+  const DeviceArray<Index> value{1};
+  for_each(context, 1, WriteValue{value.data()}, "starting a kernel");
+  Index read_value = 0;
+  check(cudaMemcpyAsync(&read_value, value.data(), sizeof read_value, cudaMemcpyDeviceToHost,
                         context.stream().get()),
         "running a kernel");
   context.stream().finish();
-  if (seen != mark) throw Failure{Failure::Cause::other, "a kernel wrote nothing"};
+  if (read_value != written_value)
+    throw Failure{Failure::Cause::other, "a kernel did not write its result"};
 }
 
-/// Refuses a cuDNN of another major version than this build's: cuDNN promises no compatibility
-/// between them, and the library found at run time may be another.
+/// Refuses a cuDNN of another major version than this build's. The library that is found at run
+/// time may be another one, and cuDNN promises no compatibility between major versions.
 void check_cudnn() {
   const std::size_t version = cudnnGetVersion();
   const std::size_t found = version / (version < 10000 ? 1000 : 10000);
@@ -40,7 +42,7 @@ void check_cudnn() {
                                            ", which this build was made with, or --device cpu"};
 }
 
-/// Throws Failure where there is no driver.
+/// Returns the number of devices; throws Failure if there is no driver.
 std::size_t count_devices() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
@@ -59,7 +61,8 @@ Result<std::vector<DeviceInfo>> devices() {
     std::vector<DeviceInfo> all(count_devices());
     for (std::size_t i = 0; i < all.size(); ++i) {
       cudaDeviceProp properties{};
-      check(cudaGetDeviceProperties(&properties, static_cast<int>(i)), "looking at a device");
+      check(cudaGetDeviceProperties(&properties, static_cast<int>(i)),
+            "reading a device's properties");
       all[i] = {i, properties.name, properties.totalGlobalMem};
     }
     return all;
@@ -69,10 +72,9 @@ Result<std::vector<DeviceInfo>> devices() {
 }
 
 Result<void> probe(std::size_t index) {
-  return guarded(index, [&]() -> Result<void> {
+  return catch_errors(index, [&]() -> Result<void> {
     const std::size_t count = count_devices();
-    if (count == 0)
-      throw Failure{Failure::Cause::no_device, "this machine shows this process no CUDA device"};
+    if (count == 0) throw Failure{Failure::Cause::no_device, "this process can see no CUDA device"};
     if (index >= count)
       return Error{name_of(index) + ": there is no such device; valid: cuda:0" +
                    (count > 1 ? " to " + name_of(count - 1) : "") + ", or --device cpu"};

@@ -1,4 +1,4 @@
-/// Internal: whether a device can be used at all.
+/// Internal: tests whether a device can be used at all.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace starling::models::cuda {
 
-/// Runs one kernel on the device. Errors, led by "cuda:INDEX: ": no driver or one too old, no such
-/// device, no code for it, cuDNN of another major version than this build's.
+/// Runs one kernel on the device. Errors begin with "cuda:INDEX: ": no driver or one that is too
+/// old, no such device, no code for the device, cuDNN of another major version than this build's.
 [[nodiscard]] Result<void> probe(std::size_t index);
 
 }  // namespace starling::models::cuda

@@ -10,21 +10,21 @@ namespace starling::models::cuda {
 
 namespace {
 
-/// How many ids every embedding of the net knows.
-std::size_t ids_of(const Net<float>& net) {
-  std::size_t least = std::numeric_limits<std::size_t>::max();
+/// Returns the number of ids of the net's embedding, the smallest if there are several.
+std::size_t count_ids(const Net<float>& net) {
+  std::size_t smallest = std::numeric_limits<std::size_t>::max();
   for (const PlanStep<float>& step : net.plan().steps()) {
     if (step.layer == nullptr) continue;
-    const LayerForm form = step.layer->form();
-    if (const auto* embedding = std::get_if<EmbeddingForm>(&form))
-      least = std::min(least, embedding->ids);
+    const LayerSpecification specification = step.layer->specification();
+    if (const auto* embedding = std::get_if<EmbeddingSpecification>(&specification))
+      smallest = std::min(smallest, embedding->ids);
   }
-  return least;
+  return smallest;
 }
 
 }  // namespace
 
-/// The offsets of the parts, and the bytes of all, for some number of rows.
+/// The offsets of the arrays for some number of rows, and the bytes of all.
 struct Staging::Layout {
   std::size_t seed, labels, order, x, bytes;
 };
@@ -35,17 +35,17 @@ Staging::Staging(const Net<float>& net, std::size_t ids_in_row)
                   : net.loss() == Net<float>::Loss::contrastive ? 2
                                                                 : 0),
       ids_in_row_(ids_in_row),
-      ids_max_(ids_of(net)) {}
+      ids_max_(count_ids(net)) {}
 
 Staging::Layout Staging::layout(std::size_t rows) const {
-  Parts parts;
-  Layout at{};
-  at.seed = parts.plan<std::uint64_t>(1);
-  at.labels = parts.plan<float>(rows);
-  at.order = parts.plan<Index>(rows * ids_in_row_);
-  at.x = parts.plan<float>(rows * features_);
-  at.bytes = parts.bytes();
-  return at;
+  BlockLayout block;
+  Layout offsets{};
+  offsets.seed = block.add<std::uint64_t>(1);
+  offsets.labels = block.add<float>(rows);
+  offsets.order = block.add<Index>(rows * ids_in_row_);
+  offsets.x = block.add<float>(rows * features_);
+  offsets.bytes = block.bytes();
+  return offsets;
 }
 
 bool Staging::reserve(std::size_t rows) {
@@ -60,12 +60,12 @@ bool Staging::reserve(std::size_t rows) {
 }
 
 void Staging::fill(const Table& data, Batch batch, std::uint64_t seed) {
-  const Layout at = layout(batch.size());
-  STARLING_CHECK(at.bytes <= host_.bytes() && data.features() == features_);
+  const Layout offsets = layout(batch.size());
+  STARLING_CHECK(offsets.bytes <= host_.bytes() && data.features() == features_);
   rows_ = batch.size();
-  *part<std::uint64_t>(host_, at.seed) = seed;
-  auto* labels = part<float>(host_, at.labels);
-  auto* x = part<float>(host_, at.x);
+  *array_at<std::uint64_t>(host_, offsets.seed) = seed;
+  auto* labels = array_at<float>(host_, offsets.labels);
+  auto* x = array_at<float>(host_, offsets.x);
   for (std::size_t i = 0; i < rows_; ++i) {
     labels[i] = data.label(batch[i]);
     // A label that is not a class would make the loss read beyond the scores.
@@ -73,15 +73,15 @@ void Staging::fill(const Table& data, Batch batch, std::uint64_t seed) {
                    (labels[i] >= 0 && labels[i] < static_cast<float>(labels_max_)));
     std::ranges::copy(data.dense_row(batch[i]), x + i * features_);
   }
-  if (ids_in_row_ > 0) gather_order(x, part<Index>(host_, at.order));
+  if (ids_in_row_ > 0) sort_by_id(x, array_at<Index>(host_, offsets.order));
 }
 
-void Staging::gather_order(const float* x, Index* order) const {
+void Staging::sort_by_id(const float* x, Index* order) const {
   const std::size_t ids = rows_ * ids_in_row_;
   for (std::size_t i = 0; i < ids; ++i)
     STARLING_CHECK(x[i] >= 0 && x[i] < static_cast<float>(ids_max_));
   std::iota(order, order + ids, Index{0});
-  // std::stable_sort would take memory.
+  // std::stable_sort would allocate memory.
   std::sort(order, order + ids,
             [&](Index a, Index b) { return x[a] < x[b] || (x[a] == x[b] && a < b); });
 }
@@ -93,11 +93,11 @@ void Staging::upload(const Stream& stream) const {
 }
 
 NetInput Staging::input() const {
-  const Layout at = layout(rows_);
-  return {.x = part<float>(device_, at.x),
-          .labels = part<float>(device_, at.labels),
-          .order = ids_in_row_ == 0 ? nullptr : part<Index>(device_, at.order),
-          .seed = part<std::uint64_t>(device_, at.seed)};
+  const Layout offsets = layout(rows_);
+  return {.x = array_at<float>(device_, offsets.x),
+          .labels = array_at<float>(device_, offsets.labels),
+          .order = ids_in_row_ == 0 ? nullptr : array_at<Index>(device_, offsets.order),
+          .seed = array_at<std::uint64_t>(device_, offsets.seed)};
 }
 
 }  // namespace starling::models::cuda

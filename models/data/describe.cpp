@@ -8,7 +8,7 @@
 namespace starling::models {
 namespace {
 
-/// Least, greatest, mean and non-zeros of the values added.
+/// Collects statistics of the values added; NaN counts as missing.
 class Summary {
  public:
   void add(std::span<const float> values) {
@@ -18,22 +18,22 @@ class Summary {
         ++missing_;
         continue;
       }
-      least_ = count_ == 0 ? wide : std::min(least_, wide);
-      most_ = count_ == 0 ? wide : std::max(most_, wide);
+      smallest_ = count_ == 0 ? wide : std::min(smallest_, wide);
+      largest_ = count_ == 0 ? wide : std::max(largest_, wide);
       sum_ += wide;
       nonzeros_ += wide != 0 ? 1 : 0;
       ++count_;
     }
   }
   [[nodiscard]] std::size_t missing() const { return missing_; }
-  [[nodiscard]] double least() const { return least_; }
-  [[nodiscard]] double most() const { return most_; }
+  [[nodiscard]] double smallest() const { return smallest_; }
+  [[nodiscard]] double largest() const { return largest_; }
   [[nodiscard]] double mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
   [[nodiscard]] std::size_t nonzeros() const { return nonzeros_; }
 
  private:
-  double least_ = 0;
-  double most_ = 0;
+  double smallest_ = 0;
+  double largest_ = 0;
   double sum_ = 0;
   std::size_t nonzeros_ = 0;
   std::size_t count_ = 0;
@@ -56,11 +56,11 @@ Description describe(const Table& table) {
   d.entries = table.entries();
   const double cells = static_cast<double>(d.rows) * static_cast<double>(d.features);
   d.density = cells > 0 ? static_cast<double>(values.nonzeros()) / cells : 0;
-  d.value_min = values.least();
-  d.value_max = values.most();
+  d.value_min = values.smallest();
+  d.value_max = values.largest();
   d.value_mean = values.mean();
-  d.label_min = labels.least();
-  d.label_max = labels.most();
+  d.label_min = labels.smallest();
+  d.label_max = labels.largest();
   d.label_mean = labels.mean();
   d.bytes = table.bytes();
   return d;
@@ -76,24 +76,24 @@ std::vector<ColumnDescription> describe_columns(const Table& table) {
   const std::vector<Column> columns =
       table.encoding ? table.encoding->columns : std::vector<Column>(table.features());
   std::vector<ColumnDescription> all;
-  std::size_t at = 0;
+  std::size_t feature = 0;
   for (const Column& column : columns) {
-    ColumnDescription one{.name = column.name};
-    std::size_t known = 0;
+    ColumnDescription description{.name = column.name};
+    std::size_t rows_with_category = 0;
     for (const std::string& category : column.categories) {
-      one.categories.emplace_back(category, features[at++].nonzeros());
-      known += one.categories.back().second;
+      description.categories.emplace_back(category, features[feature++].nonzeros());
+      rows_with_category += description.categories.back().second;
     }
     if (column.is_category()) {
-      one.missing = table.size() - known;
+      description.missing = table.size() - rows_with_category;
     } else {
-      const Summary& numbers = features[at++];
-      one.missing = numbers.missing();
-      one.min = numbers.least();
-      one.mean = numbers.mean();
-      one.max = numbers.most();
+      const Summary& numbers = features[feature++];
+      description.missing = numbers.missing();
+      description.min = numbers.smallest();
+      description.mean = numbers.mean();
+      description.max = numbers.largest();
     }
-    all.push_back(std::move(one));
+    all.push_back(std::move(description));
   }
   return all;
 }

@@ -7,15 +7,15 @@
 #include "starling/base/text.hpp"
 #include "starling/models/data/formats/readers.hpp"
 #include "starling/models/data/generators/generators.hpp"
-#include "starling/models/data/source/raw.hpp"
+#include "starling/models/data/source/raw_table.hpp"
 
 namespace starling::models {
 namespace {
 
-/// Keeps generated data apart from all else that a job's seed decides.
+/// Separates the random numbers of generated data from all others of the job's seed.
 constexpr std::uint64_t data_stream = 0x64617461;
 
-/// The bytes that a generator makes; 0 for files, whose readers bound themselves.
+/// Returns the bytes that a generator makes; 0 for files, whose readers limit their memory.
 struct GeneratedBytes {
   std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
   std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
@@ -27,7 +27,8 @@ struct GeneratedBytes {
 
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
   if (const auto bytes = std::visit(GeneratedBytes{}, source.kind))
-    if (auto fits = ReadBudget{source.print()}.expect(bytes); !fits) return std::move(fits).error();
+    if (auto fits = ReadBudget{source.print()}.check_total(bytes); !fits)
+      return std::move(fits).error();
   struct Reader {
     std::uint64_t seed;
     Part part;
@@ -53,20 +54,20 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
 
 bool is_sparse(const RawTable& raw) { return std::holds_alternative<Table::Sparse>(raw.x); }
 
-/// Refuses a test whose generator options decide another truth than the training data's.
+/// Refuses generated test data whose true parameters are not those of the training data.
 Result<void> check_same_truth(const Source& train, const Source& test) {
-  const auto* ratings = std::get_if<RatingsSource>(&train.kind);
-  const auto* others = std::get_if<RatingsSource>(&test.kind);
-  if (ratings == nullptr || others == nullptr) return {};
-  if (ratings->users == others->users && ratings->items == others->items &&
-      ratings->rank == others->rank)
+  const auto* train_ratings = std::get_if<RatingsSource>(&train.kind);
+  const auto* test_ratings = std::get_if<RatingsSource>(&test.kind);
+  if (train_ratings == nullptr || test_ratings == nullptr) return {};
+  if (train_ratings->users == test_ratings->users && train_ratings->items == test_ratings->items &&
+      train_ratings->rank == test_ratings->rank)
     return {};
   return Error{test.print() + " does not test " + train.print() +
                ": users, items and rank must be the same"};
 }
 
-/// Gives both the same number of features, or says why they cannot have it.
-Result<void> fit_features(RawTable& train, RawTable& test) {
+/// Gives sparse tables the same number of features. Refuses tables of different features.
+Result<void> match_features(RawTable& train, RawTable& test) {
   if (is_sparse(train) != is_sparse(test))
     return Error{test.place + ": is " + (is_sparse(test) ? "sparse" : "dense") + ", but " +
                  train.place + " is " + (is_sparse(train) ? "sparse" : "dense")};
@@ -76,16 +77,18 @@ Result<void> fit_features(RawTable& train, RawTable& test) {
                train.place + " has " + std::to_string(train.features)};
 }
 
-Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelling& rule) {
-  const bool asked = test.task.has_value() || test.labelling.has_value();
-  const bool values =
+/// Refuses test data with real targets if the training data, of `labelling`, have classes, and the
+/// reverse.
+Result<void> check_task(const RawTable& test, const RawTable& train, const Labelling& labelling) {
+  const bool is_known = test.task.has_value() || test.labelling.has_value();
+  const bool has_values =
       test.labelling ? test.labelling->classes == 0 : test.task == std::optional{LabelKind::values};
-  if (!asked || values == (rule.classes == 0)) return {};
-  return Error{test.place + ": has " + (values ? "real targets" : "classes") + ", but " +
-               train.place + " has " + (values ? "classes" : "real targets")};
+  if (!is_known || has_values == (labelling.classes == 0)) return {};
+  return Error{test.place + ": has " + (has_values ? "real targets" : "classes") + ", but " +
+               train.place + " has " + (has_values ? "classes" : "real targets")};
 }
 
-/// A test without features=N or base=0|1 is held to what the training file says or holds.
+/// Fills in features=N and base=0|1, which the user left out for the test, from the training data.
 void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test) {
   if (test.features == 0) test.features = train.features;
   if (test.base) return;
@@ -93,31 +96,33 @@ void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test)
   test.base_decided_by = train.file;
 }
 
-/// A test without size=HxW is resized as the training images are.
+/// Fills in size=HxW, which the user left out for the test, from the training images.
 void inherit(const ImagesSource& train, const RawTable& /*raw*/, ImagesSource& test) {
   if (test.height != 0) return;
   test.height = train.height;
   test.width = train.width;
 }
 
-/// A test has the columns, categories and classes of the training file.
-void inherit(const RawTable& raw, const Labelling& rule, CsvSource& test) {
+/// Gives the test the columns, categories and classes of the training data.
+void inherit(const RawTable& raw, const Labelling& labelling, CsvSource& test) {
   if (is_sparse(raw)) return;
-  auto training_table =
-      std::make_shared<Table>(raw.features, rule.classes, Table::Dense{}, std::vector<float>{});
+  auto training_table = std::make_shared<Table>(raw.features, labelling.classes, Table::Dense{},
+                                                std::vector<float>{});
   training_table->encoding = raw.encoding;
-  training_table->labelling = rule;
+  training_table->labelling = labelling;
   test.training_table = std::move(training_table);
 }
 
-/// A test file has its labels where the training file has them.
+/// Fills in label=NAME, which the user left out for the test, from the training file.
 void inherit(const CsvSource& train, const RawTable& /*raw*/, CsvSource& test) {
   if (!test.label) test.label = train.label;
 }
 
-/// `test` with what follows from the training data where it says nothing.
-Source inherited(const Source& train, const RawTable& raw, const Labelling& rule, Source test) {
-  if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, rule, *csv);
+/// Returns `test` with the options that the user left out filled in from the training data: their
+/// source `train`, content `raw` and `labelling`.
+Source fill_in_options(const Source& train, const RawTable& raw, const Labelling& labelling,
+                       Source test) {
+  if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, labelling, *csv);
   if (auto* images = std::get_if<ImagesSource>(&test.kind))
     images->training_features = raw.features;
   std::visit(
@@ -130,26 +135,28 @@ Source inherited(const Source& train, const RawTable& raw, const Labelling& rule
   return test;
 }
 
-/// All of one source, its labels read by `rule` where one is given.
+/// Loads one source. Its labels mean what `labelling` says, if given, else what they suggest.
 Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
-                        const std::optional<Labelling>& rule) {
+                        const std::optional<Labelling>& labelling) {
   auto raw = read_raw(source, seed, part);
   if (!raw) return std::move(raw).error();
-  if (rule) return finish(std::move(*raw), *rule);
-  const auto own = label_rule(*raw);
-  if (!own) return own.error();
-  return finish(std::move(*raw), *own);
+  if (labelling) return finish(std::move(*raw), *labelling);
+  const auto own_labelling = infer_labelling(*raw);
+  if (!own_labelling) return own_labelling.error();
+  return finish(std::move(*raw), *own_labelling);
 }
 
-/// Reads the test of `raw`, so that both fit.
+/// Reads test data for the training data `raw_train`, whose labels mean what `labelling` says, and
+/// matches the features of both.
 Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
-                           RawTable& raw, const Labelling& rule) {
+                           RawTable& raw_train, const Labelling& labelling) {
   if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
-  auto other = read_raw(inherited(train, raw, rule, test), seed, Part::test);
-  if (!other) return other;
-  if (auto fits = fit_features(raw, *other); !fits) return std::move(fits).error();
-  if (auto fits = fit_task(*other, raw, rule); !fits) return std::move(fits).error();
-  return other;
+  auto raw_test = read_raw(fill_in_options(train, raw_train, labelling, test), seed, Part::test);
+  if (!raw_test) return raw_test;
+  if (auto fits = match_features(raw_train, *raw_test); !fits) return std::move(fits).error();
+  if (auto fits = check_task(*raw_test, raw_train, labelling); !fits)
+    return std::move(fits).error();
+  return raw_test;
 }
 
 }  // namespace
@@ -159,20 +166,20 @@ Result<Table> load(const Source& source, std::uint64_t seed) {
 }
 
 Result<Table> load_test(const Source& source, std::uint64_t seed,
-                        const std::optional<Labelling>& rule) {
-  return load_part(source, seed, Part::test, rule);
+                        const std::optional<Labelling>& labelling) {
+  return load_part(source, seed, Part::test, labelling);
 }
 
 Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64_t seed) {
-  auto raw = read_raw(train, seed, Part::train);
-  if (!raw) return std::move(raw).error().within("data");
-  const auto rule = label_rule(*raw);
-  if (!rule) return Error{rule.error()}.within("data");
-  auto other = read_test(train, test, seed, *raw, *rule);
-  if (!other) return std::move(other).error().within("test");
-  auto train_table = finish(std::move(*raw), *rule);
+  auto raw_train = read_raw(train, seed, Part::train);
+  if (!raw_train) return std::move(raw_train).error().within("data");
+  const auto labelling = infer_labelling(*raw_train);
+  if (!labelling) return Error{labelling.error()}.within("data");
+  auto raw_test = read_test(train, test, seed, *raw_train, *labelling);
+  if (!raw_test) return std::move(raw_test).error().within("test");
+  auto train_table = finish(std::move(*raw_train), *labelling);
   if (!train_table) return std::move(train_table).error().within("data");
-  auto test_table = finish(std::move(*other), *rule);
+  auto test_table = finish(std::move(*raw_test), *labelling);
   if (!test_table) return std::move(test_table).error().within("test");
   return TablePair{std::move(*train_table), std::move(*test_table)};
 }

@@ -11,7 +11,7 @@
 
 namespace starling::models {
 
-Result<std::shared_ptr<const Encoding>> fit_fills(const Table& train) {
+Result<std::shared_ptr<const Encoding>> fit_fill_values(const Table& train) {
   if (!train.encoding || !train.encoding->fills || train.is_sparse()) return train.encoding;
   std::vector<double> sums(train.features());
   std::vector<std::uint64_t> counts(train.features());
@@ -24,19 +24,19 @@ Result<std::shared_ptr<const Encoding>> fit_fills(const Table& train) {
     }
   }
   auto fitted = std::make_shared<Encoding>(*train.encoding);
-  std::size_t at = 0;
+  std::size_t feature = 0;
   for (std::size_t c = 0; c < fitted->columns.size(); ++c) {
     Column& column = fitted->columns[c];
-    if (!column.is_category() && counts[at] == 0) {
+    if (!column.is_category() && counts[feature] == 0) {
       const std::string name =
           column.name.empty() ? std::to_string(c + 1) : "'" + column.name + "'";
       return Error{
           "column " + name +
-          " holds no value in the training data; valid: ignore=NAME, or data that have one"};
+          " holds no value in the training data; valid: ignore=NAME, or data with a value in it"};
     }
     if (!column.is_category())
-      column.fill = static_cast<float>(sums[at] / static_cast<double>(counts[at]));
-    at += column.features();
+      column.fill = static_cast<float>(sums[feature] / static_cast<double>(counts[feature]));
+    feature += column.features();
   }
   return std::shared_ptr<const Encoding>{std::move(fitted)};
 }

@@ -1,5 +1,5 @@
-/// Numbers that are missing in a text file (missing=mean): a Table holds NaN in their place until
-/// they are filled, with means of the training part alone.
+/// Fills in the numbers that are missing in a text file (missing=mean). A Table holds NaN for each
+/// of them until it is replaced by the mean of its column in the training data.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace starling::models {
 
-/// The training data's encoding with the means of its columns; that of `train` itself where nothing
-/// is to be filled. Refuses a column that holds no value at all.
-[[nodiscard]] Result<std::shared_ptr<const Encoding>> fit_fills(const Table& train);
+/// Returns the training data's encoding with the mean of each column added; unchanged if the source
+/// does not say missing=mean. Refuses a column that holds no value at all.
+[[nodiscard]] Result<std::shared_ptr<const Encoding>> fit_fill_values(const Table& train);
 
-/// `table` with each missing number replaced by its column's mean. Requires: as many features as
-/// `encoding` has, where that is not null.
+/// Returns `table` with each missing number replaced by its column's mean, which `encoding` holds.
+/// Requires: `encoding` is null, or has as many features as the table.
 [[nodiscard]] Table filled(Table table, std::shared_ptr<const Encoding> encoding);
 
 }  // namespace starling::models

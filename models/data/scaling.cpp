@@ -15,12 +15,13 @@ namespace {
 constexpr std::array<std::pair<Scale, const char*>, 3> names{
     {{Scale::none, "none"}, {Scale::standard, "standard"}, {Scale::minmax, "minmax"}}};
 
-/// Sums over one column, or over the labels.
-struct ColumnSums {
+/// Statistics of one column, or of the labels.
+struct ColumnStatistics {
   double sum = 0;
-  double squares = 0;  // of the distances from the mean
-  float least = INFINITY;
-  float most = -INFINITY;
+  /// The sum of the squared distances from the mean.
+  double squares = 0;
+  float smallest = INFINITY;
+  float largest = -INFINITY;
 };
 
 struct ShiftAndDivisor {
@@ -28,29 +29,30 @@ struct ShiftAndDivisor {
   float divisor = 1;
 };
 
-/// Relative to its mean, a column's spread below this is rounding error.
+/// A standard deviation below this share of the mean is a rounding error.
 constexpr double resolution = 1e-7;
 
-ShiftAndDivisor fit(Scale how, const ColumnSums& column, std::size_t rows, bool is_sparse) {
+ShiftAndDivisor fit(Scale method, const ColumnStatistics& column, std::size_t rows,
+                    bool is_sparse) {
   const double n = static_cast<double>(rows);
   const double mean = column.sum / n;
-  if (how == Scale::none || rows == 0) return {};
-  if (how == Scale::standard) {
-    const double spread = std::sqrt(column.squares / n);
-    const bool varies = spread > resolution * std::abs(mean);
-    return {is_sparse ? 0 : static_cast<float>(mean), varies ? static_cast<float>(spread) : 1};
+  if (method == Scale::none || rows == 0) return {};
+  if (method == Scale::standard) {
+    const double deviation = std::sqrt(column.squares / n);
+    const bool varies = deviation > resolution * std::abs(mean);
+    return {is_sparse ? 0 : static_cast<float>(mean), varies ? static_cast<float>(deviation) : 1};
   }
   if (is_sparse) {
-    const float amount = std::max(std::abs(column.least), std::abs(column.most));
+    const float amount = std::max(std::abs(column.smallest), std::abs(column.largest));
     return {0, amount > 0 ? amount : 1};
   }
-  const float range = column.most - column.least;
-  return {column.least, range > 0 && std::isfinite(range) ? range : 1};
+  const float range = column.largest - column.smallest;
+  return {column.smallest, range > 0 && std::isfinite(range) ? range : 1};
 }
 
 /// Calls `visit(column, value)` for all stored entries.
 template <class Visit>
-void for_entries(const Table& table, Visit visit) {
+void for_each_entry(const Table& table, Visit visit) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     if (table.is_sparse()) {
       const auto [columns, values] = table.sparse_row(row);
@@ -62,25 +64,25 @@ void for_entries(const Table& table, Visit visit) {
   }
 }
 
-std::vector<ColumnSums> columns_of(const Table& table) {
-  std::vector<ColumnSums> all(table.features());
+std::vector<ColumnStatistics> column_statistics(const Table& table) {
+  std::vector<ColumnStatistics> all(table.features());
   std::vector<std::uint64_t> stored(table.features());
-  for_entries(table, [&](std::size_t i, float value) {
+  for_each_entry(table, [&](std::size_t i, float value) {
     all[i].sum += static_cast<double>(value);
-    all[i].least = std::min(all[i].least, value);
-    all[i].most = std::max(all[i].most, value);
+    all[i].smallest = std::min(all[i].smallest, value);
+    all[i].largest = std::max(all[i].largest, value);
     ++stored[i];
   });
   const double n = static_cast<double>(table.size());
-  for_entries(table, [&](std::size_t i, float value) {
+  for_each_entry(table, [&](std::size_t i, float value) {
     all[i].squares += std::pow(static_cast<double>(value) - all[i].sum / n, 2);
   });
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::uint64_t zeros = table.size() - stored[i];
     if (zeros == 0) continue;
     all[i].squares += static_cast<double>(zeros) * std::pow(all[i].sum / n, 2);
-    all[i].least = std::min(all[i].least, 0.0F);
-    all[i].most = std::max(all[i].most, 0.0F);
+    all[i].smallest = std::min(all[i].smallest, 0.0F);
+    all[i].largest = std::max(all[i].largest, 0.0F);
   }
   return all;
 }
@@ -92,38 +94,38 @@ float scale(float value, float shift, float divisor) { return (value - shift) / 
 Result<Scale> parse_scale(const std::string& text) {
   const auto at = std::ranges::find(names, text, &std::pair<Scale, const char*>::second);
   if (at != names.end()) return at->first;
-  return Error{"'" + text + "' is no way to scale; valid: none, standard, minmax"};
+  return Error{"'" + text + "' is not a scaling method; valid: none, standard, minmax"};
 }
 
 std::string print(Scale scale) {
   return std::ranges::find(names, scale, &std::pair<Scale, const char*>::first)->second;
 }
 
-Scaling fit(Scale how, const Table& train) {
+Scaling fit(Scale method, const Table& train) {
   Scaling scaling;
-  if (how == Scale::none) return scaling;
-  const auto columns = columns_of(train);
-  for (const ColumnSums& column : columns) {
-    const auto [shift, divisor] = fit(how, column, train.size(), train.is_sparse());
+  if (method == Scale::none) return scaling;
+  const auto columns = column_statistics(train);
+  for (const ColumnStatistics& column : columns) {
+    const auto [shift, divisor] = fit(method, column, train.size(), train.is_sparse());
     scaling.shift.push_back(shift);
     scaling.divisor.push_back(divisor);
   }
   return scaling;
 }
 
-Labelling fit_targets(Scale how, const Table& train) {
+Labelling fit_targets(Scale method, const Table& train) {
   Labelling labelling = train.labelling;
   if (train.classes() > 0) return labelling;
-  ColumnSums labels;
+  ColumnStatistics labels;
   for (std::size_t row = 0; row < train.size(); ++row) {
     labels.sum += static_cast<double>(train.label(row));
-    labels.least = std::min(labels.least, train.label(row));
-    labels.most = std::max(labels.most, train.label(row));
+    labels.smallest = std::min(labels.smallest, train.label(row));
+    labels.largest = std::max(labels.largest, train.label(row));
   }
   const double mean = labels.sum / static_cast<double>(train.size());
   for (std::size_t row = 0; row < train.size(); ++row)
     labels.squares += std::pow(static_cast<double>(train.label(row)) - mean, 2);
-  const auto fitted = fit(how, labels, train.size(), false);
+  const auto fitted = fit(method, labels, train.size(), false);
   labelling.shift = fitted.shift;
   labelling.divisor = fitted.divisor;
   return labelling;
@@ -136,7 +138,7 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
   for (std::size_t row = 0; row < labels.size(); ++row)
     labels[row] = table.classes() > 0 ? table.label(row)
                                       : scale(table.label(row), labelling.shift, labelling.divisor);
-  const auto at = [&](std::size_t i, float value) {
+  const auto scale_feature = [&](std::size_t i, float value) {
     return scaling.shift.empty() ? value : scale(value, scaling.shift[i], scaling.divisor[i]);
   };
   Table made;
@@ -149,14 +151,15 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
       const auto [columns, values] = table.sparse_row(row);
       x.columns.insert(x.columns.end(), columns.begin(), columns.end());
       for (std::size_t i = 0; i < columns.size(); ++i)
-        x.values.push_back(at(columns[i], values[i]));
+        x.values.push_back(scale_feature(columns[i], values[i]));
       x.starts.push_back(x.columns.size());
     }
     made = table.with(std::move(x), std::move(labels));
   } else {
     Table::Dense x;
     x.values.reserve(table.entries());
-    for_entries(table, [&](std::size_t i, float value) { x.values.push_back(at(i, value)); });
+    for_each_entry(
+        table, [&](std::size_t i, float value) { x.values.push_back(scale_feature(i, value)); });
     made = table.with(std::move(x), std::move(labels));
   }
   for (std::size_t i = 0; i < made.truth.size() && i < scaling.divisor.size(); ++i)

@@ -1,5 +1,6 @@
-/// Brings features, and the targets of a regression, to one size before a model sees them, so that
-/// one learning rate suits all: x' = (x - shift) / divisor, from the training data alone.
+/// Scales features, and the targets of a regression, to similar ranges before training, so that one
+/// learning rate suits all: x' = (x - shift) / divisor. The training data alone decide shift and
+/// divisor.
 #pragma once
 
 #include <optional>
@@ -20,18 +21,21 @@ enum class Scale {
 };
 
 [[nodiscard]] Result<Scale> parse_scale(const std::string& text);
-[[nodiscard]] std::string print(Scale scale);
+[[nodiscard]] std::string print(Scale method);
 
-/// Returns how `how` scales data like `train`. Sparse features are only divided, by their standard
-/// deviation or by their greatest absolute value, so that zeros stay zeros. A feature that is the
-/// same in all rows is only shifted. The result is empty for Scale::none.
-[[nodiscard]] Scaling fit(Scale how, const Table& train);
+/// Returns the shift and divisor of each feature of `train` for the method `method`; empty for
+/// Scale::none. Sparse features are only divided, by their standard deviation or by their largest
+/// absolute value, so that zeros stay zeros. A feature that is the same in all rows is only
+/// shifted.
+[[nodiscard]] Scaling fit(Scale method, const Table& train);
 
-/// Returns the scaling of the labels; where they are classes, Labelling's own shift and divisor.
-[[nodiscard]] Labelling fit_targets(Scale how, const Table& train);
+/// Returns the labelling of `train` with the shift and divisor of real targets for the method
+/// `method`; unchanged if the labels are classes.
+[[nodiscard]] Labelling fit_targets(Scale method, const Table& train);
 
-/// `table` with its features scaled, and its targets too where `labelling` has real ones. Requires:
-/// the table's features are not scaled yet, and as many as `scaling` has, where it has any.
+/// Returns `table` with its features scaled by `scaling`, and real targets by `labelling`.
+/// Requires: the table is not scaled yet; `scaling` is empty or has at least as many features as
+/// the table.
 [[nodiscard]] Table scaled(const Table& table, const Scaling& scaling, const Labelling& labelling);
 
 }  // namespace starling::models

@@ -10,13 +10,14 @@
 namespace starling::models {
 namespace {
 
-/// Keeps the draw apart from all else that the seed decides.
+/// Separates the random numbers of this draw from all others of the seed.
 constexpr std::uint64_t holdout_stream = 0x686f6c64;
 
-SplitRows divide(const std::vector<bool>& tests) {
+/// Splits the rows: row i is for the test if is_test[i].
+SplitRows split(const std::vector<bool>& is_test) {
   SplitRows rows;
-  for (std::size_t i = 0; i < tests.size(); ++i)
-    (tests[i] ? rows.test : rows.train).push_back(static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < is_test.size(); ++i)
+    (is_test[i] ? rows.test : rows.train).push_back(static_cast<std::uint32_t>(i));
   return rows;
 }
 
@@ -27,9 +28,9 @@ Result<SplitRows> split_first(std::uint64_t size, std::uint64_t rows) {
     return Error{"--split " + std::to_string(rows) + " of " + std::to_string(size) +
                  " rows leaves nothing to " + (rows == 0 ? "train" : "test") + " on; valid: " +
                  (size < 2 ? "no split of one row" : "1 to " + std::to_string(size - 1))};
-  std::vector<bool> tests(size, false);
-  for (std::size_t i = rows; i < tests.size(); ++i) tests[i] = true;
-  return divide(tests);
+  std::vector<bool> is_test(size, false);
+  for (std::size_t i = rows; i < is_test.size(); ++i) is_test[i] = true;
+  return split(is_test);
 }
 
 Result<SplitRows> hold_out(std::uint64_t size, double share, std::uint64_t seed) {
@@ -41,9 +42,9 @@ Result<SplitRows> hold_out(std::uint64_t size, double share, std::uint64_t seed)
     return Error{"--holdout " + print_number(share) + " of " + std::to_string(size) +
                  " rows leaves nothing to " + (count == 0 ? "test" : "train") + " on"};
   const Permutation order{size, Random::stream(seed, holdout_stream)()};
-  std::vector<bool> tests(size, false);
-  for (std::uint64_t i = 0; i < count; ++i) tests[order(i)] = true;
-  return divide(tests);
+  std::vector<bool> is_test(size, false);
+  for (std::uint64_t i = 0; i < count; ++i) is_test[order(i)] = true;
+  return split(is_test);
 }
 
 }  // namespace starling::models

@@ -1,5 +1,5 @@
-/// Which rows of one data set are trained on and which are tested on: `--split` and `--holdout`.
-/// Pure functions.
+/// Splits the rows of one data set into those to train on and those to test on: `--split` and
+/// `--holdout`. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 
 namespace starling::models {
 
-/// Every row is in one of the two lists; both ascend.
+/// Row indices; every row is in one of the two lists, and both ascend.
 struct SplitRows {
   std::vector<std::uint32_t> train;
   std::vector<std::uint32_t> test;
 };
 
-/// The share of rows that is held out by default.
+/// The default share of rows that is held out for the test.
 inline constexpr double holdout_default = 0.2;
 
-/// The first `rows` of `size` rows train, the rest test. Refuses to leave either without a row.
+/// Puts the first `rows` of `size` rows into `train`, the rest into `test`. Refuses to leave either
+/// empty.
 Result<SplitRows> split_first(std::uint64_t size, std::uint64_t rows);
 
-/// round(share * size) rows drawn by `seed` test, the others train. Refuses to leave either without
-/// a row.
+/// Puts round(share * size) rows, drawn by `seed`, into `test`, the others into `train`. Refuses to
+/// leave either empty.
 Result<SplitRows> hold_out(std::uint64_t size, double share, std::uint64_t seed);
 
 }  // namespace starling::models

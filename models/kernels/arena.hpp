@@ -1,4 +1,4 @@
-/// Scratch memory for one gradient or evaluation, reused from step to step. One thread at a time.
+/// Scratch memory for one gradient or evaluation, reused for the next. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace starling::models {
 
-/// Hands out 64-byte aligned, uninitialised spans that live until reset(). Memory is kept between
-/// uses, so a loop of equal steps allocates only in its first round.
+/// Hands out 64-byte aligned, uninitialised spans that are valid until reset(). reset() keeps the
+/// memory, so that a loop of equal steps allocates only in its first iteration.
 class Arena {
  public:
   template <class T>
   [[nodiscard]] std::span<T> take(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignment);
-    return {static_cast<T*>(bytes(count * sizeof(T))), count};
+    return {static_cast<T*>(take_bytes(count * sizeof(T))), count};
   }
 
-  /// Invalidates everything handed out.
+  /// Invalidates all spans that were handed out.
   void reset() noexcept {
     block_ = 0;
     used_ = 0;
@@ -38,25 +38,26 @@ class Arena {
     std::size_t size;
   };
 
-  void* bytes(std::size_t wanted) {
-    wanted = (wanted + alignment - 1) / alignment * alignment;
-    while (block_ < blocks_.size() && used_ + wanted > blocks_[block_].size) {
+  void* take_bytes(std::size_t bytes) {
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].size) {
       ++block_;
       used_ = 0;
     }
     if (block_ == blocks_.size()) {
-      const std::size_t size = wanted > block_bytes ? wanted : block_bytes;
+      const std::size_t size = bytes > block_bytes ? bytes : block_bytes;
       void* memory = std::aligned_alloc(alignment, size);
       if (memory == nullptr) throw std::bad_alloc{};
       blocks_.push_back({std::unique_ptr<void, Free>{memory}, size});
       used_ = 0;
     }
-    auto* at = static_cast<std::byte*>(blocks_[block_].memory.get()) + used_;
-    used_ += wanted;
-    return at;
+    auto* start = static_cast<std::byte*>(blocks_[block_].memory.get()) + used_;
+    used_ += bytes;
+    return start;
   }
 
   std::vector<Block> blocks_;
+  /// The block from which memory is taken now, and the bytes of it that are in use.
   std::size_t block_ = 0;
   std::size_t used_ = 0;
 };

@@ -3,7 +3,8 @@
 #include "starling/base/check.hpp"
 #include "starling/models/kernels/multiversioning.hpp"
 
-// Each loop is written once and compiled for each precision and processor, as in kernels.cpp.
+// Each loop is a template; the macro below compiles it for each precision and generation of
+// processor, as in kernels.cpp.
 namespace starling::models {
 namespace {
 

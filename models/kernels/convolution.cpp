@@ -11,35 +11,36 @@
 namespace starling::models {
 namespace {
 
-/// Calls visit(place in the gathered windows, place in the image) for every pixel of every window
-/// that lies within the image.
+/// Calls visit(offset in the gathered windows, offset in the image) for every pixel of every window
+/// that is within the image.
 template <class Visit>
-void for_window_pixels(const ConvolutionShape& s, Visit visit) {
-  std::size_t at = 0;
+void for_each_window_pixel(const ConvolutionShape& s, Visit visit) {
+  std::size_t offset = 0;
   for (std::size_t p = 0; p < s.out_height(); ++p)
     for (std::size_t q = 0; q < s.out_width(); ++q)
       for (std::size_t i = 0; i < s.kernel; ++i)
-        for (std::size_t j = 0; j < s.kernel; ++j, at += s.channels) {
+        for (std::size_t j = 0; j < s.kernel; ++j, offset += s.channels) {
           const std::size_t row = p * s.stride + i - s.padding;
           const std::size_t column = q * s.stride + j - s.padding;
-          if (row < s.height && column < s.width) visit(at, (row * s.width + column) * s.channels);
+          if (row < s.height && column < s.width)
+            visit(offset, (row * s.width + column) * s.channels);
         }
 }
 
-/// Writes the windows of one image, one a row: [out_height out_width x window].
+/// Writes the windows of one image as the rows of a matrix: [out_height out_width x window].
 template <class T>
 void gather(const ConvolutionShape& s, std::span<const T> image, std::span<T> windows) {
   std::ranges::fill(windows, T{0});
-  for_window_pixels(s, [&](std::size_t to, std::size_t from) {
+  for_each_window_pixel(s, [&](std::size_t to, std::size_t from) {
     std::copy_n(image.data() + from, s.channels, windows.data() + to);
   });
 }
 
-/// The reverse of gather(): sets every pixel to the sum of its places in the windows.
+/// The transpose of gather(): sets every pixel to the sum of its copies in the windows.
 template <class T>
 void scatter(const ConvolutionShape& s, std::span<const T> windows, std::span<T> image) {
   std::ranges::fill(image, T{0});
-  for_window_pixels(s, [&](std::size_t from, std::size_t to) {
+  for_each_window_pixel(s, [&](std::size_t from, std::size_t to) {
     for (std::size_t c = 0; c < s.channels; ++c) image[to + c] += windows[from + c];
   });
 }

@@ -1,7 +1,7 @@
-/// Convolutions over batches of images whose channels stand last, so that a batch is also a matrix
-/// with one pixel a row. Many threads may call it at once. Each call runs on its caller's thread
-/// alone; once as many threads have made calls of the same n, a call allocates nothing beyond what
-/// the arena hands out.
+/// Convolutions over batches of images whose channels are last (NHWC), so that a batch is also a
+/// matrix with one pixel in each row. Many threads may call it at once. Each call runs on its
+/// caller's thread alone. Calls allocate outside the arena only until as many calls for the same
+/// batch size have overlapped as ever will.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace starling::models {
 
-/// Square kernels, the same stride and padding both ways.
+/// A square kernel, with the same stride and padding in both directions.
 struct ConvolutionShape {
   std::size_t height = 0;
   std::size_t width = 0;
@@ -26,12 +26,13 @@ struct ConvolutionShape {
 
   [[nodiscard]] std::size_t out_height() const { return steps(height); }
   [[nodiscard]] std::size_t out_width() const { return steps(width); }
-  /// Inputs of one output.
+  /// The number of inputs from which one output is computed.
   [[nodiscard]] std::size_t window() const { return kernel * kernel * channels; }
   [[nodiscard]] std::size_t input_size() const { return height * width * channels; }
   [[nodiscard]] std::size_t output_size() const { return out_height() * out_width() * outputs; }
 
  private:
+  /// The number of windows in one direction.
   [[nodiscard]] std::size_t steps(std::size_t extent) const {
     return (extent + 2 * padding - kernel) / stride + 1;
   }
@@ -40,29 +41,28 @@ struct ConvolutionShape {
 class DnnlConvolution;
 
 /// y[p, q, o] = b[o] + sum over i, j, c of x[p stride + i - padding, q stride + j - padding, c]
-/// w[i, j, c, o], where x is zero outside the image. float runs on oneDNN where oneDNN was found
-/// when Starling was built and has code for the shape; everything else runs as products of gathered
-/// windows.
+/// w[i, j, c, o], with x zero outside the image. float runs on oneDNN, if Starling was built with
+/// it and it has code for the shape; everything else gathers the windows into a matrix and
+/// multiplies it by the weights (im2col).
 template <class T>
 class Convolution {
  public:
-  /// Uses `library` where that has code for the shape. Requires: a kernel that fits into the padded
-  /// image.
+  /// Uses `library` if it has code for the shape. Requires: the kernel fits into the padded image.
   explicit Convolution(const ConvolutionShape& shape, Library library = preferred_library());
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
-  /// Returns Library::onednn where oneDNN's convolution runs, and Library::eigen where gathered
-  /// windows are multiplied.
+  /// Returns Library::onednn if oneDNN's convolution runs, and Library::eigen if gathered windows
+  /// are multiplied.
   [[nodiscard]] Library library() const { return dnnl_ ? Library::onednn : Library::eigen; }
 
-  /// y [n x out_height x out_width x outputs] from x [n x height x width x channels], w [kernel x
-  /// kernel x channels x outputs] and b [outputs], which may be empty.
+  /// Computes y [n x out_height x out_width x outputs] from x [n x height x width x channels], w
+  /// [kernel x kernel x channels x outputs] and b [outputs], which may be empty.
   void forward(std::size_t n, std::span<const T> x, std::span<const T> w, std::span<const T> b,
                std::span<T> y, Arena& arena) const;
-  /// Adds to dw, and to db unless it is empty.
+  /// Adds the derivatives to dw, and to db unless it is empty.
   void backward_weights(std::size_t n, std::span<const T> x, std::span<const T> dy, std::span<T> dw,
                         std::span<T> db, Arena& arena) const;
-  /// Overwrites dx.
+  /// Overwrites dx with the derivative by x.
   void backward_input(std::size_t n, std::span<const T> dy, std::span<const T> w, std::span<T> dx,
                       Arena& arena) const;
 

@@ -28,10 +28,10 @@ const dnnl::engine& processor() {
 
 memory::dim dim(std::size_t extent) { return static_cast<memory::dim>(extent); }
 
-/// Describes how a tensor lies in memory; `any` lets oneDNN choose.
+/// Describes the memory layout of a tensor; `any` lets oneDNN choose it.
 memory::desc desc(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
-/// A shape in oneDNN's terms.
+/// A ConvolutionShape and batch size in oneDNN's types.
 struct Geometry {
   memory::dims x;
   memory::dims w;
@@ -51,28 +51,30 @@ struct Geometry {
   [[nodiscard]] memory::desc image() const { return desc(x, Tag::nhwc); }
   [[nodiscard]] memory::desc result() const { return desc(y, Tag::nhwc); }
   [[nodiscard]] memory::desc free_weights() const { return desc(w, Tag::any); }
-  /// The weights as they lie in the parameter vector.
+  /// The weights in the layout of the parameter vector.
   [[nodiscard]] memory::desc own_weights() const { return desc(w, Tag::hwio); }
   [[nodiscard]] memory::desc bias() const { return desc(b, Tag::x); }
 };
 
-dnnl::primitive_attr own_scratchpad() {
+/// Says that the caller provides the scratchpad.
+dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-/// Plans a primitive. `arguments` are the arguments that versions 2 and 3 of oneDNN share, in their
-/// order; `hint` is the plan of the forward primitive where the planned primitive is backward.
+/// Plans a primitive (makes oneDNN's primitive descriptor). `arguments` are those that versions 2
+/// and 3 of oneDNN share, in their order; `hint` is the plan of the forward primitive, if the
+/// planned primitive is a backward one.
 template <class Primitive, class... Arguments, class... Hint>
 typename Primitive::primitive_desc plan_of(const std::tuple<Arguments...>& arguments,
                                            const Hint&... hint) {
 #if DNNL_VERSION_MAJOR < 3
-  return {std::make_from_tuple<typename Primitive::desc>(arguments), own_scratchpad(), processor(),
+  return {std::make_from_tuple<typename Primitive::desc>(arguments), user_scratchpad(), processor(),
           hint...};
 #else
   return std::make_from_tuple<typename Primitive::primitive_desc>(std::tuple_cat(
-      std::tie(processor()), arguments, std::tie(hint...), std::tuple{own_scratchpad()}));
+      std::tie(processor()), arguments, std::tie(hint...), std::tuple{user_scratchpad()}));
 #endif
 }
 
@@ -98,24 +100,24 @@ dnnl::convolution_backward_data::primitive_desc plan_input(const Geometry& g) {
 }
 
 dnnl::reorder::primitive_desc plan_reorder(const memory::desc& from, const memory::desc& to) {
-  return {processor(), from, processor(), to, own_scratchpad()};
+  return {processor(), from, processor(), to, user_scratchpad()};
 }
 
-/// A primitive and the descriptions of its arguments, whose memory each run names. The last
-/// argument is the primitive's scratchpad, which comes from the arena.
+/// A primitive and the layouts of its arguments; run() sets their memory. The last argument is the
+/// primitive's scratchpad, which run() takes from the arena.
 class Call {
  public:
   using Arguments = std::initializer_list<std::pair<int, memory::desc>>;
 
   template <class Plan, class Primitive>
-  static Call of(const Plan& plan, const Primitive& primitive, Arguments arguments) {
+  static Call make(const Plan& plan, const Primitive& primitive, Arguments arguments) {
     return Call{primitive, arguments, plan.scratchpad_desc()};
   }
 
   void run(const dnnl::stream& stream, std::initializer_list<const void*> data, Arena& arena) {
     STARLING_CHECK(data.size() + 1 == memories_.size());
     std::size_t i = 0;
-    for (const void* at : data) memories_[i++].set_data_handle(const_cast<void*>(at));
+    for (const void* start : data) memories_[i++].set_data_handle(const_cast<void*>(start));
     memories_[i].set_data_handle(arena.take<std::byte>(scratchpad_bytes_).data());
     const auto status = dnnl_primitive_execute(
         primitive_.get(), stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
@@ -140,26 +142,27 @@ class Call {
   std::size_t scratchpad_bytes_;
 };
 
-/// A planned primitive, and the reorder of its weights, which may lie in another order than the
-/// parameters.
-struct Weighted {
+/// A convolution primitive, and the primitive that converts the weights between the layout of the
+/// parameter vector and the one that oneDNN has chosen (packed).
+struct PrimitivePair {
   Call reorder;
   Call call;
-  std::size_t floats;
+  /// The size of the packed weights.
+  std::size_t packed_floats;
 };
 
-/// The primitives that one thread needs for batches of n.
-class Workbench {
+/// The primitives for batches of n samples, for one thread at a time. Makes each at its first use.
+class PrimitiveSet {
  public:
-  Workbench(const ConvolutionShape& shape, std::size_t n)
+  PrimitiveSet(const ConvolutionShape& shape, std::size_t n)
       : n_(n), geometry_(shape, n), stream_(processor()) {}
 
   [[nodiscard]] std::size_t n() const { return n_; }
 
   void forward(const float* x, const float* w, const float* b, float* y, Arena& arena) {
     if (!forward_) forward_ = make_forward();
-    auto& [reorder, call, floats] = *forward_;
-    const auto packed = arena.take<float>(floats);
+    auto& [reorder, call, packed_floats] = *forward_;
+    const auto packed = arena.take<float>(packed_floats);
     reorder.run(stream_, {w, packed.data()}, arena);
     call.run(stream_, {x, packed.data(), b, y}, arena);
   }
@@ -167,119 +170,120 @@ class Workbench {
   void backward_weights(const float* x, const float* dy, std::span<float> dw, std::span<float> db,
                         Arena& arena) {
     if (!weights_) weights_ = make_weights();
-    auto& [reorder, call, floats] = *weights_;
-    const auto packed = arena.take<float>(floats);
-    const auto changes = arena.take<float>(dw.size());
-    const auto sums = arena.take<float>(static_cast<std::size_t>(geometry_.b[0]));
-    call.run(stream_, {x, dy, packed.data(), sums.data()}, arena);
-    reorder.run(stream_, {packed.data(), changes.data()}, arena);
-    axpy<float, float>(1, changes, dw);
-    if (!db.empty()) axpy<float, float>(1, sums, db);
+    auto& [reorder, call, packed_floats] = *weights_;
+    const auto packed = arena.take<float>(packed_floats);
+    const auto new_dw = arena.take<float>(dw.size());
+    const auto new_db = arena.take<float>(static_cast<std::size_t>(geometry_.b[0]));
+    call.run(stream_, {x, dy, packed.data(), new_db.data()}, arena);
+    reorder.run(stream_, {packed.data(), new_dw.data()}, arena);
+    axpy<float, float>(1, new_dw, dw);
+    if (!db.empty()) axpy<float, float>(1, new_db, db);
   }
 
   void backward_input(const float* dy, const float* w, float* dx, Arena& arena) {
     if (!input_) input_ = make_input();
-    auto& [reorder, call, floats] = *input_;
-    const auto packed = arena.take<float>(floats);
+    auto& [reorder, call, packed_floats] = *input_;
+    const auto packed = arena.take<float>(packed_floats);
     reorder.run(stream_, {w, packed.data()}, arena);
     call.run(stream_, {dy, packed.data(), dx}, arena);
   }
 
  private:
-  static std::size_t floats_in(const memory::desc& d) { return d.get_size() / sizeof(float); }
+  static std::size_t count_floats(const memory::desc& d) { return d.get_size() / sizeof(float); }
 
   [[nodiscard]] static Call make_reorder(const memory::desc& from, const memory::desc& to) {
     const auto plan = plan_reorder(from, to);
-    return Call::of(plan, dnnl::reorder{plan}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+    return Call::make(plan, dnnl::reorder{plan}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
-  [[nodiscard]] Weighted make_forward() const {
+  [[nodiscard]] PrimitivePair make_forward() const {
     const auto plan = plan_forward(geometry_);
     const auto packed = plan.weights_desc();
     return {make_reorder(geometry_.own_weights(), packed),
-            Call::of(plan, dnnl::convolution_forward{plan},
-                     {{DNNL_ARG_SRC, geometry_.image()},
-                      {DNNL_ARG_WEIGHTS, packed},
-                      {DNNL_ARG_BIAS, geometry_.bias()},
-                      {DNNL_ARG_DST, geometry_.result()}}),
-            floats_in(packed)};
+            Call::make(plan, dnnl::convolution_forward{plan},
+                       {{DNNL_ARG_SRC, geometry_.image()},
+                        {DNNL_ARG_WEIGHTS, packed},
+                        {DNNL_ARG_BIAS, geometry_.bias()},
+                        {DNNL_ARG_DST, geometry_.result()}}),
+            count_floats(packed)};
   }
 
-  [[nodiscard]] Weighted make_weights() const {
+  [[nodiscard]] PrimitivePair make_weights() const {
     const auto plan = plan_weights(geometry_);
     const auto packed = plan.diff_weights_desc();
     return {make_reorder(packed, geometry_.own_weights()),
-            Call::of(plan, dnnl::convolution_backward_weights{plan},
-                     {{DNNL_ARG_SRC, geometry_.image()},
-                      {DNNL_ARG_DIFF_DST, geometry_.result()},
-                      {DNNL_ARG_DIFF_WEIGHTS, packed},
-                      {DNNL_ARG_DIFF_BIAS, geometry_.bias()}}),
-            floats_in(packed)};
+            Call::make(plan, dnnl::convolution_backward_weights{plan},
+                       {{DNNL_ARG_SRC, geometry_.image()},
+                        {DNNL_ARG_DIFF_DST, geometry_.result()},
+                        {DNNL_ARG_DIFF_WEIGHTS, packed},
+                        {DNNL_ARG_DIFF_BIAS, geometry_.bias()}}),
+            count_floats(packed)};
   }
 
-  [[nodiscard]] Weighted make_input() const {
+  [[nodiscard]] PrimitivePair make_input() const {
     const auto plan = plan_input(geometry_);
     const auto packed = plan.weights_desc();
     return {make_reorder(geometry_.own_weights(), packed),
-            Call::of(plan, dnnl::convolution_backward_data{plan},
-                     {{DNNL_ARG_DIFF_DST, geometry_.result()},
-                      {DNNL_ARG_WEIGHTS, packed},
-                      {DNNL_ARG_DIFF_SRC, geometry_.image()}}),
-            floats_in(packed)};
+            Call::make(plan, dnnl::convolution_backward_data{plan},
+                       {{DNNL_ARG_DIFF_DST, geometry_.result()},
+                        {DNNL_ARG_WEIGHTS, packed},
+                        {DNNL_ARG_DIFF_SRC, geometry_.image()}}),
+            count_floats(packed)};
   }
 
   std::size_t n_;
   Geometry geometry_;
   dnnl::stream stream_;
-  std::optional<Weighted> forward_;
-  std::optional<Weighted> weights_;
-  std::optional<Weighted> input_;
+  std::optional<PrimitivePair> forward_;
+  std::optional<PrimitivePair> weights_;
+  std::optional<PrimitivePair> input_;
 };
 
 }  // namespace
 
-/// Keeps the workbenches that no thread uses.
+/// Keeps the primitive sets that no thread uses.
 class DnnlConvolution::Pool {
  public:
   explicit Pool(const ConvolutionShape& shape) : shape_(shape) { idle_.reserve(idle_max); }
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
 
-  /// Runs `use` on a workbench for batches of n.
-  void with(std::size_t n, auto use) {
-    const OneThread alone;
-    auto bench = take(n);
-    use(*bench);
-    give_back(std::move(bench));
+  /// Calls `use` with a primitive set for batches of n.
+  void use_primitives(std::size_t n, auto use) {
+    const OneThread one_thread;
+    auto primitives = take(n);
+    use(*primitives);
+    give_back(std::move(primitives));
   }
 
  private:
-  /// Idle workbenches: at most one for each thread and batch size, usually fewer. Beyond this count
-  /// the workbench that has been idle longest is dropped.
+  /// The most idle sets. There are at most one for each thread and batch size, usually fewer. If
+  /// there are more, the pool destroys the set that has been idle longest.
   static constexpr std::size_t idle_max = 64;
 
-  std::unique_ptr<Workbench> take(std::size_t n) {
+  std::unique_ptr<PrimitiveSet> take(std::size_t n) {
     {
       const std::scoped_lock lock{mutex_};
-      const auto at = std::ranges::find_if(idle_, [n](const auto& b) { return b->n() == n; });
-      if (at != idle_.end()) {
-        auto bench = std::move(*at);
-        idle_.erase(at);
-        return bench;
+      const auto found =
+          std::ranges::find_if(idle_, [n](const auto& set) { return set->n() == n; });
+      if (found != idle_.end()) {
+        auto primitives = std::move(*found);
+        idle_.erase(found);
+        return primitives;
       }
     }
-    return std::make_unique<Workbench>(shape_, n);
+    return std::make_unique<PrimitiveSet>(shape_, n);
   }
 
-  void give_back(std::unique_ptr<Workbench> bench) {
+  void give_back(std::unique_ptr<PrimitiveSet> primitives) {
     const std::scoped_lock lock{mutex_};
     if (idle_.size() == idle_max) idle_.erase(idle_.begin());
-    idle_.push_back(std::move(bench));
+    idle_.push_back(std::move(primitives));
   }
 
   ConvolutionShape shape_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Workbench>> idle_;
+  std::vector<std::unique_ptr<PrimitiveSet>> idle_;
 };
 
 std::shared_ptr<const DnnlConvolution> DnnlConvolution::make(const ConvolutionShape& shape) {
@@ -307,8 +311,8 @@ void DnnlConvolution::forward(std::size_t n, std::span<const float> x, std::span
     std::ranges::fill(zeros, 0.0F);
     bias = zeros;
   }
-  pool_->with(n, [&](Workbench& bench) {
-    bench.forward(x.data(), w.data(), bias.data(), y.data(), arena);
+  pool_->use_primitives(n, [&](PrimitiveSet& primitives) {
+    primitives.forward(x.data(), w.data(), bias.data(), y.data(), arena);
   });
 }
 
@@ -316,16 +320,18 @@ void DnnlConvolution::backward_weights(std::size_t n, std::span<const float> x,
                                        std::span<const float> dy, std::span<float> dw,
                                        std::span<float> db, Arena& arena) const {
   if (n == 0) return;
-  pool_->with(
-      n, [&](Workbench& bench) { bench.backward_weights(x.data(), dy.data(), dw, db, arena); });
+  pool_->use_primitives(n, [&](PrimitiveSet& primitives) {
+    primitives.backward_weights(x.data(), dy.data(), dw, db, arena);
+  });
 }
 
 void DnnlConvolution::backward_input(std::size_t n, std::span<const float> dy,
                                      std::span<const float> w, std::span<float> dx,
                                      Arena& arena) const {
   if (n == 0) return;
-  pool_->with(
-      n, [&](Workbench& bench) { bench.backward_input(dy.data(), w.data(), dx.data(), arena); });
+  pool_->use_primitives(n, [&](PrimitiveSet& primitives) {
+    primitives.backward_input(dy.data(), w.data(), dx.data(), arena);
+  });
 }
 
 }  // namespace starling::models

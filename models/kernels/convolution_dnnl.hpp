@@ -1,4 +1,4 @@
-/// oneDNN's convolutions, behind Convolution<float>. Many threads may call them at once.
+/// oneDNN's convolutions, which Convolution<float> uses. Many threads may call them at once.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace starling::models {
 
-/// Makes the primitives for each n once and keeps them; while one thread uses them, another thread
-/// gets its own. Spans mean the same as in Convolution.
+/// Makes oneDNN's primitives for each batch size n and keeps them for later calls. Calls that run
+/// at the same time use different primitives. The arguments are those of Convolution.
 class DnnlConvolution {
  public:
-  /// Null where oneDNN is absent or has no code for the shape.
+  /// Returns null if oneDNN is absent or has no code for the shape.
   static std::shared_ptr<const DnnlConvolution> make(const ConvolutionShape& shape);
 
   explicit DnnlConvolution(const ConvolutionShape& shape);

@@ -15,9 +15,9 @@ namespace {
 template <class T>
 using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// The matrix as it lies in memory.
+/// Returns the matrix in memory, which is the transpose of `m` if m.transposed.
 template <class T>
-auto stored(const MatrixView<const T>& m) {
+auto map_stored(const MatrixView<const T>& m) {
   const auto rows = static_cast<Eigen::Index>(m.transposed ? m.columns : m.rows);
   const auto columns = static_cast<Eigen::Index>(m.transposed ? m.rows : m.columns);
   return Eigen::Map<const RowMajor<T>>{m.data, rows, columns};
@@ -33,8 +33,8 @@ void eigen_gemm(const MatrixView<const T>& a, const MatrixView<const T>& b, T be
   } else if (beta != T{1}) {
     out *= beta;
   }
-  const auto left = stored(a);
-  const auto right = stored(b);
+  const auto left = map_stored(a);
+  const auto right = map_stored(b);
   if (a.transposed && b.transposed) {
     out.noalias() += left.transpose() * right.transpose();
   } else if (a.transposed) {
@@ -49,14 +49,14 @@ void eigen_gemm(const MatrixView<const T>& a, const MatrixView<const T>& b, T be
 #ifdef STARLING_HAS_DNNL
 bool dnnl_gemm(const MatrixView<const float>& a, const MatrixView<const float>& b, float beta,
                const MatrixView<float>& c) {
-  const OneThread alone;
-  const auto width = [](const auto& m) {
+  const OneThread one_thread;
+  const auto row_stride = [](const auto& m) {
     return static_cast<dnnl_dim_t>(m.transposed ? m.rows : m.columns);
   };
   return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N',
                     static_cast<dnnl_dim_t>(c.rows), static_cast<dnnl_dim_t>(c.columns),
-                    static_cast<dnnl_dim_t>(a.columns), 1.0F, a.data, width(a), b.data, width(b),
-                    beta, c.data, width(c)) == dnnl_success;
+                    static_cast<dnnl_dim_t>(a.columns), 1.0F, a.data, row_stride(a), b.data,
+                    row_stride(b), beta, c.data, row_stride(c)) == dnnl_success;
 }
 #else
 bool dnnl_gemm(const MatrixView<const float>&, const MatrixView<const float>&, float,
@@ -83,7 +83,7 @@ void transpose(MatrixView<const T> from, MatrixView<T> to) {
   STARLING_CHECK(from.rows == to.columns && from.columns == to.rows);
   STARLING_CHECK(!from.transposed && !to.transposed);
   Eigen::Map<RowMajor<T>>{to.data, static_cast<Eigen::Index>(to.rows),
-                          static_cast<Eigen::Index>(to.columns)} = stored(from).transpose();
+                          static_cast<Eigen::Index>(to.columns)} = map_stored(from).transpose();
 }
 
 template void transpose(MatrixView<const float>, MatrixView<float>);

@@ -1,5 +1,5 @@
-/// Matrix products. Many threads may call them at once; each call runs on its caller's thread
-/// alone, whatever the thread count of the library below.
+/// Matrix products. Many threads may call them at once. Each call runs on its caller's thread
+/// alone, even if the library is set to use more threads.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace starling::models {
 
-/// A matrix in memory, row by row without gaps, read as it lies or transposed.
+/// A row-major matrix without gaps between rows, or the transpose of one.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -24,15 +24,15 @@ struct MatrixView {
   }
 };
 
-/// C = A B + beta C. Requires: shapes that fit, and a C that is not transposed. Where beta is 0, C
-/// need not be initialised. float runs on oneDNN where `library` asks for it and oneDNN was found
-/// when Starling was built; everything else runs on Eigen.
+/// Computes C = A B + beta C. Requires: shapes that fit, and a C that is not transposed. If beta is
+/// 0, C need not be initialised. float runs on oneDNN if `library` says so and Starling was built
+/// with oneDNN; everything else runs on Eigen.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c,
           Library library = Library::onednn);
 
-/// to = the transpose of `from`. Requires: shapes that fit, no transposed view, and memory that
-/// does not overlap.
+/// Writes the transpose of `from` to `to`. Requires: shapes that fit, views that are not
+/// transposed, and memory that does not overlap.
 template <class T>
 void transpose(MatrixView<const T> from, MatrixView<T> to);
 

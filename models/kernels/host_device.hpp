@@ -1,4 +1,4 @@
-/// Marks a function that the host and a device compute alike.
+/// STARLING_HOST_DEVICE marks a function that is compiled both for the host and for CUDA devices.
 #pragma once
 
 #ifdef __CUDACC__

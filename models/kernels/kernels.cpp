@@ -8,15 +8,17 @@
 #include "starling/base/check.hpp"
 #include "starling/models/kernels/multiversioning.hpp"
 
-// Each kernel is a loop that is written once as a template, compiled for each precision and
-// processor by the macros at the end of its group, and called through the public template.
+// Each kernel X has three functions: X_loop is the template with the loop; X_of, which a macro
+// defines, is X_loop compiled for one precision and for each generation of processor; X is the
+// public template, which calls X_of.
 namespace starling::models {
 namespace {
 
 using Size = std::size_t;
 using Columns = const std::uint32_t*;
 
-/// Partial sums kept side by side, so that a sum is taken in one order at every vector width.
+/// The number of partial sums of a sum. It does not depend on the vector width, so that all
+/// processors add in the same order.
 constexpr Size lanes = 64;
 
 template <class T>
@@ -67,7 +69,7 @@ STARLING_INLINE void relu_backward_loop(const T* y, T* dy, Size n) {
   for (Size i = 0; i < n; ++i) dy[i] = y[i] > 0 ? dy[i] : T{0};
 }
 
-/// e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2, and e^r by its series to r^7.
+/// Computes e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2, and the series of e^r to r^7.
 STARLING_INLINE float exp_of(float x) {
   constexpr float rounder = 0x1.8p23F;
   x = x < -87.0F ? -87.0F : x;
@@ -221,8 +223,8 @@ void convert(std::span<const float> x, std::span<T> y) {
 
 template <class T>
 void fill_rows(std::span<const T> bias, std::span<T> z) {
-  for (Size at = 0; at < z.size(); at += bias.size())
-    std::copy_n(bias.data(), bias.size(), z.data() + at);
+  for (Size offset = 0; offset < z.size(); offset += bias.size())
+    std::copy_n(bias.data(), bias.size(), z.data() + offset);
 }
 
 template <class T>

@@ -8,7 +8,7 @@
 namespace starling::models {
 namespace {
 
-std::string dotted(int major, int minor, int patch) {
+std::string print_version(int major, int minor, int patch) {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
 }
 
@@ -20,10 +20,10 @@ bool is_present(Library library) { return !version(library).empty(); }
 
 std::string version(Library library) {
   if (library == Library::eigen)
-    return dotted(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
+    return print_version(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
 #ifdef STARLING_HAS_DNNL
   const dnnl_version_t* found = dnnl_version();
-  return dotted(found->major, found->minor, found->patch);
+  return print_version(found->major, found->minor, found->patch);
 #else
   return {};
 #endif

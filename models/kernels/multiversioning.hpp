@@ -1,13 +1,13 @@
-/// For source files only, not for headers: STARLING_MULTIVERSION compiles a plain loop for several
-/// generations of the processor; the fastest version is chosen when the program is loaded. No build
-/// flags are needed.
+/// STARLING_MULTIVERSION compiles a function for several generations of processor (function
+/// multiversioning); the loader chooses the fastest version when the program starts. It needs no
+/// build flags. For source files only, not for headers.
 #pragma once
 
 #include <cstdlib>
 
-/// Stands before a function that is not a template; inlined templates do the work inside. Empty
-/// under sanitizers, whose start-up cannot run before the choice is made, and if the compiler or
-/// the C library cannot choose.
+/// Write it before a function that is not a template; the function calls templates marked
+/// STARLING_INLINE. It is empty if the compiler or the C library lacks multiversioning, and under
+/// sanitizers, because they start only after the loader has chosen.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(STARLING_SANITIZED)
 #if defined(__clang__) && __clang_major__ >= 14
 #define STARLING_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -20,5 +20,5 @@
 #define STARLING_MULTIVERSION
 #endif
 
-/// Marks a loop body that STARLING_MULTIVERSION functions inline.
+/// Marks a template that STARLING_MULTIVERSION functions inline.
 #define STARLING_INLINE [[gnu::always_inline]] inline

@@ -5,9 +5,10 @@
 namespace starling::models {
 namespace {
 
+/// OpenMP's functions; null if the program contains no OpenMP.
 struct OpenMp {
-  int (*get)();
-  void (*set)(int);
+  int (*get_threads)();
+  void (*set_threads)(int);
 };
 
 const OpenMp& openmp() {
@@ -19,12 +20,14 @@ const OpenMp& openmp() {
 
 }  // namespace
 
-OneThread::OneThread() : before_(openmp().get != nullptr ? openmp().get() : 1) {
-  if (before_ != 1 && openmp().set != nullptr) openmp().set(1);
+OneThread::OneThread()
+    : previous_threads_(openmp().get_threads != nullptr ? openmp().get_threads() : 1) {
+  if (previous_threads_ != 1 && openmp().set_threads != nullptr) openmp().set_threads(1);
 }
 
 OneThread::~OneThread() {
-  if (before_ != 1 && openmp().set != nullptr) openmp().set(before_);
+  if (previous_threads_ != 1 && openmp().set_threads != nullptr)
+    openmp().set_threads(previous_threads_);
 }
 
 }  // namespace starling::models

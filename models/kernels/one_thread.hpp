@@ -1,11 +1,12 @@
-/// For the source files around oneDNN only.
+/// Limits oneDNN to one thread. For source files that call oneDNN only.
 #pragma once
 
 namespace starling::models {
 
-/// Keeps OpenMP's thread count of the calling thread at 1 while it lives: distributions build
-/// oneDNN with OpenMP, and a compute thread must not wake others. Looks OpenMP up in the running
-/// program, because a oneDNN that was built without OpenMP needs nothing here.
+/// While a OneThread lives, OpenMP uses one thread for the calling thread's work: distributions
+/// build oneDNN with OpenMP, and a compute thread must not start others. It finds OpenMP's
+/// functions in the running program, because a oneDNN that was built without OpenMP does not need
+/// them.
 class OneThread {
  public:
   OneThread();
@@ -14,7 +15,7 @@ class OneThread {
   OneThread& operator=(const OneThread&) = delete;
 
  private:
-  int before_;
+  int previous_threads_;
 };
 
 }  // namespace starling::models

@@ -10,12 +10,12 @@ namespace {
 constexpr std::size_t layers_max = 1000;
 constexpr std::size_t depth_max = 8;
 
-/// Reads the text once, from left to right.
-class LayersReader {
+/// Parses the text once, from left to right.
+class LayersParser {
  public:
-  explicit LayersReader(std::string_view text) : rest_(text) {}
+  explicit LayersParser(std::string_view text) : rest_(text) {}
 
-  Result<std::vector<LayerText>> read_all() {
+  Result<std::vector<LayerText>> parse() {
     auto layers = read_layers(0);
     if (layers && !rest_.empty())
       return Error{"layer " + std::to_string(count_) + ": ')' closes nothing"};
@@ -23,19 +23,19 @@ class LayersReader {
   }
 
  private:
-  /// Reads up to the end, or to a `|` or `)`, which is not consumed.
+  /// Reads layers up to the end of the text, or up to a `|` or `)`, which it does not consume.
   Result<std::vector<LayerText>> read_layers(std::size_t depth) {
     std::vector<LayerText> layers;
     while (true) {
-      const std::string_view text = take_until(";|()");
-      const bool opens = next() == '(';
-      if (!trimmed(text).empty() || opens) {
+      const std::string_view text = read_until(";|()");
+      const bool has_branches = next() == '(';
+      if (!trim(text).empty() || has_branches) {
         auto layer = read_layer(text, depth);
         if (!layer) return std::move(layer).error();
         layers.push_back(*std::move(layer));
       } else if (next() == ';' || (!layers.empty() && rest_.empty())) {
         return Error{"layer " + std::to_string(count_ + 1) +
-                     ": is empty; valid: a layer between two ';', no ';' behind the last"};
+                     ": is empty; valid: a layer between two ';', no ';' after the last"};
       }
       if (next() != ';') return layers;
       rest_.remove_prefix(1);
@@ -43,42 +43,45 @@ class LayersReader {
   }
 
   Result<LayerText> read_layer(std::string_view text, std::size_t depth) {
-    const std::string place = "layer " + std::to_string(++count_);
-    if (count_ > layers_max) return Error{place + ": a net has at most 1000 layers"};
+    const std::string location = "layer " + std::to_string(++count_);
+    if (count_ > layers_max) return Error{location + ": a net has at most 1000 layers"};
     auto spec = parse_spaced(text);
-    if (!spec) return std::move(spec).error().within(place);
+    if (!spec) return std::move(spec).error().within(location);
     LayerText layer{*std::move(spec)};
     if (next() == '(') {
-      if (depth == depth_max) return Error{place + ": stands more than 8 parentheses deep"};
-      if (auto read = read_branches(layer, depth); !read) return std::move(read).error();
-      if (!trimmed(take_until(";|()")).empty() || next() == '(')
-        return Error{place + ": something follows its ')'; valid: ';' and the next layer"};
+      if (depth == depth_max) return Error{location + ": is nested more than 8 parentheses deep"};
+      if (auto done = read_branches(layer, depth); !done) return std::move(done).error();
+      if (!trim(read_until(";|()")).empty() || next() == '(')
+        return Error{location + ": something follows its ')'; valid: ';' and the next layer"};
     }
     return layer;
   }
 
   Result<void> read_branches(LayerText& layer, std::size_t depth) {
-    const std::string place = "layer " + std::to_string(count_);
+    const std::string location = "layer " + std::to_string(count_);
     do {
       rest_.remove_prefix(1);
       auto branch = read_layers(depth + 1);
       if (!branch) return std::move(branch).error();
       layer.branches.push_back(*std::move(branch));
     } while (next() == '|');
-    if (next() != ')') return Error{place + ": its '(' is not closed"};
+    if (next() != ')') return Error{location + ": its '(' is not closed"};
     rest_.remove_prefix(1);
     return {};
   }
 
-  std::string_view take_until(std::string_view signs) {
-    const std::string_view taken = rest_.substr(0, rest_.find_first_of(signs));
-    rest_.remove_prefix(taken.size());
-    return taken;
+  /// Consumes and returns the text before the next of `separators`.
+  std::string_view read_until(std::string_view separators) {
+    const std::string_view text = rest_.substr(0, rest_.find_first_of(separators));
+    rest_.remove_prefix(text.size());
+    return text;
   }
 
+  /// Returns the next character without consuming it; 0 at the end of the text.
   [[nodiscard]] char next() const { return rest_.empty() ? '\0' : rest_.front(); }
 
   std::string_view rest_;
+  /// The number of layers read so far.
   std::size_t count_ = 0;
 };
 
@@ -86,7 +89,7 @@ class LayersReader {
 
 Result<Spec> parse_spaced(std::string_view text) {
   if (text.find_first_of(",:") != std::string_view::npos)
-    return Error{shown(trimmed(text)) +
+    return Error{quote(trim(text)) +
                  " holds a ',' or ':'; valid: a name and its options between spaces, like conv2d "
                  "16 kernel=3"};
   std::string spec;
@@ -110,7 +113,7 @@ std::string print_spaced(const Spec& spec) {
 }
 
 Result<std::vector<LayerText>> parse_layers(std::string_view text) {
-  return LayersReader{text}.read_all();
+  return LayersParser{text}.parse();
 }
 
 std::string print_layers(const std::vector<LayerText>& layers) {

@@ -1,10 +1,10 @@
-/// The layers of a net, as people write them: layers one behind the other, separated by `;`, each a
-/// name and its options separated by spaces, and branches in parentheses, separated by `|`:
+/// Parses and prints the text of a net's layers. Layers are separated by `;`; each is a name and
+/// options, separated by spaces. The branches of a layer are in parentheses, separated by `|`:
 ///
 ///     conv2d 16 kernel=3 padding=1; relu; residual(conv2d 16 kernel=3 padding=1 | ); flatten
 ///
-/// The grammar of flags leaves these separators free (base/spec.hpp), so that a whole net is one
-/// option's value. Plain values, any thread; layers.hpp defines what layers mean.
+/// The grammar of flags (base/spec.hpp) does not use these separators, so a whole net can be the
+/// value of one option. layers.hpp defines the layers. Plain values; any thread.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@
 
 namespace starling::models {
 
-/// One layer as written.
+/// The text of one layer, parsed.
 struct LayerText {
-  /// Its name and options; `conv2d 16 kernel=3` has the positional option 16.
+  /// The layer's name and options: in `conv2d 16 kernel=3`, 16 is a positional option.
   Spec spec;
   /// The branches in the layer's parentheses.
   std::vector<std::vector<LayerText>> branches = {};
@@ -27,22 +27,24 @@ struct LayerText {
   bool operator==(const LayerText&) const = default;
 };
 
-/// Reads layers. Errors name a layer by its number: layers count from 1 as written, and `residual`
-/// layers and the layers in them count too. At most 1000 layers, nested at most 8 deep.
+/// Reads layers, at most 1000, nested at most 8 deep. Errors name a layer by its number, which
+/// counts from 1 in the order of the text and includes `residual` layers and the layers in their
+/// branches.
 [[nodiscard]] Result<std::vector<LayerText>> parse_layers(std::string_view text);
 
 /// Returns text that parse_layers reads back.
 [[nodiscard]] std::string print_layers(const std::vector<LayerText>& layers);
 
-/// Reads one name and its options, separated by spaces.
+/// Reads a name and options separated by spaces.
 [[nodiscard]] Result<Spec> parse_spaced(std::string_view text);
+/// Returns text that parse_spaced reads back.
 [[nodiscard]] std::string print_spaced(const Spec& spec);
 
-/// A whole net.
+/// All that defines a net, except for its parameters.
 struct NetDescription {
-  /// The shape of one sample; empty where it follows from the data.
+  /// The shape of one sample; empty to derive it from the data.
   Shape input = {};
-  /// `softmax`, `squared` or `contrastive margin=1`; empty for the loss that suits the labels.
+  /// `softmax`, `squared` or `contrastive margin=1`; empty for the default loss for the labels.
   std::string loss = {};
   std::vector<LayerText> layers = {};
 

@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 struct Entry {
-  LayerName name;
+  LayerKind kind;
   LayerPointer<T> (*make)(SpecReader&, const Shape&);
 };
 
@@ -18,67 +18,69 @@ template <class T>
 const std::vector<Entry<T>>& entries() {
   static const std::vector<Entry<T>> all{
       {{"conv2d", "conv2d CHANNELS kernel=K [stride=1] [padding=0] [bias=1]", "convolution",
-        Reads::images},
+        InputKind::image},
        make_conv2d<T>},
-      {{"max-pool", "max-pool SIZE [stride=SIZE] [padding=0]", "the largest of each window",
-        Reads::images},
+      {{"max-pool", "max-pool SIZE [stride=SIZE] [padding=0]", "the largest number of each window",
+        InputKind::image},
        make_max_pool<T>},
       {{"avg-pool", "avg-pool SIZE [stride=SIZE] [padding=0]", "the mean of each window",
-        Reads::images},
+        InputKind::image},
        make_avg_pool<T>},
-      {{"global-avg-pool", "global-avg-pool", "the mean of each channel", Reads::images},
+      {{"global-avg-pool", "global-avg-pool", "the mean of each channel", InputKind::image},
        make_global_avg_pool<T>},
-      {{"dense", "dense OUTPUTS [bias=1]", "fully connected", Reads::rows}, make_dense<T>},
-      {{"embedding", "embedding IDS width=W", "a learned vector for each id", Reads::rows},
+      {{"dense", "dense OUTPUTS [bias=1]", "fully connected", InputKind::row}, make_dense<T>},
+      {{"embedding", "embedding IDS width=W", "a learned vector for each id", InputKind::row},
        make_embedding<T>},
-      {{"flatten", "flatten", "one row of numbers", Reads::anything}, make_flatten<T>},
+      {{"flatten", "flatten", "one row of numbers", InputKind::any}, make_flatten<T>},
       {{"batch-norm", "batch-norm [momentum=0.1] [epsilon=0.00001]",
-        "each channel, or number, to mean 0 and variance 1 over the batch", Reads::anything},
+        "scales each channel, or number, to mean 0 and variance 1 over the batch", InputKind::any},
        make_batch_norm<T>},
-      {{"dropout", "dropout RATE", "drops that share at random while training", Reads::anything},
+      {{"dropout", "dropout RATE", "sets the share RATE to 0 at random while training",
+        InputKind::any},
        make_dropout<T>},
       {{"random-flip", "random-flip", "mirrors half of the images left to right while training",
-        Reads::images},
+        InputKind::image},
        make_random_flip<T>},
-      {{"random-shift", "random-shift PIXELS", "moves images by up to so many while training",
-        Reads::images},
+      {{"random-shift", "random-shift PIXELS", "moves images by up to PIXELS while training",
+        InputKind::image},
        make_random_shift<T>},
-      {{"relu", "relu", "max(x, 0)", Reads::anything}, make_relu<T>},
-      {{"tanh", "tanh", "tanh(x)", Reads::anything}, make_tanh<T>},
-      {{"gelu", "gelu", "x times the chance that a standard normal is below x", Reads::anything},
+      {{"relu", "relu", "max(x, 0)", InputKind::any}, make_relu<T>},
+      {{"tanh", "tanh", "tanh(x)", InputKind::any}, make_tanh<T>},
+      {{"gelu", "gelu", "x times the probability that a standard normal is below x",
+        InputKind::any},
        make_gelu<T>},
   };
   return all;
 }
 
-Error unknown(const std::string& name) {
+Error unknown_layer_error(const std::string& name) {
   std::vector<std::string> names;
-  for (const LayerName& layer : layer_names()) names.emplace_back(layer.name);
+  for (const LayerKind& kind : layer_kinds()) names.emplace_back(kind.name);
   names.emplace_back("residual");
-  return Error{"unknown layer " + shown(name) + "; " + suggest(name, names)};
+  return Error{"unknown layer " + quote(name) + "; " + suggest(name, names)};
 }
 
 }  // namespace
 
-const std::vector<LayerName>& layer_names() {
-  static const std::vector<LayerName> names = [] {
-    std::vector<LayerName> all;
-    for (const auto& entry : entries<float>()) all.push_back(entry.name);
+const std::vector<LayerKind>& layer_kinds() {
+  static const std::vector<LayerKind> kinds = [] {
+    std::vector<LayerKind> all;
+    for (const auto& entry : entries<float>()) all.push_back(entry.kind);
     return all;
   }();
-  return names;
+  return kinds;
 }
 
 template <class T>
 Result<LayerPointer<T>> make_layer(const Spec& spec, const Shape& input) {
   for (const Entry<T>& entry : entries<T>()) {
-    if (entry.name.name != spec.name) continue;
-    SpecReader read{spec};
-    LayerPointer<T> layer = entry.make(read, input);
-    if (auto done = read.finish(); !done) return std::move(done).error();
+    if (entry.kind.name != spec.name) continue;
+    SpecReader reader{spec};
+    LayerPointer<T> layer = entry.make(reader, input);
+    if (auto done = reader.finish(); !done) return std::move(done).error();
     return layer;
   }
-  return unknown(spec.name);
+  return unknown_layer_error(spec.name);
 }
 
 template Result<LayerPointer<float>> make_layer(const Spec&, const Shape&);

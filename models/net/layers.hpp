@@ -1,5 +1,5 @@
-/// The layers that a net can contain: the closed set of names in a description. To add a layer,
-/// write its file below layers/ and name it once in layers.cpp. Any thread.
+/// The kinds of layer that a net can contain. To add one, write a file in layers/ and add it to the
+/// list in layers.cpp. Any thread.
 #pragma once
 
 #include <string_view>
@@ -13,23 +13,24 @@
 namespace starling::models {
 
 /// The inputs that a layer accepts.
-enum class Reads { anything, rows, images };
+enum class InputKind { any, row, image };
 
-struct LayerName {
+struct LayerKind {
   std::string_view name;
-  /// The layer's grammar; `summary` says what the layer does.
+  /// The layer's options: "dropout RATE".
   std::string_view form;
+  /// A phrase that says what the layer does.
   std::string_view summary;
-  Reads reads;
+  InputKind input;
 };
 
-/// Returns every layer, in the order of the documentation. Plan handles `residual` itself
-/// (plan.hpp).
-[[nodiscard]] const std::vector<LayerName>& layer_names();
+/// Returns every kind of layer but `residual`, which Plan handles itself (plan.hpp), in the order
+/// of the documentation.
+[[nodiscard]] const std::vector<LayerKind>& layer_kinds();
 
-/// Returns the layer that `spec` names, for inputs of shape `input`. Errors begin with the layer's
-/// name: an unknown name or option, with the nearest valid one; an input that does not fit, with
-/// its shape and a shape that would.
+/// Returns the layer that `spec` names, for inputs of shape `input`. Refuses an unknown name or
+/// option and suggests the nearest valid one; refuses an input that does not fit and names a shape
+/// that would.
 template <class T>
 [[nodiscard]] Result<LayerPointer<T>> make_layer(const Spec& spec, const Shape& input);
 

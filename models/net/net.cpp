@@ -8,32 +8,32 @@
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/net/layers.hpp"
-#include "starling/models/net/named.hpp"
+#include "starling/models/net/named_nets.hpp"
 #include "starling/models/net/net_passes.hpp"
 #include "starling/models/tabular/batches.hpp"
 
 namespace starling::models {
 namespace {
 
-/// Returns the first kind of input that one of the layers demands.
-Reads wanted(const std::vector<LayerText>& layers) {
+/// Returns the kind of input of the first layer that needs images or rows.
+InputKind required_input(const std::vector<LayerText>& layers) {
   for (const LayerText& layer : layers) {
-    const auto known = std::ranges::find(layer_names(), layer.spec.name, &LayerName::name);
-    if (layer.spec.name == "flatten") return Reads::rows;
-    if (known != layer_names().end() && known->reads != Reads::anything) return known->reads;
+    const auto kind = std::ranges::find(layer_kinds(), layer.spec.name, &LayerKind::name);
+    if (layer.spec.name == "flatten") return InputKind::row;
+    if (kind != layer_kinds().end() && kind->input != InputKind::any) return kind->input;
     for (const auto& branch : layer.branches)
-      if (const Reads inside = wanted(branch); inside != Reads::anything) return inside;
+      if (const InputKind inner = required_input(branch); inner != InputKind::any) return inner;
   }
-  return Reads::anything;
+  return InputKind::any;
 }
 
 /// Guesses the input's shape for a net that does not state it.
 Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t features) {
-  if (wanted(layers) != Reads::images) return Shape{features};
+  if (required_input(layers) != InputKind::image) return Shape{features};
   Shape image = guess_image(features);
   if (!image.empty()) return image;
   return Error{"the data's " + std::to_string(features) +
-               " features are no square image; say input=HEIGHTxWIDTHxCHANNELS"};
+               " features are no square image; add input=HEIGHTxWIDTHxCHANNELS"};
 }
 
 }  // namespace
@@ -49,29 +49,29 @@ std::vector<ModelName> Net<T>::names() {
 
 template <class T>
 Result<Net<T>> Net<T>::parse(const Spec& spec, const Table& data) {
-  SpecReader read{spec};
+  SpecReader reader{spec};
   const std::size_t outputs = data.classes() == 0 ? 1 : data.classes();
   auto description = named_net(spec.name, outputs);
-  const bool named = description.has_value();
-  if (!named) {
+  const bool is_built_in = description.has_value();
+  if (!is_built_in) {
     description.emplace();
-    description->loss = read.text("loss", "");
-    auto layers = parse_layers(read.text("layers", ""));
+    description->loss = reader.text("loss", "");
+    auto layers = parse_layers(reader.text("layers", ""));
     if (layers) {
       description->layers = *std::move(layers);
     } else {
-      read.refuse(layers.error().message);
+      reader.refuse(layers.error().message);
     }
   }
-  if (const std::string input = read.text("input", ""); !input.empty()) {
+  if (const std::string input = reader.text("input", ""); !input.empty()) {
     auto shape = parse_shape(input);
     if (shape) {
       description->input = *std::move(shape);
     } else {
-      read.refuse("input=" + shape.error().message);
+      reader.refuse("input=" + shape.error().message);
     }
   }
-  if (auto done = read.finish(); !done) return std::move(done).error();
+  if (auto done = reader.finish(); !done) return std::move(done).error();
   auto net = make(*description, data);
   if (!net) return std::move(net).error().within(spec.name);
   net->name_ = spec.name;
@@ -87,7 +87,7 @@ Result<Net<T>> Net<T>::make(const NetDescription& description, const Table& data
   net.features_ = data.features();
   net.classes_ = data.classes();
   net.description_ = description;
-  if (auto read = net.read_loss(data); !read) return std::move(read).error();
+  if (auto done = net.set_loss(data); !done) return std::move(done).error();
   Shape& input = net.description_.input;
   if (input.empty()) {
     auto guess = guess_input(net.description_.layers, net.features_ / net.inputs_in_row_);
@@ -97,61 +97,63 @@ Result<Net<T>> Net<T>::make(const NetDescription& description, const Table& data
   auto plan = Plan<T>::make(net.description_.layers, input);
   if (!plan) return std::move(plan).error();
   net.plan_ = std::make_shared<const Plan<T>>(*std::move(plan));
-  if (auto fit = net.fits(data); !fit) return std::move(fit).error();
+  if (auto fit = net.check_shapes(data); !fit) return std::move(fit).error();
   return net;
 }
 
 template <class T>
-Result<void> Net<T>::read_loss(const Table& data) {
+Result<void> Net<T>::set_loss(const Table& data) {
   if (description_.loss.empty()) description_.loss = data.classes() == 0 ? "squared" : "softmax";
   auto spec = parse_spaced(description_.loss);
   if (!spec) return std::move(spec).error().within("loss");
-  SpecReader read{*spec};
+  SpecReader reader{*spec};
   const std::vector<std::string> names{"softmax", "squared", "contrastive"};
   if (spec->name == names[0]) {
     loss_ = Loss::softmax;
-    if (data.classes() < 2) read.refuse("needs 2 or more classes, the data has real targets");
+    if (data.classes() < 2) reader.refuse("needs 2 or more classes, the data has real targets");
   } else if (spec->name == names[1]) {
     loss_ = Loss::squared;
     if (data.classes() > 0)
-      read.refuse("needs real targets, the data has " + describe_labels(data.classes()));
+      reader.refuse("needs real targets, the data has " + describe_labels(data.classes()));
   } else if (spec->name == names[2]) {
     loss_ = Loss::contrastive;
-    margin_ = static_cast<T>(read.number("margin", 1, 1e-6, 1e6));
+    margin_ = static_cast<T>(reader.number("margin", 1, 1e-6, 1e6));
     inputs_in_row_ = 2;
     if (data.classes() != 2)
-      read.refuse("needs 2 classes, alike or not, the data has " + describe_labels(data.classes()));
+      reader.refuse("needs 2 classes, alike or not, the data has " +
+                    describe_labels(data.classes()));
     else if (data.features() % 2 != 0)
-      read.refuse("needs two inputs a row, the data has " + std::to_string(data.features()) +
-                  " features");
+      reader.refuse("needs two inputs a row, the data has " + std::to_string(data.features()) +
+                    " features");
   } else {
-    return Error{"unknown loss " + shown(spec->name) + "; " + suggest(spec->name, names)};
+    return Error{"unknown loss " + quote(spec->name) + "; " + suggest(spec->name, names)};
   }
-  if (auto done = read.finish(); !done) return std::move(done).error().within("loss");
+  if (auto done = reader.finish(); !done) return std::move(done).error().within("loss");
   return {};
 }
 
 template <class T>
-Result<void> Net<T>::fits(const Table& data) const {
+Result<void> Net<T>::check_shapes(const Table& data) const {
   const std::size_t features = inputs_in_row_ * volume(description_.input);
   if (features != data.features())
     return Error{"its input " + print_shape(description_.input) + " needs " +
                  std::to_string(features) + " features, the data has " +
                  std::to_string(data.features())};
   if (loss_ == Loss::contrastive) return {};
-  const std::size_t wanted = loss_ == Loss::softmax ? data.classes() : 1;
-  if (plan_->output() == Shape{wanted}) return {};
-  return Error{"its last layer makes " + print_shape(plan_->output()) + ", but the data has " +
-               describe_labels(data.classes()) + "; end with dense " + std::to_string(wanted) +
-               (loss_ == Loss::squared ? ", or say task=class where labels are classes" : "")};
+  const std::size_t required = loss_ == Loss::softmax ? data.classes() : 1;
+  if (plan_->output() == Shape{required}) return {};
+  return Error{
+      "its last layer makes " + print_shape(plan_->output()) + ", but the data has " +
+      describe_labels(data.classes()) + "; end with dense " + std::to_string(required) +
+      (loss_ == Loss::squared ? ", or give the data task=class if its labels are classes" : "")};
 }
 
 template <class T>
 std::string Net<T>::print() const {
   const std::string input = "input=" + print_shape(description_.input);
   if (name_ != "net") {
-    const bool known = description_.input == guess_image(features_);
-    return known ? name_ : name_ + ":" + input;
+    const bool is_default = description_.input == guess_image(features_);
+    return is_default ? name_ : name_ + ":" + input;
   }
   return "net:" + input + ",loss=" + description_.loss +
          ",layers=" + print_layers(description_.layers);
@@ -167,7 +169,8 @@ Net<T> Net<T>::on(std::shared_ptr<const NetEngine<T>> engine) const {
 template <class T>
 void Net<T>::initialise(std::span<T> w, Random& random) const {
   for (const PlanStep<T>& step : plan_->steps())
-    if (step.layer != nullptr) step.layer->initialise(w.subspan(step.start, step.size), random);
+    if (step.layer != nullptr)
+      step.layer->initialise(w.subspan(step.parameters_start, step.parameters_size), random);
 }
 
 template <class T>
@@ -175,8 +178,8 @@ Result<void> Net<T>::accepts_batch(std::size_t samples) const {
   if (samples * inputs_in_row_ > 1) return {};
   for (const PlanStep<T>& step : plan_->steps()) {
     if (step.layer == nullptr) continue;
-    const LayerForm form = step.layer->form();
-    const auto* norm = std::get_if<BatchNormForm>(&form);
+    const LayerSpecification specification = step.layer->specification();
+    const auto* norm = std::get_if<BatchNormSpecification>(&specification);
     if (norm != nullptr && volume(step.layer->output()) == norm->channels)
       return Error{step.name +
                    ": one sample has no variance; valid: 2 or more samples a step, by a larger "
@@ -187,7 +190,7 @@ Result<void> Net<T>::accepts_batch(std::size_t samples) const {
 
 template <class T>
 Result<void> Net<T>::accepts(const Table& data) const {
-  if (auto fit = accepts_shape(name_, {features_, classes_, false}, data); !fit) return fit;
+  if (auto fit = check_data_shape(name_, {features_, classes_, false}, data); !fit) return fit;
   for (const PlanStep<T>& step : plan_->steps()) {
     const auto parameters =
         step.layer == nullptr ? std::vector<Parameter>{} : step.layer->parameters();
@@ -208,18 +211,18 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
                         Pass& pass) const {
   if (batch.empty()) return 0;
   if (engine_ != nullptr)
-    return square_unit(data) * engine_->gradient(w, data, batch, g, pass.random());
+    return squared_error_factor(data) * engine_->gradient(w, data, batch, g, pass.random());
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
     Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
-    take_slopes(run, pass.arena);
-    sums += apply_loss(slope(run, plan_->values().size() - 1), reader.labels(piece), weight);
+    allocate_derivatives(run, pass.arena);
+    sums += apply_loss(derivative(run, plan_->values().size() - 1), reader.labels(piece), weight);
     backward(w, run, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
   });
-  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
+  return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T>
@@ -235,7 +238,7 @@ Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch ba
                                Pass& pass) const {
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   Accumulator sums;
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
     const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
     sums += apply_loss(run.scores(), reader.labels(piece), T{1});
@@ -266,7 +269,7 @@ void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& 
     return;
   }
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
     const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
     std::ranges::copy(run.scores(), out.subspan(offset(batch, piece) * outputs()).begin());
@@ -276,12 +279,12 @@ void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& 
 template <class T>
 void Net<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                      std::span<float> out) const {
-  const std::span<T> z = pass.arena.take<T>(batch.size() * outputs());
-  scores(w, data, batch, pass, z);
-  if (loss_ == Loss::softmax) return decide_rows<SoftmaxLoss, T>(z, out);
-  if (loss_ == Loss::squared) return decide_rows<SquaredLoss, T>(z, out);
+  const std::span<T> all_scores = pass.arena.take<T>(batch.size() * outputs());
+  scores(w, data, batch, pass, all_scores);
+  if (loss_ == Loss::softmax) return decide_rows<SoftmaxLoss, T>(all_scores, out);
+  if (loss_ == Loss::squared) return decide_rows<SquaredLoss, T>(all_scores, out);
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = ContrastiveLoss::decide<T>(z.subspan(i * outputs(), outputs()), margin_);
+    out[i] = ContrastiveLoss::decide<T>(all_scores.subspan(i * outputs(), outputs()), margin_);
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-/// A net of layers as a model. An immutable value; any thread may call it.
+/// A neural net as a model. An immutable value; any thread may call it.
 #pragma once
 
 #include <memory>
@@ -20,46 +20,48 @@
 
 namespace starling::models {
 
-/// Layers one behind the other, with branches that are added (description.hpp, layers.hpp), and a
-/// loss over the last one's outputs:
+/// A sequence of layers (layers.hpp), in which the outputs of branches are added (description.hpp),
+/// and a loss of the last layer's outputs, the scores:
 /// - softmax: cross-entropy over as many outputs as the data has classes;
 /// - squared: half the squared error of the one output, for real targets;
-/// - contrastive: every row of the data holds two inputs one behind the other, which go through the
-///   same net; ContrastiveLoss compares the two outputs, for classes 0 (alike) and 1.
+/// - contrastive: every row of the data holds two inputs, one after the other, for which the same
+/// net
+///   is computed; ContrastiveLoss compares the two outputs, for classes 0 (alike) and 1.
 ///
-/// Parameters are those of the layers in order, named "layerN.KIND.weights" and so on. Dense rows
-/// only. Batches of more than 256 rows are handled in pieces, so that memory stays bounded; batch
-/// normalisation takes the statistics of each piece alone.
+/// The parameters are those of the layers, in order, named "layerN.KIND.weights" and so on. The
+/// data must have dense rows. Batches of more than 256 rows are handled in pieces, so that memory
+/// stays bounded; batch normalisation uses the statistics of each piece alone.
 template <class T>
 class Net {
  public:
   using Scalar = T;
   enum class Loss { softmax, squared, contrastive };
 
-  /// "net" and the names of named_nets().
+  /// Returns "net" and the names of named_nets().
   static std::vector<ModelName> names();
 
   /// Reads `net:layers=LAYERS[,input=HxWxC][,loss=LOSS]`, or a name of named_nets() with
-  /// `[:input=HxWxC]`. Without `input` a row of the data is an image where the layers read images
-  /// and guess_image() finds one, else a row.
+  /// `[:input=HxWxC]`. Without `input` the shape is that of guess_image() if the layers need
+  /// images, else a row of all features.
   static Result<Net> parse(const Spec& spec, const Table& data);
-  /// Makes the net of a description. Errors: no layers, or layers that do not fit each other or the
-  /// data, with the layer and both shapes.
+  /// Makes the net of a description. Refuses a description without layers, and layers that do not
+  /// fit each other or the data; the error names the layer and both shapes.
   static Result<Net> make(const NetDescription& description, const Table& data);
   /// Returns text that parse() reads back to the same net.
   [[nodiscard]] std::string print() const;
 
   [[nodiscard]] std::vector<Parameter> parameters() const { return plan_->parameters(); }
   void initialise(std::span<T> w, Random& random) const;
-  /// Refuses data with another number of features, labels of another kind, more classes, or ids
-  /// that the embedding lacks.
+  /// Refuses data with another number of features, another kind of label, more classes, or ids that
+  /// the embedding lacks.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
-  /// Refuses batches of too few samples.
+  /// Refuses batches of too few samples for batch normalisation.
   [[nodiscard]] Result<void> accepts_batch(std::size_t samples) const;
 
+  /// Adds the gradient to g and returns the mean loss; see model.hpp.
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                   Pass& pass) const;
-  /// "loss", and "accuracy" or "mse".
+  /// Returns "loss", and "accuracy" or "mse".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
                                  Pass& pass) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
@@ -71,10 +73,11 @@ class Net {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
-  /// The recipe does not scale features that are ids of an embedding or pairs that are compared.
+  /// Returns the default training options. They do not scale ids of an embedding, or pairs of
+  /// inputs.
   [[nodiscard]] Recipe recipe() const;
 
-  /// Outputs for one row: twice those of the last layer where the loss is contrastive.
+  /// The number of outputs for one row: twice those of the last layer if the loss is contrastive.
   [[nodiscard]] std::size_t outputs() const { return inputs_in_row_ * volume(plan_->output()); }
   [[nodiscard]] Link link() const {
     return loss_ == Loss::softmax ? SoftmaxLoss::link : models::Link::none;
@@ -84,36 +87,40 @@ class Net {
   [[nodiscard]] Loss loss() const { return loss_; }
   /// The margin of the contrastive loss.
   [[nodiscard]] T margin() const { return margin_; }
-  /// 2 where a row holds a pair of inputs, else 1.
+  /// 2 if a row holds a pair of inputs, else 1.
   [[nodiscard]] std::size_t inputs_in_row() const { return inputs_in_row_; }
   /// Features of one row.
   [[nodiscard]] std::size_t features() const { return features_; }
 
-  /// Returns the same net, computed by `engine`, which was made for it; with null, by the net's own
-  /// kernels.
+  /// Returns the same net, computed by `engine`, which was made for it, or by the net's own kernels
+  /// if `engine` is null.
   [[nodiscard]] Net on(std::shared_ptr<const NetEngine<T>> engine) const;
 
  private:
   struct Run;
 
   Net() = default;
-  Result<void> read_loss(const Table& data);
-  [[nodiscard]] Result<void> fits(const Table& data) const;
+  /// Sets the loss that the description names, or the default for the data's labels.
+  Result<void> set_loss(const Table& data);
+  /// Checks that the first and the last layer fit the data.
+  [[nodiscard]] Result<void> check_shapes(const Table& data) const;
   [[nodiscard]] Run forward(std::span<const T> w, std::size_t rows, std::span<const T> x,
                             Pass& pass) const;
-  /// Takes memory for derivatives and puts the scores where the loss will turn them into
-  /// derivatives.
-  void take_slopes(Run& run, Arena& arena) const;
-  /// Returns the memory of the derivative by a value.
-  [[nodiscard]] std::span<T> slope(const Run& run, std::size_t value) const;
-  /// Adds to g, which is zero before the first run. `share` is the share of the run's rows in the
-  /// batch.
+  /// Allocates memory for derivatives, and copies the scores to the memory in which the loss
+  /// replaces them by their derivatives.
+  void allocate_derivatives(Run& run, Arena& arena) const;
+  /// Returns the memory of the derivative by value number `value` of the plan.
+  [[nodiscard]] std::span<T> derivative(const Run& run, std::size_t value) const;
+  /// Adds the gradient to g, which is zero before the first run. `share` is the share of the batch
+  /// that the run's rows are.
   void backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
                 Pass& pass) const;
-  void spread(const Run& run, const PlanStep<T>& sum) const;
-  /// The loss's sums over a batch.
+  void pass_to_terms(const Run& run, const PlanStep<T>& sum) const;
+  /// Returns the sums of loss and metric over a batch.
   [[nodiscard]] Accumulator accumulate(std::span<const T> w, const Table& data, Batch batch,
                                        Pass& pass) const;
+  /// Replaces the scores by the derivatives of the weighted loss, and returns the sums of loss and
+  /// metric.
   [[nodiscard]] Accumulator apply_loss(std::span<T> scores, std::span<const float> labels,
                                        T weight) const;
 

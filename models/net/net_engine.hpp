@@ -1,5 +1,5 @@
-/// Computes a net on another device: with the same parameters and rows, the same results as the
-/// net's own kernels within rounding; random draws differ. Immutable; any thread may call it.
+/// The interface through which another device computes a net. Results equal those of the net's own
+/// kernels except for rounding and random draws. Immutable; any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class NetEngine {
  public:
   virtual ~NetEngine() = default;
 
-  /// As Net::gradient; `seed` decides the random draws. Throws where the device fails.
+  /// Does what Net::gradient does; `seed` determines the random draws. Throws if the device fails.
   virtual double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                           std::uint64_t seed) const = 0;
-  /// Returns sums over the batch, and writes the scores [batch.size() x Net::outputs()] to `out`
-  /// unless it is empty. Throws where the device fails.
+  /// Returns the sums of loss and metric over the batch, and writes the scores [batch.size() x
+  /// Net::outputs()] to `out` unless it is empty. Throws if the device fails.
   virtual Accumulator evaluate(std::span<const T> w, const Table& data, Batch batch,
                                std::span<T> out) const = 0;
 };

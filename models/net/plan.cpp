@@ -9,22 +9,23 @@
 namespace starling::models {
 namespace {
 
-/// Marks a value that has no slot yet.
-constexpr std::size_t none = SIZE_MAX;
+/// The slot of a value that has none yet.
+constexpr std::size_t no_slot = SIZE_MAX;
 
-/// The whole layer as written, or only its beginning.
-std::string place_of(std::size_t number, const LayerText& layer) {
+/// Returns the layer's number and text, without its branches, for errors.
+std::string print_location(std::size_t number, const LayerText& layer) {
   return "layer " + std::to_string(number) + " (" + print_spaced(layer.spec) + ")";
 }
 
 }  // namespace
 
-/// Makes the steps front to back, then shares memory back to front.
+/// Makes the steps from first to last, then assigns slots from last to first.
 template <class T>
 class Plan<T>::Builder {
  public:
   explicit Builder(const Shape& input) { add_value(input); }
 
+  /// Appends the layers, which read `value`, and returns the value that the last one computes.
   Result<std::size_t> append(const std::vector<LayerText>& layers, std::size_t value) {
     for (const LayerText& layer : layers) {
       auto next = append(layer, value);
@@ -35,8 +36,8 @@ class Plan<T>::Builder {
   }
 
   Plan finish() && {
-    for (PlanStep<T>& step : plan_.steps_) share_value(step);
-    take_slots();
+    for (PlanStep<T>& step : plan_.steps_) choose_in_place(step);
+    assign_slots();
     return std::move(plan_);
   }
 
@@ -44,105 +45,107 @@ class Plan<T>::Builder {
   Result<std::size_t> append(const LayerText& text, std::size_t value) {
     const std::size_t number = ++layers_;
     if (text.spec.name == "residual") return append_residual(number, text, value);
-    const std::string place = place_of(number, text);
+    const std::string location = print_location(number, text);
     if (!text.branches.empty())
-      return Error{place + ": has branches; valid: residual(...) alone has"};
+      return Error{location + ": has branches; only residual(...) may have them"};
     if (text.spec.name == "embedding" && value != 0)
-      return Error{place + ": reads ids, so it can only be the first layer"};
+      return Error{location + ": reads ids, so it can only be the first layer"};
     auto layer = make_layer<T>(text.spec, shape(value));
-    if (!layer) return std::move(layer).error().within(place);
-    PlanStep<T> step{.layer = *std::move(layer), .from = {value}};
+    if (!layer) return std::move(layer).error().within(location);
+    PlanStep<T> step{.layer = *std::move(layer), .inputs = {value}};
     step.name = "layer" + std::to_string(number) + "." + text.spec.name;
-    step.start = parameters_;
-    step.size = total_size(step.layer->parameters());
-    parameters_ += step.size;
-    const Shape made = step.layer->output();
-    if (volume(made) > volume_max)
-      return Error{place + ": makes " + print_shape(made) + " of its input " +
-                   print_shape(shape(value)) + "; at most " + std::to_string(volume_max) +
-                   " numbers a sample"};
-    return add_step(std::move(step), made);
+    step.parameters_start = parameters_;
+    step.parameters_size = total_size(step.layer->parameters());
+    parameters_ += step.parameters_size;
+    const Shape output = step.layer->output();
+    if (volume(output) > volume_max)
+      return Error{location + ": makes " + print_shape(output) + " from its input " +
+                   print_shape(shape(value)) + "; valid: at most " + std::to_string(volume_max) +
+                   " numbers for a sample"};
+    return add_step(std::move(step), output);
   }
 
   Result<std::size_t> append_residual(std::size_t number, const LayerText& text,
                                       std::size_t value) {
-    const std::string place = place_of(number, text);
-    if (!text.spec.options.empty()) return Error{place + ": takes no options, only branches"};
+    const std::string location = print_location(number, text);
+    if (!text.spec.options.empty()) return Error{location + ": takes no options, only branches"};
     if (text.branches.empty())
-      return Error{place + ": needs a branch in parentheses, like residual(dense 10)"};
+      return Error{location + ": needs a branch in parentheses, like residual(dense 10)"};
     std::vector<std::size_t> ends;
     for (const auto& branch : text.branches) {
       auto end = append(branch, value);
       if (!end) return end;
       ends.push_back(*end);
     }
-    const bool alone = ends.size() == 1;
-    if (alone) ends.push_back(value);
+    const bool adds_input = ends.size() == 1;
+    if (adds_input) ends.push_back(value);
     for (const std::size_t end : ends)
       if (shape(end) != shape(ends[0]))
-        return Error{place + ": its " + (alone ? "branch makes " : "branches make ") +
-                     print_shape(shape(ends[0])) + " and " + (alone ? "its input is " : "") +
+        return Error{location + ": its " + (adds_input ? "branch makes " : "branches make ") +
+                     print_shape(shape(ends[0])) + " and " + (adds_input ? "its input is " : "") +
                      print_shape(shape(end)) + ", which cannot be added"};
     const Shape sum = shape(ends[0]);
-    return add_step({.layer = nullptr, .from = std::move(ends)}, sum);
+    return add_step({.layer = nullptr, .inputs = std::move(ends)}, sum);
   }
 
-  std::size_t add_step(PlanStep<T> step, const Shape& made) {
-    for (const std::size_t from : step.from) ++uses_[from];
-    step.to = add_value(made);
+  std::size_t add_step(PlanStep<T> step, const Shape& output) {
+    for (const std::size_t input : step.inputs) ++uses_[input];
+    step.output = add_value(output);
     plan_.steps_.push_back(std::move(step));
-    return plan_.steps_.back().to;
+    return plan_.steps_.back().output;
   }
 
   std::size_t add_value(const Shape& shape) {
-    plan_.values_.push_back({shape, none});
+    plan_.values_.push_back({shape, no_slot});
     uses_.push_back(0);
-    guarded_.push_back(plan_.values_.size() == 1);
+    is_guarded_.push_back(plan_.values_.size() == 1);
     return plan_.values_.size() - 1;
   }
 
   [[nodiscard]] const Shape& shape(std::size_t value) const { return plan_.values_[value].shape; }
 
-  /// Takes the input's memory where no other step reads the input and no earlier layer needs it
-  /// again.
-  void share_value(PlanStep<T>& step) {
-    const std::size_t from = step.from[0];
-    const bool may = step.layer == nullptr || step.layer->works_in_place();
-    step.in_place = may && uses_[from] == 1 && !guarded_[from];
-    guarded_[step.to] = step.layer != nullptr && step.layer->reads_output();
+  /// Lets the output use the memory of the input, if no other step and no backward pass reads the
+  /// input.
+  void choose_in_place(PlanStep<T>& step) {
+    const std::size_t input = step.inputs[0];
+    const bool can_work_in_place = step.layer == nullptr || step.layer->works_in_place();
+    step.in_place = can_work_in_place && uses_[input] == 1 && !is_guarded_[input];
+    is_guarded_[step.output] = step.layer != nullptr && step.layer->reads_output();
   }
 
-  void take_slots() {
+  /// Assigns slots to the derivatives, in the order of the backward pass.
+  void assign_slots() {
     Value& last = plan_.values_.back();
     last.slot = take_slot(last);
     for (auto step = plan_.steps_.rbegin(); step != plan_.steps_.rend(); ++step) {
-      const std::size_t own = plan_.values_[step->to].slot;
-      STARLING_CHECK(own != none);
-      for (const std::size_t from : step->from) take_for(*step, from, own);
-      if (!step->in_place) free_.push_back(own);
+      const std::size_t output_slot = plan_.values_[step->output].slot;
+      STARLING_CHECK(output_slot != no_slot);
+      for (const std::size_t input : step->inputs) assign_input_slot(*step, input, output_slot);
+      if (!step->in_place) free_slots_.push_back(output_slot);
     }
   }
 
-  void take_for(PlanStep<T>& step, std::size_t from, std::size_t own) {
-    Value& value = plan_.values_[from];
-    step.adds.push_back(value.slot != none);
-    if (step.adds.back()) {
-      if (step.layer == nullptr || from == 0) return;
+  void assign_input_slot(PlanStep<T>& step, std::size_t input, std::size_t output_slot) {
+    Value& value = plan_.values_[input];
+    step.adds_derivative.push_back(value.slot != no_slot);
+    if (step.adds_derivative.back()) {
+      if (step.layer == nullptr || input == 0) return;
       step.spare_slot = take_slot(value);
-      free_.push_back(step.spare_slot);
+      free_slots_.push_back(step.spare_slot);
     } else {
-      value.slot = step.in_place && from == step.from[0] ? own : take_slot(value);
+      value.slot = step.in_place && input == step.inputs[0] ? output_slot : take_slot(value);
     }
     widen(value.slot, value);
   }
 
+  /// Returns a free slot, or a new one, that is large enough for `value`.
   std::size_t take_slot(const Value& value) {
-    if (free_.empty()) {
-      free_.push_back(plan_.slots_.size());
+    if (free_slots_.empty()) {
+      free_slots_.push_back(plan_.slots_.size());
       plan_.slots_.push_back(0);
     }
-    const std::size_t slot = free_.back();
-    free_.pop_back();
+    const std::size_t slot = free_slots_.back();
+    free_slots_.pop_back();
     widen(slot, value);
     return slot;
   }
@@ -152,13 +155,14 @@ class Plan<T>::Builder {
   }
 
   Plan plan_;
+  /// The number of layers and of parameters so far.
   std::size_t layers_ = 0;
   std::size_t parameters_ = 0;
   /// How many steps read each value.
   std::vector<std::size_t> uses_;
   /// Values that no step may overwrite: the input, and values that a backward pass reads.
-  std::vector<bool> guarded_;
-  std::vector<std::size_t> free_;
+  std::vector<bool> is_guarded_;
+  std::vector<std::size_t> free_slots_;
 };
 
 template <class T>

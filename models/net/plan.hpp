@@ -1,5 +1,5 @@
-/// How a net is computed: its layers in order, and which values and derivatives share memory. An
-/// immutable value; any thread may read it.
+/// The plan by which a net is computed: its steps in order, and which values and derivatives share
+/// memory. An immutable value; any thread may read it.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,26 @@
 
 namespace starling::models {
 
-/// Values are numbered: 0 is the net's input, and each step makes one more.
+/// A step computes one value of the net from earlier ones. Values are numbered: 0 is the net's
+/// input, and each step computes the next.
 template <class T>
 struct PlanStep {
-  /// Null for a sum of values of one shape.
+  /// The layer; null if the step adds its inputs, which have the same shape.
   LayerPointer<T> layer;
-  /// The value or values that the step reads.
-  std::vector<std::size_t> from;
-  std::size_t to = 0;
-  /// True where the value `to` takes the memory of from[0], and their derivatives share memory too.
+  /// The values that the step reads: one for a layer, two or more for a sum.
+  std::vector<std::size_t> inputs;
+  /// The value that the step computes.
+  std::size_t output = 0;
+  /// True if the output uses the memory of inputs[0]; their derivatives share memory too.
   bool in_place = false;
-  /// For each value of `from`: whether a later step has already left a derivative by it, to which
-  /// this step adds its own.
-  std::vector<bool> adds = {};
-  /// The slot of a derivative that is computed apart and then added.
+  /// For each input: true if a step that runs earlier in the backward pass has written a derivative
+  /// by it, to which this step must add its own.
+  std::vector<bool> adds_derivative = {};
+  /// The slot in which a layer computes the derivative that is then added.
   std::size_t spare_slot = 0;
-  /// The place of the layer's parameters in the parameter vector.
-  std::size_t start = 0;
-  std::size_t size = 0;
+  /// The offset and number of the layer's parameters in the parameter vector.
+  std::size_t parameters_start = 0;
+  std::size_t parameters_size = 0;
   /// The prefix of the names of the layer's parameters: "layer3.conv2d".
   std::string name = {};
 };
@@ -39,17 +41,17 @@ class Plan {
  public:
   struct Value {
     Shape shape;
-    /// The slot that holds the value's derivative during the backward pass; a slot serves one value
-    /// after another.
+    /// The number of the slot, a block of memory, that holds the value's derivative during the
+    /// backward pass. Several values use a slot in turn.
     std::size_t slot = 0;
   };
 
-  /// Errors name the layer by number and text, and the shapes that do not fit.
+  /// Plans a net. Errors name the layer by number and text, and the shapes that do not fit.
   static Result<Plan> make(const std::vector<LayerText>& layers, const Shape& input);
 
   [[nodiscard]] const std::vector<PlanStep<T>>& steps() const { return steps_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
-  /// The numbers that each slot holds for one sample.
+  /// The size of each slot: how many numbers it holds for one sample.
   [[nodiscard]] const std::vector<std::size_t>& slots() const { return slots_; }
   [[nodiscard]] const Shape& output() const { return values_.back().shape; }
   /// The parameters of all layers, in order.

@@ -1,6 +1,6 @@
-/// Gradient clipping. A new bound is one file in clips/, included and named here; devices clip by
-/// an overload in models/cuda/kernels/update.hpp. Plain values and functions; any thread may call
-/// them on memory of its own.
+/// Gradient clipping. To add a bound, write a file in clips/, include it here and name it in Clip;
+/// for devices, add an overload in models/cuda/kernels/update.hpp. Plain values and functions; any
+/// thread may call them on memory of its own.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace starling::models {
 
-/// The closed set of bounds on a gradient.
+/// One of the bounds on a gradient.
 using Clip = std::variant<NoClip, ValueClip, NormClip>;
 
 /// Reads `none`, `value:LIMIT` or `norm:LIMIT`, with a limit above 0.
@@ -28,7 +28,7 @@ using Clip = std::variant<NoClip, ValueClip, NormClip>;
 template <class T>
 double apply(const Clip& clip, std::span<T> g);
 
-/// The same for one gradient that lies in several places.
+/// Does the same for one gradient that consists of several spans.
 template <class T>
 double apply(const Clip& clip, std::span<const std::span<T>> pieces);
 

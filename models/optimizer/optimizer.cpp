@@ -8,7 +8,8 @@ namespace {
 
 using Size = std::size_t;
 
-/// The memory that an update reads and changes.
+/// The memory that an update reads and changes: `size` elements of w and g, and slots of `stride`
+/// elements each.
 template <class T>
 struct Memory {
   T* w;
@@ -19,29 +20,30 @@ struct Memory {
 };
 
 template <class T, UpdateOf<T> Update>
-STARLING_INLINE void update_loop(const Update by, const T l2, const Memory<T> at) {
+STARLING_INLINE void update_all(const Update update, const T l2, const Memory<T> memory) {
 #pragma omp simd
-  for (Size i = 0; i < at.size; ++i)
-    by(at.g[i] + l2 * at.w[i], at.w[i], Slots<T>{at.state, at.stride, i});
+  for (Size i = 0; i < memory.size; ++i)
+    update(memory.g[i] + l2 * memory.w[i], memory.w[i], Slots<T>{memory.state, memory.stride, i});
 }
 
-/// Finds the alternative without std::visit, which would call loops that are not cloned.
+/// Runs the optimiser's update. Finds the alternative without std::visit, whose calls would not be
+/// compiled for each processor as STARLING_MULTIVERSION demands.
 template <class T, OptimizerRule... Os>
 STARLING_INLINE void update_by(const std::variant<Os...>& optimizer, const ApplyOptions& options,
-                               const Memory<T>& at) {
-  const auto run = [&](const auto* any) __attribute__((always_inline)) {
-    if (any) update_loop(any->template update<T>(options), static_cast<T>(options.l2), at);
+                               const Memory<T>& memory) {
+  const auto run_if_chosen = [&](const auto* chosen) __attribute__((always_inline)) {
+    if (chosen) update_all(chosen->template update<T>(options), static_cast<T>(options.l2), memory);
   };
-  (run(std::get_if<Os>(&optimizer)), ...);
+  (run_if_chosen(std::get_if<Os>(&optimizer)), ...);
 }
 
 STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
-                                  const Memory<float>& at) {
-  update_by(optimizer, options, at);
+                                  const Memory<float>& memory) {
+  update_by(optimizer, options, memory);
 }
 STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
-                                  const Memory<double>& at) {
-  update_by(optimizer, options, at);
+                                  const Memory<double>& memory) {
+  update_by(optimizer, options, memory);
 }
 
 }  // namespace

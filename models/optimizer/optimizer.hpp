@@ -1,6 +1,7 @@
-/// Optimisers: how a gradient changes the parameters. The owner of a range runs them. A new
-/// optimiser is one file in optimizers/, included and named here; the state ("slots") belongs to
-/// the caller. Plain values and functions; any thread may call them on memory of its own.
+/// Optimisers, which change the parameters by a gradient. The owner of a range of the parameters
+/// runs them. To add one, write a file in optimizers/, include it here and name it in Optimizer.
+/// The caller keeps an optimiser's state, its "slots". Plain values and functions; any thread may
+/// call them on memory of its own.
 ///
 /// In the formulas g is the gradient plus l2 * w, and lr is the optimiser's rate times rate_scale.
 #pragma once
@@ -19,7 +20,7 @@
 
 namespace starling::models {
 
-/// The closed set of optimisers.
+/// One of the optimisers.
 using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 
 /// Reads `sgd[:lr=0.1,momentum=0.9,nesterov]`, `adagrad[:lr=0.01,epsilon=1e-10]` or
@@ -30,21 +31,21 @@ using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 /// differs from its default.
 [[nodiscard]] std::string print(const Optimizer& optimizer);
 
-/// Number of state tensors for each parameter; all start at zero.
+/// Returns the number of state tensors (slots) for each parameter; all start at zero.
 [[nodiscard]] std::size_t slots(const Optimizer& optimizer);
 
 [[nodiscard]] double learning_rate(const Optimizer& optimizer);
 
-/// Applies gradient `g` to `w`. Slot k of w[i] is state[k * slot_stride + i]: for a piece of a
-/// range (a row, a tensor), pass the sub-span of w and g, the state from the piece's place in
-/// slot 0 on, and the range's size as stride.
-/// Requires: g.size() == w.size(), and state to hold the last slot of the last element.
+/// Applies gradient `g` to `w`. Slot k of w[i] is state[k * slot_stride + i]. For a part of a
+/// range, such as a row, pass the part's spans of w and g, the state from the part's first element
+/// in slot 0 on, and the size of the range as stride. Requires: g.size() == w.size(), and state
+/// holds the last slot of the last element.
 template <class T>
 void apply(const Optimizer& optimizer, std::span<T> w, std::span<const std::type_identity_t<T>> g,
            std::span<std::type_identity_t<T>> state, std::size_t slot_stride,
            const ApplyOptions& options);
 
-/// The same for a whole range: slot_stride is w.size().
+/// Does the same for a whole range: slot_stride is w.size().
 template <class T>
 void apply(const Optimizer& optimizer, std::span<T> w, std::span<const std::type_identity_t<T>> g,
            std::span<std::type_identity_t<T>> state, const ApplyOptions& options) {

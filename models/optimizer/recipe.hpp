@@ -1,4 +1,4 @@
-/// How a model is trained where the user does not say otherwise.
+/// The default training options of a model, which apply unless the user sets others.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 namespace starling::models {
 
-/// A model may offer its own as `Recipe recipe() const`; other models are trained by a Recipe of
-/// default values.
+/// A model may have a function `Recipe recipe() const`; other models are trained by Recipe{}.
 struct Recipe {
   Optimizer optimizer = Adam{.lr = 0.005};
   /// Whether the learning rate falls to 0 over the job, as CosineRate defines.
@@ -16,10 +15,11 @@ struct Recipe {
   /// Whether to apply a weight decay of 1 / (samples of the training data): the penalty of
   /// scikit-learn's LogisticRegression with C = 1.
   bool decays_weights = false;
-  /// Whether features of tables from files, and real targets, are scaled to mean 0 and deviation 1.
+  /// Whether features of tables from files, and real targets, are scaled to mean 0 and standard
+  /// deviation 1.
   bool standardises = false;
-  /// The least number of steps of each worker, for small data. With more workers, each update
-  /// counts less.
+  /// The smallest number of steps of each worker, even if the data are small. It does not fall with
+  /// the number of workers, because each update counts less the more workers there are.
   std::uint64_t steps = 750;
 };
 

@@ -1,6 +1,7 @@
-/// Learning-rate schedules, keyed to the samples that all workers together have seen, so that a run
-/// means the same whatever the number of workers, the batch and the barrier. A new schedule is one
-/// file in schedules/, included and named here. Plain values and functions.
+/// Learning-rate schedules. They depend on the number of samples that all workers together have
+/// seen, so that a schedule means the same for any number of workers, batch and barrier. To add
+/// one, write a file in schedules/, include it here and name it in Schedule. Plain values and
+/// functions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace starling::models {
 
-/// The closed set of schedules.
+/// One of the schedules.
 using Schedule = std::variant<ConstantRate, StepRate, CosineRate>;
 
 /// Reads `constant`, `step:every=20000[,gamma=0.5]` or `cosine:samples=600000[,floor=0]`.
@@ -24,7 +25,7 @@ using Schedule = std::variant<ConstantRate, StepRate, CosineRate>;
 /// Returns text that parse_schedule reads back to the same value.
 [[nodiscard]] std::string print(const Schedule& schedule);
 
-/// Returns the factor of the learning rate after training on `samples_seen` samples.
+/// Returns the factor by which the learning rate is multiplied after `samples_seen` samples.
 [[nodiscard]] double factor(const Schedule& schedule, std::uint64_t samples_seen);
 
 }  // namespace starling::models

@@ -1,4 +1,4 @@
-/// Internal: threshold compression of one element, on the host and on devices.
+/// Internal to threshold compression: the arithmetic for one element, on the host and on devices.
 #pragma once
 
 #include <cmath>
@@ -12,25 +12,26 @@ namespace starling::models {
 /// The bit of an index that marks its element as negative.
 inline constexpr std::uint32_t sign_bit = std::uint32_t{1} << 31U;
 
-STARLING_HOST_DEVICE inline bool is_sent(const Threshold& how, float residual) {
-  return fabsf(residual) > how.threshold;
+STARLING_HOST_DEVICE inline bool is_sent(const Threshold& options, float residual) {
+  return fabsf(residual) > options.threshold;
 }
 
-STARLING_HOST_DEVICE inline std::uint32_t sent_index(const Threshold& how, std::uint32_t i,
+/// Returns index `i` in the form that is sent: with the sign bit if the form has one.
+STARLING_HOST_DEVICE inline std::uint32_t sent_index(const Threshold& options, std::uint32_t i,
                                                      float residual) {
-  return how.form == Threshold::Form::signs && residual < 0 ? i | sign_bit : i;
+  return options.form == Threshold::Form::signs && residual < 0 ? i | sign_bit : i;
 }
 
 /// Returns the value that the receiver adds for a sent residual.
-STARLING_HOST_DEVICE inline float sent_value(const Threshold& how, float residual) {
-  if (how.form == Threshold::Form::values) return residual;
-  return residual < 0 ? -how.threshold : how.threshold;
+STARLING_HOST_DEVICE inline float sent_value(const Threshold& options, float residual) {
+  if (options.form == Threshold::Form::values) return residual;
+  return residual < 0 ? -options.threshold : options.threshold;
 }
 
-/// Returns the part of a sent residual that stays. In the form `values` that is 0, not a
-/// difference: infinity less infinity would be NaN.
-STARLING_HOST_DEVICE inline float left_value(const Threshold& how, float residual) {
-  return how.form == Threshold::Form::values ? 0 : residual - sent_value(how, residual);
+/// Returns the part of a sent element that stays in the residual. In the form `values` it is 0; a
+/// difference would be NaN for infinity.
+STARLING_HOST_DEVICE inline float kept_value(const Threshold& options, float residual) {
+  return options.form == Threshold::Form::values ? 0 : residual - sent_value(options, residual);
 }
 
 }  // namespace starling::models

@@ -11,13 +11,14 @@
 namespace starling::models {
 namespace {
 
-/// True where the rows lie one behind the other in the table.
-bool adjacent(Batch batch) {
+/// Returns whether the rows follow each other in the table.
+bool are_adjacent(Batch batch) {
   for (std::size_t i = 1; i < batch.size(); ++i)
     if (batch[i] != batch[0] + i) return false;
   return true;
 }
 
+/// Adds the product of one row and the weights to z.
 template <class T>
 void add_row_product(const Table& table, std::size_t row, std::span<const T> w, std::span<T> z) {
   if (table.is_sparse()) {
@@ -28,6 +29,7 @@ void add_row_product(const Table& table, std::size_t row, std::span<const T> w, 
   }
 }
 
+/// Adds the outer product of one row and dz to the weights' gradient w.
 template <class T>
 void add_row_outer(const Table& table, std::size_t row, std::span<const T> dz, std::span<T> w) {
   if (table.is_sparse()) {
@@ -55,7 +57,7 @@ Rows<T> RowReader<T>::read(Batch batch) const {
   Rows<T> rows{batch.size(), nullptr, &table_, batch};
   if (values_.empty() || batch.empty()) return rows;
   if constexpr (std::is_same_v<T, float>) {
-    if (adjacent(batch)) {
+    if (are_adjacent(batch)) {
       rows.values = table_.dense_row(batch[0]).data();
       return rows;
     }

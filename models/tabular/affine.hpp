@@ -1,5 +1,5 @@
-/// One affine layer, Z = X W + 1 b^T, over rows of a table or over another layer's outputs. Any
-/// thread may call it; nothing is allocated beyond what the arena hands out.
+/// Computes one affine layer, Z = X W + 1 b^T, over the rows of a table or over another layer's
+/// outputs, and its gradient. Any thread may call it; only the arena allocates memory.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace starling::models {
 
-/// Rows handled at once: models walk larger batches in pieces of this many rows, so that scratch
-/// memory stays in the cache and does not grow with the batch.
+/// Models process larger batches in pieces of this number of rows, so that scratch memory stays in
+/// the cache and does not grow with the batch.
 inline constexpr std::size_t rows_at_once = 256;
 
-/// Weights W [inputs x outputs] and bias b [outputs] of a layer, or the gradients by them.
+/// The weights W [inputs x outputs] and the bias b [outputs] of a layer, or their gradients.
 template <class T>
 struct Affine {
   std::size_t inputs = 0;
@@ -23,7 +23,7 @@ struct Affine {
   /// Empty for a layer without bias.
   std::span<T> bias;
 
-  /// Cuts a layer from the front of `values`: the weights, then the bias.
+  /// Returns the layer at the front of `values`: first the weights, then the bias.
   static Affine from(std::span<T> values, std::size_t inputs, std::size_t outputs, bool with_bias) {
     return {inputs, outputs, values.first(inputs * outputs),
             values.subspan(inputs * outputs, with_bias ? outputs : 0)};
@@ -34,23 +34,25 @@ struct Affine {
 template <class T>
 struct Rows {
   std::size_t size = 0;
-  /// All of X, row by row; null where the rows are read from the table one by one.
+  /// All of X, row by row; null if X is the rows `batch` of `table`.
   const T* values = nullptr;
   const Table* table = nullptr;
   Batch batch;
 };
 
-/// Reads rows of a table, at most rows_at_once at a time. Uses sparse rows where they lie, and
-/// dense rows too where gathering them would gain nothing.
+/// Reads rows of a table, at most rows_at_once at a time. Gathers dense rows into one matrix,
+/// unless they are adjacent floats already, or the layer has one output and gains nothing by it.
+/// Does not copy sparse rows.
 template <class T>
 class RowReader {
  public:
-  /// For a layer of `outputs` outputs.
+  /// Takes memory from the arena for batches of up to `batch_size` rows that a layer with `outputs`
+  /// outputs reads.
   RowReader(const Table& table, std::size_t batch_size, std::size_t outputs, Arena& arena);
 
-  /// The rows of `batch`, valid until the next call. Requires: at most rows_at_once of them.
+  /// Returns the rows of `batch`, valid until the next call. Requires: at most rows_at_once rows.
   [[nodiscard]] Rows<T> read(Batch batch) const;
-  /// Their labels, valid until the next call.
+  /// Returns the labels of `batch`, valid until the next call. Requires: at most rows_at_once rows.
   [[nodiscard]] std::span<const float> labels(Batch batch) const;
 
  private:
@@ -59,18 +61,18 @@ class RowReader {
   std::span<float> labels_;
 };
 
-/// z [x.size x outputs] = X W + 1 b^T.
+/// Sets z [x.size x outputs] to X W + 1 b^T.
 template <class T>
 void affine_forward(const Rows<T>& x, const Affine<const T>& layer, std::span<T> z);
 
-/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's. Where `is_zero`
-/// says that the gradient is still zero, the weights' gradient need not be read, which is faster
-/// for dense rows.
+/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's gradient. If the
+/// gradient is still zero, `is_zero` saves reading the weights' gradient, which is faster for dense
+/// rows.
 template <class T>
 void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient,
                      bool is_zero = false);
 
-/// dx [n x inputs] = dZ W^T.
+/// Sets dx [n x inputs] to dZ W^T.
 template <class T>
 void affine_input_gradient(std::span<const T> dz, const Affine<const T>& layer, std::span<T> dx);
 

@@ -12,21 +12,21 @@ template <class T, class Kind>
 Result<AffineModel<T, Kind>> AffineModel<T, Kind>::parse(const Spec& spec, const Table& data) {
   SpecReader read{spec};
   AffineModel model;
-  model.bias_ = read.count("bias", Kind::bias ? 1 : 0, 0, 1) == 1;
+  model.has_bias_ = read.count("bias", Kind::has_bias ? 1 : 0, 0, 1) == 1;
   if (auto done = read.finish(); !done) return std::move(done).error();
-  if (auto fits = Kind::fits(data.classes()); !fits) return std::move(fits).error();
+  if (auto fits = Kind::check_classes(data.classes()); !fits) return std::move(fits).error();
   if (data.features() == 0) return Error{std::string{name} + " needs features, the data has none"};
   model.features_ = data.features();
   model.classes_ = data.classes();
   model.outputs_ = Kind::outputs(data.classes());
-  model.sparse_ = data.is_sparse();
+  model.is_sparse_ = data.is_sparse();
   return model;
 }
 
 template <class T, class Kind>
 std::string AffineModel<T, Kind>::print() const {
   std::string text{name};
-  if (bias_ != Kind::bias) text += bias_ ? ":bias=1" : ":bias=0";
+  if (has_bias_ != Kind::has_bias) text += has_bias_ ? ":bias=1" : ":bias=0";
   return text;
 }
 
@@ -34,8 +34,8 @@ template <class T, class Kind>
 std::vector<Parameter> AffineModel<T, Kind>::parameters() const {
   std::vector<std::size_t> shape{features_};
   if (outputs_ > 1) shape.push_back(outputs_);
-  std::vector<Parameter> all{{.name = "weights", .shape = shape, .row_sparse = sparse_}};
-  if (bias_) all.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
+  std::vector<Parameter> all{{.name = "weights", .shape = shape, .row_sparse = is_sparse_}};
+  if (has_bias_) all.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
   return all;
 }
 
@@ -46,7 +46,7 @@ void AffineModel<T, Kind>::initialise(std::span<T> w, Random&) const {
 
 template <class T, class Kind>
 Result<void> AffineModel<T, Kind>::accepts(const Table& data) const {
-  return accepts_shape(name, {features_, classes_, sparse_}, data);
+  return check_data_shape(name, {features_, classes_, is_sparse_}, data);
 }
 
 template <class T, class Kind>
@@ -55,17 +55,17 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
   if (batch.empty()) return 0;
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
   const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
-  const Affine<T> into = Affine<T>::from(g, features_, outputs_, bias_);
+  const Affine<T> into = Affine<T>::from(g, features_, outputs_, has_bias_);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const std::span<T> z = buffer.first(piece.size() * outputs_);
     const Rows<T> x = reader.read(piece);
     affine_forward(x, layer(w), z);
     sums += Loss::apply(z, reader.labels(piece), weight);
     affine_backward<T>(x, z, into);
   });
-  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
+  return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T, class Kind>
@@ -74,7 +74,7 @@ Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, 
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
   const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
   Accumulator sums;
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const std::span<T> z = buffer.first(piece.size() * outputs_);
     affine_forward(reader.read(piece), layer(w), z);
     sums += Loss::apply(z, reader.labels(piece), T{1});
@@ -84,7 +84,7 @@ Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, 
 
 template <class T, class Kind>
 std::vector<TouchedRows> AffineModel<T, Kind>::touched(const Table& data, Batch batch) const {
-  if (!sparse_) return {};
+  if (!is_sparse_) return {};
   return {{.parameter = 0, .rows = stored_columns(data, batch)}};
 }
 
@@ -93,7 +93,7 @@ void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch
                                   std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs_);
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const std::span<T> z = out.subspan(offset(batch, piece) * outputs_, piece.size() * outputs_);
     affine_forward(reader.read(piece), layer(w), z);
   });

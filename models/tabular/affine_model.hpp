@@ -24,8 +24,9 @@ namespace starling::models {
 /// sparse tables; then "bias" [outputs], without decay, unless `bias=0`. All start at zero: the
 /// problems are convex.
 ///
-/// A Kind defines: name, summary, Loss, `bias` (whether the model has a bias by default),
-/// fits(classes), which returns an error for training data that do not fit, and outputs(classes).
+/// A Kind defines: name; summary; Loss; has_bias, the default of the option `bias`;
+/// check_classes(classes), which refuses training data with this number of classes; and
+/// outputs(classes).
 template <class T, class Kind>
 class AffineModel {
  public:
@@ -34,7 +35,7 @@ class AffineModel {
   static constexpr std::string_view name = Kind::name;
   static constexpr std::string_view summary = Kind::summary;
 
-  /// Reads `name[:bias=0|1]` and takes the shape from `data`, which it must accept.
+  /// Reads `name[:bias=0|1]`. The shapes of the parameters follow from `data`, the training data.
   static Result<AffineModel> parse(const Spec& spec, const Table& data);
   [[nodiscard]] std::string print() const;
 
@@ -46,7 +47,7 @@ class AffineModel {
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                   Pass& pass) const;
-  /// "loss", and "mse" or "accuracy".
+  /// Returns "loss", and "mse" or "accuracy".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
                                  Pass& pass) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
@@ -58,7 +59,7 @@ class AffineModel {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
-  /// Chosen by measurement over a dozen tables; docs/concepts/defaults.md.
+  /// These options were the best in measurements over a dozen tables; docs/concepts/defaults.md.
   [[nodiscard]] Recipe recipe() const {
     return {.optimizer = Adam{.lr = 0.02},
             .decays_rate = true,
@@ -70,7 +71,8 @@ class AffineModel {
   [[nodiscard]] std::size_t features() const { return features_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] static Link link() { return Loss::link; }
-  /// The weights' place in the parameter vector, for comparison with Table::truth.
+  /// Returns the part of the parameter vector that holds the weights, to compare it with
+  /// Table::truth.
   [[nodiscard]] std::span<const T> weights(std::span<const T> w) const {
     return w.first(features_ * outputs_);
   }
@@ -78,14 +80,14 @@ class AffineModel {
  private:
   AffineModel() = default;
   [[nodiscard]] Affine<const T> layer(std::span<const T> w) const {
-    return Affine<const T>::from(w, features_, outputs_, bias_);
+    return Affine<const T>::from(w, features_, outputs_, has_bias_);
   }
 
   std::size_t features_ = 0;
   std::size_t classes_ = 0;
   std::size_t outputs_ = 1;
-  bool bias_ = true;
-  bool sparse_ = false;
+  bool has_bias_ = true;
+  bool is_sparse_ = false;
 };
 
 }  // namespace starling::models

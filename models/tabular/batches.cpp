@@ -13,21 +13,21 @@ std::string describe_labels(std::size_t classes) {
   return std::to_string(classes) + (classes == 1 ? " class" : " classes");
 }
 
-Result<void> accepts_shape(std::string_view name, const DataShape& built, const Table& data) {
-  const std::string here{name};
+Result<void> check_data_shape(std::string_view name, const DataShape& built, const Table& data) {
+  const std::string model{name};
   if (data.is_sparse() != built.sparse)
-    return Error{here + " was built for " + (built.sparse ? "sparse" : "dense") +
+    return Error{model + " was built for " + (built.sparse ? "sparse" : "dense") +
                  " rows, the data has " + (built.sparse ? "dense" : "sparse") + " ones"};
   const bool features_fit =
       built.sparse ? data.features() <= built.features : data.features() == built.features;
   if (!features_fit)
-    return Error{here + " was built for " + std::to_string(built.features) +
+    return Error{model + " was built for " + std::to_string(built.features) +
                  " features, the data has " + std::to_string(data.features()) +
                  (built.sparse ? "; train with features=" + std::to_string(data.features()) +
                                      " or more, as in libsvm:FILE,features=N"
                                : "")};
   if ((data.classes() == 0) != (built.classes == 0) || data.classes() > built.classes)
-    return Error{here + " was built for " + describe_labels(built.classes) + ", the data has " +
+    return Error{model + " was built for " + describe_labels(built.classes) + ", the data has " +
                  describe_labels(data.classes())};
   return {};
 }

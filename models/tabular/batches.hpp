@@ -1,4 +1,5 @@
-/// Functions that the models' source files share for walking a batch and reporting on it.
+/// Functions that the models' source files share: they split a batch, compute metrics and check
+/// data.
 #pragma once
 
 #include <algorithm>
@@ -20,34 +21,34 @@ namespace starling::models {
 
 /// Calls `visit` with successive pieces of at most rows_at_once rows.
 template <class Visit>
-void for_pieces(Batch batch, Visit visit) {
+void for_each_piece_of_batch(Batch batch, Visit visit) {
   for (std::size_t at = 0; at < batch.size(); at += rows_at_once)
     visit(batch.subspan(at, std::min(rows_at_once, batch.size() - at)));
 }
 
-/// Returns the place in `batch` at which `piece` starts.
+/// Returns the index in `batch` at which `piece` starts. Requires: `piece` is a part of `batch`.
 [[nodiscard]] inline std::size_t offset(Batch batch, Batch piece) {
   return static_cast<std::size_t>(piece.data() - batch.data());
 }
 
-/// `numbers` in ascending order, without repetition.
+/// Returns `numbers` in ascending order, without repetition.
 [[nodiscard]] std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers);
 
-/// The factor from a squared error over the scaled targets of `data` to one over the targets as
-/// written; 1 for classes.
-[[nodiscard]] inline double square_unit(const Table& data) {
+/// Returns the factor that turns a squared error of scaled targets of `data` into one of targets as
+/// they were written; 1 for classes.
+[[nodiscard]] inline double squared_error_factor(const Table& data) {
   const double divisor = static_cast<double>(data.labelling.divisor);
   return divisor * divisor;
 }
 
-/// A loss's sums as means over `rows` rows of `data`, in the unit of the targets as they were
-/// written; zeros for no rows.
+/// Turns the sums of loss and metric over `rows` rows of `data` into means, in the unit of the
+/// targets as they were written; zeros if there are no rows.
 template <class Loss>
 [[nodiscard]] Metrics means(const Accumulator& sums, std::size_t rows, const Table& data) {
   const double divisor = rows == 0 ? 1 : static_cast<double>(rows);
-  const double unit = std::is_same_v<Loss, SquaredLoss> ? square_unit(data) : 1;
+  const double unit = std::is_same_v<Loss, SquaredLoss> ? squared_error_factor(data) : 1;
   return {{"loss", unit * sums.loss / divisor},
-          {std::string{Loss::metric}, unit * sums.merit / divisor}};
+          {std::string{Loss::metric}, unit * sums.metric_value / divisor}};
 }
 
 /// Sets out_i to the prediction from row i of scores [out.size() x outputs].
@@ -68,13 +69,13 @@ struct DataShape {
   bool sparse = false;
 };
 
-/// "10 classes", "1 class" or "real targets".
+/// Returns "10 classes", "1 class" or "real targets".
 [[nodiscard]] std::string describe_labels(std::size_t classes);
 
 /// Refuses data of another shape than the model `name` was built for, with the reason. A sparse
-/// table may have fewer features, and any table fewer classes: a test set need not contain all of
-/// them.
-[[nodiscard]] Result<void> accepts_shape(std::string_view name, const DataShape& built,
-                                         const Table& data);
+/// table may have fewer features, and any table fewer classes, because a test set need not contain
+/// all of them.
+[[nodiscard]] Result<void> check_data_shape(std::string_view name, const DataShape& built,
+                                            const Table& data);
 
 }  // namespace starling::models

@@ -13,9 +13,9 @@ namespace starling::models {
 namespace {
 
 /// Ids are stored as floats, which count exactly up to 2^24.
-constexpr std::size_t most_ids = std::size_t{1} << 24U;
+constexpr std::size_t ids_max = std::size_t{1} << 24U;
 
-Result<void> fits(const Table& data) {
+Result<void> check_shape(const Table& data) {
   if (data.is_sparse()) return Error{"mf needs dense rows (user, item), the data has sparse ones"};
   if (data.features() != 2)
     return Error{"mf needs 2 features (user, item), the data has " +
@@ -26,17 +26,17 @@ Result<void> fits(const Table& data) {
   return {};
 }
 
-/// Returns one more than the largest id of a column, or an error where a value is not an id below
-/// `most`.
-Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t most) {
+/// Returns one more than the largest id of a column, or an error if a value is not an id below
+/// `bound`.
+Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t bound) {
   float largest = -1;
   for (std::size_t row = 0; row < data.size(); ++row) {
     const float id = data.dense_row(row)[column];
-    const bool valid = id >= 0 && id < static_cast<float>(most) && id == std::floor(id);
+    const bool valid = id >= 0 && id < static_cast<float>(bound) && id == std::floor(id);
     if (!valid)
       return Error{std::string{"mf: the "} + (column == 0 ? "user" : "item") + " id in row " +
                    std::to_string(row) + " is not a whole number from 0 to " +
-                   std::to_string(most - 1)};
+                   std::to_string(bound - 1)};
     largest = std::max(largest, id);
   }
   return static_cast<std::size_t>(largest + 1);
@@ -61,13 +61,13 @@ Result<Factorization<T>> Factorization<T>::parse(const Spec& spec, const Table& 
   SpecReader read{spec};
   Factorization model;
   model.rank_ = read.count("rank", 16, 1, 65536);
-  model.users_ = read.count("users", 0, 1, most_ids);
-  model.items_ = read.count("items", 0, 1, most_ids);
+  model.users_ = read.count("users", 0, 1, ids_max);
+  model.items_ = read.count("items", 0, 1, ids_max);
   if (auto done = read.finish(); !done) return std::move(done).error();
-  if (auto fit = fits(data); !fit) return std::move(fit).error();
+  if (auto fit = check_shape(data); !fit) return std::move(fit).error();
   for (const std::size_t column : {std::size_t{0}, std::size_t{1}}) {
     std::size_t& bound = column == 0 ? model.users_ : model.items_;
-    const auto count = count_ids(data, column, bound == 0 ? most_ids : bound);
+    const auto count = count_ids(data, column, bound == 0 ? ids_max : bound);
     if (!count) return count.error();
     if (bound == 0) bound = *count;
   }
@@ -100,7 +100,7 @@ void Factorization<T>::initialise(std::span<T> w, Random& random) const {
 
 template <class T>
 Result<void> Factorization<T>::accepts(const Table& data) const {
-  if (auto fit = fits(data); !fit) return fit;
+  if (auto fit = check_shape(data); !fit) return fit;
   if (auto users = count_ids(data, 0, users_); !users) return users.error();
   if (auto items = count_ids(data, 1, items_); !items) return items.error();
   return {};
@@ -108,9 +108,8 @@ Result<void> Factorization<T>::accepts(const Table& data) const {
 
 template <class T>
 template <class U>
-typename Factorization<T>::template Place<U> Factorization<T>::place(std::span<U> w,
-                                                                     const Table& data,
-                                                                     std::size_t row) const {
+typename Factorization<T>::template RowParameters<U> Factorization<T>::row_parameters(
+    std::span<U> w, const Table& data, std::size_t row) const {
   const std::size_t user = id_of(data, row, 0, users_);
   const std::size_t item = id_of(data, row, 1, items_);
   const std::span<U> biases = w.subspan((users_ + items_) * rank_);
@@ -119,7 +118,7 @@ typename Factorization<T>::template Place<U> Factorization<T>::place(std::span<U
 }
 
 template <class T>
-T Factorization<T>::rating(const Place<const T>& at) const {
+T Factorization<T>::predict_rating(const RowParameters<const T>& at) const {
   return at.mean + at.user_bias + at.item_bias + dot<T, T>(at.user, at.item);
 }
 
@@ -130,18 +129,18 @@ double Factorization<T>::gradient(std::span<const T> w, const Table& data, Batch
   const T weight = T{1} / static_cast<T>(batch.size());
   double squares = 0;
   for (const std::uint32_t row : batch) {
-    const Place<const T> at = place(w, data, row);
-    const Place<T> into = place(g, data, row);
-    const T error = rating(at) - static_cast<T>(data.label(row));
-    const T slope = weight * error;
+    const RowParameters<const T> at = row_parameters(w, data, row);
+    const RowParameters<T> into = row_parameters(g, data, row);
+    const T error = predict_rating(at) - static_cast<T>(data.label(row));
+    const T derivative = weight * error;
     squares += static_cast<double>(error) * static_cast<double>(error);
-    axpy<T, T>(slope, at.item, into.user);
-    axpy<T, T>(slope, at.user, into.item);
-    into.user_bias += slope;
-    into.item_bias += slope;
-    into.mean += slope;
+    axpy<T, T>(derivative, at.item, into.user);
+    axpy<T, T>(derivative, at.user, into.item);
+    into.user_bias += derivative;
+    into.item_bias += derivative;
+    into.mean += derivative;
   }
-  return 0.5 * square_unit(data) * squares / static_cast<double>(batch.size());
+  return 0.5 * squared_error_factor(data) * squares / static_cast<double>(batch.size());
 }
 
 template <class T>
@@ -149,8 +148,8 @@ Metrics Factorization<T>::evaluate(std::span<const T> w, const Table& data, Batc
                                    Pass&) const {
   double squares = 0;
   for (const std::uint32_t row : batch) {
-    const double error =
-        static_cast<double>(rating(place(w, data, row))) - static_cast<double>(data.label(row));
+    const double error = static_cast<double>(predict_rating(row_parameters(w, data, row))) -
+                         static_cast<double>(data.label(row));
     squares += error * error;
   }
   return means<SquaredLoss>({0.5 * squares, squares}, batch.size(), data);
@@ -175,7 +174,7 @@ void Factorization<T>::predict(std::span<const T> w, const Table& data, Batch ba
                                std::span<float> out) const {
   STARLING_CHECK(out.size() == batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i)
-    out[i] = static_cast<float>(rating(place(w, data, batch[i])));
+    out[i] = static_cast<float>(predict_rating(row_parameters(w, data, batch[i])));
 }
 
 template class Factorization<float>;

@@ -1,4 +1,4 @@
-/// Matrix factorisation for ratings. An immutable value; any thread may call it.
+/// Matrix factorisation, which predicts ratings. An immutable value; any thread may call it.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace starling::models {
 
-/// The rating of item i by user u is predicted as mu + b_u + c_i + p_u . q_i (Koren, Bell,
-/// Volinsky, "Matrix Factorization Techniques for Recommender Systems", Computer 2009, eq. 4), with
-/// loss (prediction - rating)^2 / 2. Data: dense, two columns, user id and item id (whole numbers
-/// from 0), and the rating as a real label.
+/// Predicts the rating of item i by user u as mu + b_u + c_i + p_u . q_i (Koren, Bell, Volinsky,
+/// "Matrix Factorization Techniques for Recommender Systems", Computer 2009, eq. 4). The loss is
+/// (prediction - rating)^2 / 2. The data must be dense, with two features, the user id and the item
+/// id (whole numbers from 0), and the rating as a real label.
 ///
 /// Parameters: "user" [users x rank], "item" [items x rank], "user_bias" [users], "item_bias"
-/// [items], all row-sparse, and the scalar "mean", without decay. Factors start normal with
-/// deviation 0.1, biases at 0, the mean at the data's mean rating.
+/// [items], all row-sparse, and the scalar "mean", without weight decay. Factors are initialised
+/// normal with standard deviation 0.1, biases with 0, the mean with the data's mean rating.
 template <class T>
 class Factorization {
  public:
@@ -29,19 +29,19 @@ class Factorization {
   static constexpr std::string_view summary =
       "matrix factorisation for (user, item) -> rating: mf[:rank=16,users=U,items=I]";
 
-  /// Reads `mf[:rank=R,users=U,items=I]`; users and items are by default one more than the largest
-  /// id in `data`, so write them where other data may hold larger ones.
+  /// Reads `mf[:rank=R,users=U,items=I]`. By default users and items are one more than the largest
+  /// id in `data`; set them if the test data may hold larger ids.
   static Result<Factorization> parse(const Spec& spec, const Table& data);
   [[nodiscard]] std::string print() const;
 
   [[nodiscard]] std::vector<Parameter> parameters() const;
   void initialise(std::span<T> w, Random& random) const;
-  /// Checks every id.
+  /// Refuses data of another shape, and ids that the parameters have no row for.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                   Pass& pass) const;
-  /// "loss" and "mse".
+  /// Returns "loss" and "mse".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
                                  Pass& pass) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
@@ -55,9 +55,9 @@ class Factorization {
   [[nodiscard]] std::size_t rank() const { return rank_; }
 
  private:
-  /// The values that one row reads, or the gradients by them.
+  /// The parameters that one row of the data uses, or their gradients.
   template <class U>
-  struct Place {
+  struct RowParameters {
     std::span<U> user;
     std::span<U> item;
     U& user_bias;
@@ -66,8 +66,8 @@ class Factorization {
   };
   Factorization() = default;
   template <class U>
-  Place<U> place(std::span<U> w, const Table& data, std::size_t row) const;
-  [[nodiscard]] T rating(const Place<const T>& at) const;
+  RowParameters<U> row_parameters(std::span<U> w, const Table& data, std::size_t row) const;
+  [[nodiscard]] T predict_rating(const RowParameters<const T>& at) const;
 
   std::size_t rank_ = 16;
   std::size_t users_ = 0;

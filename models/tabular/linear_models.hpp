@@ -1,4 +1,4 @@
-/// The models that consist of one affine layer, by name.
+/// Defines the models that consist of one affine layer and a loss.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace starling::models {
 
-/// Least squares. Without bias it has d parameters over d features: the d from which generated data
-/// is drawn, and which the PSP paper's experiments count.
+/// Linear regression by least squares. Without bias it has d parameters for d features, as have the
+/// source `linear:d=...` and the experiments of the PSP paper.
 struct LinearKind {
   using Loss = SquaredLoss;
   static constexpr std::string_view name = "linear";
   static constexpr std::string_view summary = "linear regression, squared error: linear[:bias=1]";
-  static constexpr bool bias = true;
-  static Result<void> fits(std::size_t classes) {
+  static constexpr bool has_bias = true;
+  static Result<void> check_classes(std::size_t classes) {
     if (classes == 0) return {};
     return Error{"linear needs real targets, the data has " + std::to_string(classes) + " classes"};
   }
@@ -31,8 +31,8 @@ struct LogisticKind {
   static constexpr std::string_view name = "logistic";
   static constexpr std::string_view summary =
       "logistic regression for 2 classes, log loss: logistic[:bias=1]";
-  static constexpr bool bias = true;
-  static Result<void> fits(std::size_t classes) {
+  static constexpr bool has_bias = true;
+  static Result<void> check_classes(std::size_t classes) {
     if (classes == 2) return {};
     return Error{"logistic needs 2 classes, the data has " +
                  (classes == 0 ? std::string{"real targets"} : std::to_string(classes))};
@@ -46,8 +46,8 @@ struct SoftmaxKind {
   static constexpr std::string_view name = "softmax";
   static constexpr std::string_view summary =
       "softmax regression for k classes, cross-entropy: softmax[:bias=1]";
-  static constexpr bool bias = true;
-  static Result<void> fits(std::size_t classes) {
+  static constexpr bool has_bias = true;
+  static Result<void> check_classes(std::size_t classes) {
     if (classes >= 2) return {};
     return Error{"softmax needs 2 or more classes, the data has " +
                  (classes == 0 ? std::string{"real targets"} : std::to_string(classes))};
@@ -55,14 +55,15 @@ struct SoftmaxKind {
   static std::size_t outputs(std::size_t classes) { return classes; }
 };
 
-/// Linear support vector machine; one against the rest for more than two classes.
+/// Linear support vector machine; for more than two classes, one machine for each class against the
+/// rest.
 struct SvmKind {
   using Loss = HingeLoss;
   static constexpr std::string_view name = "svm";
   static constexpr std::string_view summary =
       "linear support vector machine, hinge loss: svm[:bias=1]";
-  static constexpr bool bias = true;
-  static Result<void> fits(std::size_t classes) {
+  static constexpr bool has_bias = true;
+  static Result<void> check_classes(std::size_t classes) {
     if (classes >= 2) return {};
     return Error{"svm needs 2 or more classes, the data has " +
                  (classes == 0 ? std::string{"real targets"} : std::to_string(classes))};

@@ -13,14 +13,14 @@
 namespace starling::models {
 namespace {
 
-constexpr std::size_t widest = std::size_t{1} << 24U;
+constexpr std::size_t width_max = std::size_t{1} << 24U;
 
-/// Reads "784-128-10" as numbers; returns nothing where the text has another form.
+/// Reads "784-128-10" as numbers; returns no numbers if the text has another form.
 std::vector<std::size_t> parse_widths(std::string_view text) {
   std::vector<std::size_t> widths;
   for (const std::string_view part : split(text, '-')) {
     const auto width = parse_count(part);
-    if (!width || *width == 0 || *width > widest) return {};
+    if (!width || *width == 0 || *width > width_max) return {};
     widths.push_back(*width);
   }
   return widths;
@@ -32,23 +32,23 @@ std::string print_widths(const std::vector<std::size_t>& widths) {
   return text;
 }
 
-/// Returns an error where these widths do not fit the data, with widths that would.
-Result<void> fits(std::vector<std::size_t> widths, const Table& data) {
+/// Refuses widths that do not match the data; the error suggests widths that do.
+Result<void> check_widths(std::vector<std::size_t> widths, const Table& data) {
   const std::string written = "mlp:" + print_widths(widths);
   const std::size_t outputs = data.classes() == 0 ? 1 : data.classes();
-  const bool first = widths.front() == data.features();
-  const bool last = widths.back() == outputs;
+  const bool first_fits = widths.front() == data.features();
+  const bool last_fits = widths.back() == outputs;
   widths.front() = data.features();
   widths.back() = outputs;
-  const std::string instead = "; use mlp:" + print_widths(widths);
-  if (!first)
+  const std::string suggestion = "; use mlp:" + print_widths(widths);
+  if (!first_fits)
     return Error{written + " starts with another width than the data's " +
-                 std::to_string(data.features()) + " features" + instead};
-  if (last) return {};
+                 std::to_string(data.features()) + " features" + suggestion};
+  if (last_fits) return {};
   if (data.classes() == 0)
-    return Error{written + " must end with width 1 for real targets" + instead};
+    return Error{written + " must end with width 1 for real targets" + suggestion};
   return Error{written + " ends with another width than the data's " +
-               describe_labels(data.classes()) + instead};
+               describe_labels(data.classes()) + suggestion};
 }
 
 template <class T>
@@ -71,18 +71,19 @@ void activate_backward(Activation activation, std::span<const T> y, std::span<T>
 
 }  // namespace
 
-/// Scratch for one piece of a batch.
+/// Scratch memory for one piece of a batch.
 template <class T>
 struct Perceptron<T>::Workspace {
   RowReader<T> reader;
-  /// Outputs of each layer but the last, after the activation.
+  /// The outputs of each layer but the last, after the activation.
   std::span<std::span<T>> hidden;
+  /// The outputs of the last layer.
   std::span<T> last;
-  /// Derivatives by a layer's outputs, and by the outputs of the layer below.
-  std::span<T> slopes;
-  std::span<T> slopes_below;
-  /// True while the gradient is zero because nothing was added to it yet.
-  bool is_first = true;
+  /// The derivatives of the loss by a layer's outputs, and by the outputs of the layer before it.
+  std::span<T> derivatives;
+  std::span<T> derivatives_before;
+  /// Whether the gradient is still zero, because nothing was added to it yet.
+  bool is_gradient_zero = true;
 };
 
 template <class T>
@@ -102,10 +103,10 @@ Result<Perceptron<T>> Perceptron<T>::parse(const Spec& spec, const Table& data) 
     read.refuse("unknown activation '" + activation + "'; " + suggest(activation, valid));
   }
   if (auto done = read.finish(); !done) return std::move(done).error();
-  if (auto fit = fits(model.widths_, data); !fit) return std::move(fit).error();
+  if (auto fit = check_widths(model.widths_, data); !fit) return std::move(fit).error();
   model.activation_ = activation == "relu" ? Activation::relu : Activation::tanh;
   model.classes_ = data.classes();
-  model.sparse_ = data.is_sparse();
+  model.is_sparse_ = data.is_sparse();
   std::size_t start = 0;
   for (std::size_t l = 0; l < model.layers(); ++l) {
     model.starts_.push_back(start);
@@ -127,7 +128,7 @@ std::vector<Parameter> Perceptron<T>::parameters() const {
     const std::string prefix = "layer" + std::to_string(l + 1);
     all.push_back({.name = prefix + ".weights",
                    .shape = {widths_[l], widths_[l + 1]},
-                   .row_sparse = sparse_ && l == 0});
+                   .row_sparse = is_sparse_ && l == 0});
     all.push_back({.name = prefix + ".bias", .shape = {widths_[l + 1]}, .decay = false});
   }
   return all;
@@ -137,24 +138,25 @@ template <class T>
 void Perceptron<T>::initialise(std::span<T> w, Random& random) const {
   for (std::size_t l = 0; l < layers(); ++l) {
     const Affine<T> at = layer(w, l);
-    const bool he = activation_ == Activation::relu && l + 1 < layers();
+    const bool is_before_relu = activation_ == Activation::relu && l + 1 < layers();
     const double deviation = std::sqrt(2.0 / static_cast<double>(at.inputs));
     const double limit = std::sqrt(6.0 / static_cast<double>(at.inputs + at.outputs));
     for (T& weight : at.weights)
-      weight = static_cast<T>(he ? deviation * random.normal() : random.real(-limit, limit));
+      weight =
+          static_cast<T>(is_before_relu ? deviation * random.normal() : random.real(-limit, limit));
     std::ranges::fill(at.bias, T{0});
   }
 }
 
 template <class T>
 Result<void> Perceptron<T>::accepts(const Table& data) const {
-  return accepts_shape(name, {widths_.front(), classes_, sparse_}, data);
+  return check_data_shape(name, {widths_.front(), classes_, is_sparse_}, data);
 }
 
 template <class T>
-typename Perceptron<T>::Workspace Perceptron<T>::workspace(const Table& data,
-                                                           std::size_t batch_size,
-                                                           Arena& arena) const {
+typename Perceptron<T>::Workspace Perceptron<T>::make_workspace(const Table& data,
+                                                                std::size_t batch_size,
+                                                                Arena& arena) const {
   const std::size_t rows = std::min(batch_size, rows_at_once);
   const std::size_t widest_output = *std::max_element(widths_.begin() + 1, widths_.end());
   Workspace work{RowReader<T>{data, batch_size, widths_[1], arena},
@@ -186,19 +188,19 @@ void Perceptron<T>::forward(std::span<const T> w, const Rows<T>& x, Workspace& w
 
 template <class T>
 void Perceptron<T>::backward(std::span<const T> w, const Rows<T>& x, Workspace& work,
-                             std::span<const T> slopes, std::span<T> g) const {
+                             std::span<const T> derivatives, std::span<T> g) const {
   for (std::size_t l = layers() - 1; l > 0; --l) {
     const std::span<const T> h = work.hidden[l - 1].first(x.size * widths_[l]);
     const Rows<T> input{.size = x.size, .values = h.data(), .table = nullptr, .batch = {}};
-    affine_backward(input, slopes, layer(g, l), work.is_first);
-    const std::span<T> below = work.slopes_below.first(h.size());
-    affine_input_gradient(slopes, layer(w, l), below);
-    activate_backward(activation_, h, below);
-    std::swap(work.slopes, work.slopes_below);
-    slopes = below;
+    affine_backward(input, derivatives, layer(g, l), work.is_gradient_zero);
+    const std::span<T> before = work.derivatives_before.first(h.size());
+    affine_input_gradient(derivatives, layer(w, l), before);
+    activate_backward(activation_, h, before);
+    std::swap(work.derivatives, work.derivatives_before);
+    derivatives = before;
   }
-  affine_backward(x, slopes, layer(g, 0), work.is_first);
-  work.is_first = false;
+  affine_backward(x, derivatives, layer(g, 0), work.is_gradient_zero);
+  work.is_gradient_zero = false;
 }
 
 template <class T>
@@ -212,25 +214,25 @@ template <class T>
 double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                                Pass& pass) const {
   if (batch.empty()) return 0;
-  Workspace work = workspace(data, batch.size(), pass.arena);
+  Workspace work = make_workspace(data, batch.size(), pass.arena);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = work.reader.read(piece);
     const std::span<T> z = work.last.first(piece.size() * outputs());
     forward(w, x, work, z);
     sums += apply_loss(z, work.reader.labels(piece), weight);
     backward(w, x, work, z, g);
   });
-  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
+  return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T>
 Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch batch,
                                 Pass& pass) const {
-  Workspace work = workspace(data, batch.size(), pass.arena);
+  Workspace work = make_workspace(data, batch.size(), pass.arena);
   Accumulator sums;
-  for_pieces(batch, [&](Batch piece) {
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     const std::span<T> z = work.last.first(piece.size() * outputs());
     forward(w, work.reader.read(piece), work, z);
     sums += apply_loss(z, work.reader.labels(piece), T{1});
@@ -241,7 +243,7 @@ Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch b
 
 template <class T>
 std::vector<TouchedRows> Perceptron<T>::touched(const Table& data, Batch batch) const {
-  if (!sparse_) return {};
+  if (!is_sparse_) return {};
   return {{.parameter = 0, .rows = stored_columns(data, batch)}};
 }
 
@@ -249,8 +251,8 @@ template <class T>
 void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                            std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs());
-  Workspace work = workspace(data, batch.size(), pass.arena);
-  for_pieces(batch, [&](Batch piece) {
+  Workspace work = make_workspace(data, batch.size(), pass.arena);
+  for_each_piece_of_batch(batch, [&](Batch piece) {
     forward(w, work.reader.read(piece), work,
             out.subspan(offset(batch, piece) * outputs(), piece.size() * outputs()));
   });

@@ -1,4 +1,5 @@
-/// The multilayer perceptron. An immutable value; any thread may call it.
+/// The multilayer perceptron, a model of fully connected layers. An immutable value; any thread may
+/// call it.
 #pragma once
 
 #include <string>
@@ -16,17 +17,17 @@
 
 namespace starling::models {
 
-/// The function between two layers.
+/// The function that is applied to the outputs of every layer but the last.
 enum class Activation { relu, tanh };
 
-/// Fully connected layers, h_l = f(h_(l-1) W_l + b_l), where h_0 are the features and the last
-/// layer has no f. The loss is softmax cross-entropy where the data has classes, and half the
-/// squared error where it has real targets.
+/// Computes h_l = f(h_(l-1) W_l + b_l) for each layer l; h_0 are the features, and the last layer
+/// has no activation f. The loss is the softmax cross-entropy if the data has classes, and half the
+/// squared error if it has real targets.
 ///
 /// Parameters: "layerN.weights" [inputs x outputs] (the first row-sparse over sparse tables) and
-/// "layerN.bias" [outputs], without decay, N from 1. Weights in front of a relu start normal with
-/// variance 2 / inputs (He et al., ICCV 2015, eq. 10), the others uniform within
-/// +-sqrt(6 / (inputs + outputs)) (Glorot, Bengio, AISTATS 2010, eq. 16), biases at zero.
+/// "layerN.bias" [outputs], without weight decay; N counts from 1. Weights of a layer with relu are
+/// initialised normal with variance 2 / inputs (He et al., ICCV 2015, eq. 10), the others uniform
+/// within +-sqrt(6 / (inputs + outputs)) (Glorot, Bengio, AISTATS 2010, eq. 16), biases with zero.
 template <class T>
 class Perceptron {
  public:
@@ -48,7 +49,7 @@ class Perceptron {
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                   Pass& pass) const;
-  /// "loss", and "accuracy" or "mse".
+  /// Returns "loss", and "accuracy" or "mse".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
                                  Pass& pass) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
@@ -62,7 +63,7 @@ class Perceptron {
 
   [[nodiscard]] Recipe recipe() const { return {.standardises = true}; }
 
-  /// The layers' widths, from the features to the outputs.
+  /// Returns the number of features, then the number of outputs of each layer.
   [[nodiscard]] const std::vector<std::size_t>& widths() const { return widths_; }
   [[nodiscard]] std::size_t outputs() const { return widths_.back(); }
   [[nodiscard]] Link link() const { return classes_ > 0 ? SoftmaxLoss::link : SquaredLoss::link; }
@@ -73,23 +74,24 @@ class Perceptron {
 
   Perceptron() = default;
   [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
-  [[nodiscard]] Workspace workspace(const Table& data, std::size_t batch_size, Arena& arena) const;
+  [[nodiscard]] Workspace make_workspace(const Table& data, std::size_t batch_size,
+                                         Arena& arena) const;
   /// Returns layer l of the parameter vector or of its gradient.
   template <class U>
   [[nodiscard]] Affine<U> layer(std::span<U> w, std::size_t l) const;
   /// Fills work.hidden and writes the last layer's outputs to `last`.
   void forward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<T> last) const;
-  /// Adds to g, given the loss's derivative by the last layer's outputs.
-  void backward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<const T> slopes,
-                std::span<T> g) const;
+  /// Adds the gradient to g. `derivatives` are those of the loss by the last layer's outputs.
+  void backward(std::span<const T> w, const Rows<T>& x, Workspace& work,
+                std::span<const T> derivatives, std::span<T> g) const;
   [[nodiscard]] Accumulator apply_loss(std::span<T> scores, std::span<const float> labels,
                                        T weight) const;
 
   std::vector<std::size_t> widths_;
-  /// Where each layer starts in the parameter vector.
+  /// The index in the parameter vector at which each layer starts.
   std::vector<std::size_t> starts_;
   std::size_t classes_ = 0;
-  bool sparse_ = false;
+  bool is_sparse_ = false;
   Activation activation_ = Activation::relu;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string recheck_refusal(std::string_view text) {
+std::string recheck_error(std::string_view text) {
   auto parsed = parse_recheck(text);
   return parsed ? "read as " + print(*parsed) : parsed.error().message;
 }
@@ -20,11 +20,11 @@ TEST(Recheck, ReadsEveryTrigger) {
   EXPECT_EQ(*parse_recheck("notify+interval:1.5s"), (Recheck{.notify = true, .interval = 1500ms}));
 }
 
-TEST(Recheck, DoesNotMindTheOrderOfTriggers) {
+TEST(Recheck, AcceptsTriggersInAnyOrder) {
   EXPECT_EQ(*parse_recheck("interval:5ms+notify"), *parse_recheck("notify+interval:5ms"));
 }
 
-TEST(Recheck, ReadsItsOwnPrint) {
+TEST(Recheck, ReadsPrintedRechecks) {
   for (const bool arrival : {false, true})
     for (const bool notify : {false, true})
       for (const std::optional<Recheck::Duration> interval :
@@ -40,29 +40,29 @@ TEST(Recheck, HasTheDocumentedDefaults) {
   EXPECT_EQ(print(Recheck::distributed()), "notify+interval:auto");
 }
 
-TEST(Recheck, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(recheck_refusal("notifi"),
+TEST(Recheck, RefusesUnknownTriggersAndOptions) {
+  EXPECT_EQ(recheck_error("notifi"),
             "recheck 'notifi': 'notifi' is unknown; did you mean 'notify'? "
             "valid: arrival, notify, interval");
-  EXPECT_EQ(recheck_refusal(""),
+  EXPECT_EQ(recheck_error(""),
             "recheck '': valid: arrival, notify, interval:5ms, notify+interval:auto");
-  EXPECT_EQ(recheck_refusal("notify+"), "recheck 'notify+': '' has no name");
-  EXPECT_EQ(recheck_refusal("notify:3"), "recheck 'notify:3': notify: takes no options, not '3'");
+  EXPECT_EQ(recheck_error("notify+"), "recheck 'notify+': '' has no name");
+  EXPECT_EQ(recheck_error("notify:3"), "recheck 'notify:3': notify: takes no options, not '3'");
 }
 
-TEST(Recheck, RefusesIntervalsThatAreNone) {
-  EXPECT_EQ(recheck_refusal("interval:0s"),
+TEST(Recheck, RefusesBadIntervals) {
+  EXPECT_EQ(recheck_error("interval:0s"),
             "recheck 'interval:0s': interval:0s must be longer than 0");
-  EXPECT_EQ(recheck_refusal("interval:-1ms"),
+  EXPECT_EQ(recheck_error("interval:-1ms"),
             "recheck 'interval:-1ms': '-1ms' is not a duration like 250us, 20ms, 1.5s, 2min or 1h");
-  EXPECT_EQ(recheck_refusal("interval:5"),
+  EXPECT_EQ(recheck_error("interval:5"),
             "recheck 'interval:5': '5' is not a duration like 250us, 20ms, 1.5s, 2min or 1h");
-  EXPECT_EQ(recheck_refusal("interval"),
+  EXPECT_EQ(recheck_error("interval"),
             "recheck 'interval': give the interval, as in interval:5ms or interval:auto");
 }
 
 TEST(Recheck, RefusesATriggerGivenTwice) {
-  EXPECT_EQ(recheck_refusal("interval:5ms+interval:6ms"),
+  EXPECT_EQ(recheck_error("interval:5ms+interval:6ms"),
             "recheck 'interval:5ms+interval:6ms': 'interval' is given twice");
 }
 

@@ -16,14 +16,14 @@ const Predicate half = Predicate::make("half", [](Step own, std::span<const Step
          std::ssize(seen);
 });
 
-/// Every rule that text can name, at the ends of its range too, and one of a program's own.
+/// Returns every built-in rule, also with its smallest and largest staleness, and a predicate.
 std::vector<AnyRule> every_rule() {
   std::vector<AnyRule> rules = named_rules();
   rules.insert(rules.end(), {Ssp{0}, Ssp{1}, Ssp{finished}, half});
   return rules;
 }
 
-TEST(Bsp, PassesWhenNobodySeenIsBehind) {
+TEST(Bsp, PassesIfNoSeenWorkerIsBehind) {
   const Barrier bsp{Bsp{}};
   EXPECT_TRUE(admits(bsp, 3, Steps{3, 4, 3}));
   EXPECT_FALSE(admits(bsp, 3, Steps{4, 2, 4}));
@@ -37,7 +37,7 @@ TEST(Ssp, ToleratesALagOfExactlyS) {
   EXPECT_EQ(floor(ssp, 10), 6U);
 }
 
-TEST(Ssp, TheFloorNeverWrapsBelowZero) {
+TEST(Ssp, HasAFloorThatNeverWrapsBelowZero) {
   for (const Step own : {0U, 1U, 3U, 4U}) {
     EXPECT_EQ(floor({Ssp{4}}, own), 0U);
     EXPECT_TRUE(admits({Ssp{4}}, own, Steps{0}));
@@ -61,30 +61,30 @@ TEST(Ssp, WithInfiniteStalenessIsAsp) {
   }
 }
 
-TEST(EveryRule, OfANamePassesAtStepZeroWhateverItSees) {
+TEST(EveryRule, ThatIsBuiltInPassesAtStepZero) {
   for (const AnyRule& rule : named_rules()) {
     EXPECT_TRUE(admits({rule}, 0, Steps{0, 0, 7}));
     EXPECT_EQ(floor({rule}, 0).value_or(0), 0U);
   }
 }
 
-TEST(EveryRule, PassesWhenItSeesNobody) {
+TEST(EveryRule, PassesIfItSeesNoOne) {
   for (const AnyRule& rule : every_rule()) EXPECT_TRUE(admits({rule}, 1000, Steps{}));
 }
 
-TEST(EveryRule, TakesAFinishedWorkerForInfinitelyFarAhead) {
+TEST(EveryRule, PassesIfAllOthersHaveFinished) {
   for (const AnyRule& rule : every_rule())
     EXPECT_TRUE(admits({rule}, finished - 1, Steps{finished, finished}));
 }
 
-TEST(EveryRule, ThatHasAFloorDecidesAsItsFloorDoes) {
+TEST(EveryRule, ThatHasAFloorAgreesWithIt) {
   for (const AnyRule& rule : every_rule())
     for (Step own = 0; own < 10; ++own)
       for (Step other = 0; floor({rule}, own) && other < 10; ++other)
         EXPECT_EQ(admits({rule}, own, Steps{finished, other}), other >= *floor({rule}, own));
 }
 
-TEST(EveryRule, KeepsTheBoundThatItPromises) {
+TEST(EveryRule, KeepsItsSpreadBound) {
   for (const AnyRule& rule : every_rule())
     for (Step own = 0; own < 10; ++own)
       for (Step other = 0; other < 10; ++other) {
@@ -103,35 +103,35 @@ TEST(Asp, NeverWaits) {
   EXPECT_EQ(floor({Asp{}}, 100), 0U);
 }
 
-TEST(OwnPredicate, SeesAllAnswersBeforeItDecides) {
+TEST(UserPredicate, NeedsAllAnswersToDecide) {
   EXPECT_EQ(floor({half}, 5), std::nullopt);
   EXPECT_TRUE(admits({half}, 5, Steps{5, 0}));
   EXPECT_FALSE(admits(sampled(half, 3), 5, Steps{5, 0, 0}));
 }
 
-TEST(Sampling, LeavesTheRuleAsItIs) {
+TEST(Sampling, DoesNotChangeTheRule) {
   EXPECT_FALSE(admits(sampled(Bsp{}, 2), 3, Steps{3, 2}));
   EXPECT_EQ(floor(sampled(Ssp{4}, 2), 10), 6U);
 }
 
-TEST(Observes, EveryoneOrTheSampleClampedToThoseAlive) {
-  EXPECT_EQ(observes({Bsp{}}, 7), 7U);
-  EXPECT_EQ(observes(sampled(Bsp{}, 3), 7), 3U);
-  EXPECT_EQ(observes(sampled(Bsp{}, 3), 2), 2U);
-  EXPECT_EQ(observes(sampled(Bsp{}, 3), 0), 0U);
+TEST(Observes, AllOthersOrTheSampleSize) {
+  EXPECT_EQ(seen_workers({Bsp{}}, 7), 7U);
+  EXPECT_EQ(seen_workers(sampled(Bsp{}, 3), 7), 3U);
+  EXPECT_EQ(seen_workers(sampled(Bsp{}, 3), 2), 2U);
+  EXPECT_EQ(seen_workers(sampled(Bsp{}, 3), 0), 0U);
 }
 
-TEST(Observes, NobodyWhereTheBarrierAlwaysPasses) {
+TEST(Observes, NoOneIfTheBarrierAlwaysPasses) {
   for (const Barrier& barrier : {Barrier{Asp{}}, sampled(Bsp{}, 0), Barrier{Ssp{finished}},
                                  sampled(Ssp{finished}, 3), sampled(half, 0)}) {
     EXPECT_TRUE(always_passes(barrier)) << print(barrier);
-    EXPECT_EQ(observes(barrier, 7), 0U) << print(barrier);
+    EXPECT_EQ(seen_workers(barrier, 7), 0U) << print(barrier);
     EXPECT_FALSE(needs_every_step(barrier)) << print(barrier);
     EXPECT_EQ(spread_bound(barrier), std::nullopt) << print(barrier);
   }
 }
 
-TEST(NeedsEveryStep, WhereTheViewIsEveryone) {
+TEST(NeedsEveryStep, IfTheRuleSeesAllWorkers) {
   EXPECT_TRUE(needs_every_step({Bsp{}}));
   EXPECT_TRUE(needs_every_step({Ssp{4}}));
   EXPECT_TRUE(needs_every_step({half}));
@@ -146,12 +146,12 @@ TEST(SpreadBound, IsOneMoreThanTheStaleness) {
   EXPECT_EQ(spread_bound({Ssp{finished - 1}}), finished);
 }
 
-TEST(SpreadBound, IsNoneWhereNotEveryoneIsSeenOrTheRuleIsUnknown) {
+TEST(SpreadBound, IsAbsentForSamplesAndPredicates) {
   EXPECT_EQ(spread_bound(sampled(Bsp{}, 3)), std::nullopt);
   EXPECT_EQ(spread_bound({half}), std::nullopt);
 }
 
-TEST(BulkSynchronous, AreBspAndSspWithoutStaleness) {
+TEST(IsBsp, IsTrueForBspAndSspWithoutStaleness) {
   EXPECT_TRUE(is_bsp({Bsp{}}));
   EXPECT_TRUE(is_bsp({Ssp{0}}));
   EXPECT_FALSE(is_bsp({Ssp{1}}));
@@ -160,7 +160,7 @@ TEST(BulkSynchronous, AreBspAndSspWithoutStaleness) {
   EXPECT_FALSE(is_bsp({half}));
 }
 
-TEST(Check, RefusesASampleOfMoreThanTheOthers) {
+TEST(Check, RefusesASampleOfMoreThanAllOthers) {
   EXPECT_TRUE(check(sampled(Bsp{}, 7), 8));
   EXPECT_EQ(check(sampled(Bsp{}, 8), 8).error().message,
             "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
@@ -171,7 +171,7 @@ TEST(Check, RefusesASampleOfMoreThanTheOthers) {
             "valid: beta = 0, as in pssp:s=4,beta=0");
 }
 
-TEST(Check, TakesAnyNumberOfWorkersWhereNobodyIsDrawn) {
+TEST(Check, AcceptsAnyNumberOfWorkersWithoutASample) {
   EXPECT_TRUE(check({Bsp{}}, 1));
   EXPECT_TRUE(check({Ssp{4}}, 1));
   EXPECT_TRUE(check({Asp{}}, 1));

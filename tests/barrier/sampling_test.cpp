@@ -16,10 +16,10 @@ namespace {
 
 using Drawn = std::vector<std::uint32_t>;
 
-/// population, count
+/// The parameters are population and count.
 class Draw : public testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
 
-TEST_P(Draw, TakesDifferentMembersOnly) {
+TEST_P(Draw, TakesEachNumberAtMostOnce) {
   const auto [population, count] = GetParam();
   Random random{1};
   Drawn drawn;
@@ -34,9 +34,9 @@ TEST_P(Draw, TakesDifferentMembersOnly) {
   }
 }
 
-TEST_P(Draw, TakesEveryMemberEquallyOften) {
+TEST_P(Draw, TakesEachNumberEquallyOften) {
   const auto [population, count] = GetParam();
-  if (count == 0 || population == 1) return;  // nothing is random
+  if (count == 0 || population == 1) return;  // there is nothing random
   Random random{2};
   std::vector<std::uint64_t> times(population);
   Drawn drawn;
@@ -44,41 +44,41 @@ TEST_P(Draw, TakesEveryMemberEquallyOften) {
     draw(population, count, random, drawn);
     for (const auto member : drawn) ++times[member];
   }
-  // Members of one draw exclude one another, so the chi-square is (1 - count / population) times
-  // that of independent draws: too even is no fault.
+  // The numbers of one draw exclude one another, so the chi-square is only (1 - count / population)
+  // times that of independent draws. This checks no lower bound on it.
   EXPECT_LT(uniformity(times), 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfMany, Draw,
+INSTANTIATE_TEST_SUITE_P(Sizes, Draw,
                          testing::Values(std::pair{0U, 0U}, std::pair{1U, 0U}, std::pair{1U, 1U},
                                          std::pair{10U, 1U}, std::pair{10U, 9U},
                                          std::pair{10U, 10U}, std::pair{99U, 31U},
                                          std::pair{99U, 32U}, std::pair{99U, 33U},
                                          std::pair{99U, 98U}, std::pair{1000U, 64U}));
 
-/// Members below 7 as bits: every subset of `count` must come equally often.
-void expect_every_subset(std::uint32_t population, std::uint32_t count, std::uint32_t keep) {
+/// Checks that draws of `count` numbers below `population` take every subset equally often.
+void expect_every_subset(std::uint32_t population, std::uint32_t count) {
   Random random{3};
-  std::map<std::uint32_t, std::uint64_t> seen;
+  std::map<std::uint32_t, std::uint64_t> times;
   Drawn drawn;
   for (int i = 0; i < 100000; ++i) {
     draw(population, count, random, drawn);
-    std::uint32_t members = 0;
-    for (const auto member : drawn)
-      if (member < keep) members |= 1U << member;
-    ++seen[members];
+    std::uint32_t subset = 0;
+    for (const auto number : drawn) subset |= 1U << number;
+    ++times[subset];
   }
   std::vector<std::uint64_t> counts;
-  for (std::uint32_t subset = 0; subset < 1U << keep; ++subset)
-    if (static_cast<std::uint32_t>(std::popcount(subset)) == count) counts.push_back(seen[subset]);
+  for (std::uint32_t subset = 0; subset < 1U << population; ++subset)
+    if (static_cast<std::uint32_t>(std::popcount(subset)) == count) counts.push_back(times[subset]);
   EXPECT_LT(std::abs(uniformity(counts)), 5);
 }
 
 TEST(DrawFew, TakesEverySubsetEquallyOften) {
-  for (const std::uint32_t count : {1U, 2U, 3U, 4U, 6U}) expect_every_subset(7, count, 7);
+  for (const std::uint32_t count : {1U, 2U, 3U, 4U, 6U}) expect_every_subset(7, count);
 }
 
-/// Above 32 another method draws: which members it leaves out are the subset here.
+/// draw() takes more than 32 numbers by another method. The subset here is the two numbers that it
+/// leaves out.
 TEST(DrawMany, LeavesEverySubsetOutEquallyOften) {
   Random random{4};
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> left_out;
@@ -109,7 +109,8 @@ TEST(Draw, RepeatsWithTheSameSeed) {
   }
 }
 
-/// Counts the subsets of `others` workers, of which the first `on_pace` are no laggards.
+/// Compares with a count of all subsets of `others` workers, of which the first `on_pace` are not
+/// laggards.
 TEST(PassProbability, IsTheShareOfSubsetsWithoutALaggard) {
   for (std::uint32_t others = 0; others <= 9; ++others)
     for (std::uint32_t on_pace = 0; on_pace <= others; ++on_pace)
@@ -126,24 +127,24 @@ TEST(PassProbability, IsTheShareOfSubsetsWithoutALaggard) {
       }
 }
 
-TEST(PassProbability, HasTheValuesWorkedByHand) {
+TEST(PassProbability, EqualsKnownValues) {
   EXPECT_EQ(pass_probability(5, 9, 0), 1);
   EXPECT_EQ(pass_probability(9, 9, 9), 1);
   EXPECT_EQ(pass_probability(8, 9, 9), 0);
   EXPECT_DOUBLE_EQ(pass_probability(90, 99, 2), 90.0 * 89 / (99 * 98));
 }
 
-/// staleness, beta, workers on pace, others
-struct Crowd {
+/// `on_pace` of `others` workers are not laggards.
+struct Population {
   Step staleness;
   std::uint32_t beta;
   std::uint32_t on_pace;
   std::uint32_t others;
 };
 
-class SampledSsp : public testing::TestWithParam<Crowd> {};
+class SampledSsp : public testing::TestWithParam<Population> {};
 
-TEST_P(SampledSsp, PassesAsOftenAsTheHypergeometricLawSays) {
+TEST_P(SampledSsp, PassesWithTheHypergeometricProbability) {
   const auto [staleness, beta, on_pace, others] = GetParam();
   const Barrier barrier = sampled(Ssp{staleness}, beta);
   constexpr Step own = 20;
@@ -161,9 +162,10 @@ TEST_P(SampledSsp, PassesAsOftenAsTheHypergeometricLawSays) {
   EXPECT_LT(std::abs(deviations(passes, checks, pass_probability(on_pace, others, beta))), 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Crowds, SampledSsp,
-                         testing::Values(Crowd{0, 2, 5, 9}, Crowd{4, 1, 5, 9}, Crowd{4, 10, 90, 99},
-                                         Crowd{4, 5, 4, 99}, Crowd{19, 33, 97, 99}));
+INSTANTIATE_TEST_SUITE_P(Populations, SampledSsp,
+                         testing::Values(Population{0, 2, 5, 9}, Population{4, 1, 5, 9},
+                                         Population{4, 10, 90, 99}, Population{4, 5, 4, 99},
+                                         Population{19, 33, 97, 99}));
 
 }  // namespace
 }  // namespace starling::barrier

@@ -1,5 +1,5 @@
-/// Exact oracles for what is random: how far an outcome is from what theory says, in standard
-/// deviations. Seeds are fixed, so a test that passes once passes always; 5 is the usual limit.
+/// Compares random outcomes with their exact distributions; returns the difference in standard
+/// deviations. Tests usually allow 5. Seeds are fixed, so a test that passes once always passes.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace starling {
 
-/// How far `hits` of `trials` lies from a chance of `probability` (binomial).
+/// Returns the difference between `hits` and its mean, if each of `trials` hits with `probability`
+/// (binomial).
 inline double deviations(std::uint64_t hits, std::uint64_t trials, double probability) {
   const auto n = static_cast<double>(trials);
   const double sd = std::sqrt(n * probability * (1 - probability));
@@ -17,9 +18,10 @@ inline double deviations(std::uint64_t hits, std::uint64_t trials, double probab
   return sd > 0 ? off / sd : (off == 0 ? 0 : INFINITY);
 }
 
-/// Pearson's chi-square of counts against those expected, which add up to the same, as a normal
-/// deviate (Wilson, Hilferty, PNAS 1931). Far above 0: something else; far below: too close to be
-/// random. Requires: 2 cells.
+/// Returns Pearson's chi-square of `counts` against `expected`, which have the same sum, as a
+/// standard normal deviate (Wilson, Hilferty, PNAS 1931). A large value means another distribution;
+/// a large negative one means that the counts are too close to be random. Requires: 2 counts or
+/// more.
 inline double agreement(std::span<const std::uint64_t> counts, std::span<const double> expected) {
   double chi_square = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -30,7 +32,7 @@ inline double agreement(std::span<const std::uint64_t> counts, std::span<const d
   return (std::cbrt(chi_square / freedom) - (1 - 2 / (9 * freedom))) / std::sqrt(2 / (9 * freedom));
 }
 
-/// The same of counts that should all be equal.
+/// Returns agreement() of counts that are expected to be equal.
 inline double uniformity(std::span<const std::uint64_t> counts) {
   double total = 0;
   for (const auto count : counts) total += static_cast<double>(count);

@@ -9,43 +9,42 @@
 namespace starling {
 namespace {
 
-[[noreturn]] void refuse(const char* condition, const char*, int) {
+[[noreturn]] void throw_condition(const char* condition, const char*, int) {
   throw std::runtime_error{condition};
 }
-[[noreturn]] void refuse_otherwise(const char*, const char*, int) {
-  throw std::runtime_error{"otherwise"};
-}
+[[noreturn]] void throw_inner(const char*, const char*, int) { throw std::runtime_error{"inner"}; }
 
-std::string broken() {
+/// Returns what a failed check throws.
+std::string fail_check() {
   try {
     STARLING_CHECK(1 + 1 == 3);
   } catch (const std::runtime_error& error) {
     return error.what();
   }
-  return "passed";
+  return "nothing thrown";
 }
 
-TEST(CheckDeathTest, BrokenConditionEndsTheProgramAndSaysWhere) {
+TEST(CheckDeathTest, FailedCheckEndsTheProgramAndNamesFileAndLine) {
   EXPECT_DEATH(STARLING_CHECK(1 + 1 == 3), "check_test.cpp:[0-9]+: broken invariant: 1 \\+ 1 == 3");
 }
 
-TEST(CheckDeathTest, HandlersOfOtherThreadsDoNotCount) {
-  const CheckScope scope{refuse};
+TEST(CheckDeathTest, IgnoresHandlersOfOtherThreads) {
+  const CheckScope scope{throw_condition};
   EXPECT_DEATH(std::thread{[] { STARLING_CHECK(false); }}.join(), "broken invariant");
 }
 
 TEST(Check, HandlerMayThrow) {
-  const CheckScope scope{refuse};
-  EXPECT_EQ(broken(), "1 + 1 == 3");
+  const CheckScope scope{throw_condition};
+  EXPECT_EQ(fail_check(), "1 + 1 == 3");
 }
 
 TEST(Check, HandlersNest) {
-  const CheckScope outer{refuse};
+  const CheckScope outer{throw_condition};
   {
-    const CheckScope inner{refuse_otherwise};
-    EXPECT_EQ(broken(), "otherwise");
+    const CheckScope inner{throw_inner};
+    EXPECT_EQ(fail_check(), "inner");
   }
-  EXPECT_EQ(broken(), "1 + 1 == 3");
+  EXPECT_EQ(fail_check(), "1 + 1 == 3");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Laws of durations, held against their exact means, variances and quantiles.
+/// Compares the laws' draws with their exact means, variances and quantiles.
 #include "starling/base/distributions/distribution.hpp"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <numbers>
 
-#include "starling/base/lasting.hpp"
+#include "starling/base/to_duration.hpp"
 #include "tests/barrier/statistics.hpp"
 
 namespace starling {
@@ -19,7 +19,7 @@ double seconds(Distribution::Duration duration) {
   return static_cast<double>(duration.count()) / 1e9;
 }
 
-/// Quantiles: where the law's distribution function has these values.
+/// A law and its exact mean, standard deviation and quantiles, in seconds.
 struct Exact {
   const char* text;
   double mean;
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         Exact{"pareto:mean=100ms,alpha=6", 0.1, 0.1 / std::sqrt(24.0),
               0.1 * 5 / 6 * std::pow(0.75, -1.0 / 6), 0.1 * 5 / 6 * std::pow(0.05, -1.0 / 6)}));
 
-TEST(Distribution, IsExactWhereNothingIsRandom) {
+TEST(Distribution, DrawsTheMeanIfNothingIsRandom) {
   Random random{1};
   EXPECT_EQ(Distribution{}.draw(random), 0ns);
   EXPECT_EQ(Distribution{}.mean(), 0);
@@ -85,7 +85,7 @@ TEST(Distribution, IsExactWhereNothingIsRandom) {
   EXPECT_EQ(parse_distribution("lognormal:mean=20ms,sigma=0")->draw(random), 20ms);
 }
 
-TEST(Distribution, RepeatsFromItsSeedAndLastsAYearAtMost) {
+TEST(Distribution, RepeatsWithTheSameSeedAndDrawsAYearAtMost) {
   const auto law = parse_distribution("pareto:mean=8000h,alpha=1.001").value();
   Random one{3};
   Random two{3};
@@ -95,11 +95,11 @@ TEST(Distribution, RepeatsFromItsSeedAndLastsAYearAtMost) {
     ASSERT_GT(drawn, 0ns);
     ASSERT_LE(drawn, 24h * 365);
   }
-  EXPECT_EQ(lasting(1e30), 24h * 365);
-  EXPECT_EQ(lasting(1.6), 2ns);
+  EXPECT_EQ(to_duration(1e30), 24h * 365);
+  EXPECT_EQ(to_duration(1.6), 2ns);
 }
 
-TEST(Distribution, PrintsWhatItReads) {
+TEST(Distribution, PrintsTheTextThatItParses) {
   for (const char* text :
        {"none", "const:20ms", "exp:100ms", "uniform:1500us", "gamma:mean=100ms,shape=2",
         "lognormal:mean=1s,sigma=0.25", "pareto:mean=2min,alpha=1.5"}) {
@@ -112,7 +112,7 @@ TEST(Distribution, PrintsWhatItReads) {
   EXPECT_EQ(print(*parse_distribution("exp:mean=100ms")), "exp:100ms");
 }
 
-TEST(Distribution, OfTheListAreAllReadAndHaveTheirMeans) {
+TEST(Distribution, ParsesTheExampleOfEveryLaw) {
   for_each_alternative<Distribution::Law>([]<class L>(const L&) {
     if constexpr (!std::same_as<L, laws::Trace>) {
       const auto law = parse_distribution(L::form).value();
@@ -125,11 +125,11 @@ TEST(Distribution, OfTheListAreAllReadAndHaveTheirMeans) {
 
 struct Bad {
   const char* text;
-  const char* why;
+  const char* reason;
 };
 
-TEST(Distribution, RefusesWhatIsNoLawAndNamesThoseThatAre) {
-  for (const auto& [text, why] :
+TEST(Distribution, RefusesBadTextAndListsTheLaws) {
+  for (const auto& [text, reason] :
        {Bad{"", "has no name"}, Bad{"exp", "the mean is missing"}, Bad{"exp:20", "'20' is not a"},
         Bad{"exp:-1ms", "'-1ms' is not a"}, Bad{"expo:20ms", "unknown law"},
         Bad{"exp:20ms,shape=2", "unknown option 'shape'; valid: mean"},
@@ -142,7 +142,7 @@ TEST(Distribution, RefusesWhatIsNoLawAndNamesThoseThatAre) {
         Bad{"gamma:mean=1s,mean=2s", "twice"}}) {
     const auto law = parse_distribution(text);
     ASSERT_FALSE(law) << text;
-    EXPECT_NE(law.error().message.find(why), std::string::npos) << law.error().message;
+    EXPECT_NE(law.error().message.find(reason), std::string::npos) << law.error().message;
     EXPECT_NE(law.error().message.find("valid: none, const:20ms, exp:20ms"), std::string::npos);
   }
 }
@@ -162,36 +162,37 @@ class Trace : public testing::Test {
                            ",a:b.txt";
 };
 
-TEST_F(Trace, DrawsEachOfItsLinesEquallyOften) {
+TEST_F(Trace, DrawsEachLineEquallyOften) {
   const auto law =
       parse_distribution(write("# measured\n\n20ms # first\n 0.5 \n2e-1\r\n20ms")).value();
   EXPECT_DOUBLE_EQ(law.mean(), 0.185);
   EXPECT_EQ(print(law), "trace:" + file);
   EXPECT_EQ(*parse_distribution(print(law)), law);
   Random random{1};
-  std::uint64_t twenty = 0;
-  std::uint64_t half = 0;
+  std::uint64_t draws_of_20ms = 0;
+  std::uint64_t draws_of_500ms = 0;
   constexpr int draws = 10'000;
   for (int i = 0; i < draws; ++i) {
     const auto drawn = law.draw(random);
     ASSERT_TRUE(drawn == 20ms || drawn == 500ms || drawn == 200ms);
-    twenty += drawn == 20ms ? 1U : 0U;
-    half += drawn == 500ms ? 1U : 0U;
+    draws_of_20ms += drawn == 20ms ? 1U : 0U;
+    draws_of_500ms += drawn == 500ms ? 1U : 0U;
   }
-  EXPECT_LT(std::abs(deviations(twenty, draws, 0.5)), 5);
-  EXPECT_LT(std::abs(deviations(half, draws, 0.25)), 5);
+  EXPECT_LT(std::abs(deviations(draws_of_20ms, draws, 0.5)), 5);
+  EXPECT_LT(std::abs(deviations(draws_of_500ms, draws, 0.25)), 5);
 }
 
-TEST_F(Trace, IsRefusedWithFileAndLine) {
-  const std::string at = "distribution trace:" + file;
+TEST_F(Trace, NamesFileAndLineOfAnError) {
+  const std::string location = "distribution trace:" + file;
   EXPECT_EQ(refusal("20ms\n# comment\nfast\n"),
-            at + ":3: 'fast' is neither a duration like 20ms nor seconds like 0.02");
-  EXPECT_EQ(refusal("-1\n"), at + ":1: '-1' is neither a duration like 20ms nor seconds like 0.02");
-  EXPECT_EQ(refusal("1e300\n").substr(0, at.size() + 3), at + ":1:");
+            location + ":3: 'fast' is neither a duration like 20ms nor seconds like 0.02");
+  EXPECT_EQ(refusal("-1\n"),
+            location + ":1: '-1' is neither a duration like 20ms nor seconds like 0.02");
+  EXPECT_EQ(refusal("1e300\n").substr(0, location.size() + 3), location + ":1:");
   EXPECT_EQ(refusal("\x1b[2J\xff" + std::string(1000, 'x')),
-            at + ":1: '\\x1b[2J\\xff" + std::string(55, 'x') +
+            location + ":1: '\\x1b[2J\\xff" + std::string(55, 'x') +
                 "...' is neither a duration like 20ms nor seconds like 0.02");
-  EXPECT_EQ(refusal("# nothing\n"), at + ": holds no duration");
+  EXPECT_EQ(refusal("# nothing\n"), location + ": holds no duration");
   EXPECT_EQ(parse_distribution("trace:/no/such/file").error().message,
             "distribution trace:/no/such/file: no such file");
   EXPECT_FALSE(parse_distribution("trace:" + testing::TempDir())) << "a folder";

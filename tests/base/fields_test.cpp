@@ -15,7 +15,7 @@ struct Inner {
   int x = 0;
 };
 
-struct Whole {
+struct Complete {
   std::optional<unsigned> a;
   std::vector<int> b;
   std::variant<int, Inner> c;
@@ -32,10 +32,11 @@ struct WithoutLast {
   static constexpr auto fields(auto& m) { return std::tie(m.a); }
 };
 
-TEST(Fields, AreCountedWhateverTheirTypes) {
-  EXPECT_TRUE((detail::HasFields<Whole, 6>));
-  EXPECT_FALSE((detail::HasFields<Whole, 7>));
-  EXPECT_TRUE((detail::HasFields<WithoutLast, 2>));  // so its list of one does not compile
+TEST(Fields, AreCountedForAllTypes) {
+  EXPECT_TRUE((detail::HasFields<Complete, 6>));
+  EXPECT_FALSE((detail::HasFields<Complete, 7>));
+  EXPECT_TRUE(
+      (detail::HasFields<WithoutLast, 2>));  // fields_of() would not compile: one field is listed
   EXPECT_FALSE((detail::HasFields<WithoutLast, 3>));
 }
 
@@ -43,17 +44,17 @@ struct Seventeen {
   int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
 };
 
-TEST(Fields, AreCountedBeyondTheMostThatMayBeListed) {
+TEST(Fields, AreCountedUpToOneMoreThanMayBeListed) {
   EXPECT_TRUE((detail::HasFields<Seventeen, 16>));
-  EXPECT_TRUE((detail::HasFields<Seventeen, 17>));  // so its list of 16 does not compile
+  EXPECT_TRUE((detail::HasFields<Seventeen, 17>));  // a list of 16 fields does not compile
 }
 
-TEST(Fields, AreReferencesInTheOrderOfTheList) {
-  Whole whole;
-  std::get<1>(fields_of(whole)).push_back(7);
-  EXPECT_EQ(whole.b, std::vector{7});
-  const Whole& read = whole;
-  EXPECT_EQ(&std::get<5>(fields_of(read)), &whole.f);
+TEST(Fields, AreReferencesInTheListedOrder) {
+  Complete complete;
+  std::get<1>(fields_of(complete)).push_back(7);
+  EXPECT_EQ(complete.b, std::vector{7});
+  const Complete& constant = complete;
+  EXPECT_EQ(&std::get<5>(fields_of(constant)), &complete.f);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class Input : public testing::Test {
     std::ofstream{path(name), std::ios::binary} << content;
     return path(name);
   }
-  [[nodiscard]] std::string pipe() const {
+  [[nodiscard]] std::string make_pipe() const {
     EXPECT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
     return path("pipe");
   }
@@ -43,7 +43,8 @@ class Input : public testing::Test {
   std::filesystem::path folder_;
 };
 
-std::string refusal(const std::string& path) {
+/// Returns the error of reading `path`.
+std::string read_error(const std::string& path) {
   const auto text = read_text(path, 100);
   return text ? "no error" : text.error().message;
 }
@@ -62,52 +63,52 @@ TEST_F(Input, ReadsARegularFile) {
             path("a") + ": is larger than 8 bytes; valid: less");
 }
 
-TEST_F(Input, RefusesWhatIsNoFileWithoutWaiting) {
-  const auto start = Clock::now();
-  EXPECT_EQ(refusal(path("none")), path("none") + ": no such file");
-  EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": is a folder, not a file");
-  EXPECT_EQ(refusal("/dev/zero"),
+TEST_F(Input, RefusesFoldersDevicesAndPipesWithoutWaiting) {
+  const auto started_at = Clock::now();
+  EXPECT_EQ(read_error(path("none")), path("none") + ": no such file");
+  EXPECT_EQ(read_error(folder_.string()), folder_.string() + ": is a folder, not a file");
+  EXPECT_EQ(read_error("/dev/zero"),
             "/dev/zero: is a character device; valid: a regular file or a pipe");
-  EXPECT_EQ(refusal("/dev/ptmx"),
+  EXPECT_EQ(read_error("/dev/ptmx"),
             "/dev/ptmx: is a character device; valid: a regular file or a pipe");
-  const std::string place = pipe();
+  const std::string file = make_pipe();
   const auto scope = regular_only();
-  EXPECT_EQ(refusal(place), place + ": is a pipe; valid: a regular file");
-  EXPECT_EQ(refusal("/dev/null"), "/dev/null: is a character device; valid: a regular file");
-  EXPECT_LT(Clock::now() - start, 1s);
+  EXPECT_EQ(read_error(file), file + ": is a pipe; valid: a regular file");
+  EXPECT_EQ(read_error("/dev/null"), "/dev/null: is a character device; valid: a regular file");
+  EXPECT_LT(Clock::now() - started_at, 1s);
 }
 
 TEST_F(Input, RefusesASocket) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string place = path("s");
-  std::strncpy(address.sun_path, place.c_str(), sizeof address.sun_path - 1);
+  const std::string file = path("s");
+  std::strncpy(address.sun_path, file.c_str(), sizeof address.sun_path - 1);
   ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  EXPECT_EQ(refusal(place), "cannot open '" + place + "': No such device or address");
+  EXPECT_EQ(read_error(file), "cannot open '" + file + "': No such device or address");
   ::close(socket);
 }
 
 TEST_F(Input, WaitsForTheWriterOfAPipe) {
-  const std::string place = pipe();
+  const std::string file = make_pipe();
   std::jthread writer{[&] {
-    const int fd = ::open(place.c_str(), O_WRONLY);
+    const int fd = ::open(file.c_str(), O_WRONLY);
     for (const char* part : {"one ", "two"}) {
       std::this_thread::sleep_for(30ms);
       EXPECT_GT(::write(fd, part, std::strlen(part)), 0);
     }
     ::close(fd);
   }};
-  EXPECT_EQ(read_text(place, 100).value(), "one two");
+  EXPECT_EQ(read_text(file, 100).value(), "one two");
 }
 
-TEST_F(Input, WaitsForAWriterNoLongerThanItMay) {
-  const std::string place = pipe();
+TEST_F(Input, StopsWaitingForAWriterAtTheDeadlineOrOnRequest) {
+  const std::string file = make_pipe();
   ReadLimits limits;
   limits.deadline = Clock::now() + 50ms;
   {
     const ReadScope scope{limits};
-    EXPECT_EQ(refusal(place), place + ": is read no further: reading took too long");
+    EXPECT_EQ(read_error(file), file + ": reading took too long");
   }
   std::stop_source stop;
   limits = {};
@@ -117,12 +118,12 @@ TEST_F(Input, WaitsForAWriterNoLongerThanItMay) {
     std::this_thread::sleep_for(50ms);
     stop.request_stop();
   }};
-  const auto start = Clock::now();
-  EXPECT_EQ(refusal(place), place + ": is read no further: nobody wants it");
-  EXPECT_LT(Clock::now() - start, 1s);
+  const auto started_at = Clock::now();
+  EXPECT_EQ(read_error(file), file + ": reading was cancelled");
+  EXPECT_LT(Clock::now() - started_at, 1s);
 }
 
-TEST_F(Input, HasTheLimitsOfTheInnermostScope) {
+TEST_F(Input, UsesTheLimitsOfTheInnermostScope) {
   EXPECT_FALSE(ReadScope::limits().regular_only);
   {
     const auto outer = regular_only();
@@ -140,29 +141,29 @@ TEST_F(Input, HasTheLimitsOfTheInnermostScope) {
 
 TEST(ReadBudget, IsAThirdOfTheFreeMemory) {
   const ReadBudget budget{"x.csv"};
-  EXPECT_TRUE(budget.expect(1U << 20U));
-  const auto refused = budget.expect(static_cast<std::uint64_t>(free_memory_bytes()));
+  EXPECT_TRUE(budget.check_total(1U << 20U));
+  const auto refused = budget.check_total(static_cast<std::uint64_t>(free_memory_bytes()));
   ASSERT_FALSE(refused);
   for (const char* part :
        {"x.csv: would take ", " GB of memory; valid: up to ", ", a third of the "})
     EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
 }
 
-TEST(ReadBudget, IsWhatItsScopeSays) {
+TEST(ReadBudget, IsTheLimitOfTheScope) {
   ReadLimits limits;
   limits.memory_max = 8'000'000;
   const ReadScope scope{limits};
   ReadBudget budget{"x.csv"};
-  EXPECT_TRUE(budget.expect(8'000'000));
-  EXPECT_EQ(budget.expect(9'000'000).error().message,
+  EXPECT_TRUE(budget.check_total(8'000'000));
+  EXPECT_EQ(budget.check_total(9'000'000).error().message,
             "x.csv: would take 0.009 GB of memory; valid: up to 0.008 GB");
   std::uint64_t held = 0;
-  while (held < 100'000'000 && budget.hold(held)) held += 1000;
+  while (held < 100'000'000 && budget.check_growth(held)) held += 1000;
   EXPECT_GE(held, 8'000'000U);
-  EXPECT_LE(held, 8'500'000U + 1000) << "it is looked at again soon enough";
+  EXPECT_LE(held, 8'500'000U + 1000) << "checked too rarely";
 }
 
-TEST(Memory, IsNoMoreFreeThanThereIs) {
+TEST(Memory, FreeMemoryIsNoMoreThanAllMemory) {
   EXPECT_GT(free_memory_bytes(), 1e6);
   EXPECT_LE(free_memory_bytes(), memory_bytes());
 }

@@ -9,7 +9,7 @@ namespace {
 
 class PermutationSizes : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(PermutationSizes, VisitsEveryPlaceOnce) {
+TEST_P(PermutationSizes, ReturnsEveryNumberOnce) {
   const std::uint64_t size = GetParam();
   const Permutation permutation{size, 7};
   std::vector<int> visits(size);
@@ -20,7 +20,7 @@ TEST_P(PermutationSizes, VisitsEveryPlaceOnce) {
 INSTANTIATE_TEST_SUITE_P(Sizes, PermutationSizes,
                          testing::Values(1, 2, 3, 4, 5, 17, 64, 1000, 8191, 8192, 8193));
 
-TEST(Permutation, MovesEverySampleToEveryPlaceEquallyOften) {
+TEST(Permutation, MovesEveryNumberToEveryPositionEquallyOften) {
   constexpr std::uint64_t size = 10;
   constexpr int keys = 20000;
   std::vector<double> counts(size * size);
@@ -32,7 +32,7 @@ TEST(Permutation, MovesEverySampleToEveryPlaceEquallyOften) {
   const double expected = double{keys} / size;
   for (const double count : counts)
     chi_square += (count - expected) * (count - expected) / expected;
-  // (size-1)^2 = 81 degrees of freedom, sd sqrt(162): five sigma.
+  // (size - 1)^2 = 81 degrees of freedom: mean 81, standard deviation sqrt(162) = 12.73.
   EXPECT_LT(chi_square, 81 + 5 * 12.73);
 }
 

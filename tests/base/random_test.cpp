@@ -7,7 +7,7 @@
 namespace starling {
 namespace {
 
-TEST(Random, RepeatsFromItsSeedAndDiffersBetweenStreams) {
+TEST(Random, RepeatsWithTheSameSeedAndDiffersBetweenStreams) {
   Random a = Random::stream(1, 2, 3);
   Random b = Random::stream(1, 2, 3);
   Random c = Random::stream(1, 3, 2);
@@ -26,21 +26,21 @@ TEST(Random, BelowIsUniform) {
   EXPECT_LT(chi_square, 6 + 5 * std::sqrt(12.0));
 }
 
-TEST(Random, NormalAndExponentialHaveTheirMoments) {
+TEST(Random, NormalAndExponentialHaveTheExpectedMoments) {
   Random random{5};
   constexpr int draws = 100000;
   double sum = 0;
   double squares = 0;
-  double waits = 0;
+  double exponential_sum = 0;
   for (int i = 0; i < draws; ++i) {
     const double x = random.normal();
     sum += x;
     squares += x * x;
-    waits += random.exponential(0.1);
+    exponential_sum += random.exponential(0.1);
   }
   EXPECT_NEAR(sum / draws, 0, 5 / std::sqrt(draws));
   EXPECT_NEAR(squares / draws, 1, 5 * std::sqrt(2.0 / draws));
-  EXPECT_NEAR(waits / draws, 0.1, 5 * 0.1 / std::sqrt(draws));
+  EXPECT_NEAR(exponential_sum / draws, 0.1, 5 * 0.1 / std::sqrt(draws));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Which workers are slow, and by what factor.
+/// Tests which workers are stragglers, and their factors.
 #include "starling/base/straggler.hpp"
 
 #include <gtest/gtest.h>
@@ -6,44 +6,44 @@
 namespace starling {
 namespace {
 
-Result<std::vector<double>> slow(const std::string& text, std::size_t workers) {
+Result<std::vector<double>> factors_of(const std::string& text, std::size_t workers) {
   return slowdown_factors({parse_straggler(text).value()}, workers);
 }
 
 TEST(Stragglers, AreTheLastWorkersAndSharesAreRounded) {
-  EXPECT_EQ(slow("1:4x", 3).value(), (std::vector<double>{1, 1, 4}));
-  EXPECT_EQ(slow("25%:4x", 4).value(), (std::vector<double>{1, 1, 1, 4}));
-  EXPECT_EQ(slow("12.5%:4x", 4).value(), (std::vector<double>{1, 1, 1, 4}));
-  EXPECT_EQ(slow("5%:2x", 40).value(), slow("2:2x", 40).value());
-  EXPECT_EQ(slow("100%:2x", 2).value(), (std::vector<double>{2, 2}));
+  EXPECT_EQ(factors_of("1:4x", 3).value(), (std::vector<double>{1, 1, 4}));
+  EXPECT_EQ(factors_of("25%:4x", 4).value(), (std::vector<double>{1, 1, 1, 4}));
+  EXPECT_EQ(factors_of("12.5%:4x", 4).value(), (std::vector<double>{1, 1, 1, 4}));
+  EXPECT_EQ(factors_of("5%:2x", 40).value(), factors_of("2:2x", 40).value());
+  EXPECT_EQ(factors_of("100%:2x", 2).value(), (std::vector<double>{2, 2}));
 }
 
-TEST(Stragglers, AreRefusedWhereAShareIsNobody) {
-  EXPECT_EQ(slow("5%:4x", 4).error().message,
+TEST(Stragglers, RefuseAShareThatRoundsToNoWorker) {
+  EXPECT_EQ(factors_of("5%:4x", 4).error().message,
             "straggler 5%:4x: this share of 4 workers rounds to none; valid: 12.5%:4x or more, or "
             "a number of workers, 1:4x");
 }
 
-TEST(Stragglers, AreRefusedByWhatIsOutOfBounds) {
-  const auto why = [](const char* text) { return parse_straggler(text).error().message; };
+TEST(Stragglers, RefuseAShareOrFactorOutOfBounds) {
+  const auto error_of = [](const char* text) { return parse_straggler(text).error().message; };
   for (const char* share : {"0%:4x", "105%:4x", "-1%:4x"})
-    EXPECT_EQ(why(share), "straggler '" + std::string{share} +
-                              "': the share must be above 0 % and at most 100 %");
-  EXPECT_EQ(why("0:4x"), "straggler '0:4x': slows nobody; valid: 1 worker or more");
+    EXPECT_EQ(error_of(share), "straggler '" + std::string{share} +
+                                   "': the share must be above 0 % and at most 100 %");
+  EXPECT_EQ(error_of("0:4x"), "straggler '0:4x': slows nobody; valid: 1 worker or more");
   for (const char* factor : {"5%:0.5x", "1:1000001x"})
-    EXPECT_EQ(why(factor),
+    EXPECT_EQ(error_of(factor),
               "straggler '" + std::string{factor} + "': the factor must be from 1 to 1000000");
   for (const char* form : {"5%", "4x", "1:x", "one:4x", "1:4x:2"})
-    EXPECT_NE(why(form).find("is not of the form"), std::string::npos) << form;
+    EXPECT_NE(error_of(form).find("is not of the form"), std::string::npos) << form;
 }
 
-TEST(Stragglers, AreToldAShareThatIsValid) {
+TEST(Stragglers, SuggestAShareThatIsValid) {
   for (std::size_t workers = 1; workers <= 2000; ++workers) {
-    const std::string said = slow("0.00001%:2x", workers).error().message;
-    const auto from = said.find("valid: ") + 7;
-    const auto valid = slow(said.substr(from, said.find(" or more") - from), workers);
-    ASSERT_TRUE(valid) << said;
-    EXPECT_EQ(valid->back(), 2) << said;
+    const std::string message = factors_of("0.00001%:2x", workers).error().message;
+    const auto from = message.find("valid: ") + 7;
+    const auto valid = factors_of(message.substr(from, message.find(" or more") - from), workers);
+    ASSERT_TRUE(valid) << message;
+    EXPECT_EQ(valid->back(), 2) << message;
   }
 }
 

@@ -8,27 +8,27 @@ namespace {
 using namespace std::chrono_literals;
 
 template <class Text>
-concept Splits = requires(Text text) {
+concept CanSplit = requires(Text text) {
   split(static_cast<Text&&>(text), ',');
 };
 
 TEST(Text, SplitsAndTrims) {
   EXPECT_TRUE(split("", ',').empty());
   EXPECT_EQ(split("a,b,", ','), (std::vector<std::string_view>{"a", "b", ""}));
-  static_assert(Splits<std::string&> && !Splits<std::string>, "its parts would dangle");
-  EXPECT_EQ(trimmed(" \ta b\r\n"), "a b");
+  static_assert(CanSplit<std::string&> && !CanSplit<std::string>, "the parts would dangle");
+  EXPECT_EQ(trim(" \ta b\r\n"), "a b");
 }
 
-TEST(Text, IsShownWithoutWhatTerminalsHeed) {
-  EXPECT_EQ(shown("20 ms"), "'20 ms'");
-  EXPECT_EQ(shown(std::string_view{"\x1b\0\n\xc2", 4}), "'\\x1b\\x00\\x0a\\xc2'");
-  EXPECT_EQ(shown(std::string(1000, 'a')), "'" + std::string(60, 'a') + "...'");
+TEST(Text, ShownHasNoControlCharactersAndAMaximumLength) {
+  EXPECT_EQ(quote("20 ms"), "'20 ms'");
+  EXPECT_EQ(quote(std::string_view{"\x1b\0\n\xc2", 4}), "'\\x1b\\x00\\x0a\\xc2'");
+  EXPECT_EQ(quote(std::string(1000, 'a')), "'" + std::string(60, 'a') + "...'");
 }
 
-TEST(Text, CountsOneAndMany) {
-  EXPECT_EQ(counted(0, "seed"), "0 seeds");
-  EXPECT_EQ(counted(1, "seed"), "1 seed");
-  EXPECT_EQ(counted(2, "seed"), "2 seeds");
+TEST(Text, CountedUsesSingularAndPlural) {
+  EXPECT_EQ(print_count(0, "seed"), "0 seeds");
+  EXPECT_EQ(print_count(1, "seed"), "1 seed");
+  EXPECT_EQ(print_count(2, "seed"), "2 seeds");
 }
 
 TEST(Text, ReadsDurationsWithUnitsOnly) {
@@ -39,27 +39,27 @@ TEST(Text, ReadsDurationsWithUnitsOnly) {
     EXPECT_FALSE(parse_duration(text).ok()) << text;
 }
 
-TEST(Text, PrintsWhatItReads) {
+TEST(Text, PrintsTheTextThatItParses) {
   for (const char* text : {"250us", "20ms", "1500ms", "2min", "1h", "0s"})
     EXPECT_EQ(print_duration(parse_duration(text).value()), text);
   for (const char* text : {"0.1", "1e-04", "64", "-2.5"})
     EXPECT_EQ(print_number(parse_number(text).value()), text);
 }
 
-TEST(Text, RefusesWhatIsNotANumber) {
+TEST(Text, RefusesTextThatIsNotANumber) {
   for (const char* text : {"", "x", "1x", "inf", "nan", "1e999", "+1", " 1"})
     EXPECT_FALSE(parse_number(text).ok()) << text;
   for (const char* text : {"", "-1", "1.0", "99999999999999999999"})
     EXPECT_FALSE(parse_count(text).ok()) << text;
 }
 
-TEST(Text, SuggestsOnlyWhatIsNear) {
+TEST(Text, SuggestsOnlyANearName) {
   const std::vector<std::string> names{"bsp", "ssp", "pssp"};
   EXPECT_EQ(nearest("psp", names), "bsp");
   EXPECT_EQ(nearest("elephant", names), "");
 }
 
-TEST(Text, PrintableIsShownAndDoesNothingElse) {
+TEST(Text, PrintableEscapesControlCharactersAndInvalidUtf8) {
   EXPECT_EQ(printable("plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa6"),
             "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa6");
   EXPECT_EQ(printable("\x1b[2J\r\n\x7f"), "\\x1b[2J\\x0d\\x0a\\x7f");
@@ -67,10 +67,10 @@ TEST(Text, PrintableIsShownAndDoesNothingElse) {
                       "31mb"),
             "a\\xc2\\x9b"
             "31mb")
-      << "a control sequence in Unicode";
-  EXPECT_EQ(printable("\x9b \xc3 \xe2\x82"), "\\x9b \\xc3 \\xe2\\x82") << "no UTF-8";
+      << "U+009B begins a control sequence";
+  EXPECT_EQ(printable("\x9b \xc3 \xe2\x82"), "\\x9b \\xc3 \\xe2\\x82") << "invalid UTF-8";
   EXPECT_EQ(printable(std::string(1, '\0')), "\\x00");
-  EXPECT_EQ(printable("\xc0\x8a\xe0\x80\x8a"), "\\xc0\\x8a\\xe0\\x80\\x8a") << "overlong";
+  EXPECT_EQ(printable("\xc0\x8a\xe0\x80\x8a"), "\\xc0\\x8a\\xe0\\x80\\x8a") << "overlong encodings";
 }
 
 }  // namespace

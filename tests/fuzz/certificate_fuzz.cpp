@@ -1,5 +1,5 @@
-/// Certificates and revocations from unauthenticated peers, and how a node takes them. The first
-/// byte says which of the two follows.
+/// Decodes certificates and revocations from unauthenticated peers and submits them to a node's
+/// Admission. The first byte says which of the two follows.
 #include "starling/actor/security/certificate.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// Frames that nodes send one another beside the packets of jobs: membership, requests, replies.
+/// Decodes the frames that nodes send each other apart from the packets of jobs: membership,
+/// requests and replies.
 #include "starling/actor/wire/control.hpp"
 
 #include "starling/engine/core/member/message_validator.hpp"
@@ -8,8 +9,8 @@
 namespace starling::fuzz {
 namespace {
 
-/// Whatever configuration a message brings, is_sound() can judge it.
-void judge(const core::ConfigurationPtr& configuration) { (void)core::is_sound(configuration, 16); }
+/// Requires that is_valid() can check any configuration that a message has.
+void judge(const core::ConfigurationPtr& configuration) { (void)core::is_valid(configuration, 16); }
 void judge(const wire::StartJob& start) { judge(start.initial); }
 void judge(const wire::JobDescription& description) { judge(description.configuration); }
 void judge(const wire::NodeStatus& status) {
@@ -22,7 +23,7 @@ void judge(const wire::Reply& reply) {
   if (const auto* description = std::get_if<wire::JobDescription>(&reply.body)) judge(*description);
   if (const auto* status = std::get_if<wire::NodeStatus>(&reply.body)) judge(*status);
 }
-/// membership_fuzz.cpp
+/// membership_fuzz.cpp checks these.
 void judge(const core::MembershipMessage&) {}
 
 }  // namespace

@@ -1,6 +1,7 @@
-/// Files of data, traces of times and files of nets, plain and compressed. The first byte says
-/// which: its lowest bits the format, its highest bit that the rest is compressed before it is
-/// read, so that damage is inside. Where a format has two files, the size of the first precedes it.
+/// Reads data files, traces of times and net files, plain and compressed. The lowest bits of the
+/// first byte choose the format. If its highest bit is set, the fuzzer compresses the rest before
+/// it is read, so that the damage is inside. If a format has two files, the size of the first one
+/// precedes it.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -20,7 +21,8 @@ namespace starling::fuzz {
 namespace {
 
 constexpr std::uint64_t values_max = std::uint64_t{16} << 20U;
-/// Values while their vector grows, copies of a line and its cells, and what a reader needs itself.
+/// Memory for values while their vector grows, for copies of a line and its cells, and for the
+/// reader.
 constexpr std::size_t heap_max = std::size_t{128} << 20U;
 
 void look_at(const models::Table& table) {
@@ -53,7 +55,7 @@ bool take_table(const std::string& source) {
   return table.ok();
 }
 
-/// Any image can be resized and given other channels.
+/// Requires that any decoded image can be resized and converted to other channels.
 bool take_image(Input content) {
   ReadLimits limits;
   limits.memory_max = values_max;

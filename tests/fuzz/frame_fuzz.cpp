@@ -1,4 +1,4 @@
-/// Packets of a job's members, as a node receives them, and the validator of their messages.
+/// Decodes packets of a job's members as a node receives them, and validates their messages.
 #include "starling/actor/wire/frame.hpp"
 
 #include <algorithm>
@@ -49,7 +49,8 @@ void walk(core::RangeId range, const core::Slice& slice) {
   for (const std::uint32_t row : *slice.rows) into.at(row) = from[at++];
 }
 
-/// The validator can judge any message, and the tensors of a valid one can be used.
+/// Requires that the validator can check any message, and that the tensors of a valid one can be
+/// read.
 void validate(const core::PeerMessage& peer_message) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)

@@ -1,4 +1,4 @@
-/// Frames as inputs of a fuzzer: the head's size and the head, then the body. One thread.
+/// Writes and reads frames as inputs of a fuzzer: the head's size, the head, the body. One thread.
 #pragma once
 
 #include "starling/actor/wire/frame.hpp"
@@ -27,7 +27,7 @@ inline wire::FrameView frame_in(Input input) {
   return {head, feed.rest()};
 }
 
-/// There is one way to write a message.
+/// Requires that a decoded message is encoded as the same bytes again.
 inline void require_same(const wire::Frame& again, const wire::FrameView& frame) {
   require(std::ranges::equal(again.head, frame.head), "a head is written again as it was");
   require(std::ranges::equal(body_of(again), frame.body), "a body is written again as it was");

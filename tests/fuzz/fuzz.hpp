@@ -1,6 +1,5 @@
-/// The base of all fuzzers. A fuzzer is a file NAME_fuzz.cpp that defines read() and seeds() and
-/// hands read() the inputs that libFuzzer makes up; replay.cpp runs it without libFuzzer. One
-/// thread.
+/// The base of all fuzzers. A fuzzer is a file NAME_fuzz.cpp that defines read() and seeds(), and
+/// that passes the inputs of libFuzzer to read(). replay.cpp runs it without libFuzzer. One thread.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +17,11 @@ namespace starling::fuzz {
 using Input = std::span<const std::byte>;
 using Bytes = std::vector<std::byte>;
 
-/// True where the input was taken, false where it was refused. Ends the program where an invariant
-/// is broken.
+/// Reads an input. Returns whether the input was accepted. Ends the program if an invariant is
+/// broken.
 bool read(Input input);
 
-/// Inputs that are taken, made by the same code that makes real ones.
+/// Returns inputs that read() accepts. The code that makes real inputs made them.
 std::vector<Bytes> seeds();
 
 /// Called by libFuzzer with each input.
@@ -38,39 +37,40 @@ inline void require(bool condition, const char* what) {
   std::abort();
 }
 
-/// Bytes of memory that a network input of `size` bytes may take.
+/// Returns how much memory, in bytes, decoding a network input of `size` bytes may take.
 [[nodiscard]] constexpr std::size_t heap_bound(std::size_t size) { return 8 * size + 65536; }
 
-/// Returns the result of `decode`, which may take at most `heap_max` bytes of memory at a time.
+/// Calls `decode` and returns its result. Requires that it held at most `heap_max` bytes of memory
+/// at any time.
 template <class Decode>
 auto bounded(std::size_t heap_max, Decode decode) {
-  wire::heap_reset_most();
-  const std::size_t before = wire::heap_taken();
+  wire::heap_reset_peak();
+  const std::size_t before = wire::heap_bytes();
   auto result = decode();
-  const std::size_t taken = wire::heap_taken_most() - before;
+  const std::size_t taken = wire::heap_peak_bytes() - before;
   if (taken > heap_max) std::fprintf(stderr, "%zu bytes taken, %zu allowed\n", taken, heap_max);
   require(taken <= heap_max, "memory is bounded");
   return result;
 }
 
-/// An input as a series of values.
+/// Reads an input as a series of values.
 class Feed {
  public:
   explicit Feed(Input input) : input_(input) {}
 
   [[nodiscard]] bool empty() const { return input_.empty(); }
-  /// 0 at the end.
+  /// Returns the next byte; 0 at the end of the input.
   std::size_t byte() {
     const Input one = take(1);
     return one.empty() ? 0 : static_cast<std::size_t>(one[0]);
   }
-  /// The next `size`, or all there are.
+  /// Returns the next `size` bytes, or the rest if that is shorter.
   Input take(std::size_t size) {
     const Input taken = input_.first(std::min(size, input_.size()));
     input_ = input_.subspan(taken.size());
     return taken;
   }
-  /// A size in two bytes, and as many bytes.
+  /// Reads a size in two bytes, and returns as many bytes.
   Input part() {
     const std::size_t low = byte();
     return take(low + 256 * byte());

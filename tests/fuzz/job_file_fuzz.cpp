@@ -1,4 +1,4 @@
-/// Job files, with and without what is for a simulation, up to the job that they make.
+/// Parses job files, with and without the keys of a simulation, and makes jobs of their settings.
 #include "starling/tools/command_line/job_file.hpp"
 
 #include "starling/tools/job/job.hpp"
@@ -7,10 +7,10 @@
 namespace starling::fuzz {
 namespace {
 
-/// Each value is a node on the heap, and has its place and the name of its file.
+/// Each value is a node on the heap, and stores its location and the name of its file.
 constexpr std::size_t heap_factor = 2048;
 
-/// Values that name files of durations would be read.
+/// Returns whether a value names a file of durations, which making the job would read.
 bool names_traces(const program::Settings& settings) {
   return std::ranges::any_of(settings, [](const program::Setting& s) {
     return s.text.find("trace") != std::string::npos;
@@ -27,7 +27,7 @@ bool read(Input input) {
   require(settings.ok() || !sim.ok(), "a simulation refuses whatever a job refuses");
   if (!settings) return false;
   for (const program::Setting& setting : *settings)
-    require(setting.place.starts_with("job.toml:"), "settings have a place");
+    require(setting.location.starts_with("job.toml:"), "settings have a location");
   if (!names_traces(*settings)) (void)program::make_job(*settings, {});
   return true;
 }

@@ -1,4 +1,4 @@
-/// Files of keys, certificates and revocations.
+/// Reads files of secret and public keys, certificates and revocations.
 #include "starling/actor/security/key_file.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
@@ -6,7 +6,7 @@
 
 namespace starling::fuzz {
 
-/// Files are no network input, but take no more than a multiple of their size either.
+/// Key files are not network input, but reading one must not take more than a multiple of its size.
 constexpr std::size_t heap_factor = 128;
 
 bool read(Input input) {

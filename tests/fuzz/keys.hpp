@@ -1,4 +1,5 @@
-/// Keys that are the same in each run, and what they sign. One thread.
+/// Makes keys that are the same in each run, and certificates and revocations that they sign. One
+/// thread.
 #pragma once
 
 #include <sodium.h>
@@ -27,7 +28,7 @@ inline security::KeyPair key_pair(std::uint8_t number) {
   return keys;
 }
 
-/// Valid a year.
+/// Makes a certificate that is valid for a year.
 inline security::Certificate certificate(std::uint8_t number,
                                          security::Role role = security::Role::node) {
   security::Certificate certificate;

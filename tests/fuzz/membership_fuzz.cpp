@@ -1,5 +1,5 @@
-/// One member that receives frames from anyone, while its time passes: an input is a series of
-/// acts, each a frame's head or a time.
+/// Feeds one node with frames from any sender, while its time passes. An input is a series of
+/// events: the head of a frame, or a time.
 #include "starling/engine/core/membership/membership.hpp"
 
 #include <set>
@@ -24,7 +24,7 @@ MembershipOptions options() {
   MembershipOptions options;
   options.self = {.id = 77, .address = "tcp://127.0.0.1:7400", .name = "n1", .workers = 4};
   options.seeds = {"tcp://127.0.0.1:1"};
-  options.members_max = 5;  // less than the seeds know of
+  options.nodes_max = 5;  // less than the seeds know of
   return options;
 }
 
@@ -54,7 +54,7 @@ class One {
     const MembershipOptions bounds = options();
     require(member_.self().id == bounds.self.id && member_.self().state == NodeState::alive,
             "nobody says for a member that it is gone");
-    require(member_.members().size() <= bounds.members_max, "members are bounded");
+    require(member_.nodes().size() <= bounds.nodes_max, "members are bounded");
     for (const MembershipEffect& effect : out_) {
       if (const auto* timer = std::get_if<SetTimer>(&effect)) timers_.insert(timer->at);
       if (const auto* send = std::get_if<MembershipSend>(&effect)) look_at(*send);

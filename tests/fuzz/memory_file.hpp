@@ -1,4 +1,4 @@
-/// For fuzzers of what reads files.
+/// Files in memory, for fuzzers of code that reads files.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 namespace starling::fuzz {
 
-/// A file that is on no disk.
+/// A file that is not on a disk.
 class MemoryFile {
  public:
   MemoryFile()

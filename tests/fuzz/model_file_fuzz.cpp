@@ -1,5 +1,5 @@
-/// Files of models and checkpoints: as tensors, as a model with its weights, as the state of a job
-/// to go on from, and as data to train on.
+/// Reads files of models and checkpoints: as tensors, as a model with its weights, as the state
+/// from which a job resumes, and as training data.
 #include "starling/tools/train/model_file.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace program;
 
-/// A header is parsed into JSON values, each some times as large as its text.
+/// The header is parsed into JSON values, which are several times as large as their text.
 constexpr std::size_t heap_factor = 128;
 
 const Registry& registry() {
@@ -46,7 +46,7 @@ Running job() {
   return running;
 }
 
-const Agreement agreement{{"model", "softmax"}, {"seed", "1"}};
+const JobIdentity identity{{"model", "softmax"}, {"seed", "1"}};
 
 std::vector<core::RangeState> states() {
   const core::Layout layout = model()->layout(job().options.job);
@@ -61,7 +61,7 @@ std::vector<core::RangeState> states() {
   return all;
 }
 
-/// For what is written.
+/// A temporary file to which the fuzzer writes.
 class Written {
  public:
   [[nodiscard]] std::string file() const { return (folder_.path() / "file").string(); }
@@ -75,23 +75,24 @@ class Written {
   program::Folder folder_;
 };
 
-const Written& place() {
+const Written& written_file() {
   static const Written one;
   return one;
 }
 
-/// A file that was read can be written, and reads the same again. A disk is slow: one file in 16 is
-/// tried.
+/// Requires that a file that was read can be written, and that reading it gives the same. Tries
+/// only one file in 16, because writing is slow.
 void write_again(const safetensors::File& file) {
   static std::uint64_t calls = 0;
   if (calls++ % 16 != 0) return;
   std::vector<safetensors::View> views;
   for (const auto& tensor : file.tensors) {
-    if (!safetensors::can_name(tensor.name)) return;
+    if (!safetensors::is_valid_tensor_name(tensor.name)) return;
     views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
   }
-  require(safetensors::write(place().file(), file.metadata, views).ok(), "it can be written");
-  const auto again = safetensors::read(place().file());
+  require(safetensors::write(written_file().file(), file.metadata, views).ok(),
+          "it can be written");
+  const auto again = safetensors::read(written_file().file());
   require(again.ok() && again->metadata == file.metadata &&
               again->tensors.size() == file.tensors.size(),
           "what is written is read again");
@@ -103,7 +104,7 @@ void write_again(const safetensors::File& file) {
   }
 }
 
-/// Code that copies values out relies on this size.
+/// Requires that a tensor has the size of its shape. Code that copies its values relies on that.
 void look_at(const safetensors::Tensor& tensor) {
   std::uint64_t bytes = size_of(tensor.dtype);
   for (const std::uint64_t extent : tensor.shape) bytes *= extent;
@@ -145,7 +146,7 @@ bool read(Input input) {
   std::ranges::for_each(tensors->tensors, look_at);
   write_again(*tensors);
   take_model(file.path());
-  (void)read_checkpoint(file.path(), *our_model, our_job, agreement, Trust::any);
+  (void)read_checkpoint(file.path(), *our_model, our_job, identity, Trust::any);
   take_data(file.path());
   return true;
 }
@@ -154,28 +155,28 @@ std::vector<Bytes> seeds() {
   std::vector<Bytes> all;
   const auto written = [&](const Result<void>& done) {
     require(done.ok(), "seeds are written");
-    all.push_back(place().content());
-    // The same as of a tool that writes no sum, so that damage goes further.
+    all.push_back(written_file().content());
+    // The same as from a tool that writes no checksum, so that damage is not found at once.
     std::string text{text_of(all.back())};
     if (const auto at = text.find("crc32"); at != std::string::npos)
       all.push_back(bytes_of(text.replace(at, 5, "other")));
   };
   const std::vector<float> f{1, -2.5F};
   const std::vector<std::uint64_t> counts{7};
-  written(safetensors::write(place().file(), {{"note", "\xc3\xa4"}},
+  written(safetensors::write(written_file().file(), {{"note", "\xc3\xa4"}},
                              std::vector{safetensors::view<float>("f", {2, 1}, f),
                                          safetensors::view<std::uint64_t>("n", {}, counts)}));
   const std::vector<std::uint64_t> labels{1, 0};
-  written(safetensors::write(place().file(), {},
+  written(safetensors::write(written_file().file(), {},
                              std::vector{safetensors::view<float>("x", {2, 1}, f),
                                          safetensors::view<std::uint64_t>("y", {2}, labels)}));
-  require(load_whole(registry(), "safetensors:" + place().file(), 1).ok(),
+  require(load_whole(registry(), "safetensors:" + written_file().file(), 1).ok(),
           "the data of the seeds are data");
   const ModelNotes notes = notes_of(*model(), {}, data());
-  written(
-      save_model(place().file(), notes, *model(), model()->collect(job().options.job, states())));
-  written(write_checkpoint(place().file(), notes, *model(), job(), agreement, states()));
-  require(read_checkpoint(place().file(), *model(), job(), agreement).ok(),
+  written(save_model(written_file().file(), notes, *model(),
+                     model()->collect(job().options.job, states())));
+  written(write_checkpoint(written_file().file(), notes, *model(), job(), identity, states()));
+  require(read_checkpoint(written_file().file(), *model(), job(), identity).ok(),
           "the checkpoint of the seeds is one");
   return all;
 }

@@ -1,4 +1,5 @@
-/// Several frames in one message, with their bodies in the pack or in the second part.
+/// Decodes several frames in one message, with their bodies in the pack or in the message's second
+/// part.
 #include "starling/actor/wire/pack.hpp"
 
 #include <algorithm>
@@ -11,12 +12,12 @@
 namespace starling::fuzz {
 namespace {
 
-Bytes pack_of(const std::vector<wire::Frame>& frames, wire::BodyPlace body_place) {
-  std::size_t size = wire::pack_prefix;
-  for (const wire::Frame& frame : frames) size += wire::packed_size(frame, body_place);
+Bytes pack_of(const std::vector<wire::Frame>& frames, wire::BodyPart body_part) {
+  std::size_t size = wire::pack_prefix_size;
+  for (const wire::Frame& frame : frames) size += wire::packed_size(frame, body_part);
   Bytes pack(size);
-  std::byte* at = wire::begin_pack(pack.data());
-  for (const wire::Frame& frame : frames) at = wire::put_packed(frame, body_place, at);
+  std::byte* at = wire::write_pack_prefix(pack.data());
+  for (const wire::Frame& frame : frames) at = wire::write_packed(frame, body_part, at);
   return pack;
 }
 
@@ -33,8 +34,8 @@ bool read_all(Input pack, Input second_part) {
     require(frame->body.data() == &*body, "bodies follow one another");
     body += static_cast<std::ptrdiff_t>(frame->body.size());
   }
-  const Bytes again = pack_of(
-      frames, second_part.empty() ? wire::BodyPlace::in_pack : wire::BodyPlace::second_part);
+  const Bytes again =
+      pack_of(frames, second_part.empty() ? wire::BodyPart::first : wire::BodyPart::second);
   require(again.size() <= pack.size() && std::ranges::equal(again, pack.first(again.size())),
           "frames are packed as they were");
   const Input rest = pack.subspan(again.size());
@@ -63,10 +64,10 @@ std::vector<Bytes> seeds() {
   const wire::Frame with_body{.head = Bytes(2, std::byte{8}), .body = {{owner, *owner}}};
   const std::vector<wire::Frame> all{small, with_body, {}, with_body};
   // Bodies in the second part: as many bytes again.
-  Bytes two = pack_of(all, wire::BodyPlace::second_part);
+  Bytes two = pack_of(all, wire::BodyPart::second);
   two.resize(2 * two.size(), std::byte{9});
-  return {pack_of({}, wire::BodyPlace::in_pack), pack_of({small}, wire::BodyPlace::in_pack),
-          pack_of(all, wire::BodyPlace::in_pack), two};
+  return {pack_of({}, wire::BodyPart::first), pack_of({small}, wire::BodyPart::first),
+          pack_of(all, wire::BodyPart::first), two};
 }
 
 }  // namespace starling::fuzz

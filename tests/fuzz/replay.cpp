@@ -1,10 +1,11 @@
 /// Runs a fuzzer without libFuzzer:
 ///
-///     NAME_replay CORPUS COUNT   its seeds, the files of the folder CORPUS, and COUNT of these
-///                                damaged at random, the same ones each time; ends with an error,
-///                                and the input in the file NAME_replay.input, where one takes
-///                                longer than 5 s or ends the program, and where it takes 1 GiB
-///     NAME_replay --seeds FOLDER writes its seeds there, for libFuzzer to begin with
+///     NAME_replay CORPUS COUNT   reads the seeds, the files of the folder CORPUS, and COUNT copies
+///                                of these with random damage, the same in each run. Ends with an
+///                                error if an input takes longer than 5 s or breaks an invariant,
+///                                which it writes to the file NAME_replay.input, or if the process
+///                                takes 1 GiB
+///     NAME_replay --seeds FOLDER writes the seeds into FOLDER, for libFuzzer to begin with
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -26,11 +27,11 @@ namespace starling::fuzz {
 namespace {
 
 constexpr std::size_t size_max = 8192;
-/// Numbers that programs often compare with.
+/// Numbers with which programs often compare.
 constexpr std::array<std::uint64_t, 10> numbers{
     0, 1, 2, 127, 255, 256, 65536, UINT32_MAX, std::uint64_t{1} << 63U, UINT64_MAX};
 
-/// Changes a few places of an input.
+/// Makes damaged copies of inputs, with up to four changes each.
 class Damage {
  public:
   explicit Damage(const std::vector<Bytes>& all) : all_(all) {}
@@ -44,14 +45,14 @@ class Damage {
 
  private:
   const Bytes& any() { return all_[random_.below(all_.size())]; }
-  /// A place in it, or its end.
-  std::size_t place(const Bytes& input) { return random_.below(input.size() + 1); }
-  static auto at(Bytes& input, std::size_t place) {
-    return input.begin() + static_cast<std::ptrdiff_t>(place);
+  /// Returns a random offset in the input, or its size.
+  std::size_t offset(const Bytes& input) { return random_.below(input.size() + 1); }
+  static auto at(Bytes& input, std::size_t offset) {
+    return input.begin() + static_cast<std::ptrdiff_t>(offset);
   }
 
   void change(Bytes& input) {
-    const std::size_t from = place(input);
+    const std::size_t from = offset(input);
     const std::size_t size = std::min<std::size_t>(random_.below(16), input.size() - from);
     switch (random_.below(8)) {
       case 0:
@@ -60,15 +61,15 @@ class Damage {
       case 1:
         input.erase(at(input, from), at(input, from + size));
         break;
-      case 2: {  // what is there, once more elsewhere
+      case 2: {  // copies a part to another offset
         const Bytes part{at(input, from), at(input, from + size)};
-        input.insert(at(input, place(input)), part.begin(), part.end());
+        input.insert(at(input, offset(input)), part.begin(), part.end());
         break;
       }
-      case 3: {  // the rest from another
+      case 3: {  // replaces the rest by the rest of another input
         const Bytes& other = any();
         input.resize(from);
-        input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(place(other)),
+        input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(offset(other)),
                      other.end());
         break;
       }
@@ -93,7 +94,8 @@ class Damage {
   Random random_{1};
 };
 
-/// Watches one input at a time: one that hangs for 5 s or breaks read() is left in a file.
+/// Watches the reading of one input: if it takes more than 5 s or breaks an invariant, the input is
+/// written to a file and the program ends.
 class Guard {
  public:
   static void begin(const std::string& program) {
@@ -133,7 +135,7 @@ class Guard {
   }
 };
 
-/// Peak memory of the process in MiB.
+/// Returns the peak memory of the process in MiB.
 long peak_mebibytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

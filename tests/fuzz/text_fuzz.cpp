@@ -1,4 +1,4 @@
-/// The small grammars of flags and job files. The first byte says which.
+/// Parses the small grammars of flags and job files. The first byte chooses the grammar.
 #include <array>
 #include <string>
 
@@ -56,7 +56,7 @@ bool take_spec(std::string_view text) {
 bool take_number(std::string_view text) { return take(text, parse_number, print_number); }
 bool take_duration(std::string_view text) { return take(text, parse_duration, print_duration); }
 
-/// Layers, and what is made of them, without kernels from outside.
+/// Parses layers and makes a net of them, without the kernels of other libraries.
 bool take_layers(std::string_view text) {
   if (!take(text, models::parse_layers, models::print_layers)) return false;
   const auto plan = models::Plan<double>::make(models::parse_layers(text).value(), {8, 8, 3});

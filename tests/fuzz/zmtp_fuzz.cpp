@@ -1,5 +1,6 @@
-/// Bytes of unauthenticated peers on a connection: ZMTP's greeting, handshake and frames, plain and
-/// CURVE. The first byte says which, the second how the rest comes in pieces.
+/// Feeds a connection with bytes of unauthenticated peers: ZMTP's greeting, handshake and frames.
+/// The first byte chooses between plain and CURVE, the second the size of the pieces in which the
+/// rest arrives.
 #include "starling/actor/wire/zmtp.hpp"
 
 #include <sodium.h>
@@ -27,14 +28,14 @@ struct Seen {
 };
 
 Bytes copy_of(const wire::InboundMessage& message) {
-  require(message.fits || (message.head.filled().empty() && message.body.filled().empty()),
+  require(message.is_valid || (message.head.filled().empty() && message.body.filled().empty()),
           "of a message with too many parts nothing is kept");
   Bytes all{message.head.filled().begin(), message.head.filled().end()};
   all.insert(all.end(), message.body.filled().begin(), message.body.filled().end());
   return all;
 }
 
-/// As a connection would bring it, at most `piece` bytes at a time.
+/// Passes the input to a receiver as a connection would, at most `piece` bytes at a time.
 Seen receive(const wire::ZmtpRules& rules, Input input, std::size_t piece) {
   wire::ZmtpReceiver receiver{rules};
   Seen seen;
@@ -43,11 +44,11 @@ Seen receive(const wire::ZmtpRules& rules, Input input, std::size_t piece) {
     input = input.subspan(next.size());
     while (!next.empty()) {
       std::optional<wire::ZmtpReceiver::Fault> fault;
-      if (const auto place = receiver.place(); !place.empty()) {
-        const std::size_t bytes = std::min(place.size(), next.size());
-        std::ranges::copy(next.first(bytes), place.begin());
+      if (const auto buffer = receiver.direct_buffer(); !buffer.empty()) {
+        const std::size_t bytes = std::min(buffer.size(), next.size());
+        std::ranges::copy(next.first(bytes), buffer.begin());
         next = next.subspan(bytes);
-        fault = receiver.take_placed(bytes);
+        fault = receiver.take_direct(bytes);
       } else {
         fault = receiver.take(next);
       }
@@ -71,7 +72,8 @@ const wire::ZmtpRules& rules_of(bool is_keyed) {
   return made.at(is_keyed ? 1 : 0);
 }
 
-/// A client's first command, with a key of its own. The commands after it depend on the answer.
+/// Returns a client's first command, with a public key of its own. The commands after it depend on
+/// the answer.
 std::string hello() {
   const wire::SecretKey& secret = *rules_of(true).secret_key;
   std::array<unsigned char, crypto_box_PUBLICKEYBYTES> server{};

@@ -21,9 +21,9 @@ constexpr std::size_t seeds_max = 8;
 /// The most nodes of a cluster with keys.
 constexpr std::size_t nodes_max = 40;
 
-Seen read(const std::string& text) {
-  Seen seen;
-  seen.text = text;
+StatusReport read(const std::string& text) {
+  StatusReport report;
+  report.text = text;
   std::istringstream lines{text};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words{line};
@@ -33,33 +33,33 @@ Seen read(const std::string& text) {
     words >> first >> second >> third;
     const std::string_view keeps = "the coordinator is ";
     if (const auto at = line.find(keeps); at != std::string::npos)
-      seen.coordinator = std::stoull(line.substr(at + keeps.size()));
+      report.coordinator = std::stoull(line.substr(at + keeps.size()));
     if (first == "configuration") {
-      seen.epoch = std::stoull(second);
+      report.epoch = std::stoull(second);
     } else if (first == "job") {
       continue;
     } else if (first == "member") {
       std::uint64_t step = 0;
       words >> step;
-      seen.steps[std::stoull(second)] = step;
+      report.steps[std::stoull(second)] = step;
       const std::string_view holds = ", holds ";
       if (const auto at = line.find(holds); at != std::string::npos)
-        seen.held += std::stoull(line.substr(at + holds.size()));
+        report.held += std::stoull(line.substr(at + holds.size()));
     } else if (first == "copies") {
       // copies 1 of 2 wanted, 3 on their way
-      seen.copies = std::stoull(second);
+      report.copies = std::stoull(second);
       if (const auto comma = line.find(','); comma != std::string::npos)
-        seen.incomplete = std::stoull(line.substr(comma + 1));
+        report.incomplete = std::stoull(line.substr(comma + 1));
     } else if (!line.starts_with(' ')) {
-      seen.states[first] = third;
+      report.states[first] = third;
     }
   }
-  return seen;
+  return report;
 }
 
 }  // namespace
 
-std::size_t Seen::live() const {
+std::size_t StatusReport::live() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       states, [](const auto& node) { return node.second == "alive" || node.second == "suspect"; }));
 }
@@ -73,22 +73,22 @@ Fleet::Fleet(std::string program, std::unique_ptr<Hosts> hosts, Keys keys)
     EXPECT_EQ(ran.code, 0) << ran.err;
   };
   make("init-cluster");
-  // A key file knows those that were made before it.
+  // All key files are made here, because a key file has the certificates made before it.
   for (std::size_t i = 0; i < nodes_max; ++i) make("node n" + std::to_string(i));
   make("node laptop --role client");
 }
 
-std::string Fleet::key(const std::string& name) const {
+std::string Fleet::key_path(const std::string& name) const {
   return (work_.path() / (name + ".key")).string();
 }
 
-std::string Fleet::seed(std::size_t node) const {
+std::string Fleet::join_address(std::size_t node) const {
   return keys_ == Keys::none ? address(node) : nodes_.at(node)->name + "@" + address(node);
 }
 
 std::string Fleet::access(std::size_t node) const {
-  return (keys_ == Keys::none ? " --insecure" : " --keys " + key("laptop")) + " --to " +
-         seed(node) + " ";
+  return (keys_ == Keys::none ? " --insecure" : " --keys " + key_path("laptop")) + " --to " +
+         join_address(node) + " ";
 }
 
 Fleet::~Fleet() {
@@ -96,23 +96,24 @@ Fleet::~Fleet() {
   for (const auto& node : nodes_) node->process->signal(SIGKILL);
 }
 
-program::Process::Prepare Fleet::in(std::size_t host) const {
+program::Process::Prepare Fleet::in_host(std::size_t host) const {
   if (hosts_) return hosts_->in(host);
   return [] { ::prctl(PR_SET_PDEATHSIG, SIGKILL); };
 }
 
-program::Process::Prepare Fleet::aside() const { return hosts_ ? hosts_->in_router() : in(0); }
+program::Process::Prepare Fleet::enter_router() const {
+  return hosts_ ? hosts_->in_router() : in_host(0);
+}
 
 std::size_t Fleet::start(std::size_t host, const std::string& more) {
   auto node = std::make_unique<Node>();
   node->name = "n" + std::to_string(nodes_.size());
   node->host = host;
   std::string line = "node --name " + node->name;
-  if (keys_ == Keys::given) line += " --keys " + key(node->name);
+  if (keys_ == Keys::given) line += " --keys " + key_path(node->name);
   if (more.find("--listen") != std::string::npos) {
   } else if (hosts_) {
-    // The first of the host's ports that is free, so that the successor of a dead node has its
-    // address.
+    // Uses the first free port of the host, so that the successor of a dead node has its address.
     int port = 7400;
     const auto address = [&] { return Hosts::address(host) + ":" + std::to_string(port); };
     while (std::ranges::any_of(nodes_, [&](const auto& other) {
@@ -124,17 +125,17 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
     line += " --listen 127.0.0.1:*";
   }
   for (const std::size_t seed : awake() | std::views::take(seeds_max))
-    line += " --join " + this->seed(seed);
-  node->process = std::make_unique<program::Process>(node->folder, program_,
-                                                     program::words(line + " " + more), in(host));
+    line += " --join " + join_address(seed);
+  node->process = std::make_unique<program::Process>(
+      node->folder, program_, program::words(line + " " + more), in_host(host));
   const std::string begin = "node " + node->name + " at ";
   (void)wait_until([&] {
     const bool runs = node->process->is_running();
-    const std::string said = node->process->err();
-    const auto at = said.find(begin);
-    const auto end = said.find('\n', at);
+    const std::string log_text = node->process->err();
+    const auto at = log_text.find(begin);
+    const auto end = log_text.find('\n', at);
     if (at == std::string::npos || end == std::string::npos) return !runs;
-    node->address = said.substr(at + begin.size(), end - at - begin.size());
+    node->address = log_text.substr(at + begin.size(), end - at - begin.size());
     return true;
   });
   EXPECT_FALSE(node->address.empty()) << node->process->err();
@@ -143,34 +144,34 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
 }
 
 bool Fleet::agree(Time within) {
-  const auto everyone = awake();
+  const auto running = awake();
   const auto sees_all = [&](std::size_t node) {
-    const auto seen = ask(node);
-    return seen && seen->live() == everyone.size() &&
-           std::ranges::all_of(everyone, [&](std::size_t other) {
-             const auto known = seen->states.find(nodes_[other]->name);
-             return known != seen->states.end() && known->second == "alive";
+    const auto report = ask(node);
+    return report && report->live() == running.size() &&
+           std::ranges::all_of(running, [&](std::size_t other) {
+             const auto known = report->states.find(nodes_[other]->name);
+             return known != report->states.end() && known->second == "alive";
            });
   };
-  return wait_until([&] { return std::ranges::all_of(everyone, sees_all); }, within);
+  return wait_until([&] { return std::ranges::all_of(running, sees_all); }, within);
 }
 
 std::vector<std::size_t> Fleet::owners() {
   std::vector<std::size_t> all;
   for (const std::size_t node : awake())
-    if (const auto seen = ask(node); seen && seen->held > 0) all.push_back(node);
+    if (const auto report = ask(node); report && report->held > 0) all.push_back(node);
   return all;
 }
 
-bool Fleet::holds_copies(std::size_t wanted) {
+bool Fleet::has_complete_replicas(std::size_t wanted) {
   std::set<std::uint64_t> epochs;
   std::size_t owners = 0;
   const bool complete = std::ranges::all_of(awake(), [&](std::size_t node) {
-    const auto seen = ask(node);
-    if (!seen || seen->copies < wanted || seen->incomplete > 0) return false;
-    if (seen->held > 0) ++owners;
-    // Owners of an older epoch may be dead, and dead nodes are not asked which ranges they hold.
-    epochs.insert(seen->epoch);
+    const auto report = ask(node);
+    if (!report || report->copies < wanted || report->incomplete > 0) return false;
+    if (report->held > 0) ++owners;
+    // All nodes must know the same configuration epoch: owners of an older one may be dead.
+    epochs.insert(report->epoch);
     return epochs.size() == 1;
   });
   return complete && owners >= wanted;
@@ -203,8 +204,8 @@ int Fleet::leave(std::size_t node) {
 std::string Fleet::logs() {
   std::string all;
   for (const std::size_t node : awake())
-    if (const auto seen = ask(node))
-      all += "--- status of " + nodes_[node]->name + "\n" + seen->text;
+    if (const auto report = ask(node))
+      all += "--- status of " + nodes_[node]->name + "\n" + report->text;
   for (const auto& node : nodes_)
     all += "--- " + node->name + " at " + node->address + "\n" + node->process->err();
   if (submission_) all += "--- submit\n" + submission_->err() + submission_->out();
@@ -221,7 +222,8 @@ std::size_t Fleet::rss_kib(std::size_t node) const {
 std::chrono::duration<double> Fleet::busy(std::size_t node) const {
   std::ifstream stat{"/proc/" + std::to_string(nodes_.at(node)->process->id()) + "/stat"};
   std::string text{std::istreambuf_iterator{stat}, {}};
-  // Behind the name, which may hold anything: the third field; times are the 14th and 15th.
+  // The text after the program's name, which may have spaces, begins with the third field. The
+  // times are the 14th and 15th.
   std::istringstream fields{text.substr(std::min(text.size(), text.rfind(')') + 1))};
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;
@@ -240,11 +242,11 @@ std::vector<std::size_t> Fleet::awake() const {
 }
 
 program::Ran Fleet::run(const std::string& line) {
-  const program::Folder beside;  // what a program says lies beside its folder
-  return program::Process{beside, program_, program::words(line), aside()}.wait();
+  const program::Folder folder;  // for the output of the program
+  return program::Process{folder, program_, program::words(line), enter_router()}.wait();
 }
 
-std::optional<Seen> Fleet::ask(std::size_t node) {
+std::optional<StatusReport> Fleet::ask(std::size_t node) {
   const program::Ran ran = run("status --here" + access(node));
   if (ran.code != 0) return std::nullopt;
   return read(ran.out);
@@ -254,36 +256,37 @@ void Fleet::submit(std::size_t node, const std::string& line) {
   submission_.reset();
   steps_.clear();
   submission_ = std::make_unique<program::Process>(
-      work_, program_, program::words("submit" + access(node) + line), aside());
-  forget_pauses();
+      work_, program_, program::words("submit" + access(node) + line), enter_router());
+  reset_longest_pause();
 }
 
-void Fleet::look() {
-  bool grown = false;
+void Fleet::read_steps() {
+  bool has_grown = false;
   for (const std::size_t node : awake()) {
-    const auto seen = ask(node);
-    if (!seen) continue;
-    for (const auto& [member, step] : seen->steps) {
+    const auto report = ask(node);
+    if (!report) continue;
+    for (const auto& [member, step] : report->steps) {
       auto& known = steps_[member];
-      grown = grown || step > known;
+      has_grown = has_grown || step > known;
       known = std::max(known, step);
     }
   }
-  if (!grown) return;
+  if (!has_grown) return;
   const auto now = Clock::now();
-  longest_pause_ = std::max(longest_pause_, std::chrono::duration_cast<Time>(now - grown_at_));
-  grown_at_ = now;
+  longest_pause_ =
+      std::max(longest_pause_, std::chrono::duration_cast<Time>(now - last_growth_at_));
+  last_growth_at_ = now;
 }
 
-void Fleet::forget_pauses() {
-  grown_at_ = Clock::now();
+void Fleet::reset_longest_pause() {
+  last_growth_at_ = Clock::now();
   longest_pause_ = Time{0};
 }
 
 bool Fleet::watch(Time within, const std::function<bool()>& holds) {
   return wait_until(
       [&] {
-        look();
+        read_steps();
         return holds() || (submission_ && !submission_->is_running());
       },
       within);

@@ -1,5 +1,5 @@
-/// Nodes of one cluster, each a process, on hosts of their own or on this machine's loopback, and a
-/// job that they train, looked at by `starling status` as people would. For tests; one thread.
+/// Runs the nodes of one cluster, each a process, on hosts of their own or on this machine's
+/// loopback, and a job on them. Reads their states by `starling status`. For tests; one thread.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@
 
 namespace starling::hosts {
 
-/// The view of one node, as `starling status` prints it.
-struct Seen {
-  /// States by node name, the node itself among them: alive, suspect, dead or left.
+/// The status of one node, as `starling status` prints it.
+struct StatusReport {
+  /// By node name, including its own: alive, suspect, dead or left.
   std::map<std::string, std::string> states;
-  /// Steps of the job's members there, by member.
+  /// The steps of the job's members on the node, by member.
   std::map<std::uint64_t, std::uint64_t> steps;
-  /// Ranges that its members hold, in all.
+  /// The number of ranges that these members hold, in all.
   std::size_t held = 0;
-  /// As the node knows the configuration: the owners of the range that has the fewest, and the
-  /// number of replicas here that are not whole yet.
+  /// In the node's latest configuration, the number of owners of the range with the fewest; and the
+  /// number of replicas on the node that are not complete yet.
   std::size_t copies = 0;
   std::size_t incomplete = 0;
-  /// The member that keeps the steps, where one does.
+  /// The member that is the coordinator, if the job has one.
   std::optional<std::uint64_t> coordinator;
-  /// 0 where it knows no job.
+  /// The configuration epoch; 0 if the node knows no job.
   std::uint64_t epoch = 0;
   std::string text;
 
@@ -44,68 +44,70 @@ class Fleet {
   using Clock = std::chrono::steady_clock;
   using Time = std::chrono::milliseconds;
 
-  /// `program`: `starling`. Without `hosts` all are on the loopback.
+  /// `program` is the path of `starling`. Without `hosts`, all nodes are on the loopback.
   explicit Fleet(std::string program, std::unique_ptr<Hosts> hosts = nullptr,
                  Keys keys = Keys::none);
-  /// Kills all that runs.
+  /// Kills all processes.
   ~Fleet();
 
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  /// Nodes have the names n0, n1, ... in the order of their starts. `more` are further flags;
-  /// without --listen among them it listens at a free port.
+  /// Starts a node, and returns its index; the names are n0, n1, ... `more` are further flags. If
+  /// --listen is not among them, the node listens at a free port.
   std::size_t start(std::size_t host, const std::string& more = "");
-  /// Nodes that hold ranges.
+  /// Returns the nodes that hold ranges.
   [[nodiscard]] std::vector<std::size_t> owners();
-  /// True where all nodes know of `wanted` owners of each range, on nodes that run, and these hold
-  /// what they own.
-  [[nodiscard]] bool holds_copies(std::size_t wanted);
-  /// Waits until all nodes that run see each other alive, and no other node.
+  /// Whether, as all nodes report, each range has at least `wanted` owners with complete replicas.
+  [[nodiscard]] bool has_complete_replicas(std::size_t wanted);
+  /// Waits until the running nodes know each other as alive, and no other node as live. Returns
+  /// false after `within`.
   [[nodiscard]] bool agree(Time within);
 
   void kill(std::size_t node);
   void freeze(std::size_t node);
   void thaw(std::size_t node);
-  /// SIGTERM; its exit code.
+  /// Ends the node by SIGTERM, and returns its exit code.
   int leave(std::size_t node);
 
   [[nodiscard]] Hosts& hosts() { return *hosts_; }
   [[nodiscard]] const std::string& address(std::size_t node) const {
     return nodes_.at(node)->address;
   }
-  /// Flags by which other programs reach it.
+  /// Returns the flags by which a client reaches the node.
   [[nodiscard]] std::string access(std::size_t node) const;
   [[nodiscard]] std::size_t host_of(std::size_t node) const { return nodes_.at(node)->host; }
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
-  /// The logs and the states of all nodes, to show why a test failed.
+  /// Returns the logs and the status of all nodes, to show why a test failed.
   [[nodiscard]] std::string logs();
   [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
-  /// Processor time that it has taken.
+  /// The processor time that the node has used.
   [[nodiscard]] std::chrono::duration<double> busy(std::size_t node) const;
-  /// Nodes that run and are not frozen.
+  /// Returns the nodes that run and are not frozen.
   [[nodiscard]] std::vector<std::size_t> awake() const;
-  [[nodiscard]] std::optional<Seen> ask(std::size_t node);
+  /// Runs `starling status` for the node. Returns nullopt if that fails.
+  [[nodiscard]] std::optional<StatusReport> ask(std::size_t node);
 
-  /// Another program of the same kind, to its end.
+  /// Runs `starling` with the arguments `line`, to its end.
   program::Ran run(const std::string& line);
-  /// `starling submit --to NODE line`; one at a time.
+  /// Starts `starling submit --to NODE line`. Only one may run at a time.
   void submit(std::size_t node, const std::string& line);
   [[nodiscard]] bool is_training() { return submission_ && submission_->is_running(); }
   program::Ran finish() { return submission_->wait(); }
   [[nodiscard]] const program::Folder& work() const { return work_; }
 
-  /// Looks at all that are awake again and again, until `holds()` or the job's end; false after
-  /// `within`.
+  /// Reads the steps of all nodes again and again, until `holds()` is true or the job ends. Returns
+  /// false after `within`.
   bool watch(Time within, const std::function<bool()>& holds);
   void watch(Time time) {
     (void)watch(time, [] { return false; });
   }
-  /// From here on pauses are counted anew.
-  void forget_pauses();
-  /// The longest time between two looks that showed new updates; `look()` takes its share of it.
+  /// Resets longest_pause().
+  void reset_longest_pause();
+  /// The longest time between two readings of the steps that showed new steps. It includes the time
+  /// of the reading.
   [[nodiscard]] Time longest_pause() const { return longest_pause_; }
-  /// The steps of all members that were ever seen, as seen last.
+  /// The last known steps of all members of the job, present and former.
   [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& steps() const { return steps_; }
   [[nodiscard]] std::uint64_t highest_step() const;
 
@@ -120,11 +122,11 @@ class Fleet {
     bool frozen = false;
   };
 
-  void look();
-  [[nodiscard]] program::Process::Prepare in(std::size_t host) const;
-  [[nodiscard]] program::Process::Prepare aside() const;
-  [[nodiscard]] std::string seed(std::size_t node) const;
-  [[nodiscard]] std::string key(const std::string& name) const;
+  void read_steps();
+  [[nodiscard]] program::Process::Prepare in_host(std::size_t host) const;
+  [[nodiscard]] program::Process::Prepare enter_router() const;
+  [[nodiscard]] std::string join_address(std::size_t node) const;
+  [[nodiscard]] std::string key_path(const std::string& name) const;
 
   std::string program_;
   std::unique_ptr<Hosts> hosts_;
@@ -133,7 +135,7 @@ class Fleet {
   program::Folder work_;
   std::unique_ptr<program::Process> submission_;
   std::map<std::uint64_t, std::uint64_t> steps_;
-  Clock::time_point grown_at_ = Clock::now();
+  Clock::time_point last_growth_at_ = Clock::now();
   Time longest_pause_{0};
 };
 

@@ -26,8 +26,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t piece_bytes = std::size_t{16} << 10U;
-/// The most bytes that it holds of one direction of one connection; beyond, senders wait.
-constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
+/// The most bytes that are buffered for one direction of one connection. Beyond it, the sender
+/// waits.
+constexpr std::size_t buffered_bytes_max = std::size_t{1} << 20U;
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -39,8 +40,8 @@ sockaddr_in loopback(std::uint16_t port) {
 
 int make_socket() { return ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
 
-/// A socket that listens at a free port.
-int listen_somewhere(std::uint16_t& port) {
+/// Returns a socket that listens on a free port of the loopback, and sets `port`.
+int listen_on_free_port(std::uint16_t& port) {
   const int made = make_socket();
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
@@ -52,12 +53,12 @@ int listen_somewhere(std::uint16_t& port) {
   return made;
 }
 
-/// Whether what has just failed may yet go well.
-bool is_only_late() {
+/// Whether the socket call that has just failed may succeed later.
+bool is_temporary_error() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINPROGRESS || errno == ENOTCONN;
 }
 
-/// Ends a connection as a machine does that knows nothing of it.
+/// Closes a connection with a TCP reset.
 void reset(int socket) {
   const linger at_once{1, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -66,177 +67,183 @@ void reset(int socket) {
 
 }  // namespace
 
-/// One connection: the bytes that came from either side and have not reached the other.
+/// One connection, with the bytes that it has received from either side and not yet sent to the
+/// other.
 class Forwarder::Relay {
  public:
-  Relay(int near, int far) : sides_{near, far} {}
+  Relay(int client, int server) : sides_{client, server} {}
   ~Relay() {
     for (const int side : sides_) reset(side);
   }
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  [[nodiscard]] std::array<pollfd, 2> waits(const Weather& weather) const {
+  [[nodiscard]] std::array<pollfd, 2> poll_requests(const LinkFaults& faults) const {
     std::array<pollfd, 2> all{};
     for (std::size_t i = 0; i < 2; ++i) {
-      const bool takes = !weather.silent && ways_[i].bytes < held_bytes_max && !ways_[i].over;
-      const auto& other = ways_[1 - i];
-      const bool gives = !weather.silent && is_due(other);
-      all[i] = {sides_[i], static_cast<short>((takes ? POLLIN : 0) | (gives ? POLLOUT : 0)), 0};
+      const bool may_receive =
+          !faults.silent && directions_[i].bytes < buffered_bytes_max && !directions_[i].has_ended;
+      const auto& other = directions_[1 - i];
+      const bool may_send = !faults.silent && is_due(other);
+      all[i] = {sides_[i],
+                static_cast<short>((may_receive ? POLLIN : 0) | (may_send ? POLLOUT : 0)), 0};
     }
     return all;
   }
 
-  /// False where the connection is at its end.
-  bool move(Forwarder& all, const Weather& weather) {
-    if (weather.silent) return true;
+  /// Receives and sends what it can. Returns false if the connection has ended.
+  bool relay_bytes(Forwarder& forwarder, const LinkFaults& faults) {
+    if (faults.silent) return true;
     for (std::size_t i = 0; i < 2; ++i)
-      if (!take(all, weather, i) || !give(weather, i)) return false;
-    return !(ways_[0].over && ways_[1].over);
+      if (!receive(forwarder, faults, i) || !send_due(faults, i)) return false;
+    return !(directions_[0].has_ended && directions_[1].has_ended);
   }
 
  private:
   struct Piece {
     std::vector<std::byte> bytes;
-    Clock::time_point due;
+    Clock::time_point due_at;
   };
-  struct Way {
+  struct Direction {
     std::deque<Piece> pieces;
     std::size_t bytes = 0;
     Clock::time_point last_due;
     Clock::time_point free_at;
-    /// Its sender has sent all.
-    bool over = false;
+    /// The sending side has closed this direction.
+    bool has_ended = false;
   };
 
-  static bool is_due(const Way& way) {
-    return !way.pieces.empty() && std::max(way.pieces.front().due, way.free_at) <= Clock::now();
+  static bool is_due(const Direction& direction) {
+    return !direction.pieces.empty() &&
+           std::max(direction.pieces.front().due_at, direction.free_at) <= Clock::now();
   }
 
-  bool take(Forwarder& all, const Weather& weather, std::size_t from) {
-    Way& way = ways_[from];
-    while (way.bytes < held_bytes_max && !way.over) {
+  bool receive(Forwarder& forwarder, const LinkFaults& faults, std::size_t from) {
+    Direction& direction = directions_[from];
+    while (direction.bytes < buffered_bytes_max && !direction.has_ended) {
       std::vector<std::byte> bytes(piece_bytes);
       const auto got = ::recv(sides_[from], bytes.data(), bytes.size(), 0);
-      if (got < 0) return is_only_late();
+      if (got < 0) return is_temporary_error();
       if (got == 0) {
-        way.over = true;
+        direction.has_ended = true;
         break;
       }
       bytes.resize(static_cast<std::size_t>(got));
       const auto happens = [&](double share) {
-        return share > 0 && std::uniform_real_distribution<>{0, 1}(all.random_) < share;
+        return share > 0 && std::uniform_real_distribution<>{0, 1}(forwarder.random_) < share;
       };
-      if (happens(weather.breaking)) {
-        ++all.broken_;
+      if (happens(faults.breaking)) {
+        ++forwarder.broken_;
         return false;
       }
-      if (happens(weather.damaging)) {
-        ++all.damaged_;
-        bytes[all.random_() % bytes.size()] ^= std::byte{16};
+      if (happens(faults.corrupted_share)) {
+        ++forwarder.damaged_;
+        bytes[forwarder.random_() % bytes.size()] ^= std::byte{16};
       }
-      auto due = Clock::now() + weather.delay;
-      if (weather.jitter > 0ms)
+      auto due = Clock::now() + faults.delay;
+      if (faults.jitter > 0ms)
         due += std::chrono::microseconds{
-            all.random_() %
-            static_cast<std::uint64_t>(std::chrono::microseconds{weather.jitter}.count())};
-      way.last_due = std::max(way.last_due, due);
-      way.bytes += bytes.size();
-      all.bytes_ += bytes.size();
-      way.pieces.push_back({std::move(bytes), way.last_due});
+            forwarder.random_() %
+            static_cast<std::uint64_t>(std::chrono::microseconds{faults.jitter}.count())};
+      direction.last_due = std::max(direction.last_due, due);
+      direction.bytes += bytes.size();
+      forwarder.bytes_ += bytes.size();
+      direction.pieces.push_back({std::move(bytes), direction.last_due});
     }
     return true;
   }
 
-  bool give(const Weather& weather, std::size_t from) {
-    Way& way = ways_[from];
-    while (is_due(way)) {
-      Piece& piece = way.pieces.front();
+  bool send_due(const LinkFaults& faults, std::size_t from) {
+    Direction& direction = directions_[from];
+    while (is_due(direction)) {
+      Piece& piece = direction.pieces.front();
       const auto sent =
           ::send(sides_[1 - from], piece.bytes.data(), piece.bytes.size(), MSG_NOSIGNAL);
-      if (sent < 0) return is_only_late();
+      if (sent < 0) return is_temporary_error();
       const auto count = static_cast<std::size_t>(sent);
-      way.bytes -= count;
-      if (weather.bytes_per_s > 0)
-        way.free_at = std::max(way.free_at, Clock::now()) +
-                      std::chrono::nanoseconds{1'000'000'000 * count / weather.bytes_per_s};
+      direction.bytes -= count;
+      if (faults.bytes_per_s > 0)
+        direction.free_at = std::max(direction.free_at, Clock::now()) +
+                            std::chrono::nanoseconds{1'000'000'000 * count / faults.bytes_per_s};
       piece.bytes.erase(piece.bytes.begin(), piece.bytes.begin() + sent);
-      if (piece.bytes.empty()) way.pieces.pop_front();
+      if (piece.bytes.empty()) direction.pieces.pop_front();
     }
-    if (way.over && way.pieces.empty()) ::shutdown(sides_[1 - from], SHUT_WR);
+    if (direction.has_ended && direction.pieces.empty()) ::shutdown(sides_[1 - from], SHUT_WR);
     return true;
   }
 
   std::array<int, 2> sides_;
   /// By sending side.
-  std::array<Way, 2> ways_;
+  std::array<Direction, 2> directions_;
 };
 
 Forwarder::Forwarder(std::uint64_t seed)
-    : listening_(listen_somewhere(port_)), random_(seed), thread_([this] { run(); }) {}
+    : listener_socket_(listen_on_free_port(port_)), random_(seed), thread_([this] { run(); }) {}
 
 Forwarder::~Forwarder() {
-  stopping_ = true;
+  is_stopping_ = true;
   thread_.join();
-  ::close(listening_);
+  ::close(listener_socket_);
 }
 
-void Forwarder::set(const Weather& weather) {
+void Forwarder::set(const LinkFaults& faults) {
   {
     const std::lock_guard lock{mutex_};
-    weather_ = weather;
-    ++changes_;
+    faults_ = faults;
+    ++fault_changes_;
   }
-  EXPECT_TRUE(wait_until([&] { return seen_ == changes_; })) << "the thread sees it";
+  EXPECT_TRUE(wait_until([&] { return applied_changes_ == fault_changes_; }))
+      << "the thread sees it";
 }
 
-Weather Forwarder::look() {
+LinkFaults Forwarder::next_faults() {
   const std::lock_guard lock{mutex_};
-  seen_ = changes_.load();
-  return weather_;
+  applied_changes_ = fault_changes_.load();
+  return faults_;
 }
 
 void Forwarder::run() {
   std::vector<std::unique_ptr<Relay>> relays;
-  std::vector<pollfd> waits;
-  while (!stopping_) {
-    const Weather now = look();
-    if (now.cut || break_all_.exchange(false)) {
+  std::vector<pollfd> poll_requests;
+  while (!is_stopping_) {
+    const LinkFaults faults = next_faults();
+    if (faults.cut || break_all_.exchange(false)) {
       broken_ += relays.size();
       relays.clear();
     }
-    const bool takes = target_ != 0 && !now.silent;
-    waits.assign({{listening_, static_cast<short>(takes ? POLLIN : 0), 0}});
+    const bool accepts = target_ != 0 && !faults.silent;
+    poll_requests.assign({{listener_socket_, static_cast<short>(accepts ? POLLIN : 0), 0}});
     for (const auto& relay : relays)
-      for (const pollfd& wait : relay->waits(now)) waits.push_back(wait);
-    // Waits at most 2 ms, so that delayed pieces leave in time even where nothing comes.
-    (void)::poll(waits.data(), waits.size(), 2);
-    while (takes) {
-      const int near = ::accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (near < 0) break;
-      const int far = now.cut ? -1 : make_socket();
+      for (const pollfd& wait : relay->poll_requests(faults)) poll_requests.push_back(wait);
+    // Waits at most 2 ms, so that delayed pieces are sent in time even if no bytes arrive.
+    (void)::poll(poll_requests.data(), poll_requests.size(), 2);
+    while (accepts) {
+      const int client =
+          ::accept4(listener_socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (client < 0) break;
+      const int server = faults.cut ? -1 : make_socket();
       const sockaddr_in address = loopback(target_);
-      if (far < 0 ||
-          (::connect(far, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+      if (server < 0 ||
+          (::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
            errno != EINPROGRESS)) {
         ++refused_;
-        reset(near);
-        if (far >= 0) ::close(far);
+        reset(client);
+        if (server >= 0) ::close(server);
         continue;
       }
       const int on = 1;
-      for (const int side : {near, far})
+      for (const int side : {client, server})
         ::setsockopt(side, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      ++taken_;
-      relays.push_back(std::make_unique<Relay>(near, far));
+      ++accepted_;
+      relays.push_back(std::make_unique<Relay>(client, server));
     }
-    std::erase_if(relays, [&](const auto& relay) { return !relay->move(*this, now); });
+    std::erase_if(relays, [&](const auto& relay) { return !relay->relay_bytes(*this, faults); });
   }
 }
 
 std::uint16_t free_port() {
   std::uint16_t port = 0;
-  ::close(listen_somewhere(port));
+  ::close(listen_on_free_port(port));
   return port;
 }
 

@@ -1,6 +1,6 @@
-/// A network between two addresses that misbehaves on command: takes connections at one, and passes
-/// the bytes on to the other, late, slowly, damaged, in pieces or not at all. For tests of anything
-/// that runs over TCP, so nothing is lost or out of order within a connection that stands.
+/// A TCP proxy that injects faults: it accepts connections at one port, and forwards the bytes to
+/// another late, slowly, corrupted or not at all. Within a connection, no bytes are lost or
+/// reordered, because TCP guarantees that. For tests.
 #pragma once
 
 #include <atomic>
@@ -12,27 +12,27 @@
 
 namespace starling::hosts {
 
-/// How it treats the bytes that it passes on. By default it changes nothing.
-struct Weather {
-  /// Each piece comes later by `delay`, and by up to `jitter` more; order is kept.
+/// The faults that a Forwarder injects; by default none.
+struct LinkFaults {
+  /// Each piece is delayed by `delay`, and by a random time up to `jitter`; the order is kept.
   std::chrono::milliseconds delay{0};
   std::chrono::milliseconds jitter{0};
-  /// In each direction of each connection; 0: as fast as it goes.
+  /// The limit for each direction of each connection; 0: no limit.
   std::size_t bytes_per_s = 0;
-  /// Connections stand, and nothing passes.
+  /// Connections stay open, but no bytes pass.
   bool silent = false;
-  /// Connections are broken, and new ones refused.
+  /// Connections are reset, and new ones refused.
   bool cut = false;
-  /// The share of the pieces (up to 16 KiB) with which their connection breaks.
+  /// The share of the pieces (of up to 16 KiB) at which the connection is reset.
   double breaking = 0;
-  /// The share of the pieces in which one bit is turned.
-  double damaging = 0;
+  /// The share of the pieces in which one bit is flipped.
+  double corrupted_share = 0;
 };
 
 /// Thread-safe. IPv4 on the loopback.
 class Forwarder {
  public:
-  /// Takes connections at a free port.
+  /// Listens at a free port.
   explicit Forwarder(std::uint64_t seed = 1);
   ~Forwarder();
 
@@ -40,16 +40,16 @@ class Forwarder {
   Forwarder& operator=(const Forwarder&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  /// Sets the port that it passes on to. Before that, it takes no connections.
-  void lead_to(std::uint16_t port) { target_ = port; }
+  /// Sets the port that it forwards to. Before that, it accepts no connections.
+  void forward_to(std::uint16_t port) { target_ = port; }
   [[nodiscard]] std::uint16_t target() const noexcept { return target_; }
-  /// Applies to all bytes that come after this has returned.
-  void set(const Weather& weather);
-  /// Breaks all connections that stand now; new connections work as before.
+  /// Sets the faults for all bytes that arrive after this has returned.
+  void set(const LinkFaults& faults);
+  /// Resets all connections that are open now. New ones are accepted.
   void break_all() { break_all_ = true; }
 
-  [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
-  /// Connections that were refused, as in a cut.
+  [[nodiscard]] std::uint64_t accepted() const noexcept { return accepted_; }
+  /// The number of connections that were refused, such as during a cut.
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
   [[nodiscard]] std::uint64_t broken() const noexcept { return broken_; }
   [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }
@@ -58,19 +58,19 @@ class Forwarder {
  private:
   class Relay;
   void run();
-  [[nodiscard]] Weather look();
+  [[nodiscard]] LinkFaults next_faults();
 
   std::uint16_t port_ = 0;
-  int listening_ = -1;
+  int listener_socket_ = -1;
   std::atomic<std::uint16_t> target_ = 0;
   std::mutex mutex_;
-  Weather weather_;
-  /// How often it has changed, and how often the thread has seen that.
-  std::atomic<std::uint64_t> changes_ = 0;
-  std::atomic<std::uint64_t> seen_ = 0;
+  LinkFaults faults_;
+  /// How often the faults were changed, and how many of these changes the thread has applied.
+  std::atomic<std::uint64_t> fault_changes_ = 0;
+  std::atomic<std::uint64_t> applied_changes_ = 0;
   std::atomic<bool> break_all_ = false;
-  std::atomic<bool> stopping_ = false;
-  std::atomic<std::uint64_t> taken_ = 0;
+  std::atomic<bool> is_stopping_ = false;
+  std::atomic<std::uint64_t> accepted_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
   std::atomic<std::uint64_t> broken_ = 0;
   std::atomic<std::uint64_t> damaged_ = 0;
@@ -79,7 +79,7 @@ class Forwarder {
   std::thread thread_;
 };
 
-/// A port of the loopback that was free just now.
+/// Returns a port of the loopback that is free now.
 [[nodiscard]] std::uint16_t free_port();
 
 }  // namespace starling::hosts

@@ -1,4 +1,4 @@
-/// Weather between two transports, and between nodes.
+/// Two transports that are connected through a Forwarder.
 #include "tests/hosts/forwarder.hpp"
 
 #include <gtest/gtest.h>
@@ -20,18 +20,18 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Frames go through a forwarder; each says its number.
-class Through : public testing::Test {
+/// Sends frames through a forwarder, and counts how often each one is received.
+class ForwarderTest : public testing::Test {
  protected:
-  Through() {
-    receiver_ = wire::Transport::open({}, [this](const wire::Incoming& incoming) {
+  ForwarderTest() {
+    receiver_ = wire::Transport::open({}, [this](const wire::IncomingFrame& incoming) {
                   const std::lock_guard lock{mutex_};
-                  ++came_[{reinterpret_cast<const char*>(incoming.frame.head.data()),
-                           incoming.frame.head.size()}];
+                  ++received_[{reinterpret_cast<const char*>(incoming.frame.head.data()),
+                               incoming.frame.head.size()}];
                 }).value();
-    sender_ = wire::Transport::open({}, [](const wire::Incoming&) {}).value();
+    sender_ = wire::Transport::open({}, [](const wire::IncomingFrame&) {}).value();
     const std::string& address = receiver_->address();
-    forwarder_.lead_to(
+    forwarder_.forward_to(
         static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1))));
   }
 
@@ -41,42 +41,42 @@ class Through : public testing::Test {
     sender_->send({"tcp://127.0.0.1:" + std::to_string(forwarder_.port()), std::nullopt},
                   wire::TrafficClass::control, std::move(frame));
   }
-  std::size_t came(const std::string& text) {
+  std::size_t received(const std::string& text) {
     const std::lock_guard lock{mutex_};
-    const auto found = came_.find(text);
-    return found == came_.end() ? 0 : found->second;
+    const auto found = received_.find(text);
+    return found == received_.end() ? 0 : found->second;
   }
   std::size_t all() {
     const std::lock_guard lock{mutex_};
-    return came_.size();
+    return received_.size();
   }
-  /// Says it again and again, as channels do.
-  bool get_through(const std::string& text) {
+  /// Sends the frame again and again, as channels do, until it is received.
+  bool send_until_received(const std::string& text) {
     return wait_until([&] {
       send(text);
       std::this_thread::sleep_for(20ms);
-      return came(text) > 0;
+      return received(text) > 0;
     });
   }
 
   Forwarder forwarder_;
   std::mutex mutex_;
-  std::map<std::string, std::size_t> came_;
+  std::map<std::string, std::size_t> received_;
   std::unique_ptr<wire::Transport> receiver_;
   std::unique_ptr<wire::Transport> sender_;
 };
 
-TEST_F(Through, FramesComeLateInBadWeather) {
-  ASSERT_TRUE(get_through("first"));
+TEST_F(ForwarderTest, DelaysFrames) {
+  ASSERT_TRUE(send_until_received("first"));
   forwarder_.set({.delay = 300ms, .jitter = 50ms});
   const auto began = Clock::now();
   send("late");
-  ASSERT_TRUE(wait_until([&] { return came("late") > 0; }));
+  ASSERT_TRUE(wait_until([&] { return received("late") > 0; }));
   EXPECT_GE(Clock::now() - began, 300ms);
 }
 
-TEST_F(Through, FramesComeSlowlyWhereThereIsLittleRoom) {
-  ASSERT_TRUE(get_through("first"));
+TEST_F(ForwarderTest, LimitsTheBytesPerSecond) {
+  ASSERT_TRUE(send_until_received("first"));
   forwarder_.set({.bytes_per_s = 100'000});
   const auto began = Clock::now();
   for (int i = 0; i < 10; ++i) send(std::to_string(i) + std::string(10'000, 'x'));
@@ -84,33 +84,33 @@ TEST_F(Through, FramesComeSlowlyWhereThereIsLittleRoom) {
   EXPECT_GE(Clock::now() - began, 500ms);
 }
 
-TEST_F(Through, WhatIsSilentIsHeardWhenItSpeaksAgain) {
-  ASSERT_TRUE(get_through("first"));
+TEST_F(ForwarderTest, DeliversHeldFramesAfterASilence) {
+  ASSERT_TRUE(send_until_received("first"));
   forwarder_.set({.silent = true});
   send("held");
-  // Nothing that is sent later could tell, for in the silence it would not come either.
+  // No later frame can show that this one is held, because that would be held too.
   std::this_thread::sleep_for(100ms);
-  EXPECT_EQ(came("held"), 0U);
+  EXPECT_EQ(received("held"), 0U);
   forwarder_.set({});
-  EXPECT_TRUE(wait_until([&] { return came("held") > 0; }));
+  EXPECT_TRUE(wait_until([&] { return received("held") > 0; }));
 }
 
-TEST_F(Through, ConnectionsAreMadeAgainAfterACut) {
-  ASSERT_TRUE(get_through("first"));
+TEST_F(ForwarderTest, LetsTheSenderConnectAgainAfterACut) {
+  ASSERT_TRUE(send_until_received("first"));
   forwarder_.set({.cut = true});
   const auto before = forwarder_.refused();
   send("cut");
-  // The first of these attempts may have begun before the frame was sent.
+  // The sender may have begun the first of these attempts before this frame was sent.
   ASSERT_TRUE(wait_until([&] { return forwarder_.refused() > before + 1; }))
       << "the sender tries again";
-  EXPECT_EQ(came("cut"), 0U);
+  EXPECT_EQ(received("cut"), 0U);
   forwarder_.set({});
-  EXPECT_TRUE(get_through("healed"));
+  EXPECT_TRUE(send_until_received("healed"));
   forwarder_.break_all();
-  EXPECT_TRUE(get_through("again"));
+  EXPECT_TRUE(send_until_received("again"));
 }
 
-TEST_F(Through, NoFrameComesTwiceOverConnectionsThatBreakAtRandom) {
+TEST_F(ForwarderTest, BreaksConnectionsWithoutRepeatingFrames) {
   forwarder_.set({.breaking = 0.05});
   for (int i = 0; i < 300; ++i) {
     send(std::to_string(i));
@@ -118,12 +118,12 @@ TEST_F(Through, NoFrameComesTwiceOverConnectionsThatBreakAtRandom) {
   }
   EXPECT_TRUE(wait_until([&] { return forwarder_.broken() > 0; }));
   forwarder_.set({});
-  EXPECT_TRUE(get_through("whole"));
-  for (int i = 0; i < 300; ++i) EXPECT_LE(came(std::to_string(i)), 1U);
+  EXPECT_TRUE(send_until_received("whole"));
+  for (int i = 0; i < 300; ++i) EXPECT_LE(received(std::to_string(i)), 1U);
 }
 
-TEST_F(Through, TurnedBitsEndNothing) {
-  forwarder_.set({.damaging = 0.3});
+TEST_F(ForwarderTest, TransportsSurviveFlippedBits) {
+  forwarder_.set({.corrupted_share = 0.3});
   for (int i = 0; i < 300; ++i) {
     send(std::to_string(i) + std::string(100, 'x'));
     std::this_thread::sleep_for(2ms);
@@ -131,7 +131,7 @@ TEST_F(Through, TurnedBitsEndNothing) {
   EXPECT_TRUE(wait_until([&] { return forwarder_.damaged() > 0; }));
   forwarder_.set({});
   forwarder_.break_all();
-  EXPECT_TRUE(get_through("well"));
+  EXPECT_TRUE(send_until_received("well"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace starling::hosts {
 namespace {
 
-/// `ip` of iproute2; empty where it is not installed.
+/// Returns the path of `ip` of iproute2, or "" if it is not installed.
 std::string find_ip() {
   for (const char* path : {"/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"})
     if (::access(path, X_OK) == 0) return path;
@@ -20,25 +20,25 @@ std::string find_ip() {
 }
 
 /// A new network namespace, as an open file. Threads have namespaces of their own.
-Result<int> make_space() {
-  int space = -1;
+Result<int> make_namespace() {
+  int network_namespace = -1;
   int fault = 0;
   std::thread{[&] {
     if (::unshare(CLONE_NEWNET) == 0)
-      space = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+      network_namespace = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     fault = errno;
   }}.join();
-  if (space < 0)
+  if (network_namespace < 0)
     return Error{std::string{"network namespaces cannot be made here ("} + std::strerror(fault) +
                  "): needs root"};
-  return space;
+  return network_namespace;
 }
 
-/// Lets a namespace pass on what is not for it.
-bool let_forward(int space) {
+/// Lets a namespace forward packets that are not for it.
+bool enable_forwarding(int network_namespace) {
   bool written = false;
   std::thread{[&] {
-    if (::setns(space, CLONE_NEWNET) != 0) return;
+    if (::setns(network_namespace, CLONE_NEWNET) != 0) return;
     const int file = ::open("/proc/sys/net/ipv4/ip_forward", O_WRONLY | O_CLOEXEC);
     written = file >= 0 && ::write(file, "1", 1) == 1;
     ::close(file);
@@ -46,14 +46,14 @@ bool let_forward(int space) {
   return written;
 }
 
-program::Process::Prepare enter(int space) {
-  return [space] {
+program::Process::Prepare enter(int network_namespace) {
+  return [network_namespace] {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing outlives the test
-    if (::setns(space, CLONE_NEWNET) != 0) ::_exit(125);
+    if (::setns(network_namespace, CLONE_NEWNET) != 0) ::_exit(125);
   };
 }
 
-std::string net_of(std::size_t host) { return "10.77." + std::to_string(host + 1) + "."; }
+std::string subnet_of(std::size_t host) { return "10.77." + std::to_string(host + 1) + "."; }
 
 }  // namespace
 
@@ -61,45 +61,46 @@ Result<std::unique_ptr<Hosts>> Hosts::make(std::size_t count) {
   if (find_ip().empty()) return Error{"there is no `ip` here: needs iproute2"};
   std::unique_ptr<Hosts> hosts{new Hosts};
   for (std::size_t i = 0; i <= count; ++i) {
-    const auto space = make_space();
-    if (!space) return space.error();
+    const auto network_namespace = make_namespace();
+    if (!network_namespace) return network_namespace.error();
     if (i == 0)
-      hosts->router_ = *space;
+      hosts->router_ = *network_namespace;
     else
-      hosts->spaces_.push_back(*space);
+      hosts->namespaces_.push_back(*network_namespace);
   }
   if (auto joined = hosts->join_all(); !joined) return joined.error();
   return hosts;
 }
 
 Hosts::~Hosts() {
-  for (const int space : spaces_) ::close(space);
+  for (const int network_namespace : namespaces_) ::close(network_namespace);
   if (router_ >= 0) ::close(router_);
 }
 
 Result<void> Hosts::join_all() {
-  if (!let_forward(router_)) return Error{"/proc/sys/net cannot be written here: needs root"};
+  if (!enable_forwarding(router_)) return Error{"/proc/sys/net cannot be written here: needs root"};
   std::string lines = "link set lo up\n";
   for (std::size_t i = 0; i < size(); ++i) {
     const std::string port = "port" + std::to_string(i);
     lines += "link add " + port + " type veth peer name net0 netns /proc/";
-    lines += std::to_string(::getpid()) + "/fd/" + std::to_string(spaces_[i]);
-    lines += "\naddress add " + net_of(i) + "1/24 dev " + port;
+    lines += std::to_string(::getpid()) + "/fd/" + std::to_string(namespaces_[i]);
+    lines += "\naddress add " + subnet_of(i) + "1/24 dev " + port;
     lines += "\nlink set " + port + " up\n";
   }
   if (auto done = run_ip(router_, lines); !done) return done;
   for (std::size_t i = 0; i < size(); ++i) {
-    auto done = run_ip(spaces_[i], "link set lo up\naddress add " + address(i) +
-                                       "/24 dev net0\nlink set net0 up\nroute add default via " +
-                                       net_of(i) + "1\n");
+    auto done =
+        run_ip(namespaces_[i], "link set lo up\naddress add " + address(i) +
+                                   "/24 dev net0\nlink set net0 up\nroute add default via " +
+                                   subnet_of(i) + "1\n");
     if (!done) return done;
   }
   return {};
 }
 
-std::string Hosts::address(std::size_t host) { return net_of(host) + "2"; }
+std::string Hosts::address(std::size_t host) { return subnet_of(host) + "2"; }
 
-program::Process::Prepare Hosts::in(std::size_t host) const { return enter(spaces_.at(host)); }
+program::Process::Prepare Hosts::in(std::size_t host) const { return enter(namespaces_.at(host)); }
 program::Process::Prepare Hosts::in_router() const { return enter(router_); }
 
 void Hosts::cut_one_way(std::size_t from, std::size_t to) {
@@ -120,17 +121,17 @@ void Hosts::heal() {
   configure(router_, lines);
 }
 
-void Hosts::configure(int space, const std::string& lines) {
-  if (const auto done = run_ip(space, lines); !done) {
+void Hosts::configure(int network_namespace, const std::string& lines) {
+  if (const auto done = run_ip(network_namespace, lines); !done) {
     std::fprintf(stderr, "%s\n", done.error().message.c_str());
     std::abort();
   }
 }
 
-Result<void> Hosts::run_ip(int space, const std::string& lines) {
+Result<void> Hosts::run_ip(int network_namespace, const std::string& lines) {
   folder_.write("lines", lines);
   const program::Ran ran =
-      program::Process{folder_, find_ip(), {"-batch", "lines"}, enter(space)}.wait();
+      program::Process{folder_, find_ip(), {"-batch", "lines"}, enter(network_namespace)}.wait();
   if (ran.code == 0) return {};
   return Error{"`ip` cannot join the hosts, it ends with " + std::to_string(ran.code) + ": " +
                ran.err};

@@ -1,8 +1,9 @@
 /// Several hosts on one machine: network namespaces, each with its own address, joined by a router
-/// that cuts any of them from any other, both ways or one way. For tests; one thread at a time.
+/// that can partition any of them from any other, in both directions or in one. For tests; one
+/// thread at a time.
 ///
-/// The namespaces have no names: open files hold them, and they are gone with the test and the
-/// programs in them, however these end. So tests that run at the same time do not meet.
+/// The namespaces have no names: open files keep them alive, and they disappear with the test and
+/// its programs, however these end. Therefore tests that run at the same time do not meet.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +20,20 @@ namespace starling::hosts {
 
 class Hosts {
  public:
-  /// `count` hosts that reach each other, 1 to 250; an Error says what this machine lacks.
+  /// Makes `count` hosts, 1 to 250, that reach each other. Returns an Error if this machine lacks
+  /// something that is needed.
   static Result<std::unique_ptr<Hosts>> make(std::size_t count);
   ~Hosts();
 
   Hosts(const Hosts&) = delete;
   Hosts& operator=(const Hosts&) = delete;
 
-  [[nodiscard]] std::size_t size() const noexcept { return spaces_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return namespaces_.size(); }
   [[nodiscard]] static std::string address(std::size_t host);
 
-  /// Puts a program in a host.
+  /// Returns what puts a program in a host.
   [[nodiscard]] program::Process::Prepare in(std::size_t host) const;
-  /// Puts a program in the router, which reaches every host despite all partitions.
+  /// Returns what puts a program in the router, which reaches every host despite all partitions.
   [[nodiscard]] program::Process::Prepare in_router() const;
 
   /// Makes a one-way partition: packets from `from` to `to` are lost silently.
@@ -42,14 +44,14 @@ class Hosts {
  private:
   Hosts() = default;
   [[nodiscard]] Result<void> join_all();
-  /// Requires: `lines` are right; aborts else.
-  void configure(int space, const std::string& lines);
-  [[nodiscard]] Result<void> run_ip(int space, const std::string& lines);
+  /// Runs the commands `lines` of `ip`; aborts if one fails.
+  void configure(int network_namespace, const std::string& lines);
+  [[nodiscard]] Result<void> run_ip(int network_namespace, const std::string& lines);
 
   program::Folder folder_;
   int router_ = -1;
-  /// One a host: open files.
-  std::vector<int> spaces_;
+  /// The namespace of each host, as an open file.
+  std::vector<int> namespaces_;
   std::set<std::pair<std::size_t, std::size_t>> cuts_;
 };
 

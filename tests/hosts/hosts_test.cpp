@@ -1,4 +1,4 @@
-/// Hosts that tests make for themselves.
+/// The partitions between Hosts, with programs that receive datagrams on them.
 #include "tests/hosts/hosts.hpp"
 
 #include "tests/waiting.hpp"
@@ -14,8 +14,8 @@ class HostsTest : public testing::Test {
     hosts_ = *std::move(made);
     if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "python3 is not installed";
     for (std::size_t i = 0; i < 3; ++i)
-      ears_.push_back(std::make_unique<program::Process>(
-          ear_folders_[i], "/usr/bin/python3",
+      listeners_.push_back(std::make_unique<program::Process>(
+          listener_folders_[i], "/usr/bin/python3",
           std::vector<std::string>{"-c",
                                    "import socket\n"
                                    "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -23,17 +23,18 @@ class HostsTest : public testing::Test {
                                    "print('listens', flush=True)\n"
                                    "while True: print(s.recv(99).decode(), flush=True)"},
           hosts_->in(i)));
-    for (const auto& ear : ears_) EXPECT_TRUE(hears(*ear, "listens"));
+    for (const auto& listener : listeners_) EXPECT_TRUE(has_received(*listener, "listens"));
   }
   void TearDown() override {
-    for (const auto& ear : ears_) ear->signal(SIGKILL);
+    for (const auto& listener : listeners_) listener->signal(SIGKILL);
   }
 
-  [[nodiscard]] static bool hears(const program::Process& ear, const std::string& word) {
-    return wait_until([&] { return ear.out().find(word + "\n") != std::string::npos; });
+  [[nodiscard]] static bool has_received(const program::Process& listener,
+                                         const std::string& word) {
+    return wait_until([&] { return listener.out().find(word + "\n") != std::string::npos; });
   }
 
-  void say(std::size_t from, std::size_t to, const std::string& word) {
+  void send(std::size_t from, std::size_t to, const std::string& word) {
     const program::Folder folder;
     const auto ran = program::Process{folder,
                                       "/usr/bin/python3",
@@ -48,40 +49,40 @@ class HostsTest : public testing::Test {
   }
 
   std::unique_ptr<Hosts> hosts_;
-  std::array<program::Folder, 3> ear_folders_;
-  std::vector<std::unique_ptr<program::Process>> ears_;
+  std::array<program::Folder, 3> listener_folders_;
+  std::vector<std::unique_ptr<program::Process>> listeners_;
 };
 
-TEST_F(HostsTest, HearEachOtherButWhereTheyAreCut) {
-  say(0, 1, "before");
-  EXPECT_TRUE(hears(*ears_[1], "before"));
+TEST_F(HostsTest, ReachEachOtherUnlessPartitioned) {
+  send(0, 1, "before");
+  EXPECT_TRUE(has_received(*listeners_[1], "before"));
 
   hosts_->cut_one_way(0, 1);
-  say(0, 1, "lost");
-  say(1, 0, "back");
-  say(0, 2, "aside");
-  EXPECT_TRUE(hears(*ears_[0], "back"));
-  EXPECT_TRUE(hears(*ears_[2], "aside"));
+  send(0, 1, "lost");
+  send(1, 0, "back");
+  send(0, 2, "aside");
+  EXPECT_TRUE(has_received(*listeners_[0], "back"));
+  EXPECT_TRUE(has_received(*listeners_[2], "aside"));
 
   hosts_->cut(0, 2);
-  say(2, 0, "lost");
-  say(0, 2, "lost");
+  send(2, 0, "lost");
+  send(0, 2, "lost");
 
   hosts_->heal();
-  // By the ways by which the others were lost.
+  // In the directions in which the others were lost.
   for (const auto& [from, to] : {std::pair{0U, 1U}, {2U, 0U}, {0U, 2U}}) {
-    say(from, to, "healed");
-    EXPECT_TRUE(hears(*ears_[to], "healed"));
-    EXPECT_EQ(ears_[to]->out().find("lost"), std::string::npos) << to;
+    send(from, to, "healed");
+    EXPECT_TRUE(has_received(*listeners_[to], "healed"));
+    EXPECT_EQ(listeners_[to]->out().find("lost"), std::string::npos) << to;
   }
 }
 
-TEST_F(HostsTest, StandBesideOthersWithTheSameAddresses) {
+TEST_F(HostsTest, DoNotMeetOtherHostsOfTheSameAddresses) {
   const auto others = Hosts::make(2);
   ASSERT_TRUE(others) << others.error().message;
   (*others)->cut(0, 1);
-  say(0, 1, "untouched");
-  EXPECT_TRUE(hears(*ears_[1], "untouched"));
+  send(0, 1, "untouched");
+  EXPECT_TRUE(has_received(*listeners_[1], "untouched"));
 }
 
 }  // namespace

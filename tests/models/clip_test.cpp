@@ -11,7 +11,7 @@ namespace {
 
 Clip clip_of(const char* text) { return parse_clip(text).value(); }
 
-TEST(Clip, ByNormScalesTheWhole) {
+TEST(Clip, NormScalesTheWholeGradient) {
   std::vector<float> g{3, -4};
   EXPECT_DOUBLE_EQ(apply<float>(clip_of("norm:10"), g), 5);
   EXPECT_EQ(g, (std::vector<float>{3, -4}));
@@ -20,13 +20,13 @@ TEST(Clip, ByNormScalesTheWhole) {
   EXPECT_FLOAT_EQ(g[1], -0.8F);
 }
 
-TEST(Clip, ByValueCutsEachElement) {
+TEST(Clip, ValueCutsEachElement) {
   std::vector<double> g{3, -4, 0.25};
   EXPECT_DOUBLE_EQ(apply<double>(clip_of("value:0.5"), g), std::sqrt(25.0625));
   EXPECT_EQ(g, (std::vector<double>{0.5, -0.5, 0.25}));
 }
 
-TEST(Clip, NoneLeavesTheGradientAlone) {
+TEST(Clip, NoneLeavesTheGradientUnchanged) {
   std::vector<double> g{3, -4};
   EXPECT_EQ(apply<double>(clip_of("none"), g), 0);
   EXPECT_EQ(g, (std::vector<double>{3, -4}));
@@ -50,7 +50,7 @@ TEST(Clip, PrintsWhatItReads) {
   EXPECT_EQ(print(clip_of("norm:1.0")), "norm:1");
 }
 
-TEST(Clip, OfTheListAreAllReadAndNeverLengthenAGradient) {
+TEST(Clip, EveryClipIsParsedAndNeverLengthensAGradient) {
   for_each_alternative<Clip>([]<class C>(const C& clip) {
     EXPECT_EQ(parse_clip(print(clip)).value(), Clip{clip});
     EXPECT_TRUE(std::holds_alternative<C>(clip_of(C::form.data()))) << C::form;
@@ -61,7 +61,7 @@ TEST(Clip, OfTheListAreAllReadAndNeverLengthenAGradient) {
   EXPECT_EQ(forms_of<Clip>(), "none | value:1 | norm:1");
 }
 
-TEST(Clip, SaysWhatIsWrong) {
+TEST(Clip, RefusesInvalidTexts) {
   const auto message = [](const char* text) { return parse_clip(text).error().message; };
   EXPECT_EQ(message("nrm:1"), "unknown clip 'nrm'; did you mean 'norm'? valid: none, value, norm");
   EXPECT_EQ(message("norm"), "norm: the limit '' must be a number above 0, e.g. norm:1");

@@ -1,4 +1,5 @@
-// Both ways of convolving, oneDNN's in float and the products in double, against the definition.
+// Checks both implementations of convolution, oneDNN in float and matrix products in double,
+// against the definition.
 #include "starling/models/kernels/convolution.hpp"
 
 #include <gtest/gtest.h>
@@ -21,22 +22,22 @@ struct ConvolutionCase {
 
 void PrintTo(const ConvolutionCase& given, std::ostream* out) { *out << given.name; }
 
-ConvolutionShape of(std::size_t height, std::size_t width, std::size_t channels,
-                    std::size_t outputs, std::size_t kernel, std::size_t stride,
-                    std::size_t padding) {
+ConvolutionShape shape_of(std::size_t height, std::size_t width, std::size_t channels,
+                          std::size_t outputs, std::size_t kernel, std::size_t stride,
+                          std::size_t padding) {
   return {height, width, channels, outputs, kernel, stride, padding};
 }
 
 const std::vector<ConvolutionCase> convolution_cases{
-    {"OnePixel", 1, of(1, 1, 1, 1, 1, 1, 0)},
-    {"LeNetFirst", 4, of(28, 28, 1, 6, 5, 1, 2)},
-    {"LeNetSecond", 4, of(14, 14, 6, 16, 5, 1, 0)},
-    {"Wide", 3, of(8, 8, 16, 32, 3, 1, 1)},
-    {"Odd", 2, of(7, 9, 5, 17, 3, 2, 1)},
-    {"Projection", 2, of(8, 6, 16, 3, 1, 2, 0)},
-    {"MorePaddingThanImage", 2, of(2, 3, 2, 3, 4, 1, 3)},
-    {"StrideBeyondTheKernel", 2, of(9, 9, 3, 4, 2, 4, 0)},
-    {"WholeImage", 3, of(5, 4, 3, 7, 4, 3, 0)},
+    {"OnePixel", 1, shape_of(1, 1, 1, 1, 1, 1, 0)},
+    {"LeNetFirst", 4, shape_of(28, 28, 1, 6, 5, 1, 2)},
+    {"LeNetSecond", 4, shape_of(14, 14, 6, 16, 5, 1, 0)},
+    {"Wide", 3, shape_of(8, 8, 16, 32, 3, 1, 1)},
+    {"Odd", 2, shape_of(7, 9, 5, 17, 3, 2, 1)},
+    {"Projection", 2, shape_of(8, 6, 16, 3, 1, 2, 0)},
+    {"MorePaddingThanImage", 2, shape_of(2, 3, 2, 3, 4, 1, 3)},
+    {"StrideBeyondTheKernel", 2, shape_of(9, 9, 3, 4, 2, 4, 0)},
+    {"WholeImage", 3, shape_of(5, 4, 3, 7, 4, 3, 0)},
 };
 
 template <class T>
@@ -53,9 +54,10 @@ struct Tensors {
   std::vector<T> x, w, b, dy;
 };
 
-/// The definition, as a sum over everything: visit(output, input, weight, output channel).
+/// Calls visit(output, input, weight, output channel) with the indices of every product that the
+/// definition of the convolution sums.
 template <class Visit>
-void for_products(std::size_t n, const ConvolutionShape& s, Visit visit) {
+void for_each_product(std::size_t n, const ConvolutionShape& s, Visit visit) {
   const auto at = [](std::size_t step, std::size_t stride, std::size_t k, std::size_t padding) {
     return static_cast<long>(step * stride + k) - static_cast<long>(padding);
   };
@@ -99,7 +101,7 @@ void expect_definition(const ConvolutionCase& given) {
   std::vector<double> wanted(t.dy.size());
   for (std::size_t i = 0; i < wanted.size(); ++i)
     wanted[i] = static_cast<double>(t.b[i % shape.outputs]);
-  for_products(n, shape, [&](std::size_t y, std::size_t x, std::size_t w, std::size_t) {
+  for_each_product(n, shape, [&](std::size_t y, std::size_t x, std::size_t w, std::size_t) {
     wanted[y] += static_cast<double>(t.x[x]) * static_cast<double>(t.w[w]);
   });
   std::vector<T> y(t.dy.size(), T{99});
@@ -113,7 +115,7 @@ void expect_definition(const ConvolutionCase& given) {
   std::vector<double> dw(t.w.size(), 2);
   std::vector<double> db(t.b.size(), 3);
   std::vector<double> dx(t.x.size());
-  for_products(n, shape, [&](std::size_t o, std::size_t x, std::size_t w, std::size_t) {
+  for_each_product(n, shape, [&](std::size_t o, std::size_t x, std::size_t w, std::size_t) {
     dw[w] += static_cast<double>(t.x[x]) * static_cast<double>(t.dy[o]);
     dx[x] += static_cast<double>(t.w[w]) * static_cast<double>(t.dy[o]);
   });
@@ -137,8 +139,8 @@ TEST_P(Convolutions, DoubleIsAsDefined) { expect_definition<double>(GetParam());
 INSTANTIATE_TEST_SUITE_P(All, Convolutions, testing::ValuesIn(convolution_cases),
                          [](const auto& given) { return given.param.name; });
 
-TEST(ConvolutionThreads, ShareOneAndAgree) {
-  const ConvolutionCase given{"", 8, of(14, 14, 6, 16, 5, 1, 0)};
+TEST(ConvolutionThreads, ComputeTheSameOnASharedConvolution) {
+  const ConvolutionCase given{"", 8, shape_of(14, 14, 6, 16, 5, 1, 0)};
   const Tensors<float> t{given};
   const Convolution<float> convolution{given.shape};
   std::vector<std::vector<float>> all(4, std::vector<float>(t.dy.size()));
@@ -149,7 +151,7 @@ TEST(ConvolutionThreads, ShareOneAndAgree) {
       Arena arena;
       for (int i = 0; i < 20; ++i) {
         arena.reset();
-        // Batches of other sizes in between.
+        // Every other batch has another size.
         const std::size_t n = i % 2 == 0 ? 3 : given.n;
         convolution.forward(n, std::span{t.x}.first(n * given.shape.input_size()), t.w, t.b,
                             std::span{y}.first(n * given.shape.output_size()), arena);

@@ -15,12 +15,12 @@ TEST(Device, IsReadAndPrinted) {
   EXPECT_EQ(parse_device("cuda:7").value().index, 7U);
 }
 
-TEST(Device, ThatIsNoneIsRefusedWithWhatIsValid) {
+TEST(Device, RefusesAnInvalidNameAndListsValidOnes) {
   for (const std::string text : {"", "gpu", "CPU", "cuda:", "cuda:-1", "cuda:x", "cuda:1024"}) {
     const auto device = parse_device(text);
     ASSERT_FALSE(device) << text;
     EXPECT_EQ(device.error().message,
-              "'" + text + "' is no device; valid: cpu, auto, cuda:0, cuda:1 and so on");
+              "'" + text + "' is not a device; valid: cpu, auto, cuda:0, cuda:1 and so on");
   }
 }
 

@@ -10,33 +10,32 @@
 namespace starling::models {
 namespace {
 
-TEST(Threshold, SendsWhatExceedsItAndKeepsTheRest) {
-  const Threshold how{.threshold = 0.5F};
+TEST(Threshold, SendsElementsAboveTheThresholdAndKeepsTheRest) {
+  const Threshold options{.threshold = 0.5F};
   const std::vector<float> g{0.4F, -0.6F, 0.5F, 2.0F};
   std::vector<float> residual(4);
-  const SparseGradient first = compress(how, g, residual);
+  const SparseGradient first = compress(options, g, residual);
   EXPECT_EQ(first, (SparseGradient{{1, 3}, {-0.6F, 2.0F}}));
   EXPECT_EQ(residual, (std::vector<float>{0.4F, 0, 0.5F, 0}));
-  // An element that was too small is sent once enough has gathered.
-  const SparseGradient second = compress(how, std::vector<float>{0.4F, 0, 0, 0}, residual);
+  // An element below the threshold is sent once its sum exceeds the threshold.
+  const SparseGradient second = compress(options, std::vector<float>{0.4F, 0, 0, 0}, residual);
   EXPECT_EQ(second, (SparseGradient{{0}, {0.8F}}));
 }
 
-TEST(Threshold, SendsSignsAndKeepsWhatTheyLeave) {
-  const Threshold how{.threshold = 0.5F, .form = Threshold::Form::signs};
+TEST(Threshold, SendsSignsAndKeepsTheRemainder) {
+  const Threshold options{.threshold = 0.5F, .form = Threshold::Form::signs};
   std::vector<float> residual(3);
-  const SparseGradient sent = compress(how, std::vector<float>{0.75F, -2.0F, 0.25F}, residual);
+  const SparseGradient sent = compress(options, std::vector<float>{0.75F, -2.0F, 0.25F}, residual);
   EXPECT_EQ(sent, (SparseGradient{{0, 1U | 1U << 31U}, {}}));
   EXPECT_EQ(residual, (std::vector<float>{0.25F, -1.5F, 0.25F}));
   std::vector<float> g(3);
-  expand(how, sent, g);
+  expand(options, sent, g);
   EXPECT_EQ(g, (std::vector<float>{0.5F, -0.5F, 0}));
 }
 
-/// The sent values and the residual add up to the gradients that went in, in both forms.
-TEST(Threshold, LosesNothing) {
+TEST(Threshold, SentValuesAndResidualAddUpToTheGradients) {
   for (const auto form : {Threshold::Form::values, Threshold::Form::signs}) {
-    const Threshold how{.threshold = 1.5F, .form = form};
+    const Threshold options{.threshold = 1.5F, .form = form};
     Random random{7};
     std::vector<float> sum(1000);
     std::vector<float> arrived(1000);
@@ -46,10 +45,10 @@ TEST(Threshold, LosesNothing) {
       std::vector<float> g(1000);
       for (float& value : g) value = static_cast<float>(random.normal());
       for (std::size_t i = 0; i < g.size(); ++i) sum[i] += g[i];
-      const SparseGradient sent = compress(how, g, residual);
+      const SparseGradient sent = compress(options, g, residual);
       EXPECT_TRUE(std::ranges::is_sorted(
           sent.indices, {}, [](std::uint32_t i) { return i & ~(std::uint32_t{1} << 31U); }));
-      expand(how, sent, arrived);
+      expand(options, sent, arrived);
       elements += sent.indices.size();
     }
     for (std::size_t i = 0; i < sum.size(); ++i)
@@ -59,7 +58,7 @@ TEST(Threshold, LosesNothing) {
   }
 }
 
-TEST(Threshold, KeepsWhatIsNoNumberToItself) {
+TEST(Threshold, KeepsNanInTheResidual) {
   std::vector<float> residual(2);
   const SparseGradient sent =
       compress({.threshold = 0}, std::vector<float>{std::nanf(""), 1}, residual);
@@ -67,15 +66,15 @@ TEST(Threshold, KeepsWhatIsNoNumberToItself) {
   EXPECT_TRUE(std::isnan(residual[0]));
 }
 
-/// Else it would be no number from then on.
-TEST(Threshold, KeepsNothingOfAnInfiniteValueThatIsSent) {
+/// A residual of infinity less infinity would be NaN from then on.
+TEST(Threshold, LeavesNoResidualOfASentInfinity) {
   std::vector<float> residual(2);
   const std::vector<float> g{INFINITY, -INFINITY};
   EXPECT_EQ(compress({.threshold = 1}, g, residual), (SparseGradient{{0, 1}, g}));
   EXPECT_EQ(residual, (std::vector<float>{0, 0}));
 }
 
-TEST(Threshold, OfSignsIsAboveZero) {
+TEST(Threshold, SignsRequireAThresholdAboveZero) {
   EXPECT_TRUE(is_valid({.threshold = 0}));
   EXPECT_TRUE(is_valid({.threshold = 1, .form = Threshold::Form::signs}));
   EXPECT_FALSE(is_valid({.threshold = 0, .form = Threshold::Form::signs}));

@@ -1,4 +1,4 @@
-// Every model against central finite differences, and against what the model concept promises.
+// Checks every model against central finite differences and the requirements of the model concept.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ const std::vector<GradientCase> gradient_cases{
     {"net:input=3x2x1,layers=conv2d 2 kernel=2; tanh; flatten; dense 1", dense<6, 0>},
 };
 
-/// A model, its data, random parameters, and calls on them.
+/// A model with its data and random parameters.
 template <class T = double>
 struct Subject {
   explicit Subject(const GradientCase& given)
@@ -110,36 +110,36 @@ void expect_differences_agree(Subject<>& subject, Batch batch) {
   constexpr double step = 1e-5;
   double largest = 0;
   for (std::size_t i = 0; i < g.size(); ++i) {
-    const double kept = subject.w[i];
-    subject.w[i] = kept + step;
+    const double original = subject.w[i];
+    subject.w[i] = original + step;
     const double above = subject.evaluate(batch)[0].value;
-    subject.w[i] = kept - step;
+    subject.w[i] = original - step;
     const double below = subject.evaluate(batch)[0].value;
-    subject.w[i] = kept;
+    subject.w[i] = original;
     EXPECT_NEAR(g[i], (above - below) / (2 * step), 1e-8) << "parameter " << i;
     largest = std::max(largest, std::abs(g[i]));
   }
   EXPECT_GT(largest, 1e-3) << "a gradient of zeros proves nothing";
 }
 
-TEST_P(Models, GradientIsTheSlopeOfTheLoss) {
+TEST_P(Models, GradientAgreesWithFiniteDifferences) {
   Subject subject{GetParam()};
   expect_differences_agree(subject, all_rows(subject.data));
 }
 
-TEST_P(Models, GradientOfScatteredAndRepeatedRows) {
+TEST_P(Models, GradientAgreesForScatteredAndRepeatedRows) {
   Subject subject{GetParam()};
   const std::vector<std::uint32_t> batch{4, 22, 4, 0, 9, 4, 17};
   expect_differences_agree(subject, batch);
 }
 
-TEST_P(Models, GradientOfOneRow) {
+TEST_P(Models, GradientAgreesForOneRow) {
   Subject subject{GetParam()};
   const std::vector<std::uint32_t> batch{6};
   expect_differences_agree(subject, batch);
 }
 
-TEST_P(Models, RepeatedRowsWeighAsOftenAsTheyStand) {
+TEST_P(Models, RepeatedRowsCountForEachRepetition) {
   Subject subject{GetParam()};
   std::vector<double> once, other, mixed;
   const double loss_once = subject.gradient(std::vector<std::uint32_t>{3}, once);
@@ -150,7 +150,7 @@ TEST_P(Models, RepeatedRowsWeighAsOftenAsTheyStand) {
     EXPECT_NEAR(mixed[i], (2 * once[i] + other[i]) / 3, 1e-12);
 }
 
-TEST_P(Models, BatchesLargerThanOnePieceAreMeansOfAll) {
+TEST_P(Models, BatchesOfSeveralPiecesGiveMeansOverAllRows) {
   Subject subject{GetParam()};
   std::vector<std::uint32_t> batch;
   for (std::uint32_t i = 0; i < 23 * 30; ++i) batch.push_back(i % 23);
@@ -190,7 +190,7 @@ TEST_P(Models, PredictionsAgreeWithTheMetric) {
   EXPECT_NEAR(metrics[1].value, sum / static_cast<double>(batch.size()), 1e-6);
 }
 
-TEST_P(Models, NothingButTouchedRowsIsReadOrWritten) {
+TEST_P(Models, OnlyTouchedRowsAreReadOrWritten) {
   Subject subject{GetParam()};
   const std::vector<std::uint32_t> batch{2, 11};
   const auto touched = subject.touched(batch);
@@ -217,7 +217,7 @@ TEST_P(Models, NothingButTouchedRowsIsReadOrWritten) {
   EXPECT_EQ(again, g);
 }
 
-TEST_P(Models, EmptyBatchesAreHarmless) {
+TEST_P(Models, EmptyBatchesGiveZeroGradientAndLoss) {
   Subject subject{GetParam()};
   std::vector<double> g;
   EXPECT_EQ(subject.gradient({}, g), 0);
@@ -225,26 +225,26 @@ TEST_P(Models, EmptyBatchesAreHarmless) {
   EXPECT_EQ(subject.evaluate({})[0].value, 0);
 }
 
-TEST_P(Models, SurviveExtremeParameters) {
+TEST_P(Models, ExtremeParametersGiveFiniteGradients) {
   Subject<float> subject{GetParam()};
   for (float& value : subject.w) value *= 1e4F;
   std::vector<float> g;
   EXPECT_TRUE(std::isfinite(subject.gradient(all_rows(subject.data), g)));
-  for (const float slope : g) ASSERT_TRUE(std::isfinite(slope));
+  for (const float derivative : g) ASSERT_TRUE(std::isfinite(derivative));
 }
 
-TEST_P(Models, StartAsDocumented) {
+TEST_P(Models, AreInitialisedAsDocumented) {
   Subject subject{GetParam()};
   Random random{7};
   std::vector<double> w(subject.w.size(), -1);
   std::visit([&](const auto& any) { any.initialise(w, random); }, subject.model);
-  const bool convex = subject.model.index() < 4;
-  const auto moved = std::ranges::count_if(w, [](double value) { return value != 0; });
-  EXPECT_EQ(convex, moved == 0);
+  const bool is_convex = subject.model.index() < 4;
+  const auto nonzeros = std::ranges::count_if(w, [](double value) { return value != 0; });
+  EXPECT_EQ(is_convex, nonzeros == 0);
   EXPECT_TRUE(std::ranges::none_of(w, [](double value) { return value == -1; }));
 }
 
-TEST_P(Models, TrainByPlainDescent) {
+TEST_P(Models, GradientDescentLowersTheLoss) {
   Subject subject{GetParam()};
   Random random{7};
   std::visit([&](const auto& any) { any.initialise(subject.w, random); }, subject.model);

@@ -24,13 +24,13 @@ std::vector<T> draw(std::size_t n, std::uint64_t seed) {
 template <class T>
 class Kernels : public testing::Test {
  protected:
-  /// Rounding of a sum of about a thousand terms below 1.
+  /// The rounding error of a sum of about a thousand terms below 1.
   static constexpr double tolerance = std::is_same_v<T, float> ? 1e-4 : 1e-12;
 };
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Kernels, Precisions);
 
-/// Around every vector width and every unrolled loop.
+/// Sizes around every vector width and every unrolled loop.
 const std::vector<std::size_t> sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 63, 64, 65, 127, 129, 1000};
 
 TYPED_TEST(Kernels, AddAndMultiplyLikePlainLoops) {
@@ -91,7 +91,7 @@ TYPED_TEST(Kernels, SumColumnsAndFillRows) {
   }
 }
 
-TYPED_TEST(Kernels, ActivateAndGoBack) {
+TYPED_TEST(Kernels, ComputeActivationsAndTheirDerivatives) {
   using T = TypeParam;
   for (const std::size_t n : sizes) {
     auto x = draw<T>(n, 6);
@@ -118,7 +118,7 @@ TYPED_TEST(Kernels, ActivateAndGoBack) {
   }
 }
 
-TEST(FloatKernels, ExponentialHoldsItsErrorOverItsWholeRange) {
+TEST(FloatKernels, ExponentialIsAccurateOverItsWholeRange) {
   for (int i = -86999; i < 88000; i += 7) {
     std::vector<float> x{static_cast<float>(i) * 1e-3F};
     const double exact = std::exp(static_cast<double>(x[0]));
@@ -149,7 +149,7 @@ TEST(FloatKernels, ExtremesSaturateAndNanStaysNan) {
   EXPECT_TRUE(std::isnan(x[4]));
 }
 
-TYPED_TEST(Kernels, ClampReturnsWhatWasThere) {
+TYPED_TEST(Kernels, ClampReturnsTheSquaredNormBefore) {
   std::vector<TypeParam> x{3, -4, TypeParam{0.25}};
   EXPECT_DOUBLE_EQ(clamp<TypeParam>(TypeParam{0.5}, x), 25.0625);
   EXPECT_EQ(x, (std::vector<TypeParam>{TypeParam{0.5}, TypeParam{-0.5}, TypeParam{0.25}}));
@@ -198,7 +198,7 @@ void expect_product(std::size_t m, std::size_t n, std::size_t k, bool turn_a, bo
   }
 }
 
-TYPED_TEST(Kernels, ProductsOfEveryShapeAndOrientation) {
+TYPED_TEST(Kernels, ProductsAgreeWithPlainLoopsForEveryShape) {
   const std::vector<std::array<std::size_t, 3>> shapes{
       {1, 1, 1}, {1, 5, 3}, {7, 1, 4}, {3, 2, 1}, {17, 13, 9}, {64, 10, 33}, {65, 31, 129}};
   for (const auto& [m, n, k] : shapes)
@@ -208,7 +208,7 @@ TYPED_TEST(Kernels, ProductsOfEveryShapeAndOrientation) {
           expect_product<TypeParam>(m, n, k, turn_a, turn_b, beta);
 }
 
-TYPED_TEST(Kernels, ProductsOverwriteWhateverStoodThereWhereBetaIsZero) {
+TYPED_TEST(Kernels, ProductsIgnoreOldValuesIfBetaIsZero) {
   const std::vector<TypeParam> a{1, 2};
   const std::vector<TypeParam> b{3, 4};
   std::vector<TypeParam> c{std::numeric_limits<TypeParam>::quiet_NaN()};

@@ -13,18 +13,18 @@ class Losses : public testing::Test {};
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Losses, Precisions);
 
-TYPED_TEST(Losses, ByHand) {
+TYPED_TEST(Losses, MatchHandComputedValues) {
   using T = TypeParam;
   std::vector<T> z{3, -1};
   Accumulator sums = SquaredLoss::apply<T>(z, std::vector<float>{1, 0}, T{2});
   EXPECT_DOUBLE_EQ(sums.loss, 2.5);
-  EXPECT_DOUBLE_EQ(sums.merit, 5);
+  EXPECT_DOUBLE_EQ(sums.metric_value, 5);
   EXPECT_EQ(z, (std::vector<T>{4, -2}));
 
   z = {0, 0};
   sums = LogLoss::apply<T>(z, std::vector<float>{1, 0}, T{1});
   EXPECT_NEAR(sums.loss, 2 * std::log(2), 1e-6);
-  EXPECT_DOUBLE_EQ(sums.merit, 1);
+  EXPECT_DOUBLE_EQ(sums.metric_value, 1);
   EXPECT_EQ(z, (std::vector<T>{T{-0.5}, T{0.5}}));
 
   z = {0, 0, 0, 0};
@@ -36,13 +36,13 @@ TYPED_TEST(Losses, ByHand) {
   z = {T{0.5}, -2, 3};
   sums = HingeLoss::apply<T>(z, std::vector<float>{0}, T{1});
   EXPECT_DOUBLE_EQ(sums.loss, 0.5 + 0 + 4);
-  EXPECT_DOUBLE_EQ(sums.merit, 0);
+  EXPECT_DOUBLE_EQ(sums.metric_value, 0);
   EXPECT_EQ(z, (std::vector<T>{-1, 0, 1}));
 
   z = {T{0.5}, T{0.5}};
   sums = HingeLoss::apply<T>(z, std::vector<float>{1, 0}, T{1});
   EXPECT_DOUBLE_EQ(sums.loss, 0.5 + 1.5);
-  EXPECT_DOUBLE_EQ(sums.merit, 1);
+  EXPECT_DOUBLE_EQ(sums.metric_value, 1);
   EXPECT_EQ(z, (std::vector<T>{-1, 1}));
 }
 

@@ -11,7 +11,7 @@
 
 namespace starling::models {
 
-/// Class indices, or normal values where classes is 0.
+/// Draws class indices, or normal values if `classes` is 0.
 inline std::vector<float> draw_labels(std::size_t rows, std::size_t classes, Random& random) {
   std::vector<float> labels(rows);
   for (float& label : labels)
@@ -29,7 +29,7 @@ inline Table dense_table(std::size_t rows, std::size_t features, std::size_t cla
   return {features, classes, std::move(x), draw_labels(rows, classes, random)};
 }
 
-/// About a third of the entries stored; row 0 is empty.
+/// Returns a sparse table that stores about a third of the entries; row 0 is empty.
 inline Table sparse_table(std::size_t rows, std::size_t features, std::size_t classes,
                           std::uint64_t seed = 1) {
   Random random{seed};
@@ -45,7 +45,7 @@ inline Table sparse_table(std::size_t rows, std::size_t features, std::size_t cl
   return {features, classes, std::move(x), draw_labels(rows, classes, random)};
 }
 
-/// (user, item) -> rating.
+/// Returns a table of random ratings: the features are a user id and an item id.
 inline Table ratings_table(std::size_t rows, std::size_t users, std::size_t items) {
   Random random{3};
   Table::Dense x;

@@ -17,12 +17,13 @@ class Optimizers : public testing::Test {};
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Optimizers, Precisions);
 
-/// One parameter's recurrence, as the papers write it: one overload for each optimiser.
+/// One parameter w, its state a and b, and the recurrences as the papers write them: one overload
+/// of step for each optimiser.
 struct Scalar {
   double w, a = 0, b = 0;
 
-  void take(const Optimizer& by, double g, double scale, double l2, int t) {
-    std::visit([&](const auto& any) { step(any, g + l2 * w, any.lr * scale, t); }, by);
+  void update(const Optimizer& optimizer, double g, double scale, double l2, int t) {
+    std::visit([&](const auto& any) { step(any, g + l2 * w, any.lr * scale, t); }, optimizer);
   }
   void step(const Sgd& sgd, double g, double lr, int) {
     a = sgd.momentum * a + g;
@@ -66,7 +67,7 @@ TYPED_TEST(Optimizers, FollowTheirRecurrences) {
         const double scale = 1.0 / t;
         for (std::size_t i = 0; i < n; ++i) {
           g[i] = static_cast<T>(random.real(-1, 1));
-          expected[i].take(optimizer, static_cast<double>(g[i]), scale, 0.01, t);
+          expected[i].update(optimizer, static_cast<double>(g[i]), scale, 0.01, t);
         }
         apply<T>(optimizer, w, g, state,
                  {.rate_scale = scale, .l2 = 0.01, .t = static_cast<std::uint64_t>(t)});
@@ -77,7 +78,7 @@ TYPED_TEST(Optimizers, FollowTheirRecurrences) {
   }
 }
 
-TYPED_TEST(Optimizers, PiecesOfARangeEqualTheWhole) {
+TYPED_TEST(Optimizers, UpdatingARangeInPartsEqualsUpdatingItAtOnce) {
   using T = TypeParam;
   for (const Optimizer& optimizer : every) {
     constexpr std::size_t n = 50;
@@ -133,7 +134,7 @@ TEST(Optimizer, PrintsWhatItReads) {
             "adagrad:lr=0.01,epsilon=0.001");
 }
 
-TEST(Optimizer, OfTheListAreAllTestedNamedAndMoveParameters) {
+TEST(Optimizer, EveryOptimizerIsTestedAndMovesParameters) {
   for_each_alternative<Optimizer>([]<class O>(const O& optimizer) {
     EXPECT_TRUE(std::ranges::any_of(every, [](const Optimizer& one) {
       return std::holds_alternative<O>(one);
@@ -150,7 +151,7 @@ TEST(Optimizer, OfTheListAreAllTestedNamedAndMoveParameters) {
             "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001");
 }
 
-TEST(Optimizer, SaysWhatIsWrong) {
+TEST(Optimizer, RefusesInvalidTexts) {
   const auto message = [](const char* text) { return parse_optimizer(text).error().message; };
   EXPECT_EQ(message("agam"),
             "unknown optimizer 'agam'; did you mean 'adam'? valid: sgd, adagrad, adam");

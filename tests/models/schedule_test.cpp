@@ -12,7 +12,7 @@ TEST(Schedule, ConstantIsOne) {
   EXPECT_EQ(factor(schedule_of("constant"), UINT64_MAX), 1);
 }
 
-TEST(Schedule, StepFallsAfterEverySoManySamples) {
+TEST(Schedule, StepFallsAfterTheGivenNumberOfSamples) {
   const Schedule step = schedule_of("step:every=100,gamma=0.5");
   EXPECT_EQ(factor(step, 0), 1);
   EXPECT_EQ(factor(step, 99), 1);
@@ -36,7 +36,7 @@ TEST(Schedule, PrintsWhatItReads) {
   EXPECT_EQ(print(schedule_of("cosine:samples=7")), "cosine:samples=7,floor=0");
 }
 
-TEST(Schedule, OfTheListAreAllReadAndBeginAtOne) {
+TEST(Schedule, EveryScheduleIsParsedAndBeginsAtOne) {
   for_each_alternative<Schedule>([]<class S>(const S& schedule) {
     EXPECT_EQ(parse_schedule(print(schedule)).value(), Schedule{schedule});
     const Schedule example = parse_schedule(S::form).value();
@@ -47,7 +47,7 @@ TEST(Schedule, OfTheListAreAllReadAndBeginAtOne) {
   EXPECT_EQ(forms_of<Schedule>(), "constant | step:every=20000,gamma=0.5 | cosine:samples=600000");
 }
 
-TEST(Schedule, SaysWhatIsWrong) {
+TEST(Schedule, RefusesInvalidTexts) {
   const auto message = [](const char* text) { return parse_schedule(text).error().message; };
   EXPECT_EQ(message("cosinus"),
             "unknown schedule 'cosinus'; did you mean 'cosine'? valid: constant, step, cosine");

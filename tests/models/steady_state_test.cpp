@@ -1,5 +1,5 @@
-// Properties that a compute thread relies on: gradients allocate nothing once warm, stay on their
-// caller's thread, and do not disturb each other.
+// Checks properties that a compute thread relies on: after the first call, gradients allocate
+// nothing, they start no threads, and concurrent calls do not disturb each other.
 #include <gtest/gtest.h>
 #include <link.h>
 #include <malloc.h>
@@ -20,12 +20,12 @@
 namespace {
 
 std::atomic<std::size_t> allocations{0};
-/// Allocations by oneDNN, which lists the arguments of each primitive that it runs on the heap, and
-/// the largest of them in bytes.
-std::atomic<std::size_t> foreign_allocations{0};
-std::atomic<std::size_t> foreign_most{0};
+/// The number of allocations by oneDNN, which allocates a list of the arguments of each primitive
+/// that it runs, and the largest of them in bytes.
+std::atomic<std::size_t> dnnl_allocations{0};
+std::atomic<std::size_t> dnnl_bytes_max{0};
 
-/// The addresses of oneDNN's code.
+/// The range of addresses of oneDNN's code.
 struct Code {
   std::uintptr_t from = 0;
   std::uintptr_t to = 0;
@@ -51,8 +51,8 @@ void count(void* caller, std::size_t size) {
     ++allocations;
     return;
   }
-  ++foreign_allocations;
-  if (size > foreign_most) foreign_most = size;
+  ++dnnl_allocations;
+  if (size > dnnl_bytes_max) dnnl_bytes_max = size;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void count(void* caller, std::size_t size) {
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-/// Counts the memory that Arena takes.
+/// Counts the allocations of Arena.
 extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   count(__builtin_return_address(0), size);
   return memalign(alignment, size);
@@ -84,7 +84,7 @@ double gradient(const AnyModel<T>& model, std::span<const T> w, const Table& dat
 }
 
 template <class T>
-std::vector<T> start(const AnyModel<T>& model) {
+std::vector<T> draw_parameters(const AnyModel<T>& model) {
   const auto parameters = std::visit([](const auto& any) { return any.parameters(); }, model);
   std::vector<T> w(total_size(parameters));
   Random random{2};
@@ -94,13 +94,13 @@ std::vector<T> start(const AnyModel<T>& model) {
 
 void expect_no_allocation(const char* text, const Table& data) {
   const auto model = parse_model<float>(text, data).value();
-  const auto w = start(model);
+  const auto w = draw_parameters(model);
   std::vector<float> g(w.size());
   const auto batch = all_rows(data);
   Arena arena;
   gradient<float>(model, w, data, batch, g, arena);
   const std::size_t before = allocations;
-  foreign_allocations = foreign_most = 0;
+  dnnl_allocations = dnnl_bytes_max = 0;
   gradient<float>(model, w, data, batch, g, arena);
   EXPECT_EQ(allocations, before) << text;
 }
@@ -108,7 +108,7 @@ void expect_no_allocation(const char* text, const Table& data) {
 TEST(SteadyState, WarmGradientsAllocateNothing) {
   const std::size_t before = allocations;
   const Table data = dense_table(700, 9, 0);
-  ASSERT_GT(allocations, before) << "the count does not count";
+  ASSERT_GT(allocations, before) << "allocations are not counted";
   expect_no_allocation("linear", data);
   expect_no_allocation("logistic", sparse_table(700, 9, 2));
   expect_no_allocation("softmax", dense_table(700, 9, 4));
@@ -118,23 +118,23 @@ TEST(SteadyState, WarmGradientsAllocateNothing) {
   expect_no_allocation("mlp:9-33-1", sparse_table(700, 9, 0));
 }
 
-TEST(SteadyState, WarmNetsAllocateNothingButOneDnnsLists) {
+TEST(SteadyState, WarmNetsAllocateOnlyOneDnnsArgumentLists) {
   expect_no_allocation("net:layers=dense 33; batch-norm; gelu; residual(dense 33; tanh); dense 4",
                        dense_table(700, 9, 4));
   for (const char* name : {"lenet5", "psp-cnn", "resnet-small"}) {
     const Table data = dense_table(12, 784, 10);
     expect_no_allocation(name, data);
-    const std::size_t once = foreign_allocations;
+    const std::size_t once = dnnl_allocations;
     expect_no_allocation(name, data);
-    EXPECT_EQ(foreign_allocations, once) << name;
-    EXPECT_LE(foreign_most, 256U) << name << ": no list of arguments is as large";
+    EXPECT_EQ(dnnl_allocations, once) << name;
+    EXPECT_LE(dnnl_bytes_max, 256U) << name << ": no list of arguments is as large";
   }
 }
 
-TEST(SteadyState, ThreadsShareAModelAndAgree) {
+TEST(SteadyState, ThreadsComputeTheSameGradientsOnASharedModel) {
   const Table data = dense_table(700, 40, 4);
   const auto model = parse_model<float>("mlp:40-64-4", data).value();
-  const auto w = start(model);
+  const auto w = draw_parameters(model);
   std::vector<std::vector<float>> gradients(4, std::vector<float>(w.size()));
   std::vector<std::thread> threads;
   threads.reserve(gradients.size());
@@ -147,7 +147,7 @@ TEST(SteadyState, ThreadsShareAModelAndAgree) {
   for (const auto& g : gradients) EXPECT_EQ(g, gradients[0]);
 }
 
-/// Threads of this process; 0 where the system does not say.
+/// Returns the number of threads of this process; 0 if the system does not tell it.
 int thread_count() {
   std::ifstream status{"/proc/self/status"};
   for (std::string line; std::getline(status, line);)

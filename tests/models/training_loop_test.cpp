@@ -1,5 +1,5 @@
-/// Training on one thread: each step is what gradient and optimiser say, buffers move past the
-/// optimiser, and a loop repeats itself.
+/// Checks training on one thread: a step applies the gradient by the optimiser, buffers bypass the
+/// optimiser, and two loops with the same seed compute the same.
 #include "starling/models/training_loop.hpp"
 
 #include <gtest/gtest.h>
@@ -14,12 +14,12 @@
 namespace starling::models {
 namespace {
 
-/// Two parameters far longer than a block, and a buffer between them. The gradient counts: 1 for
-/// all of the first, 2 for the buffer, 3 for the last.
-struct Counting {
+/// A model with two parameters far longer than a block, and a buffer between them. Its gradient is
+/// 1 for all elements of the first parameter, 2 for the buffer, 3 for the last parameter.
+struct ConstantGradient {
   using Scalar = double;
   static constexpr std::size_t width = 5000;
-  /// Set where g was not zero on entry.
+  /// Becomes true if g is not zero on entry.
   bool* dirty = nullptr;
 
   [[nodiscard]] std::vector<Parameter> parameters() const {
@@ -39,11 +39,11 @@ struct Counting {
   }
 };
 
-TEST(TrainingLoop, AppliesTheGradientAndMovesBuffersByTheirChange) {
+TEST(TrainingLoop, AppliesTheGradientAndAddsTheChangeToBuffers) {
   const Table data = dense_table(8, 1, 0);
   bool dirty = false;
-  TrainingLoop<Counting, Table> loop{
-      Counting{&dirty}, data, {.optimizer = Sgd{.lr = 0.5}, .batch = 4}};
+  TrainingLoop<ConstantGradient, Table> loop{
+      ConstantGradient{&dirty}, data, {.optimizer = Sgd{.lr = 0.5}, .batch = 4}};
   EXPECT_EQ(loop.step(), 0.5);
   loop.step();
   const auto w = loop.parameters();
@@ -56,10 +56,10 @@ TEST(TrainingLoop, AppliesTheGradientAndMovesBuffersByTheirChange) {
 TEST(TrainingLoop, KeepsTheStateOfItsOptimiser) {
   const Table data = dense_table(8, 1, 0);
   bool dirty = false;
-  TrainingLoop<Counting, Table> loop{
-      Counting{&dirty}, data, {.optimizer = Sgd{.lr = 1, .momentum = 0.5}, .batch = 4}};
+  TrainingLoop<ConstantGradient, Table> loop{
+      ConstantGradient{&dirty}, data, {.optimizer = Sgd{.lr = 1, .momentum = 0.5}, .batch = 4}};
   for (int i = 0; i < 3; ++i) loop.step();
-  // v = g, 1.5 g, 1.75 g
+  // The velocity is g, 1.5 g, then 1.75 g; their sum is 4.25 g.
   EXPECT_EQ(loop.parameters().front(), 10 - 4.25);
   EXPECT_EQ(loop.parameters().back(), 10 - 3 * 4.25);
   EXPECT_EQ(loop.parameters()[5000], 16.0);
@@ -80,18 +80,18 @@ TEST(TrainingLoop, RepeatsItselfAndLearns) {
   EXPECT_LT(last, first / 4) << "400 steps on 200 samples did not learn them";
 }
 
-/// Throws in the middle of its second gradient.
-struct Failing : Counting {
+/// Throws after it has added its second gradient to g.
+struct Failing : ConstantGradient {
   int* calls = nullptr;
   double gradient(std::span<const double> w, const Table& data, Batch batch, std::span<double> g,
                   Pass& pass) const {
-    const double loss = Counting::gradient(w, data, batch, g, pass);
+    const double loss = ConstantGradient::gradient(w, data, batch, g, pass);
     if (++*calls == 2) throw std::runtime_error{"no"};
     return loss;
   }
 };
 
-TEST(TrainingLoop, TakesAStepAgainWhoseModelThrew) {
+TEST(TrainingLoop, RepeatsAStepWhoseModelThrew) {
   const Table data = dense_table(8, 1, 0);
   bool dirty = false;
   int calls = 0;

@@ -1,5 +1,6 @@
-/// Data in formats that are not read, and damaged or unfitting arrays and images: told by file and
-/// place with what would be valid, exit code 2, nothing left behind.
+/// Data in unknown formats, and arrays and images that are damaged or do not fit: the error names
+/// the file, the location in it and what would be valid; the exit code is 2, and no file is left
+/// behind.
 #include <cmath>
 
 #include "tests/models/data/numpy.hpp"
@@ -19,7 +20,7 @@ const std::string dot = models::png_of(1, 1, {7});
 
 class BadData : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadData, IsRefusedByNameAndPlace) { expect_refused(GetParam()); }
+TEST_P(BadData, IsRefusedWithFileAndLocation) { expect_refused(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, BadData,
@@ -89,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"LabelsOfOthers",
             "train --data npy:x.npy,y.npy",
             {{"x.npy", four_rows}, {"y.npy", npy("<i8", "3,", little<std::int64_t>({0, 1, 0}))}},
-            {"y.npy: its shape is [3]; that of x.npy is [4, 2]; valid: a label for each row"}},
+            {"y.npy: its shape is [3]; the shape of x.npy is [4, 2]; valid: a label for each row"}},
         Bad{"CutOff",
             "inspect npy:x.npy",
             {{"x.npy", four_rows.substr(0, 90)}},
@@ -141,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"NoImage",
             "train --data images:pics",
             {{"pics/a/1.png", dot}, {"pics/b/notes.txt", "hello"}},
-            {"pics/b/notes.txt: is no PNG or JPEG image; it starts with 'hello'"}},
+            {"pics/b/notes.txt: is not a PNG or JPEG image; it starts with 'hello'"}},
         Bad{"WebP",
             "train --data images:pics",
             {{"pics/a/1.webp", "RIFF1234WEBP"}, {"pics/b/2.png", dot}},
@@ -158,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"BadSize",
             "train --data images:pics,size=28",
             {{"pics/a/1.png", dot}},
-            {"images: size=28 is no size; valid: HEIGHTxWIDTH in pixels"}},
+            {"images: size=28 is not a size; valid: HEIGHTxWIDTH in pixels"}},
         Bad{"OtherClass",
             "train --data images:a --test images:b",
             {{"a/cat/1.png", dot}, {"a/dog/1.png", dot}, {"b/cow/1.png", dot}},
@@ -181,10 +182,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"BadQuery",
                         "train --data libsvm:a",
                         {{"a", "0 qid:x 1:1\n"}},
-                        {"a:1: 'qid:x' names no query; valid: qid:N"}}),
+                        {"a:1: 'qid:x' is not a query id; valid: qid:N"}}),
     name_of);
 
-/// A model remembers from where its training data counted: a file without an index 0 does not say.
+/// A model stores the first index of its training data, because a file without an index 0 does not
+/// show it.
 TEST(LibsvmBase, IsKeptInTheModel) {
   const Folder folder;
   folder.write("a", "0 0:1\n1 1:1\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n");

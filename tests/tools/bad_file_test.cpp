@@ -1,5 +1,5 @@
-/// Damaged, truncated, oversized and mismatched files of every format: the error names file and
-/// place, exit code 2, nothing left behind.
+/// Damaged, truncated, oversized and mismatched files of every format: the error names the file and
+/// the location in it, the exit code is 2, and no file is left behind.
 #include <cstring>
 
 #include "tests/tools/refused.hpp"
@@ -19,12 +19,12 @@ std::string idx(const std::vector<std::uint32_t>& sizes, const std::string& cont
   return bytes + content;
 }
 
-/// A safetensors file with this header and this many bytes of tensors.
-std::string safetensors(const std::string& header, std::size_t body) {
+/// Returns a safetensors file with this header and this many bytes of tensors.
+std::string safetensors(const std::string& header, std::size_t body_bytes) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
   std::memcpy(bytes.data(), &length, 8);
-  return bytes + header + std::string(body, '\0');
+  return bytes + header + std::string(body_bytes, '\0');
 }
 
 const std::string ten_images = idx({10, 2, 2}, std::string(40, '\x10'));
@@ -32,7 +32,7 @@ const std::string ten_labels = idx({10}, std::string{0, 1, 2, 3, 4, 5, 6, 7, 8, 
 
 class BadFile : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadFile, IsRefusedByNameAndPlace) { expect_refused(GetParam()); }
+TEST_P(BadFile, IsRefusedWithFileAndLocation) { expect_refused(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Data, BadFile,

@@ -1,4 +1,5 @@
-/// Command lines that are refused before anything is started, as parameters of tests.
+/// Command lines with mistakes, as parameters of tests: they are refused before anything is
+/// started.
 #pragma once
 
 #include <ostream>
@@ -13,7 +14,7 @@ namespace starling::program {
 struct BadLine {
   std::string name;
   std::string line;
-  /// Parts of the message.
+  /// Texts that the error contains.
   std::vector<std::string> said;
   /// The content of job.toml, if any.
   std::string job = {};

@@ -1,5 +1,5 @@
-/// Mistakes in the flags of commands: the message names each mistake, its place and the valid
-/// input; nothing is started.
+/// Mistakes in the flags of commands: the error names the mistake, its location and the valid
+/// input, and nothing is started.
 #include <sstream>
 
 #include "tests/tools/bad_input.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Bad = BadLine;
 
-TEST_P(BadInput, IsRefusedWithItsPlaceAndWhatIsValid) {
+TEST_P(BadInput, IsRefusedWithItsLocationAndValidInput) {
   const Folder folder;
   if (!GetParam().job.empty()) folder.write("job.toml", GetParam().job);
   const auto before = folder.names();

@@ -1,4 +1,4 @@
-/// Mistakes in the flags of simulations, of what is reproduced by them, and of chaos.
+/// Mistakes in the flags of `sim`, `repro` and `chaos`.
 #include "tests/tools/bad_input.hpp"
 
 namespace starling::program {
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"--barrier: 'asp' is given twice"}},
         Bad{"BarriersInOneFlag",
             "sim --barrier asp,bsp",
-            {"--barrier: ", "several stand each by itself: --barrier asp --barrier bsp"}},
+            {"--barrier: ", "for several, repeat the flag: --barrier asp --barrier bsp"}},
         Bad{"SimulatedBspInPeer",
             "sim --mode peer --barrier bsp",
             {"--barrier: barrier bsp needs to see every worker's step", "peer mode",
@@ -98,10 +98,10 @@ INSTANTIATE_TEST_SUITE_P(
             {"--shards: peer mode has no servers"}},
         Bad{"HeldUpForNoTime",
             "sim --level protocol --held-up 10%",
-            {"--held-up: for how long? valid: with held-up-by"}},
+            {"--held-up: needs a time; valid: with held-up-by"}},
         Bad{"NobodyHeldUp",
             "sim --level protocol --held-up-by exp:1ms",
-            {"--held-up-by: has no effect where none are"}},
+            {"--held-up-by: has no effect without a share of packets"}},
         Bad{"BandwidthWithoutUnit",
             "sim --level protocol --bandwidth 100",
             {"--bandwidth: '100' must be an amount above 0 with its unit, like 100MB"}},
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"FlagOfTrainInSim", "sim --save x", {"unknown flag '--save'"}},
         Bad{"FlagOfLearningAtTheStepLevel",
             "sim --data digits",
-            {"--data: matters at the protocol level alone", "--level protocol"}},
+            {"--data: has an effect only at the protocol level", "--level protocol"}},
         Bad{"SimTable",
             "sim job.toml",
             {"job.toml:3: horizon: ", "must be a number of seconds, or a duration"},
@@ -126,7 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"ReproNothing", "repro", {"what to reproduce is missing; valid: psp, psp-train"}},
         Bad{"ReproOther",
             "repro psb",
-            {"'psb' is nothing that can be reproduced; did you mean 'psp'? valid: psp, psp-train"}},
+            {"'psb' is no report that can be reproduced; did you mean 'psp'? valid: psp, "
+             "psp-train"}},
         Bad{"ReproFlagFirst",
             "repro --seeds 3 psp",
             {"unknown flag '--seeds'", "`starling repro --help`"}},
@@ -183,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"--model: unknown model 'psp-cm'; did you mean 'psp-cnn'?"}},
         Bad{"TrainingWithoutAccuracy",
             "repro psp-train --data linear:d=3,n=100,noise=0.1 --model linear",
-            {"--model: linear has no accuracy; valid: a model that tells classes"}},
+            {"--model: linear has no accuracy; valid: a model that classifies"}},
         Bad{"TrainingOut",
             "repro psp-train --data digits:n=300 --out gone/a",
             {"--out: gone/a: cannot be made"}},
@@ -235,10 +236,10 @@ INSTANTIATE_TEST_SUITE_P(
     Twins, BadInput,
     testing::Values(Bad{"WithoutDelay",
                         "twin --workers 2",
-                        {"the job has no delay, and a simulated step takes as long as that"}},
+                        {"the job has no delay, which is the time of a simulated step"}},
                     Bad{"TooFew",
                         "twin --delay exp:20ms --seeds 99",
-                        {"--seeds: of 99 simulations no quantiles can be had; valid: 100"}}),
+                        {"--seeds: 99 simulations are too few for the quantiles; valid: 100"}}),
     name_of);
 
 }  // namespace

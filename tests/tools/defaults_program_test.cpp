@@ -1,4 +1,4 @@
-/// Training on a table with no flag but its name, through the program.
+/// Runs the program to train on a table with no other flag than `--data`.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -9,8 +9,8 @@
 namespace starling::program {
 namespace {
 
-/// Rows of three features of very different sizes, and what `target` makes of their standardised
-/// values and of one draw of noise.
+/// Returns rows of three features of very different sizes and a target. `target` computes it from
+/// the standardised features and one draw of noise.
 template <class Target>
 std::string table(std::size_t rows, unsigned seed, Target target) {
   std::mt19937 random{seed};
@@ -47,7 +47,7 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   const std::string mode = std::string{" --mode "} + GetParam();
   const auto trained = json_of(
       starling(folder, "train --data csv:a.csv --test csv:b.csv --json --quiet --save m" + mode));
-  // The noise's variance is 10,000; a constant answer has 14 million.
+  // The noise's variance is 10,000; a constant prediction has an mse of 14 million.
   EXPECT_LT(trained["test_mse"], 12'500);
   EXPECT_FALSE(trained.contains("notes")) << trained["notes"];
   const auto evaluated = json_of(starling(folder, "evaluate m --data csv:b.csv --json"));
@@ -70,7 +70,7 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   EXPECT_NEAR(squares / 100, trained["test_mse"].get<double>(), 1);
 }
 
-TEST(Scale, LeavesArraysAsTheyAreWhoseFeaturesLieBetween0And1) {
+TEST(Scale, DoesNotScaleArraysWithFeaturesBetween0And1) {
   const Folder folder;
   const std::vector<float> reals{0, 0.5F, 1, 0.25F, 0.75F, 1, 0, 0};
   folder.write("reals.npy", models::npy("<f4", "4, 2", models::little(reals)));
@@ -109,7 +109,7 @@ TEST_P(Defaults, LearnClasses) {
   EXPECT_GT(trained["test_accuracy"], 0.96);
 }
 
-TEST(Scale, OfAModelIsThatOfItsFile) {
+TEST(Scale, IsStoredInTheModelFile) {
   const Folder folder;
   const auto target = [](double a, double b, double, double) { return 7 * a + b; };
   folder.write("a.csv", table(200, 5, target));
@@ -125,7 +125,7 @@ TEST(Scale, OfAModelIsThatOfItsFile) {
   (void)mse("none");
 }
 
-TEST(Scale, OfIdsIsRefused) {
+TEST(Scale, RefusesToScaleIds) {
   const Folder folder;
   const Ran ran =
       starling(folder, "train --data ratings:users=20,items=20,n=300 --scale standard --quiet");
@@ -133,7 +133,7 @@ TEST(Scale, OfIdsIsRefused) {
   EXPECT_NE(ran.err.find("--scale"), std::string::npos) << ran.err;
 }
 
-TEST(Hints, SayHowToGoOn) {
+TEST(Hints, NameAValidAlternative) {
   const Folder folder;
   folder.write("bare.toml", "barrier = bsp\n");
   folder.write("scale.toml", "scale = \"big\"\n");
@@ -143,9 +143,10 @@ TEST(Hints, SayHowToGoOn) {
   };
   for (const Case& bad : std::vector<Case>{
            {"train bare.toml", {"bare.toml:1: is no TOML", "text stands in quotes, as in barrier"}},
-           {"train scale.toml", {"scale.toml:1: scale: 'big' is no way to scale"}},
-           {"train --scale maxmin", {"--scale: 'maxmin' is no way", "none, standard, minmax"}},
-           {"train --data csv:x,y.csv", {"--data: csv: 'x,y.csv' is no name of a file"}},
+           {"train scale.toml", {"scale.toml:1: scale: 'big' is not a scaling method"}},
+           {"train --scale maxmin",
+            {"--scale: 'maxmin' is not a scaling method", "none, standard, minmax"}},
+           {"train --data csv:x,y.csv", {"--data: csv: 'x,y.csv' is not a name of a file"}},
            {"train --data t.npy",
             {"'t.npy' is a file; data is named with its format: npy:t.npy,LABELS"}}}) {
     const Ran ran = starling(folder, bad.line);
@@ -155,7 +156,7 @@ TEST(Hints, SayHowToGoOn) {
   }
 }
 
-TEST(Notes, SayThatAModelIsNoBetterThanGuessingAndWhatToTry) {
+TEST(Notes, WarnOfAModelThatIsNoBetterThanGuessing) {
   const Folder folder;
   const auto chance = [](double, double, double, double draw) { return draw > 0 ? 1 : 0; };
   folder.write("a.csv", table(60, 6, chance));
@@ -169,8 +170,8 @@ TEST(Notes, SayThatAModelIsNoBetterThanGuessingAndWhatToTry) {
   EXPECT_NE(ran.out.find("--scale standard"), std::string::npos) << ran.out;
 }
 
-/// However short the job is.
-TEST(Notes, SayThatTheLossWasStillFalling) {
+/// The note comes even if the job is short.
+TEST(Notes, WarnOfALossThatWasStillFalling) {
   const Folder folder;
   const auto target = [](double a, double, double, double) { return a > 0 ? 1 : 0; };
   folder.write("a.csv", table(400, 7, target));

@@ -1,4 +1,5 @@
-// Where a job is computed, in builds with CUDA and without, on machines with a device and without.
+// The device on which a job computes, in builds with and without CUDA, on machines with and without
+// a device.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -20,19 +21,22 @@ std::string device_in(const Ran& ran) {
   return nlohmann::json::parse(ran.out).at("device").get<std::string>();
 }
 
-TEST(DeviceProgram, NamesWhatIsNoDevice) {
+TEST(DeviceProgram, RefusesAnUnknownDevice) {
   const Folder folder;
-  EXPECT_EQ(refused(folder, job + "--device gpu").err,
-            "starling: --device: 'gpu' is no device; valid: cpu, auto, cuda:0, cuda:1 and so on\n");
+  EXPECT_EQ(
+      refused(folder, job + "--device gpu").err,
+      "starling: --device: 'gpu' is not a device; valid: cpu, auto, cuda:0, cuda:1 and so on\n");
   folder.write("job.toml", "model = \"lenet5\"\ndevice = \"cuda:x\"\n");
-  EXPECT_EQ(refused(folder, "train job.toml").err,
-            "starling: job.toml:2: device: 'cuda:x' is no device; valid: cpu, auto, cuda:0, cuda:1 "
-            "and so on\n");
-  EXPECT_EQ(refused(folder, "submit --to 127.0.0.1:1 --device gpu").err,
-            "starling: --device: 'gpu' is no device; valid: cpu, auto, cuda:0, cuda:1 and so on\n");
+  EXPECT_EQ(
+      refused(folder, "train job.toml").err,
+      "starling: job.toml:2: device: 'cuda:x' is not a device; valid: cpu, auto, cuda:0, cuda:1 "
+      "and so on\n");
+  EXPECT_EQ(
+      refused(folder, "submit --to 127.0.0.1:1 --device gpu").err,
+      "starling: --device: 'gpu' is not a device; valid: cpu, auto, cuda:0, cuda:1 and so on\n");
 }
 
-TEST(DeviceProgram, RefusesModelsThatHaveNoFormForDevices) {
+TEST(DeviceProgram, RefusesModelsThatComputeOnTheCpuOnly) {
   const Folder folder;
   EXPECT_EQ(refused(folder, job + "--model softmax --device cuda:0").err,
             "starling: --device: cuda:0: model softmax computes on the CPU only; valid: cpu, auto, "
@@ -43,8 +47,8 @@ TEST(DeviceProgram, RefusesModelsThatHaveNoFormForDevices) {
       "or dtype float32\n");
 }
 
-// Whether for want of a driver, of a device, of this one or of CUDA in the build.
-TEST(DeviceProgram, SaysWhyADeviceCannotBeUsedAndWhatCan) {
+// The cause may be a build without CUDA, no driver, no device, or not this device.
+TEST(DeviceProgram, SaysWhyADeviceCannotBeUsedAndWhatIsValid) {
   const Folder folder;
   const Ran ran = refused(folder, job + "--model lenet5 --device cuda:977");
   EXPECT_TRUE(ran.err.starts_with("starling: --device: cuda:977: ")) << ran.err;
@@ -55,7 +59,7 @@ TEST(DeviceProgram, SaysWhyADeviceCannotBeUsedAndWhatCan) {
       << from_file.err;
 }
 
-TEST(DeviceProgram, ComputesOnTheCpuUnlessItIsAsked) {
+TEST(DeviceProgram, ComputesOnTheCpuByDefault) {
   const Folder folder;
   for (const std::string more : {"", "--device cpu", "--model softmax --device auto"}) {
     const Ran ran = starling(folder, job + more);
@@ -64,7 +68,7 @@ TEST(DeviceProgram, ComputesOnTheCpuUnlessItIsAsked) {
   }
 }
 
-TEST(DeviceProgram, AutoTakesADeviceWhereThereIsOneForTheModel) {
+TEST(DeviceProgram, AutoUsesACudaDeviceIfThereIsOneForTheModel) {
   const Folder folder;
   const Ran ran = starling(folder, job + "--model lenet5 --device auto");
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -77,7 +81,7 @@ TEST(DeviceProgram, AutoTakesADeviceWhereThereIsOneForTheModel) {
   EXPECT_EQ(loud.err.find(why) != std::string::npos, asked.code != 0) << loud.err;
 }
 
-TEST(DeviceProgram, UsesASavedModelWhereItIsAsked) {
+TEST(DeviceProgram, EvaluatesASavedModelOnTheDevice) {
   const Folder folder;
   ASSERT_EQ(starling(folder, job + "--model lenet5 --save net.safetensors").code, 0);
   const std::string device = device_in(starling(folder, job + "--model lenet5 --device auto"));
@@ -95,7 +99,7 @@ TEST(DeviceProgram, UsesASavedModelWhereItIsAsked) {
   EXPECT_EQ(starling(folder, predict + "cpu").out, starling(folder, predict + "auto").out);
   for (const std::string command : {"evaluate net.safetensors", "predict net.safetensors"}) {
     EXPECT_EQ(refused(folder, command + " --device gpu").err,
-              "starling: --device: 'gpu' is no device; valid: cpu, auto, cuda:0, cuda:1 and so "
+              "starling: --device: 'gpu' is not a device; valid: cpu, auto, cuda:0, cuda:1 and so "
               "on\n");
     const Ran ran = refused(folder, command + " --device cuda:977");
     EXPECT_TRUE(ran.err.starts_with("starling: --device: cuda:977: ")) << ran.err;

@@ -1,4 +1,4 @@
-/// Folders that are gone at the end. For tests.
+/// Temporary folders for tests.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace starling::program {
 
-/// A new folder, removed at the end; programs run in it.
+/// A new folder in which programs run. The destructor removes it.
 class Folder {
  public:
   Folder() {
@@ -40,7 +40,7 @@ class Folder {
   [[nodiscard]] bool has(const std::string& name) const {
     return std::filesystem::exists(path_ / name);
   }
-  /// The names of all files, sorted.
+  /// Returns the names of all files, sorted.
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& entry : std::filesystem::directory_iterator{path_})

@@ -1,4 +1,4 @@
-/// Ctrl-C, and the terminal lost.
+/// Sends SIGINT, SIGTERM and SIGHUP to the program.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -10,7 +10,7 @@
 namespace starling::program {
 namespace {
 
-/// Waits until the program has said `words`.
+/// Waits until the program has printed `words` on stderr.
 void wait_for(const Process& process, const std::string& words) {
   ASSERT_TRUE(wait_until([&] { return process.err().find(words) != std::string::npos; }))
       << "it says '" << words << "': " << process.err();
@@ -18,7 +18,7 @@ void wait_for(const Process& process, const std::string& words) {
 
 void wait_for_progress(const Process& process) { wait_for(process, "  steps "); }
 
-/// Waits until the file is there and holds something.
+/// Waits until the file exists and is not empty.
 void wait_for_file(const Folder& folder, const std::string& name) {
   ASSERT_TRUE(wait_until([&] { return !folder.read(name).empty(); })) << "it writes " << name;
 }
@@ -49,7 +49,7 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
-TEST(InterruptOnce, SaysWhatASecondOneDoes) {
+TEST(InterruptOnce, SaysWhatASecondSignalDoes) {
   for (const std::string quiet : {"", " --quiet"}) {
     const Folder folder;
     Process process{folder, STARLING_PROGRAM,
@@ -68,7 +68,7 @@ TEST(InterruptOnce, SaysWhatASecondOneDoes) {
   }
 }
 
-/// A shell passes on the signal that it got with its jobs.
+/// The second SIGHUP comes from a shell, which passes its own on to its jobs.
 TEST(HangUp, TwiceCountsAsOnce) {
   const Folder folder;
   Process process{
@@ -80,7 +80,7 @@ TEST(HangUp, TwiceCountsAsOnce) {
   EXPECT_TRUE(folder.has("m"));
 }
 
-TEST(HangUp, IsIgnoredWhereItWasBefore) {
+TEST(HangUp, IsIgnoredIfItWasIgnoredBefore) {
   const Folder folder;
   Process process{folder,
                   "/bin/sh",
@@ -92,7 +92,7 @@ TEST(HangUp, IsIgnoredWhereItWasBefore) {
   EXPECT_TRUE(folder.has("m"));
 }
 
-TEST(InterruptOfAQuestion, EndsAtOnceAndSpeaksOfNothingToSave) {
+TEST(InterruptOfAQuestion, EndsAtOnceWithoutMentioningSaving) {
   const int silent = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -157,12 +157,12 @@ TEST(InterruptTwice, EndsAtOnce) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(TerminatedTwiceAtOnce, StopsInOrderAsOne) {
+TEST(TerminatedTwiceAtOnce, StopsInOrderLikeOneSignal) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,
                   words("train --data digits:n=300 --delay const:20h --save m")};
   wait_for_progress(process);
-  // As timeout(1) does: the process, then its group.
+  // timeout(1) signals the process and then its group.
   process.signal(SIGTERM);
   process.signal(SIGTERM);
   const Ran ran = process.wait();
@@ -201,7 +201,7 @@ TEST(InterruptedTrainingReport, LeavesNoEmptyFolders) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(InterruptedTwin, DoesNotSpeakOfSaving) {
+TEST(InterruptedTwin, DoesNotMentionSaving) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,
                   words("twin --data digits:n=300 --delay exp:20ms --seconds 100")};
@@ -213,7 +213,7 @@ TEST(InterruptedTwin, DoesNotSpeakOfSaving) {
       << ran.err;
 }
 
-TEST(InterruptedChaos, SaysHowFarItCame) {
+TEST(InterruptedChaos, SaysHowManyRunsItMade) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM, words("chaos --seeds 1..100000000 --json")};
   wait_for(process, " of 100000000 seeds (");

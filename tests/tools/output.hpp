@@ -1,4 +1,4 @@
-/// Ways to look at what programs print. For tests.
+/// Helpers to check the output of programs in tests.
 #pragma once
 
 #include <sstream>

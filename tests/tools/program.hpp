@@ -33,7 +33,7 @@ struct Ran {
   std::string err;
 };
 
-/// The arguments of a command line without quotes, but that '' is an empty one.
+/// Splits a command line at spaces. Quotes have no meaning, but '' is an empty argument.
 inline std::vector<std::string> words(const std::string& line) {
   std::istringstream stream{line};
   std::vector<std::string> all{std::istream_iterator<std::string>{stream}, {}};
@@ -42,10 +42,10 @@ inline std::vector<std::string> words(const std::string& line) {
   return all;
 }
 
-/// A program that runs.
+/// A running program.
 class Process {
  public:
-  /// Called in the child before it becomes the program. It must not allocate.
+  /// The child calls it before it executes the program. It must not allocate memory.
   using Prepare = std::function<void()>;
 
   Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words,
@@ -80,16 +80,17 @@ class Process {
     if (child_ > 0 && !has_ended_) ::kill(child_, number);
   }
 
-  /// The output that the program has written so far.
+  /// Return what the program has written to stdout and stderr so far.
   [[nodiscard]] std::string out() const { return content(out_); }
   [[nodiscard]] std::string err() const { return content(err_); }
 
-  /// Whether it still runs; wait() says then how it ended.
+  /// Returns whether the program still runs. wait() then returns how it ended.
   [[nodiscard]] bool is_running() {
     return child_ > 0 && !has_ended_ && !(has_ended_ = ::waitpid(child_, &status_, WNOHANG) != 0);
   }
 
-  /// Waits for its end, two minutes at most; a killed program has the code 128 + signal.
+  /// Waits for the program's end, and kills it after two minutes. If a signal ended it, its code is
+  /// 128 + the signal.
   Ran wait() {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{2};
     while (is_running()) {
@@ -126,7 +127,8 @@ inline Ran run(const Folder& folder, const std::string& program,
   return Process{folder, program, arguments}.wait();
 }
 
-/// A safetensors file without its sum and with NaN as one element of a tensor of float32.
+/// Returns the safetensors file without its checksum, and with NaN as one element of a tensor of
+/// float32.
 inline std::string with_nan(std::string file, const std::string& tensor, std::size_t element) {
   file.replace(file.find("crc32"), 5, "other");
   std::uint64_t length = 0;
@@ -144,12 +146,13 @@ inline Ran starling(const Folder& folder, const std::string& line) {
   return run(folder, STARLING_PROGRAM, words(line));
 }
 
-/// A job of a fraction of a second that always gives the same model.
+/// A job that takes a fraction of a second and always gives the same model.
 inline constexpr const char* small_job =
     "train --data digits:n=300 --model softmax --mode central --barrier bsp --workers 2 --quiet ";
 #endif
 
-/// A model for `--model` whose parameters fit into this machine's memory, but not its training.
+/// Returns a model for `--model` whose parameters fit into this machine's memory, but which cannot
+/// be trained in it.
 inline std::string model_of_half_the_memory() {
   const double bytes =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));

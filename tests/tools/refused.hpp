@@ -1,4 +1,4 @@
-/// Command lines that are refused because of the files beside them, as parameters of tests.
+/// Command lines that are refused because of the files that they name, as parameters of tests.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,9 @@ namespace starling::program {
 struct Bad {
   std::string name;
   std::string line;
-  /// Paths and registry; a path that ends with / is a folder.
+  /// Paths and contents of the files to write. A path that ends with / is a folder.
   std::vector<std::pair<std::string, std::string>> files;
+  /// Texts that the error contains.
   std::vector<std::string> said;
 };
 
@@ -23,7 +24,7 @@ inline void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.line; }
 
 inline std::string name_of(const testing::TestParamInfo<Bad>& info) { return info.param.name; }
 
-/// Exit code 2, each of `said` in the message, and nothing left behind.
+/// Runs the command line. Expects exit code 2, each text of `said` in the error, and no new files.
 inline void expect_refused(const Bad& bad) {
   const Folder folder;
   for (const auto& [name, content] : bad.files) {

@@ -93,7 +93,7 @@ RETIRED = {
     "Contents": "Registry", "Scene": "JobContext", "JobSite": "LocalJob", "Company": "JobRunner",
     "Asker": "Requester", "Alarm": "Timer", "Outlet": "OutboundConnection", "Lane": "TrafficClass",
     "Conductor": "TestScheduler", "WorkerDesk": "StepExecutor", "Greeting": "EpochProbe",
-    "Receipt": "PushResult", "Surroundings": "WorkerView", "Holdings": "RangeReport",
+    "Receipt": "PushResult", "Surroundings": "WorkerConfiguration", "Holdings": "RangeReport",
     "Endings": "Reaper", "NodeBook": "NodeTable", "LogBook": "LogBuffer", "Tally": "Accumulator",
     "Lab": "ExperimentRunner", "Findings": "ExperimentResults", "Complaint": "SuspicionReport",
     "WorkerId": "MemberId", "MemberRecord": "NodeRecord", "carry_out": "execute", "hire": "spawn",

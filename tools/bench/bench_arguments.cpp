@@ -10,28 +10,30 @@ constexpr std::uint64_t batch_max = 65536;
 constexpr std::uint64_t repeats_max = 1000;
 constexpr std::uint64_t steps_max = 1'000'000'000;
 
-const std::vector<KeyForm>& kernels_keys() {
-  static const std::vector<KeyForm> keys{
-      {"batch", KeyKind::count, "N", "rows of each product, images of each convolution [64]",
+const std::vector<KeyDescription>& kernels_keys() {
+  static const std::vector<KeyDescription> keys{
+      {"batch", ValueType::count, "N", "rows of each product, images of each convolution [64]",
        "Options"},
-      {"repeats", KeyKind::count, "N", "measurements of each, of which the median counts [5]",
+      {"repeats", ValueType::count, "N", "measurements of each; the median is shown [5]",
        "Options"},
-      {"json", KeyKind::flag, "", "one JSON object", "Options"}};
+      {"json", ValueType::flag, "", "one JSON object", "Options"}};
   return keys;
 }
 
-const std::vector<KeyForm>& train_keys() {
-  static const std::vector<KeyForm> keys{
-      {"model", KeyKind::text, "MODEL", "what is learned [what suits the data]", "Options"},
-      {"data", KeyKind::text, "SOURCE", "what is trained on [digits:n=8000]", "Options"},
-      {"optimizer", KeyKind::text, "OPTIMIZER", "as for `train` [sgd:lr=0.01]", "Options"},
-      {"batch", KeyKind::count, "N", "samples of a step [64]", "Options"},
-      {"steps", KeyKind::count, "N", "steps of each repeat, in place of a time", "Options"},
-      {"seconds", KeyKind::duration, "T",
+const std::vector<KeyDescription>& train_keys() {
+  static const std::vector<KeyDescription> keys{
+      {"model", ValueType::text, "MODEL", "the model to train [one that suits the data]",
+       "Options"},
+      {"data", ValueType::text, "SOURCE", "the data to train on [digits:n=8000]", "Options"},
+      {"optimizer", ValueType::text, "OPTIMIZER", "as for `train` [sgd:lr=0.01]", "Options"},
+      {"batch", ValueType::count, "N", "samples of a step [64]", "Options"},
+      {"steps", ValueType::count, "N", "steps of each repeat, instead of --seconds", "Options"},
+      {"seconds", ValueType::duration, "T",
        "time of each repeat, in seconds, or with its unit: 200ms, 2min [2]", "Options"},
-      {"repeats", KeyKind::count, "N", "measurements, of which the median counts [5]", "Options"},
-      {"seed", KeyKind::count, "N", "of the data, the model and the batches [1]", "Options"},
-      {"json", KeyKind::flag, "", "one JSON object", "Options"}};
+      {"repeats", ValueType::count, "N", "measurements; the median is shown [5]", "Options"},
+      {"seed", ValueType::count, "N", "the seed of the data, the model and the batches [1]",
+       "Options"},
+      {"json", ValueType::flag, "", "one JSON object", "Options"}};
   return keys;
 }
 
@@ -55,24 +57,24 @@ BenchArguments::BenchArguments(CLI::App& program, const std::string& train_foote
                "the products and convolutions of known nets, by each library", kernels_keys()),
       train_(bench_.app(), "train", "whole training steps of a model, on one thread",
              train_keys()) {
-  bench_.app().require_subcommand(0, 1);
-  kernels_.command().app().footer(
+  bench_.allow_one_subcommand();
+  kernels_.command().set_footer(
       "\nGFLOP per second of processor time on one thread, medians. The libraries take turns, so "
-      "that "
-      "what\nelse the machine does hits both.");
-  train_.command().app().footer(
+      "that the\nload of other programs slows both alike.");
+  train_.command().set_footer(
       train_footer +
       "\nOne thread draws batches, computes gradients and applies them, without engine or network. "
-      "Steps/s\nare of wall time, and of processor time, which others on the machine disturb less. "
-      "Memory is the\nmost that the process had resident, data included.\nExit codes: 0 done, 1 "
-      "the loss is no number, 2 bad input, 130 interrupted.");
+      "Steps/s\nare of wall time, and of processor time, which other programs disturb less. Memory "
+      "is the\nlargest resident size of the process, data included.\nExit codes: 0 done, 1 the "
+      "loss "
+      "is not finite, 2 bad input, 130 interrupted.");
 }
 
 Result<int> BenchArguments::run(const Registry& registry) const {
-  if (bench_.app().get_subcommands().empty())
-    return bench_.without_command("what to measure is missing",
-                                  ", as in " + bench_.call() + " train",
-                                  "'{}' is nothing that can be measured");
+  if (!bench_.has_chosen_subcommand())
+    return bench_.missing_command_error("what to measure is missing",
+                                        ", as in " + bench_.call() + " train",
+                                        "'{}' is nothing that can be measured");
   for (const Command* command : {&bench_, &kernels_.command(), &train_.command()})
     if (command->is_chosen())
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();

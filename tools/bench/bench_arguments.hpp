@@ -1,4 +1,4 @@
-/// The command line of `starling bench` and of its commands, one for each thing measured.
+/// The command line of `starling bench` and of its subcommands, each of which measures one thing.
 #pragma once
 
 #include "starling/tools/job/arguments.hpp"

@@ -17,14 +17,16 @@ namespace {
 using models::Library;
 
 constexpr std::array libraries{Library::onednn, Library::eigen};
-/// Long beside a clock's reading, short beside what other programs do.
+/// Much longer than it takes to read the clock, and shorter than most loads by other programs.
 constexpr double measurement_s = 0.01;
 
-/// A pass of a layer, with the GFLOP/s of each library, nothing where it has no code for it.
+/// The measured speeds of one pass of a layer.
 struct Row {
   const KernelLayer* layer = nullptr;
   KernelPass pass = KernelPass::forward;
+  /// GFLOP/s by library; nothing for a library that is absent or has no code for the pass.
   std::array<std::optional<double>, libraries.size()> gflops{};
+  /// The library that training uses.
   Library chosen = Library::eigen;
 };
 

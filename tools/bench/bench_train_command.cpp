@@ -9,7 +9,7 @@
 
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
-#include "starling/models/order.hpp"
+#include "starling/models/sample_order.hpp"
 #include "starling/tools/bench/bench_commands.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
@@ -23,12 +23,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The model to measure, and the data that it trains on.
 struct Subject {
   AnyData data;
   std::shared_ptr<const AnyModel> model;
 };
 
-/// Steps per second of wall time and of processor time, a value a repeat.
+/// Steps per second of wall time and of processor time, one value for each repeat.
 struct Speeds {
   std::vector<double> by_wall;
   std::vector<double> by_processor;
@@ -57,29 +58,30 @@ Result<Subject> load(const Registry& registry, const BenchTrainOptions& options)
   return Subject{*std::move(data), *std::move(model)};
 }
 
-void repeat(const std::function<double()>& step, const BenchTrainOptions& options, Speeds& speeds) {
-  const auto began = Clock::now();
-  const double processor_began = processor_seconds();
-  const double limit = in_seconds(options.time);
+void measure_once(const std::function<double()>& step, const BenchTrainOptions& options,
+                  Speeds& speeds) {
+  const auto started_at = Clock::now();
+  const double processor_started_at = processor_seconds();
+  const double limit_s = in_seconds(options.time);
   std::uint64_t steps = 0;
   do {
     speeds.loss = step();
     ++steps;
-  } while (options.steps ? steps < *options.steps : seconds_since(began) < limit);
+  } while (options.steps ? steps < *options.steps : seconds_since(started_at) < limit_s);
   const auto count = static_cast<double>(steps);
-  speeds.by_wall.push_back(count / seconds_since(began));
-  speeds.by_processor.push_back(count / std::max(1e-9, processor_seconds() - processor_began));
+  speeds.by_wall.push_back(count / seconds_since(started_at));
+  speeds.by_processor.push_back(count / std::max(1e-9, processor_seconds() - processor_started_at));
   speeds.steps += steps;
 }
 
 Speeds measure(const Subject& subject, const BenchTrainOptions& options) {
   const auto step = subject.model->make_loop(
       subject.data, {.optimizer = options.optimizer, .batch = options.batch, .seed = options.seed});
-  // Memory is taken and primitives are made.
-  constexpr int warm_up = 5;
-  for (int i = 0; i < warm_up; ++i) step();
+  // The first steps allocate memory and make oneDNN's primitives.
+  constexpr int warm_up_steps = 5;
+  for (int i = 0; i < warm_up_steps; ++i) step();
   Speeds speeds;
-  for (std::uint64_t i = 0; i < options.repeats; ++i) repeat(step, options, speeds);
+  for (std::uint64_t i = 0; i < options.repeats; ++i) measure_once(step, options, speeds);
   return speeds;
 }
 
@@ -87,8 +89,8 @@ std::uint64_t batch_of(const Subject& subject, const BenchTrainOptions& options)
   return std::min<std::uint64_t>(options.batch, subject.data.size());
 }
 
-/// On average: the last batch of an epoch may be short.
-double samples_of_step(const Subject& subject, const BenchTrainOptions& options) {
+/// Returns the mean over an epoch, because its last batch may be smaller.
+double samples_per_step(const Subject& subject, const BenchTrainOptions& options) {
   const models::SampleOrder order{subject.data.size(), 1, options.batch, 0};
   return static_cast<double>(subject.data.size()) / static_cast<double>(order.steps_per_epoch());
 }
@@ -135,11 +137,11 @@ std::string table_of(const Subject& subject, const BenchTrainOptions& options,
   text += line("data", fmt::format("{} ({})", options.data, describe(subject.data)));
   text += line("optimizer", models::print(options.optimizer));
   text += line("batch", std::to_string(batch_of(subject, options)));
-  text +=
-      line("repeats", fmt::format("{}, {} in all", options.repeats, counted(speeds.steps, "step")));
+  text += line("repeats",
+               fmt::format("{}, {} in all", options.repeats, print_count(speeds.steps, "step")));
   text += "\n" + line("steps/s", spread_of(speeds.by_wall));
   text += line("  processor", spread_of(speeds.by_processor));
-  text += line("samples/s", fmt::format("{:.0f}", rate * samples_of_step(subject, options)));
+  text += line("samples/s", fmt::format("{:.0f}", rate * samples_per_step(subject, options)));
   text += line("a step", fmt::format("{:.3f} ms", 1e3 / rate));
   text += line("last loss", fmt::format("{:.4g}", speeds.loss));
   text +=
@@ -155,7 +157,7 @@ Result<int> bench_train_command(const Registry& registry, const BenchTrainOption
   const Speeds speeds = measure(*subject, options);
   if (!std::isfinite(speeds.loss)) {
     print_error(
-        "the loss is no number any more, and figures of such steps mean nothing; valid: "
+        "the loss is not finite any more, and figures of such steps mean nothing; valid: "
         "--optimizer with a lower lr");
     return job_failed;
   }

@@ -56,7 +56,7 @@ std::vector<KernelLayer> all_layers() {
           dense("psp-cnn", 1024, 10, false)};
 }
 
-/// x [n x inputs] W [inputs x outputs] = y, and its derivatives.
+/// The product x [n x inputs] W [inputs x outputs] = y, and its derivatives.
 struct Product {
   Floats x, w, y;
   MatrixView<float> inputs, weights, outputs;
@@ -83,13 +83,14 @@ struct Product {
   }
 };
 
-struct Convolved {
+/// A convolution layer with its input, weights, bias and output.
+struct ConvolutionData {
   models::Convolution<float> convolution;
   std::uint64_t n;
   Floats x, w, b, y;
   models::Arena arena;
 
-  Convolved(const ConvolutionShape& s, std::uint64_t batch, Library by)
+  ConvolutionData(const ConvolutionShape& s, std::uint64_t batch, Library by)
       : convolution(s, by),
         n(batch),
         x(draw(n * s.input_size())),
@@ -113,7 +114,7 @@ Kernel make(const DenseShape& shape, KernelPass pass, std::uint64_t batch, Libra
 }
 
 Kernel make(const ConvolutionShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
-  const auto made = std::make_shared<Convolved>(shape, batch, library);
+  const auto made = std::make_shared<ConvolutionData>(shape, batch, library);
   return {.flops = 2 * static_cast<double>(batch * shape.output_size() * shape.window()),
           .library = made->convolution.library(),
           .run = [made, pass] { made->run(pass); }};
@@ -151,11 +152,11 @@ Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batc
 
 double measure(const Kernel& kernel, double seconds) {
   for (std::uint64_t runs = 1;; runs *= 2) {
-    const std::clock_t began = std::clock();
+    const std::clock_t started_at = std::clock();
     for (std::uint64_t i = 0; i < runs; ++i) kernel.run();
-    const double took =
-        static_cast<double>(std::clock() - began) / static_cast<double>(CLOCKS_PER_SEC);
-    if (took >= seconds) return static_cast<double>(runs) * kernel.flops / took;
+    const double spent_s =
+        static_cast<double>(std::clock() - started_at) / static_cast<double>(CLOCKS_PER_SEC);
+    if (spent_s >= seconds) return static_cast<double>(runs) * kernel.flops / spent_s;
   }
 }
 

@@ -1,5 +1,5 @@
-/// The products and convolutions that known nets are made of, and how fast a library computes them.
-/// Plain values and functions; any thread.
+/// Lists the products and convolutions of known nets, and measures how fast a library computes
+/// them. Plain values and functions. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DenseShape {
 struct KernelLayer {
   std::string net;
   std::variant<DenseShape, models::ConvolutionShape> shape;
-  /// True for a first layer, whose derivatives by its inputs nobody needs.
+  /// True for the first layer of a net, for which derivatives by the inputs are not needed.
   bool is_first = false;
 };
 
@@ -31,26 +31,28 @@ struct KernelLayer {
 /// classes.
 [[nodiscard]] const std::vector<KernelLayer>& kernel_layers();
 
-/// "dense 784 -> 128", "conv2d 14x14x6 -> 16, 5x5".
+/// Prints "dense 784 -> 128" or "conv2d 14x14x6 -> 16, 5x5".
 [[nodiscard]] std::string print(const KernelLayer& layer);
 
+/// The computations of a layer: its output, and the derivatives by its weights and by its input.
 enum class KernelPass { forward, weights, input };
 [[nodiscard]] std::string_view name(KernelPass pass);
 
-/// One pass of a layer over a batch, ready to be run again and again. One thread at a time.
+/// One pass of a layer over a batch, which can be run repeatedly. One thread at a time.
 struct Kernel {
+  /// Floating-point operations of one run.
   double flops = 0;
   /// The library that runs it, which may differ from the one that was asked for.
   models::Library library = models::Library::eigen;
   std::function<void()> run;
 };
 
-/// Requires: batch > 0, a library that is present.
+/// Allocates the data of a pass. Requires: batch > 0, a library that is present.
 [[nodiscard]] Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batch,
                                  models::Library library);
 
-/// FLOP per second of processor time, over at least so many seconds of it. Requires: one thread
-/// that computes in this process.
+/// Runs the kernel for at least `seconds` seconds of processor time, and returns FLOP per second of
+/// it. Requires: no other thread of this process computes.
 [[nodiscard]] double measure(const Kernel& kernel, double seconds);
 
 }  // namespace starling::program

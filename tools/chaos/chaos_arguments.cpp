@@ -10,31 +10,33 @@
 namespace starling::program {
 namespace {
 
-const std::vector<KeyForm>& chaos_keys() {
-  static const std::vector<KeyForm> keys{
-      {"seeds", KeyKind::text, "A..B", "the seeds to run, both ends too [1..1000]", "Options"},
-      {"threads", KeyKind::count, "N", "how many run at once [as there are cores]", "Options"},
-      {"replay", KeyKind::text, "FILE", "run this scenario in place of seeds", "Options"},
-      {"out", KeyKind::text, "FILE", "where the scenario of a failure goes [chaos-SEED.txt]",
+const std::vector<KeyDescription>& chaos_keys() {
+  static const std::vector<KeyDescription> keys{
+      {"seeds", ValueType::text, "A..B", "the seeds to run, from A to B inclusive [1..1000]",
        "Options"},
-      {"json", KeyKind::flag, "", "one JSON object", "Options"}};
+      {"threads", ValueType::count, "N",
+       "how many seeds run at the same time [one for each processor]", "Options"},
+      {"replay", ValueType::text, "FILE", "run this scenario in place of seeds", "Options"},
+      {"out", ValueType::text, "FILE",
+       "the file to which the scenario of a failure is written [chaos-SEED.txt]", "Options"},
+      {"json", ValueType::flag, "", "one JSON object", "Options"}};
   return keys;
 }
 
 }  // namespace
 
 ChaosArguments::ChaosArguments(CLI::App& program)
-    : arguments_(program, "chaos", "run replicated jobs through all that may go wrong, by seed",
+    : arguments_(program, "chaos", "test replicated jobs under random faults, by seed",
                  chaos_keys()) {
-  arguments_.command().app().footer(
-      "\nEach seed draws a small job (mode, barrier, members, network) and what goes wrong in "
-      "it:\n"
-      "loss, duplication, reordering, cuts, freezes, crashes in the middle of an event, "
+  arguments_.command().set_footer(
+      "\nEach seed draws a small job (mode, barrier, members, network) and the faults in it: "
+      "loss,\n"
+      "duplication, reordering, partitions, freezes, crashes in the middle of an event, "
       "restarts,\n"
-      "joins, leaves, wrong suspicions. It runs in virtual time; after each event the "
+      "joins, leaves, wrong suspicions. The job runs in virtual time; after each event the "
       "invariants\n"
-      "are checked. The first failure is cut down and written to a file that --replay runs.\n"
-      "Exit codes: 0 all held, 1 an invariant broke, 2 bad input, 130 interrupted.");
+      "are checked. The first failure is shrunk and written to a file that --replay runs.\n"
+      "Exit codes: 0 all invariants held, 1 one was violated, 2 bad input, 130 interrupted.");
 }
 
 Result<int> ChaosArguments::run() const {
@@ -44,8 +46,8 @@ Result<int> ChaosArguments::run() const {
   options.replay = text_of(*settings, "replay");
   for (const Setting& setting : *settings)
     if (!options.replay.empty() && setting.key != "replay" && setting.key != "json")
-      return Error{setting.place + ": has no effect with --replay, which runs one scenario as " +
-                   "it is; valid: one of them"};
+      return Error{setting.location + ": has no effect with --replay, which runs one scenario as " +
+                   "it is; valid: one of the two"};
   options.seeds = text_of(*settings, "seeds");
   options.out = text_of(*settings, "out");
   options.json = !text_of(*settings, "json").empty();

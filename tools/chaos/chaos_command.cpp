@@ -22,18 +22,18 @@ namespace {
 
 using sim::ChaosReport;
 
-/// A range of seeds, with both ends.
-struct Seeds {
+/// The seeds from `first` to `last`, both included.
+struct SeedRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 
   [[nodiscard]] std::uint64_t count() const { return last - first + 1; }
 };
 
-Result<Seeds> parse_seeds(const std::string& text) {
+Result<SeedRange> parse_seeds(const std::string& text) {
   constexpr std::uint64_t count_max = std::uint64_t{1} << 40U;
   const auto refuse = [&](const std::string& why) {
-    return Error{"--seeds: " + shown(text) + " " + why};
+    return Error{"--seeds: " + quote(text) + " " + why};
   };
   const auto dots = text.find("..");
   const auto first = parse_count(text.substr(0, dots));
@@ -45,25 +45,25 @@ Result<Seeds> parse_seeds(const std::string& text) {
                   std::to_string(*first));
   if (*last - *first >= count_max)
     return refuse("are too many; valid: at most " + std::to_string(count_max));
-  return Seeds{*first, *last};
+  return SeedRange{*first, *last};
 }
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs seeds on some threads until the last, an interrupt, or until the lowest failing seed is
-/// known.
+/// Runs seeds on several threads until all have run, until the lowest failing seed is known, or
+/// until an interrupt.
 class Campaign {
  public:
-  Campaign(Seeds seeds, std::size_t threads)
+  Campaign(SeedRange seeds, std::size_t threads)
       : seeds_(seeds), threads_(threads), next_(seeds.first) {}
 
   void run() {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < threads_; ++i) threads.emplace_back([this] { work(); });
     Display display{false};
-    while (running_.load() > 0 || started_.load() < threads_) {
+    while (running_threads_.load() > 0 || started_threads_.load() < threads_) {
       std::this_thread::sleep_for(std::chrono::milliseconds{100});
-      if (seconds_since(began_) >= 1) display.show(progress());
+      if (seconds_since(started_at_) >= 1) display.show(progress());
     }
   }
 
@@ -71,7 +71,7 @@ class Campaign {
     ChaosTotals totals = totals_;
     totals.asked = seeds_.count();
     totals.interrupted = is_interrupted() && totals.runs < totals.asked;
-    totals.wall_s = seconds_since(began_);
+    totals.wall_s = seconds_since(started_at_);
     return totals;
   }
   [[nodiscard]] const std::optional<std::pair<std::uint64_t, ChaosReport>>& failed() const {
@@ -79,9 +79,10 @@ class Campaign {
   }
 
  private:
+  /// Runs seeds on one thread.
   void work() {
-    ++running_;
-    ++started_;
+    ++running_threads_;
+    ++started_threads_;
     while (!is_interrupted()) {
       const std::uint64_t seed = next_.fetch_add(1);
       if (seed > seeds_.last || seed < seeds_.first || seed > lowest_failed_.load()) break;
@@ -92,24 +93,24 @@ class Campaign {
       failed_ = {seed, report};
       lowest_failed_ = seed;
     }
-    --running_;
+    --running_threads_;
   }
 
   std::string progress() {
     const std::scoped_lock lock{mutex_};
     return fmt::format(
-        "{} of {} ({:.0f} %), {}", totals_.runs, counted(seeds_.count(), "seed"),
+        "{} of {} ({:.0f} %), {}", totals_.runs, print_count(seeds_.count(), "seed"),
         100 * static_cast<double>(totals_.runs) / static_cast<double>(seeds_.count()),
-        counted(totals_.sum.events, "event"));
+        print_count(totals_.sum.events, "event"));
   }
 
-  const Clock::time_point began_ = Clock::now();
-  Seeds seeds_;
+  const Clock::time_point started_at_ = Clock::now();
+  SeedRange seeds_;
   std::size_t threads_;
   std::atomic<std::uint64_t> next_;
   std::atomic<std::uint64_t> lowest_failed_{UINT64_MAX};
-  std::atomic<std::size_t> running_{0};
-  std::atomic<std::size_t> started_{0};
+  std::atomic<std::size_t> running_threads_{0};
+  std::atomic<std::size_t> started_threads_{0};
   std::mutex mutex_;
   ChaosTotals totals_;
   std::optional<std::pair<std::uint64_t, ChaosReport>> failed_;
@@ -123,26 +124,26 @@ Result<int> report(const ChaosOptions& options, const ChaosTotals& totals,
 }
 
 Result<int> replay(const ChaosOptions& options) {
-  const auto content = small_file(options.replay, "a scenario as chaos writes it");
+  const auto content = read_small_file(options.replay, "a scenario as chaos writes it");
   if (!content) return Error{"--replay: " + content.error().message};
   const auto scenario = sim::parse_scenario(*content);
   if (!scenario) return Error{"--replay: " + options.replay + ": " + scenario.error().message};
-  const auto began = Clock::now();
+  const auto started_at = Clock::now();
   const ChaosReport run = sim::run_chaos(*scenario);
   ChaosTotals totals;
   totals.add(run);
-  totals.wall_s = seconds_since(began);
+  totals.wall_s = seconds_since(started_at);
   std::optional<ChaosFailure> failure;
   if (!run.violation.empty())
     failure = ChaosFailure{scenario->seed, *scenario, run, false, options.replay};
   return report(options, totals, failure);
 }
 
-/// Shrinks the scenario that failed, and writes it to a file from which it can be run again.
-ChaosFailure failure_of(std::uint64_t seed, const std::string& out) {
+/// Shrinks the scenario of a failed seed, and writes it to a file from which it can be run again.
+ChaosFailure shrink_failure(std::uint64_t seed, const std::string& out) {
   ChaosFailure failure{.seed = seed,
                        .scenario = sim::shrink(sim::draw_scenario(seed)),
-                       .is_cut_down = true,
+                       .is_shrunk = true,
                        .file = out.empty() ? fmt::format("chaos-{}.txt", seed) : out};
   failure.report = sim::run_chaos(failure.scenario);
   const std::string head = fmt::format("# {}\n# {}\n", failure.report.violation, build_text());
@@ -162,14 +163,14 @@ Result<int> chaos_command(const ChaosOptions& options) {
   if (!options.out.empty())
     if (auto valid = check_writable(options.out); !valid)
       return std::move(valid).error().within("--out");
-  const OrderlyStop orderly{stops_plainly};
+  const GracefulStop orderly{stop_message};
   Campaign campaign{*seeds, options.threads > 0
                                 ? options.threads
                                 : std::max<std::size_t>(1, std::thread::hardware_concurrency())};
   campaign.run();
   const ChaosTotals totals = campaign.totals();
   std::optional<ChaosFailure> failure;
-  if (campaign.failed()) failure = failure_of(campaign.failed()->first, options.out);
+  if (campaign.failed()) failure = shrink_failure(campaign.failed()->first, options.out);
   return report(options, totals, failure);
 }
 

@@ -17,14 +17,14 @@ using sim::ChaosReport;
 using sim::Fault;
 using Json = nlohmann::ordered_json;
 
-double end_s(const ChaosReport& report) { return in_seconds(report.end); }
+double virtual_time_s(const ChaosReport& report) { return in_seconds(report.end); }
 
 std::string text_of(const ChaosFailure& failure) {
   std::string text =
       fmt::format("FAILED: {}\n  seed {}, {}, after {} at {:.6f} s of virtual time\n  {}:\n",
                   failure.report.violation, failure.seed, build_text(),
-                  counted(failure.report.events, "event"), end_s(failure.report),
-                  failure.is_cut_down ? "the shortest scenario found that fails" : "the scenario");
+                  print_count(failure.report.events, "event"), virtual_time_s(failure.report),
+                  failure.is_shrunk ? "the shortest scenario found that fails" : "the scenario");
   const std::string scenario = print(failure.scenario);
   for (const auto line : split(scenario, '\n'))
     if (!line.empty()) text += fmt::format("    {}\n", line);
@@ -33,13 +33,13 @@ std::string text_of(const ChaosFailure& failure) {
   return text;
 }
 
-/// Says what held and, after an interrupt, in how many of the seeds asked for.
-std::string verdict(const ChaosTotals& totals) {
-  if (!totals.interrupted) return "  nothing lost, nothing doubled, nobody stuck\n";
+/// Says that all invariants held and, after an interrupt, in how many of the seeds asked for.
+std::string success_text(const ChaosTotals& totals) {
+  if (!totals.interrupted) return "  no update lost, none applied twice, no worker stuck\n";
   return fmt::format(
-      "  interrupted after {} of {}; nothing lost, nothing doubled, nobody stuck in "
-      "these\n",
-      totals.runs, counted(totals.asked, "seed"));
+      "  interrupted after {} of {}; in these no update lost, none applied twice, no worker "
+      "stuck\n",
+      totals.runs, print_count(totals.asked, "seed"));
 }
 
 Json json_of(const ChaosFailure& failure) {
@@ -47,9 +47,9 @@ Json json_of(const ChaosFailure& failure) {
   json["seed"] = failure.seed;
   json["violation"] = failure.report.violation;
   json["events"] = failure.report.events;
-  json["at_s"] = end_s(failure.report);
+  json["at_s"] = virtual_time_s(failure.report);
   json["scenario"] = print(failure.scenario);
-  json["cut_down"] = failure.is_cut_down;
+  json["cut_down"] = failure.is_shrunk;
   if (!failure.file.empty()) json["file"] = failure.file;
   return json;
 }
@@ -74,21 +74,22 @@ std::string build_text() { return "starling " + version() + ", commit " + commit
 
 std::string chaos_text(const ChaosTotals& totals, const std::optional<ChaosFailure>& failure) {
   const ChaosReport& sum = totals.sum;
-  std::string text =
-      fmt::format("{}, {}, {} in {:.1f} s\n", counted(totals.runs, "seed"),
-                  counted(sum.events, "event"), counted(sum.packets, "packet"), totals.wall_s);
-  text += fmt::format("  {}, {} passes judged, {}, {} lives ({} excluded though well)\n",
-                      counted(sum.steps, "step"), sum.passes, counted(sum.epochs, "epoch"),
-                      sum.incarnations, sum.excluded);
+  std::string text = fmt::format("{}, {}, {} in {:.1f} s\n", print_count(totals.runs, "seed"),
+                                 print_count(sum.events, "event"),
+                                 print_count(sum.packets, "packet"), totals.wall_s);
+  text += fmt::format(
+      "  {}, {} barrier passes checked, {}, {} incarnations ({} excluded while healthy)\n",
+      print_count(sum.steps, "step"), sum.passes, print_count(sum.epochs, "epoch"),
+      sum.incarnations, sum.excluded);
   text += "  faults:";
   for (std::size_t i = 0; i < Fault::kinds; ++i)
     text += fmt::format(" {} {}{}", name(static_cast<Fault::Kind>(i)), sum.faults[i],
                         i + 1 < Fault::kinds ? "," : "");
   text += fmt::format(
-      "; {} left out, to keep to what is promised\n  {} gave up, where more was lost than is "
-      "promised\n",
-      sum.faults_refused, counted(totals.gave_up, "job"));
-  return text + (failure ? text_of(*failure) : verdict(totals));
+      "; {} left out, to stay within the guarantees\n  {} gave up, after more was lost than the "
+      "guarantees allow\n",
+      sum.faults_refused, print_count(totals.gave_up, "job"));
+  return text + (failure ? text_of(*failure) : success_text(totals));
 }
 
 std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailure>& failure) {

@@ -12,26 +12,27 @@ namespace starling::program {
 
 /// The totals of many runs.
 struct ChaosTotals {
-  /// Seeds that were run, and seeds that were asked for.
+  /// The number of seeds that were run, and of those that were asked for.
   std::uint64_t runs = 0;
   std::uint64_t asked = 1;
   bool interrupted = false;
+  /// The sums of the counts of all runs.
   sim::ChaosReport sum = {};
-  /// Jobs that ended with an error, where the scenario allows it.
+  /// Jobs that ended with an error in scenarios that allow this.
   std::uint64_t gave_up = 0;
   double wall_s = 0;
 
   void add(const sim::ChaosReport& report);
 };
 
-/// A scenario in which an invariant broke.
+/// A scenario in which an invariant was violated.
 struct ChaosFailure {
   std::uint64_t seed = 0;
   sim::Scenario scenario;
   sim::ChaosReport report = {};
-  /// True where it was shrunk from the scenario that the seed drew.
-  bool is_cut_down = false;
-  /// The file of the scenario; empty where it could not be written.
+  /// True if the scenario was shrunk from the one that the seed draws.
+  bool is_shrunk = false;
+  /// The file of the scenario; empty if it could not be written.
   std::string file = {};
 };
 

@@ -1,4 +1,5 @@
-/// The program's commands for a cluster, one function each; see commands.hpp.
+/// The commands of `starling` that act on a cluster, one function each, with the options that each
+/// takes. They return exit codes as tools/train/commands.hpp describes.
 #pragma once
 
 #include <string>
@@ -11,41 +12,42 @@
 
 namespace starling::program {
 
-[[nodiscard]] const std::vector<KeyForm>& node_options();
-/// The keys of a job, and of the cluster that it is submitted to.
-[[nodiscard]] const std::vector<KeyForm>& submit_options();
-[[nodiscard]] const std::vector<KeyForm>& attach_options();
-[[nodiscard]] const std::vector<KeyForm>& status_options();
-[[nodiscard]] const std::vector<KeyForm>& jobs_options();
-[[nodiscard]] const std::vector<KeyForm>& stop_options();
-[[nodiscard]] const std::vector<KeyForm>& logs_options();
-[[nodiscard]] const std::vector<KeyForm>& leave_options();
-[[nodiscard]] const std::vector<KeyForm>& launch_keys();
+[[nodiscard]] const std::vector<KeyDescription>& node_options();
+/// Returns the options of `submit`: those of a job, and those that say to which cluster it goes.
+[[nodiscard]] const std::vector<KeyDescription>& submit_options();
+[[nodiscard]] const std::vector<KeyDescription>& attach_options();
+[[nodiscard]] const std::vector<KeyDescription>& status_options();
+[[nodiscard]] const std::vector<KeyDescription>& jobs_options();
+[[nodiscard]] const std::vector<KeyDescription>& stop_options();
+[[nodiscard]] const std::vector<KeyDescription>& logs_options();
+[[nodiscard]] const std::vector<KeyDescription>& leave_options();
+[[nodiscard]] const std::vector<KeyDescription>& launch_options();
 
-/// Runs a node until a signal: then it hands over what it owns and leaves.
+/// Runs a node until a signal arrives; then the node hands over its ranges and leaves the cluster.
 [[nodiscard]] Result<int> node_command(const Registry& registry, const Settings& settings);
 
-/// Has a cluster's nodes train, follows them, and ends with the model, as train does.
+/// Submits a job to the nodes of a cluster, follows it to its end, and saves its model as `train`
+/// does.
 [[nodiscard]] Result<int> submit_command(const Registry& registry, const Settings& settings,
                                          const std::string& job_file);
 
-/// Follows a running job in place of the submit that began it, and saves its model. A signal ends
-/// this command, not the job.
+/// Follows a running job in place of the `submit` command that started it, and saves its model. A
+/// signal ends this command, not the job.
 [[nodiscard]] Result<int> attach_command(const Registry& registry, const Settings& settings);
 
 /// Prints the nodes and jobs of a cluster.
 [[nodiscard]] Result<int> status_command(const Settings& settings);
 
-/// Prints the jobs of a cluster that run, and those that have ended within a day.
+/// Prints the running jobs of a cluster, and those that ended within the last day.
 [[nodiscard]] Result<int> jobs_command(const Settings& settings);
 
-/// Ends a job at the end of its workers' steps.
+/// Stops a job: each of its workers ends after its current step.
 [[nodiscard]] Result<int> stop_command(const Settings& settings);
 
 /// Prints the log lines of nodes.
 [[nodiscard]] Result<int> logs_command(const Settings& settings);
 
-/// Has a node hand over what it owns and leave; returns once it has left.
+/// Asks a node to hand over its ranges and to leave the cluster; returns once it has left.
 [[nodiscard]] Result<int> leave_command(const Settings& settings);
 
 /// Starts nodes on other machines over ssh.

@@ -19,34 +19,34 @@
 namespace starling::program {
 namespace {
 
-std::string absolute(const std::string& file) {
+std::string absolute_path(const std::string& file) {
   std::error_code failed;
   const auto path = std::filesystem::absolute(file, failed);
   return failed ? file : path.string();
 }
 
-/// True if a socket of this machine can be bound to the address.
-bool is_here(const std::string& address) {
-  const auto place = parse_address(wire::place_of(address), false);
-  if (!place) return false;
-  if (is_loopback(*place)) return true;
-  const auto colon = place->rfind(':');
-  std::string host = place->substr(6, colon - 6);
+/// True if `address` is of this machine: if a socket can be bound to it.
+bool is_on_this_machine(const std::string& address) {
+  const auto parsed = parse_address(wire::without_key(address), false);
+  if (!parsed) return false;
+  if (is_loopback(*parsed)) return true;
+  const auto colon = parsed->rfind(':');
+  std::string host = parsed->substr(6, colon - 6);
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;
   hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all{found, ::freeaddrinfo};
-  const int probe = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
-  const bool is_own = ::bind(probe, found->ai_addr, found->ai_addrlen) == 0;
-  ::close(probe);
-  return is_own;
+  addrinfo* resolved = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &resolved) != 0) return false;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{resolved, ::freeaddrinfo};
+  const int test_socket = ::socket(resolved->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (test_socket < 0) return false;
+  const bool is_bound = ::bind(test_socket, resolved->ai_addr, resolved->ai_addrlen) == 0;
+  ::close(test_socket);
+  return is_bound;
 }
 
-/// Returns the files and folders that the source names.
+/// Returns pointers to the paths of files and folders in `source`.
 std::vector<std::string*> files_of(models::Source& source) {
   if (auto* idx = std::get_if<models::IdxSource>(&source.kind)) return {&idx->images, &idx->labels};
   if (auto* csv = std::get_if<models::CsvSource>(&source.kind)) return {&csv->file};
@@ -63,66 +63,68 @@ std::vector<std::string*> files_of(models::Source& source) {
   return files;
 }
 
-/// Returns with_files() of a source that does not parse as a built-in one.
-std::string with_leading_files(const std::string& source,
-                               std::string (*absolute)(const std::string&)) {
+/// Does the work of with_files() for a source that is not built in.
+std::string with_files_among_leading_options(const std::string& source,
+                                             std::string (*path_of)(const std::string&)) {
   const auto colon = source.find(':');
   if (colon == std::string::npos) return source;
   const std::string rest = source.substr(colon + 1);
   std::string text = source.substr(0, colon);
-  char lead = ':';
-  bool leads = true;
+  char separator = ':';
+  bool is_leading = true;
   for (const std::string_view part : split(rest, ',')) {
-    const std::string word{trimmed(part)};
-    leads = leads && word.find('=') == std::string::npos;
+    const std::string word{trim(part)};
+    is_leading = is_leading && word.find('=') == std::string::npos;
     std::error_code ignored;
-    text += lead;
-    text += leads && std::filesystem::exists(word, ignored) ? absolute(word) : std::string{part};
-    lead = ',';
+    text += separator;
+    text +=
+        is_leading && std::filesystem::exists(word, ignored) ? path_of(word) : std::string{part};
+    separator = ',';
   }
   return text;
 }
 
-/// Returns a setting's text with absolute paths; the text itself where it names no file.
-std::string resolved(const Setting& setting) {
-  if (setting.key == "data" || setting.key == "test") return with_files(setting.text, absolute);
-  if (setting.key == "resume" || setting.key == "init") return absolute(setting.text);
+/// Returns a setting's text with the paths in it made absolute; the same text if it names no file.
+std::string with_absolute_paths_in(const Setting& setting) {
+  if (setting.key == "data" || setting.key == "test")
+    return with_files(setting.text, absolute_path);
+  if (setting.key == "resume" || setting.key == "init") return absolute_path(setting.text);
   constexpr std::string_view trace = "trace:";
   if (setting.key == "delay" && setting.text.starts_with(trace))
-    return std::string{trace} + absolute(setting.text.substr(trace.size()));
+    return std::string{trace} + absolute_path(setting.text.substr(trace.size()));
   return setting.text;
 }
 
 }  // namespace
 
-std::string with_files(const std::string& source, std::string (*absolute)(const std::string&)) {
+std::string with_files(const std::string& source, std::string (*path_of)(const std::string&)) {
   auto parsed = models::Source::parse(source);
-  if (!parsed) return with_leading_files(source, absolute);
-  bool changes = false;
+  if (!parsed) return with_files_among_leading_options(source, path_of);
+  bool has_changed = false;
   for (std::string* file : files_of(*parsed)) {
-    const std::string written = std::exchange(*file, absolute(*file));
-    changes = changes || *file != written;
+    const std::string original = std::exchange(*file, path_of(*file));
+    has_changed = has_changed || *file != original;
   }
-  return changes ? parsed->print() : source;
+  return has_changed ? parsed->print() : source;
 }
 
 Result<Settings> with_absolute_paths(Settings settings,
                                      const std::vector<core::NodeRecord>& nodes) {
-  const auto elsewhere = std::ranges::find_if(nodes, [](const core::NodeRecord& node) {
-    return core::is_live(node.state) && !is_here(node.address);
+  const auto remote_node = std::ranges::find_if(nodes, [](const core::NodeRecord& node) {
+    return core::is_live(node.state) && !is_on_this_machine(node.address);
   });
   for (Setting& setting : settings) {
-    const std::string path = resolved(setting);
-    if (path == setting.text) continue;
-    if (elsewhere != nodes.end())
-      return Error{setting.place + ": '" + setting.text +
-                   "' is relative to where this program stands, and node " +
-                   printable(elsewhere->name) + " at " +
-                   printable(wire::place_of(elsewhere->address)) +
+    const std::string absolute = with_absolute_paths_in(setting);
+    if (absolute == setting.text) continue;
+    if (remote_node != nodes.end())
+      return Error{setting.location + ": '" + setting.text +
+                   "' is relative to this program's working folder, and node " +
+                   printable(remote_node->name) + " at " +
+                   printable(wire::without_key(remote_node->address)) +
                    " is on another machine; valid: the absolute path at which every node finds "
-                   "it, like '" +
-                   path + "'"};
-    setting.text = path;
+                   "the file, like '" +
+                   absolute + "'"};
+    setting.text = absolute;
   }
   return settings;
 }

@@ -9,27 +9,28 @@
 namespace starling::program {
 namespace {
 
-/// Letters of the model's part of a name, and of the data's.
-constexpr std::size_t word_max = 24;
+/// The most letters that a name takes from the model, and from the data.
+constexpr std::size_t part_length_max = 24;
 
-bool is_plain(char c) {
+bool may_stand_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// The first letters of `text` that may stand in a name, from one that is no '_'.
-std::string word(std::string_view text, const std::string& otherwise) {
+/// Returns the first run of letters, digits and '_' in `text` that does not begin with '_';
+/// `fallback` if there is none.
+std::string name_part(std::string_view text, const std::string& fallback) {
   std::string letters;
-  for (const char c : text.substr(0, word_max)) {
-    if (is_plain(c) && (c != '_' || !letters.empty()))
+  for (const char c : text.substr(0, part_length_max)) {
+    if (may_stand_in_name(c) && (c != '_' || !letters.empty()))
       letters += c;
     else if (!letters.empty())
       break;
   }
-  return letters.empty() ? otherwise : letters;
+  return letters.empty() ? fallback : letters;
 }
 
-/// The name of a generator, or of the first file without its folder and its ending.
-std::string_view data_word(std::string_view data) {
+/// Returns the name of a data source: of the generator, or of the first file without its folder.
+std::string_view data_name(std::string_view data) {
   const auto colon = data.find(':');
   const std::string_view kind = data.substr(0, colon);
   if (colon == std::string_view::npos) return kind;
@@ -44,7 +45,7 @@ std::string_view data_word(std::string_view data) {
 std::string name_stem(const wire::JobSettings& settings) {
   const std::string model = actor::text_of(settings, "model");
   const std::string data = actor::text_of(settings, "data");
-  return word(model, "model") + "-" + word(data_word(data), "data");
+  return name_part(model, "model") + "-" + name_part(data_name(data), "data");
 }
 
 std::string next_name(const std::string& stem, const std::set<std::string>& taken) {

@@ -8,10 +8,11 @@
 
 namespace starling::program {
 
-/// "softmax-digits" of a job's model and data: words that a person can say, and a valid name.
+/// Returns the beginning of a name for a job, from its model and data: "softmax-digits".
 [[nodiscard]] std::string name_stem(const wire::JobSettings& settings);
 
-/// `stem` with the number behind the highest that follows it in `taken`: "softmax-digits-3".
+/// Returns `stem` and a number, one more than the highest that names in `taken` have after `stem`:
+/// "softmax-digits-3".
 [[nodiscard]] std::string next_name(const std::string& stem, const std::set<std::string>& taken);
 
 }  // namespace starling::program

@@ -15,40 +15,40 @@ namespace {
 
 class PreparedTraining final : public actor::PreparedJob {
  public:
-  explicit PreparedTraining(Prepared ready)
-      : ready_(std::move(ready)),
-        fingerprint_(program::fingerprint(ready_.data.train) ^
-                     program::fingerprint(ready_.running.options.resume)) {}
+  explicit PreparedTraining(Prepared prepared)
+      : prepared_(std::move(prepared)),
+        fingerprint_(program::fingerprint(prepared_.data.train) ^
+                     program::fingerprint(prepared_.running.options.resume)) {}
 
   [[nodiscard]] const actor::JobOptions& options() const override {
-    return ready_.running.options.job;
+    return prepared_.running.options.job;
   }
   [[nodiscard]] std::size_t ranges() const override {
-    return ready_.model->layout(options()).ranges.size();
+    return prepared_.model->layout(options()).ranges.size();
   }
   [[nodiscard]] core::Step steps_per_epoch() const override {
-    return ready_.running.steps_per_epoch;
+    return prepared_.running.steps_per_epoch;
   }
   [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
-    return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
+    return check_memory_of_node(*prepared_.model, prepared_.running.options, nodes);
   }
   /// Draws the model's first values, so that make_local_job() is quick.
-  [[nodiscard]] Result<void> lay_out() const override {
-    auto start = ready_.model->initial_state(ready_.data.train, ready_.running.options);
+  [[nodiscard]] Result<void> make_initial_values() const override {
+    auto start = prepared_.model->initial_state(prepared_.data.train, prepared_.running.options);
     if (!start) return std::move(start).error();
-    ready_.running.options.resume = *std::move(start);
+    prepared_.running.options.resume = *std::move(start);
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       actor::LocalJobOptions local_options) const override {
-    return ready_.model->make_local_job(ready_.data.train, ready_.running.options,
-                                        std::move(local_options));
+    return prepared_.model->make_local_job(prepared_.data.train, prepared_.running.options,
+                                           std::move(local_options));
   }
 
  private:
-  /// Complete once lay_out() was called.
-  mutable Prepared ready_;
+  /// Has the model's first values once make_initial_values() was called.
+  mutable Prepared prepared_;
   std::uint64_t fingerprint_;
 };
 
@@ -62,37 +62,38 @@ bool is_for_follower(std::string_view key) {
 }
 
 wire::JobSettings to_wire(const Settings& settings) {
-  wire::JobSettings all;
+  wire::JobSettings sent;
   for (const Setting& setting : settings)
-    if (!is_for_follower(setting.key)) all.emplace_back(setting.key, setting.text);
-  return all;
+    if (!is_for_follower(setting.key)) sent.emplace_back(setting.key, setting.text);
+  return sent;
 }
 
-Result<Settings> from_wire(const wire::JobSettings& told) {
+Result<Settings> from_wire(const wire::JobSettings& received) {
   Settings settings;
-  for (const auto& [key, text] : told) {
+  for (const auto& [key, text] : received) {
     if (is_for_follower(key) || find_key(key) == nullptr)
-      return Error{"'" + key + "': is nothing that a node can be told of a job"};
+      return Error{"'" + key + "': is not an option of a job that nodes receive"};
     if (printable(text) != text)
-      return Error{"'" + printable(text) + "' holds characters that nobody sees"}.within("--" +
-                                                                                         key);
+      return Error{"'" + printable(text) + "' holds characters that cannot be printed"}.within(
+          "--" + key);
     settings.push_back({key, text, "--" + key});
   }
   return settings;
 }
 
 actor::JobPreparer job_preparer(const Registry& registry) {
-  return [&registry](
-             const wire::JobSettings& told) -> Result<std::shared_ptr<const actor::PreparedJob>> {
-    auto read = from_wire(told);
-    if (!read) return std::move(read).error();
-    Settings settings = *std::move(read);
-    settings.push_back({"quiet", "true", "--quiet"});
-    auto ready = prepare(registry, settings, "");
-    if (!ready) return std::move(ready).error();
-    return std::shared_ptr<const actor::PreparedJob>{
-        std::make_shared<PreparedTraining>(*std::move(ready))};
-  };
+  return
+      [&registry](
+          const wire::JobSettings& received) -> Result<std::shared_ptr<const actor::PreparedJob>> {
+        auto read = from_wire(received);
+        if (!read) return std::move(read).error();
+        Settings settings = *std::move(read);
+        settings.push_back({"quiet", "true", "--quiet"});
+        auto prepared = prepare(registry, settings, "");
+        if (!prepared) return std::move(prepared).error();
+        return std::shared_ptr<const actor::PreparedJob>{
+            std::make_shared<PreparedTraining>(*std::move(prepared))};
+      };
 }
 
 }  // namespace starling::program

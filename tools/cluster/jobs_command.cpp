@@ -17,45 +17,46 @@
 namespace starling::program {
 namespace {
 
-/// A job as it stands now, in the form of one that has ended.
+/// Returns the record of a running job, in the form that an ended job has.
 wire::JobRecord record_of(wire::JobId id, const JobSnapshot& job) {
   wire::JobRecord record{id, job.name, actor::summary_of(job.settings), job.client};
-  record.summary = {job.state(), job.why()};
-  record.began_ms = job.since_ms;
+  record.summary = {job.state(), job.failure_reason()};
+  record.began_at_ms = job.started_ms;
   record.updates = job.updates();
   if (const auto steps = job.steps(); !steps.empty()) record.step_max = steps.back();
   record.steps_total = job.steps_total;
   return record;
 }
 
-/// Jobs that run and jobs that have ended, the one that began first comes first.
+/// Returns the running and the ended jobs, in the order in which they began.
 std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterSnapshot& snapshot) {
-  auto ended = ended_jobs(access, snapshot);
-  for (const auto& [id, job] : snapshot.jobs) ended.try_emplace(id, record_of(id, job));
+  auto records = ended_jobs(access, snapshot);
+  for (const auto& [id, job] : snapshot.jobs) records.try_emplace(id, record_of(id, job));
   std::vector<wire::JobRecord> all;
-  for (auto& [id, record] : ended) all.push_back(std::move(record));
-  std::ranges::stable_sort(all, {}, &wire::JobRecord::began_ms);
+  for (auto& [id, record] : records) all.push_back(std::move(record));
+  std::ranges::stable_sort(all, {}, &wire::JobRecord::began_at_ms);
   return all;
 }
 
-/// Returns a figure that the job's follower has sent, which may know more than the nodes.
-std::optional<double> figure(const wire::JobRecord& job, std::string_view name) {
-  const auto told =
+/// Returns a figure from the summary that the job's follower has sent, which may know more than the
+/// nodes do; nothing if the summary lacks it.
+std::optional<double> summary_figure(const wire::JobRecord& job, std::string_view name) {
+  const auto found =
       std::ranges::find(job.summary.figures, name, &std::pair<std::string, double>::first);
-  return told == job.summary.figures.end() ? std::nullopt : std::optional{told->second};
+  return found == job.summary.figures.end() ? std::nullopt : std::optional{found->second};
 }
 
 double updates_of(const wire::JobRecord& job) {
-  return figure(job, "updates").value_or(static_cast<double>(job.updates));
+  return summary_figure(job, "updates").value_or(static_cast<double>(job.updates));
 }
 
 std::string text_of(const wire::JobRecord& job) {
   std::string text =
       fmt::format("{}  {}  {}\n", job.name, print(job.summary.state), job.description);
-  text += fmt::format("  by {}, began {}", job.client, print_utc(job.began_ms * 1000));
-  if (job.ended_ms > 0)
+  text += fmt::format("  by {}, began {}", job.client, print_utc(job.began_at_ms * 1000));
+  if (job.ended_at_ms > 0)
     text += fmt::format(", closed after {}",
-                        time_text(static_cast<double>(job.ended_ms - job.began_ms) / 1000));
+                        time_text(static_cast<double>(job.ended_at_ms - job.began_at_ms) / 1000));
   text += fmt::format(", {:.0f} updates", updates_of(job));
   if (job.steps_total > 0) text += fmt::format(", step {} of {}", job.step_max, job.steps_total);
   for (const auto& [name, value] : job.summary.figures)
@@ -67,37 +68,37 @@ std::string text_of(const wire::JobRecord& job) {
 }
 
 nlohmann::ordered_json json_of(const wire::JobRecord& job) {
-  nlohmann::ordered_json all{{"job", std::to_string(job.job)},
-                             {"name", job.name},
-                             {"state", print(job.summary.state)},
-                             {"why", job.summary.why},
-                             {"what", job.description},
-                             {"client", job.client},
-                             {"began", print_utc(job.began_ms * 1000)}};
-  if (job.ended_ms > 0) {
-    all["closed"] = print_utc(job.ended_ms * 1000);
-    all["took_s"] = static_cast<double>(job.ended_ms - job.began_ms) / 1000;
+  nlohmann::ordered_json json{{"job", std::to_string(job.job)},
+                              {"name", job.name},
+                              {"state", print(job.summary.state)},
+                              {"why", job.summary.why},
+                              {"what", job.description},
+                              {"client", job.client},
+                              {"began", print_utc(job.began_at_ms * 1000)}};
+  if (job.ended_at_ms > 0) {
+    json["closed"] = print_utc(job.ended_at_ms * 1000);
+    json["took_s"] = static_cast<double>(job.ended_at_ms - job.began_at_ms) / 1000;
   }
-  all["updates"] = updates_of(job);
-  all["step"] = job.step_max;
-  if (job.steps_total > 0) all["steps_total"] = job.steps_total;
-  for (const auto& [name, value] : job.summary.figures) all["figures"][name] = value;
-  return all;
+  json["updates"] = updates_of(job);
+  json["step"] = job.step_max;
+  if (job.steps_total > 0) json["steps_total"] = job.steps_total;
+  for (const auto& [name, value] : job.summary.figures) json["figures"][name] = value;
+  return json;
 }
 
-/// Leaves in `jobs` those whose name is asked for, or all.
-Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& settings) {
-  const std::string place = place_of(settings, "job");
-  if (place.empty()) return {};
+/// Erases from `jobs` all but those that the setting `job` names, if it is set.
+Result<void> keep_requested(std::vector<wire::JobRecord>& jobs, const Settings& settings) {
+  const std::string location = location_of(settings, "job");
+  if (location.empty()) return {};
   std::vector<JobCandidate> candidates;
   for (const wire::JobRecord& job : jobs) {
-    const bool is_known = std::ranges::count(candidates, job.name, &JobCandidate::name) > 0;
-    // A name may be another job's once the first has ended.
-    candidates.push_back({job.job, is_known ? std::to_string(job.job) : job.name, job.description});
+    const bool is_taken = std::ranges::count(candidates, job.name, &JobCandidate::name) > 0;
+    // A later job may have the name of one that has ended; it is then chosen by its number.
+    candidates.push_back({job.job, is_taken ? std::to_string(job.job) : job.name, job.description});
   }
   const auto chosen =
       choose(text_of(settings, "job"), candidates, "no job has run on these nodes within a day");
-  if (!chosen) return Error{chosen.error()}.within(place);
+  if (!chosen) return Error{chosen.error()}.within(location);
   const std::string wanted = candidates[*chosen].name;
   const wire::JobId id = candidates[*chosen].job;
   std::erase_if(jobs, [&](const auto& job) { return job.name != wanted && job.job != id; });
@@ -106,18 +107,18 @@ Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& set
 
 }  // namespace
 
-const std::vector<KeyForm>& jobs_options() {
-  static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = connection_options("Options");
+const std::vector<KeyDescription>& jobs_options() {
+  static const std::vector<KeyDescription> keys = [] {
+    std::vector<KeyDescription> all = connection_options("Options");
     all.push_back(job_key("Options"));
-    all.push_back({"json", KeyKind::flag, "", "one JSON object", "Options"});
+    all.push_back({"json", ValueType::flag, "", "one JSON object", "Options"});
     return all;
   }();
   return keys;
 }
 
 Result<int> jobs_command(const Settings& settings) {
-  say_nothing_of_saving();
+  omit_saving_from_signal_message();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto snapshot = take_snapshot(*access, SnapshotScope::all_nodes);
@@ -126,8 +127,8 @@ Result<int> jobs_command(const Settings& settings) {
     return job_failed;
   }
   auto jobs = all_jobs(*access, *snapshot);
-  if (auto chosen = choose_from(jobs, settings); !chosen) return std::move(chosen).error();
-  if (place_of(settings, "json").empty()) {
+  if (auto kept = keep_requested(jobs, settings); !kept) return std::move(kept).error();
+  if (location_of(settings, "json").empty()) {
     std::string text;
     for (const wire::JobRecord& job : jobs) text += text_of(job);
     return write_stdout(text, done);

@@ -14,46 +14,46 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto reply_within = 5s;
-/// Longer than a node takes to leave at most.
-constexpr auto leave_within = 35s;
+constexpr auto reply_timeout = 5s;
+/// A node ends after 30 s of handing over at most.
+constexpr auto leave_timeout = 35s;
 
-/// True if the node that was asked to leave has left: another node reports it, or, where it was the
-/// last node, it no longer answers.
-bool is_gone(Access& access, const wire::NodeStatus& leaving) {
+/// True if the node that was asked to leave has left: if another node reports that, or, without
+/// another node, if it no longer answers.
+bool has_left(Access& access, const wire::NodeStatus& leaving) {
   for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;
-    const auto seen =
+    const auto status =
         access.client->ask_for<wire::NodeStatus>(other.address, wire::GetStatus{}, 2s);
-    if (!seen) continue;
-    const auto known = std::ranges::find(seen->others, leaving.self.id, &core::NodeRecord::id);
-    return known == seen->others.end() || !core::is_live(known->state);
+    if (!status) continue;
+    const auto known = std::ranges::find(status->others, leaving.self.id, &core::NodeRecord::id);
+    return known == status->others.end() || !core::is_live(known->state);
   }
-  return !access.client->ask(access.seed, wire::GetStatus{}, reply_within);
+  return !access.client->ask(access.seed, wire::GetStatus{}, reply_timeout);
 }
 
 }  // namespace
 
-const std::vector<KeyForm>& leave_options() {
-  static const std::vector<KeyForm> keys = connection_options("Options");
+const std::vector<KeyDescription>& leave_options() {
+  static const std::vector<KeyDescription> keys = connection_options("Options");
   return keys;
 }
 
 Result<int> leave_command(const Settings& settings) {
-  say_nothing_of_saving();
+  omit_saving_from_signal_message();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto node = access->ask_status();
-  const auto asked = node ? access->client->ask(access->seed, wire::LeaveCluster{}, reply_within)
+  const auto reply = node ? access->client->ask(access->seed, wire::LeaveCluster{}, reply_timeout)
                           : Result<wire::ReplyBody>{node.error()};
-  if (!asked) {
-    print_error(asked.error().message);
+  if (!reply) {
+    print_error(reply.error().message);
     return job_failed;
   }
-  const auto deadline = std::chrono::steady_clock::now() + leave_within;
-  while (!is_gone(*access, *node)) {
+  const auto deadline = std::chrono::steady_clock::now() + leave_timeout;
+  while (!has_left(*access, *node)) {
     if (std::chrono::steady_clock::now() > deadline) {
-      print_error(node->self.name + " is still there; it goes on handing over");
+      print_error(node->self.name + " has not left yet; it goes on handing over");
       return job_failed;
     }
     std::this_thread::sleep_for(100ms);

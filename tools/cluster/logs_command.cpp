@@ -20,9 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto follow_every = 500ms;
-constexpr auto log_within = 5s;
-/// Lines of one node at each look: as many as nodes keep.
+constexpr auto follow_interval = 500ms;
+constexpr auto log_timeout = 5s;
+/// The most lines that are read from a node at a time: as many as a node keeps.
 constexpr std::size_t lines_max = 1000;
 
 /// A log line, and the node that wrote it.
@@ -31,42 +31,45 @@ struct NodeLine {
   std::string node;
 };
 
-/// Reads the log lines of nodes, and remembers how far it has read.
+/// Reads the log lines of all nodes, or of one, and remembers how far it has read.
 class LogReader {
  public:
-  LogReader(Access& access, std::string only) : access_(access), only_(std::move(only)) {}
+  /// An empty `node_name` means all nodes.
+  LogReader(Access& access, std::string node_name)
+      : access_(access), node_name_(std::move(node_name)) {}
 
-  /// Returns the lines since the last call, in the order of the nodes' clocks. An Error where the
-  /// seed node does not answer, or no live node has the wanted name.
+  /// Returns the lines since the last call, in the order of the nodes' clocks. Returns an Error if
+  /// the seed node does not answer, or no live node has the wanted name.
   [[nodiscard]] Result<std::vector<NodeLine>> read() {
     auto snapshot = take_snapshot(access_, SnapshotScope::seed_node);
     if (!snapshot) return std::move(snapshot).error();
     std::vector<NodeLine> lines;
-    bool is_there = false;
+    bool is_any_live = false;
     for (const core::NodeRecord& node : snapshot->nodes) {
-      if (!core::is_live(node.state) || (!only_.empty() && node.name != only_)) continue;
-      is_there = true;
+      if (!core::is_live(node.state) || (!node_name_.empty() && node.name != node_name_)) continue;
+      is_any_live = true;
       read(node, lines);
     }
-    if (!is_there) return Error{"'" + only_ + "' is no node that runs; valid: " + names(*snapshot)};
-    std::ranges::stable_sort(lines, {}, [](const NodeLine& one) { return one.line.time_us; });
+    if (!is_any_live)
+      return Error{"'" + node_name_ + "' is no node that runs; valid: " + live_names(*snapshot)};
+    std::ranges::stable_sort(lines, {}, [](const NodeLine& line) { return line.line.time_us; });
     return lines;
   }
 
  private:
   void read(const core::NodeRecord& node, std::vector<NodeLine>& lines) {
-    std::uint64_t& next = next_[node.id];
-    const std::size_t before = lines.size();
-    while (lines.size() < before + lines_max) {
-      const auto said =
-          access_.client->ask_for<wire::LogLines>(node.address, wire::GetLog{next}, log_within);
-      if (!said || said->lines.empty() || said->next <= next) return;
-      next = said->next;
-      for (const wire::LogLine& line : said->lines) lines.push_back({line, node.name});
+    std::uint64_t& next = next_lines_[node.id];
+    const std::size_t lines_before = lines.size();
+    while (lines.size() < lines_before + lines_max) {
+      const auto reply =
+          access_.client->ask_for<wire::LogLines>(node.address, wire::GetLog{next}, log_timeout);
+      if (!reply || reply->lines.empty() || reply->next <= next) return;
+      next = reply->next;
+      for (const wire::LogLine& line : reply->lines) lines.push_back({line, node.name});
     }
   }
 
-  static std::string names(const ClusterSnapshot& snapshot) {
+  static std::string live_names(const ClusterSnapshot& snapshot) {
     std::string all;
     for (const core::NodeRecord& node : snapshot.nodes)
       if (core::is_live(node.state)) all += (all.empty() ? "" : ", ") + node.name;
@@ -74,27 +77,28 @@ class LogReader {
   }
 
   Access& access_;
-  const std::string only_;
-  std::map<wire::NodeId, std::uint64_t> next_;
+  const std::string node_name_;
+  /// The number of the first line of each node that was not read yet.
+  std::map<wire::NodeId, std::uint64_t> next_lines_;
 };
 
-/// Returns the name of the job that the settings choose: one that runs, one that has ended, or one
+/// Returns the name of the job that the settings name: one that runs, one that has ended, or one
 /// that only log lines mention.
-Result<std::string> job_name(Access& access, const Settings& settings,
-                             const std::vector<NodeLine>& lines) {
+Result<std::string> find_job_name(Access& access, const Settings& settings,
+                                  const std::vector<NodeLine>& lines) {
   const auto snapshot = take_snapshot(access, SnapshotScope::all_nodes);
   if (!snapshot) return snapshot.error();
   std::vector<JobCandidate> all;
-  const auto add = [&](wire::JobId id, const std::string& name, const std::string& what) {
+  const auto add = [&](wire::JobId id, const std::string& name, const std::string& description) {
     if (!name.empty() && std::ranges::count(all, name, &JobCandidate::name) == 0)
-      all.push_back({id, name, what});
+      all.push_back({id, name, description});
   };
   for (const auto& [id, job] : snapshot->jobs) add(id, job.name, actor::summary_of(job.settings));
   for (const auto& [id, job] : ended_jobs(access, *snapshot)) add(id, job.name, job.description);
   for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
   const auto chosen =
-      choose(text_of(settings, "job"), all, "the nodes have said nothing of any job");
-  if (!chosen) return Error{chosen.error()}.within(place_of(settings, "job"));
+      choose(text_of(settings, "job"), all, "the nodes have logged nothing about any job");
+  if (!chosen) return Error{chosen.error()}.within(location_of(settings, "job"));
   return all[*chosen].name;
 }
 
@@ -108,25 +112,25 @@ std::string text_of(const std::vector<NodeLine>& lines, const std::string& job) 
 
 }  // namespace
 
-const std::vector<KeyForm>& logs_options() {
-  static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = connection_options("Options");
+const std::vector<KeyDescription>& logs_options() {
+  static const std::vector<KeyDescription> keys = [] {
+    std::vector<KeyDescription> all = connection_options("Options");
     all.push_back(job_key("Options"));
-    all.push_back({"node", KeyKind::text, "NAME", "of this node alone [all]", "Options"});
     all.push_back(
-        {"follow", KeyKind::flag, "", "and what they say from now on, until Ctrl-C", "Options"});
+        {"node", ValueType::text, "NAME", "only the lines of this node [all]", "Options"});
+    all.push_back({"follow", ValueType::flag, "", "print new lines too, until Ctrl-C", "Options"});
     return all;
   }();
   return keys;
 }
 
 Result<int> logs_command(const Settings& settings) {
-  say_nothing_of_saving();
+  omit_saving_from_signal_message();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   LogReader reader{*access, text_of(settings, "node")};
   const bool follows = !text_of(settings, "follow").empty();
-  std::optional<OrderlyStop> orderly;
+  std::optional<GracefulStop> orderly;
   if (follows) orderly.emplace(nullptr);
   std::optional<std::string> job;
   while (true) {
@@ -136,14 +140,14 @@ Result<int> logs_command(const Settings& settings) {
       return job_failed;
     }
     if (!job) {
-      auto name = place_of(settings, "job").empty() ? Result<std::string>{std::string{}}
-                                                    : job_name(*access, settings, *lines);
+      auto name = location_of(settings, "job").empty() ? Result<std::string>{std::string{}}
+                                                       : find_job_name(*access, settings, *lines);
       if (!name) return std::move(name).error();
       job = *std::move(name);
     }
     auto put = write_stdout(text_of(*lines, *job), done);
     if (!put || *put != done || !follows) return put;
-    if (is_interrupted_before(std::chrono::steady_clock::now() + follow_every)) return done;
+    if (wait_for_interrupt_until(std::chrono::steady_clock::now() + follow_interval)) return done;
   }
 }
 

@@ -32,36 +32,37 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t workers_max = 64;
 constexpr std::uint64_t jobs_max = 1000;
 constexpr std::uint64_t threads_max = 65'536;
-/// Compute threads by default, for each processor and at least.
-constexpr std::size_t threads_for_each = 16;
-constexpr std::size_t threads_least = 128;
+/// The default number of compute threads is 16 for each processor, and at least 128.
+constexpr std::size_t threads_per_processor = 16;
+constexpr std::size_t threads_min = 128;
 
-constexpr std::chrono::milliseconds handover_default = 2s;
-/// The time for handing over when `starling leave` asks, which waits for it.
-constexpr auto asked_leaves_within = 30s;
-constexpr auto refused_leaves_within = 2s;
+constexpr std::chrono::milliseconds default_handover = 2s;
+/// The time for handing over after a request of `starling leave`, which waits for the node's end.
+constexpr auto requested_handover = 30s;
+/// The time for handing over of a node that the cluster refuses.
+constexpr auto refused_handover = 2s;
 
-/// The time beyond handing over in which computing and reading data have to end.
-constexpr auto end_within = 700ms;
+/// The time after handing over in which computing and reading of data have to end.
+constexpr auto shutdown_timeout = 700ms;
 
-/// Ends the process after `time`, even within a step or while data are read: both may take long,
-/// and nothing of either is kept.
-void end_after(std::chrono::milliseconds time, int code) {
+/// Ends the process after `time`, even if it is still computing a step or reading data: both may
+/// take long, and neither leaves anything to keep.
+void exit_after(std::chrono::milliseconds time, int code) {
   std::thread{[time, code] {
     std::this_thread::sleep_for(time);
     ::_exit(code);
   }}.detach();
 }
 
-/// Leaves the cluster, and ends the process even where code of a job hangs: a reader, a step of
-/// minutes, a model that is being laid out.
-int leave(std::unique_ptr<actor::ClusterNode> node, std::chrono::milliseconds within, int code) {
-  end_after(within + end_within, code);
-  node->leave(within);
-  const std::size_t hanging = node->end_readers();
+/// Hands over for at most `handover`, leaves the cluster, and ends the process even if code of a
+/// job hangs: a reader of data, a step of minutes, a model whose first values are being drawn.
+int leave(std::unique_ptr<actor::ClusterNode> node, std::chrono::milliseconds handover, int code) {
+  exit_after(handover + shutdown_timeout, code);
+  node->leave(handover);
+  const std::size_t readers_left = node->stop_readers();
   node.reset();
-  if (hanging == 0) return code;
-  print_error("data are still being read: left behind");
+  if (readers_left == 0) return code;
+  print_error("the node ends while a job still reads data");
   std::_Exit(code);
 }
 
@@ -70,28 +71,31 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
 }
 
-/// Keeps revocations that the node receives beside its key file.
+/// Writes the revocations that the node receives to a file beside its key file.
 class RevocationKeeper {
  public:
   RevocationKeeper(std::string key_file, security::RevocationList all,
                    std::function<void(const std::string&)> print_error)
-      : key_file_(std::move(key_file)), all_(std::move(all)), report_(std::move(print_error)) {}
+      : key_file_(std::move(key_file)),
+        all_(std::move(all)),
+        print_error_(std::move(print_error)) {}
 
   void add(const std::vector<security::Revocation>& added) {
     all_.revocations.insert(all_.revocations.end(), added.begin(), added.end());
-    if (const auto put = put_heard_revocations(key_file_, all_); !put)
-      report_(put.error().message +
-              ": when this node starts again, it must be told again who is "
-              "revoked");
+    if (const auto put = write_received_revocations(key_file_, all_); !put)
+      print_error_(put.error().message +
+                   ": after its next start this node does not know who is revoked until another "
+                   "node tells it");
   }
 
  private:
   std::string key_file_;
   security::RevocationList all_;
-  std::function<void(const std::string&)> report_;
+  std::function<void(const std::string&)> print_error_;
 };
 
-Result<void> take_keys(const Settings& settings, actor::ClusterOptions& options) {
+/// Puts the secrets of the key file into `options`, and the name that it has.
+Result<void> set_secrets(const Settings& settings, actor::ClusterOptions& options) {
   auto secrets = read_keys(settings);
   if (!secrets) return std::move(secrets).error();
   if (!*secrets) return {};
@@ -99,78 +103,80 @@ Result<void> take_keys(const Settings& settings, actor::ClusterOptions& options)
     return Error{"the certificate of " + (*secrets)->certificate.name +
                  " is for a client; valid: one for a node, made by `" + program_name() +
                  " keys node NAME`"}
-        .within(place_of(settings, "keys"));
+        .within(location_of(settings, "keys"));
   const std::string path = text_of(settings, "keys");
-  auto heard = read_heard_revocations(path, (*secrets)->cluster);
-  if (!heard) return std::move(heard).error().within(place_of(settings, "keys"));
+  auto received = read_received_revocations(path, (*secrets)->cluster);
+  if (!received) return std::move(received).error().within(location_of(settings, "keys"));
   auto& known = (*secrets)->revocations;
-  known.insert(known.end(), heard->revocations.begin(), heard->revocations.end());
+  known.insert(known.end(), received->revocations.begin(), received->revocations.end());
   options.name = (*secrets)->certificate.name;
-  options.names_port = false;
+  options.appends_port_to_name = false;
   options.network.secrets = *std::move(secrets);
   options.on_revoked = [keeper = std::make_shared<RevocationKeeper>(
-                            path, *std::move(heard), [](const std::string& line) {
+                            path, *std::move(received), [](const std::string& line) {
                               print_error(line);
                             })](const auto& added) { keeper->add(added); };
   return {};
 }
 
-/// Takes the name that `--name` gives; with a key file it must be the name in that file.
-Result<void> take_name(const Setting& setting, actor::ClusterOptions& options) {
+/// Sets the name that `--name` gives; with a key file it must be the name in that file.
+Result<void> set_name(const Setting& setting, actor::ClusterOptions& options) {
   if (options.network.secrets && setting.text != options.name)
-    return Error{setting.place + ": '" + setting.text + "' is not the name of the key file, '" +
-                 options.name + "'; valid: without it"};
+    return Error{setting.location + ": '" + setting.text + "' is not the name of the key file, '" +
+                 options.name + "'; valid: no --name"};
   if (auto valid = security::check_name(setting.text); !valid)
-    return std::move(valid).error().within(setting.place);
+    return std::move(valid).error().within(setting.location);
   options.name = setting.text;
-  options.names_port = false;
+  options.appends_port_to_name = false;
   return {};
 }
 
 /// Logs once that the certificate has expired: from then on no node accepts this one's messages.
-class ExpiryTeller {
+class ExpiryLogger {
  public:
-  explicit ExpiryTeller(const actor::ClusterOptions& options) : options_(options) {}
+  explicit ExpiryLogger(const actor::ClusterOptions& options) : options_(options) {}
 
-  void look() {
-    if (told_ || !options_.network.secrets || !options_.log) return;
+  void log_if_expired() {
+    if (has_logged_ || !options_.network.secrets || !options_.log) return;
     const auto& certificate = options_.network.secrets->certificate;
     if (utc_now() <= certificate.not_after) return;
-    told_ = true;
+    has_logged_ = true;
     options_.log("the certificate of " + certificate.name +
-                 " has ended: other nodes refuse its messages; `" + program_name() + " keys node " +
-                 certificate.name + "` makes another");
+                 " has expired: other nodes refuse its messages; `" + program_name() +
+                 " keys node " + certificate.name + "` makes another");
   }
 
  private:
   const actor::ClusterOptions& options_;
-  bool told_ = false;
+  bool has_logged_ = false;
 };
 
-Result<void> take_limits(const Settings& settings, actor::JobLimits& limits) {
-  limits.threads =
-      std::max<std::size_t>(threads_least, threads_for_each * std::thread::hardware_concurrency());
+Result<void> set_limits(const Settings& settings, actor::JobLimits& limits) {
+  limits.threads = std::max<std::size_t>(
+      threads_min, threads_per_processor * std::thread::hardware_concurrency());
   struct Limit {
-    const char* key;
-    const char* of_one;
-    std::size_t& all;
-    std::size_t& one;
-    std::uint64_t most;
+    const char* total_option;
+    const char* per_client_option;
+    std::size_t& total;
+    std::size_t& per_client;
+    std::uint64_t max;
   };
   for (const Limit& limit :
        {Limit{"jobs", "jobs-per-client", limits.jobs, limits.jobs_per_client, jobs_max},
         Limit{"threads", "threads-per-client", limits.threads, limits.threads_per_client,
               threads_max}}) {
-    std::uint64_t all = limit.all;
-    if (auto put = put_count(all, settings, limit.key, 1, limit.most); !put) return put;
-    std::uint64_t one = std::max<std::uint64_t>(1, all / 2);
-    if (auto put = put_count(one, settings, limit.of_one, 1, limit.most); !put) return put;
-    if (one > all)
-      return Error{place_of(settings, limit.of_one) + ": " + std::to_string(one) +
+    std::uint64_t total = limit.total;
+    if (auto put = put_count(total, settings, limit.total_option, 1, limit.max); !put) return put;
+    std::uint64_t per_client = std::max<std::uint64_t>(1, total / 2);
+    if (auto put = put_count(per_client, settings, limit.per_client_option, 1, limit.max); !put)
+      return put;
+    if (per_client > total)
+      return Error{location_of(settings, limit.per_client_option) + ": " +
+                   std::to_string(per_client) +
                    " is more than all clients may have together; valid: up to " +
-                   std::to_string(all) + ", or more --" + limit.key};
-    limit.all = all;
-    limit.one = one;
+                   std::to_string(total) + ", or more --" + limit.total_option};
+    limit.total = total;
+    limit.per_client = per_client;
   }
   return {};
 }
@@ -180,124 +186,125 @@ Result<actor::ClusterOptions> make_options(const Settings& settings) {
   options.network.listen = "tcp://127.0.0.1:7400";
   options.network.utc_now = utc_now;
   options.name = host_name();
-  options.names_port = true;
-  if (auto taken = take_keys(settings, options); !taken) return std::move(taken).error();
+  options.appends_port_to_name = true;
+  if (auto set = set_secrets(settings, options); !set) return std::move(set).error();
   bool insecure = false;
   std::uint64_t workers = 1;
   if (auto put = put_count(workers, settings, "workers", 1, workers_max); !put)
     return std::move(put).error();
   options.workers = static_cast<std::uint32_t>(workers);
-  if (auto taken = take_limits(settings, options.limits); !taken) return std::move(taken).error();
+  if (auto set = set_limits(settings, options.limits); !set) return std::move(set).error();
   for (const Setting& setting : settings) {
     if (setting.key == "listen" || setting.key == "advertise") {
       const bool is_listen = setting.key == "listen";
       auto parsed = parse_address(setting.text, is_listen);
       if (parsed && !is_listen) parsed = resolve(*parsed);
-      if (!parsed) return std::move(parsed).error().within(setting.place);
+      if (!parsed) return std::move(parsed).error().within(setting.location);
       (is_listen ? options.network.listen : options.network.advertise) = *std::move(parsed);
     } else if (setting.key == "join") {
       auto seeds = parse_seeds(setting, options.network.secrets);
       if (!seeds) return std::move(seeds).error();
       options.seeds.insert(options.seeds.end(), seeds->begin(), seeds->end());
     } else if (setting.key == "name") {
-      if (auto taken = take_name(setting, options); !taken) return std::move(taken).error();
+      if (auto set = set_name(setting, options); !set) return std::move(set).error();
     } else if (setting.key == "insecure") {
       insecure = true;
     }
   }
   if (insecure && options.network.secrets)
-    return Error{place_of(settings, "insecure") +
+    return Error{location_of(settings, "insecure") +
                  ": a node with a key file accepts only others with one; valid: either"};
   const std::string& listen = options.network.listen;
   if (!is_loopback(listen) && !insecure && !options.network.secrets)
-    return Error{place_of(settings, "listen") + ": " + listen +
+    return Error{location_of(settings, "listen") + ": " + listen +
                  ": others could reach this node, and nothing is encrypted or authenticated; "
                  "valid: --keys FILE, an address of this machine alone, like 127.0.0.1:7400, or "
                  "--insecure"};
   if (listen.starts_with("tcp://*") && options.network.advertise.empty())
-    return Error{place_of(settings, "listen") +
-                 ": every interface is listened at: others must be told one of them by "
-                 "--advertise HOST:PORT"};
+    return Error{
+        location_of(settings, "listen") +
+        ": the node listens at every interface: --advertise HOST:PORT must say at which of them "
+        "others reach it"};
   return options;
 }
 
-Result<std::chrono::milliseconds> take_handover(const Settings& settings) {
-  const std::string place = place_of(settings, "handover");
-  if (place.empty()) return handover_default;
+Result<std::chrono::milliseconds> parse_handover(const Settings& settings) {
+  const std::string location = location_of(settings, "handover");
+  if (location.empty()) return default_handover;
   const std::string text = text_of(settings, "handover");
   const auto time = parse_duration(parse_number(text) ? text + "s" : text);
   if (!time || *time < 0s || *time > 24h)
-    return Error{place + ": '" + text +
+    return Error{location + ": '" + text +
                  "' must be seconds, or a time like 500ms, 2s or 1min, up to a day"};
   return std::chrono::duration_cast<std::chrono::milliseconds>(*time);
 }
 
 }  // namespace
 
-const std::vector<KeyForm>& node_options() {
-  static const std::vector<KeyForm> keys{
-      {"listen", KeyKind::text, "HOST:PORT",
-       "where it listens; port * takes a free one [127.0.0.1:7400]", "Options"},
-      {"advertise", KeyKind::text, "HOST:PORT", "where others reach it [where it listens]",
-       "Options"},
-      {"join", KeyKind::texts, "[NAME@]HOST:PORT",
-       "a node of the cluster to join, any one; repeatable [none: the first]", "Options"},
-      {"keys", KeyKind::text, "FILE",
+const std::vector<KeyDescription>& node_options() {
+  static const std::vector<KeyDescription> keys{
+      {"listen", ValueType::text, "HOST:PORT",
+       "the address at which it listens; port * takes a free one [127.0.0.1:7400]", "Options"},
+      {"advertise", ValueType::text, "HOST:PORT",
+       "the address at which others reach it [that of --listen]", "Options"},
+      {"join", ValueType::texts, "[NAME@]HOST:PORT",
+       "any node of the cluster to join; repeatable [none: it is the first node]", "Options"},
+      {"keys", ValueType::text, "FILE",
        "key file made by `keys node`: it accepts only nodes and clients of its cluster", "Options"},
-      {"workers", KeyKind::count, "N", "with which it joins each job that runs already [1]",
-       "Options"},
-      {"name", KeyKind::text, "NAME",
-       "its own: no other node of the cluster has it [the key file's, or the machine's and the "
+      {"workers", ValueType::count, "N",
+       "workers with which it joins each job that runs already [1]", "Options"},
+      {"name", ValueType::text, "NAME",
+       "a name that no other node of the cluster has [the key file's, or the machine's and the "
        "port]",
        "Options"},
-      {"jobs", KeyKind::count, "N", "jobs that it takes, of all clients together [16]", "Limits"},
-      {"jobs-per-client", KeyKind::count, "N", "of them those of one client [half of --jobs]",
+      {"jobs", ValueType::count, "N", "jobs that it accepts, of all clients together [16]",
        "Limits"},
-      {"threads", KeyKind::count, "N",
+      {"jobs-per-client", ValueType::count, "N",
+       "jobs that it accepts of one client [half of --jobs]", "Limits"},
+      {"threads", ValueType::count, "N",
        "compute threads of all jobs together [16 for each processor, 128 at least]", "Limits"},
-      {"threads-per-client", KeyKind::count, "N",
-       "of them those of one client's jobs [half of --threads]", "Limits"},
-      {"handover", KeyKind::duration, "T",
-       "how long a node that is stopped hands over what it owns at most, seconds or with a unit; "
-       "it ends then as one that dies [2s]",
+      {"threads-per-client", ValueType::count, "N",
+       "compute threads of one client's jobs [half of --threads]", "Limits"},
+      {"handover", ValueType::duration, "T",
+       "the most time for which a node that is stopped hands over its ranges, in seconds or with a "
+       "unit; then it ends as if it died [2s]",
        "Options"},
-      {"insecure", KeyKind::flag, "",
-       "listen where others can reach it, without encryption: it accepts any connection",
-       "Options"},
-      {"quiet", KeyKind::flag, "", "say nothing of what happens", "Options"}};
+      {"insecure", ValueType::flag, "",
+       "without encryption: other machines may reach it, and it accepts any connection", "Options"},
+      {"quiet", ValueType::flag, "", "log nothing", "Options"}};
   return keys;
 }
 
 Result<int> node_command(const Registry& registry, const Settings& settings) {
   auto options = make_options(settings);
   if (!options) return std::move(options).error();
-  const auto handover = take_handover(settings);
+  const auto handover = parse_handover(settings);
   if (!handover) return handover.error();
   options->prepare_job = job_preparer(registry);
-  if (place_of(settings, "quiet").empty())
+  if (location_of(settings, "quiet").empty())
     options->log = [](const std::string& line) {
       std::fprintf(stderr, "%s %s\n", print_utc(utc_now_us()).c_str(), printable(line).c_str());
     };
-  allow_descriptors();
+  raise_descriptor_limit();
   if (options->log && !wire::secrets_are_locked())
     options->log(
         "the system does not let this process lock memory (ulimit -l): its secret keys may be "
         "written to swap");
-  const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
+  const GracefulStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = actor::ClusterNode::open(*options);
   if (!node) return std::move(node).error();
   const std::string name = (*node)->status().self.name;
-  if (options->log) options->log("node " + name + " at " + wire::place_of((*node)->address()));
-  ExpiryTeller expiry{*options};
+  if (options->log) options->log("node " + name + " at " + wire::without_key((*node)->address()));
+  ExpiryLogger expiry{*options};
   while (!is_interrupted() && !(*node)->is_asked_to_leave() && (*node)->refusal().empty()) {
-    expiry.look();
+    expiry.log_if_expired();
     std::this_thread::sleep_for(50ms);
   }
   if (const std::string why = (*node)->refusal(); !why.empty()) {
     print_error("node " + name + " is " + why);
-    return leave(*std::move(node), refused_leaves_within, job_failed);
+    return leave(*std::move(node), refused_handover, job_failed);
   }
-  return leave(*std::move(node), is_interrupted() ? *handover : asked_leaves_within, done);
+  return leave(*std::move(node), is_interrupted() ? *handover : requested_handover, done);
 }
 
 }  // namespace starling::program

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto watch_every = 1s;
+constexpr auto watch_interval = 1s;
 
 std::string state_of(const ClusterSnapshot& snapshot, const core::NodeRecord& node) {
   if (snapshot.revoked.contains(node.id)) return "revoked";
@@ -36,28 +36,28 @@ std::string state_of(const wire::MemberStatus& member) {
   return member.state < states.size() ? states.at(member.state) : "unknown";
 }
 
-/// Returns a node's HOST:PORT made printable, for another process wrote it.
-std::string shown_place(const core::NodeRecord& node) {
-  return printable(wire::place_of(node.address));
+/// Returns a node's HOST:PORT. It is made printable because another process wrote it.
+std::string printable_address(const core::NodeRecord& node) {
+  return printable(wire::without_key(node.address));
 }
 
-/// A line for each name that more than one live node has.
-std::vector<std::string> doubled_names(const ClusterSnapshot& snapshot) {
-  std::map<std::string, std::vector<std::string>> places;
+/// Returns a warning for each name that more than one live node has.
+std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot) {
+  std::map<std::string, std::vector<std::string>> addresses_by_name;
   for (const core::NodeRecord& node : snapshot.nodes)
     if (core::is_live(node.state) && !snapshot.revoked.contains(node.id))
-      places[node.name].push_back(shown_place(node));
+      addresses_by_name[node.name].push_back(printable_address(node));
   std::vector<std::string> lines;
-  for (const auto& [name, at] : places)
-    if (at.size() > 1)
+  for (const auto& [name, addresses] : addresses_by_name)
+    if (addresses.size() > 1)
       lines.push_back(
           fmt::format("{} nodes are called '{}': {}; each needs a name of its own, and "
-                      "where there are keys a key",
-                      at.size(), name, fmt::join(at, ", ")));
+                      "in a cluster with keys a key file",
+                      addresses.size(), name, fmt::join(addresses, ", ")));
   return lines;
 }
 
-/// "  copies 1 of 2 wanted, 3 on their way"; empty where no node has sent the configuration.
+/// Returns "  copies 1 of 2 wanted, 3 on their way"; empty if no node has sent the configuration.
 std::string copies_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   if (!job.configuration) return {};
   const std::size_t incomplete = copies_incomplete(job);
@@ -68,11 +68,11 @@ std::string copies_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
 
 std::string configuration_of(const JobSnapshot& job) {
   if (!job.configuration) return {};
-  const core::Configuration& now = *job.configuration;
+  const core::Configuration& latest = *job.configuration;
   return fmt::format(
-      "  configuration {}, {}, {}{}\n", now.epoch, counted(now.ranges.size(), "range"),
-      counted(now.members.size(), "member"),
-      now.coordinator ? fmt::format(", the coordinator is {}", *now.coordinator) : "");
+      "  configuration {}, {}, {}{}\n", latest.epoch, print_count(latest.ranges.size(), "range"),
+      print_count(latest.members.size(), "member"),
+      latest.coordinator ? fmt::format(", the coordinator is {}", *latest.coordinator) : "");
 }
 
 std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
@@ -81,101 +81,104 @@ std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   text += configuration_of(job) + copies_of(snapshot, job);
   if (const auto steps = job.steps(); !steps.empty())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
-  if (!job.blocked_reason.empty() && job.why().empty())
+  if (!job.blocked_reason.empty() && job.failure_reason().empty())
     text += fmt::format("  waits: {}\n", job.blocked_reason);
   for (const auto& [member, seen] : job.members)
-    text += fmt::format("  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step,
-                        state_of(seen.status), seen.node,
-                        seen.status.held > 0 ? ", holds " + counted(seen.status.held, "range") : "",
-                        seen.status.why.empty() ? "" : ": " + seen.status.why);
+    text += fmt::format(
+        "  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step, state_of(seen.status),
+        seen.node, seen.status.held > 0 ? ", holds " + print_count(seen.status.held, "range") : "",
+        seen.status.why.empty() ? "" : ": " + seen.status.why);
   return text;
 }
 
 std::string text_of(const ClusterSnapshot& snapshot, const std::vector<wire::JobId>& jobs) {
   std::string text;
   for (const core::NodeRecord& node : snapshot.nodes)
-    text += fmt::format("{}  {}  {}\n", node.name, shown_place(node), state_of(snapshot, node));
+    text +=
+        fmt::format("{}  {}  {}\n", node.name, printable_address(node), state_of(snapshot, node));
   for (const wire::JobId id : jobs) text += text_of(snapshot, snapshot.jobs.at(id));
   return text;
 }
 
-void add_progress(nlohmann::ordered_json& all, const JobSnapshot& job) {
+void add_progress(nlohmann::ordered_json& json, const JobSnapshot& job) {
   const JobProgress progress = progress_of(job, utc_now_us() / 1000);
-  all["since"] = print_utc(job.since_ms * 1000);
-  if (progress.epoch) all["epoch"] = *progress.epoch;
+  json["since"] = print_utc(job.started_ms * 1000);
+  if (progress.data_epoch) json["epoch"] = *progress.data_epoch;
   if (const auto steps = job.steps(); !steps.empty())
-    all["steps"] = {
+    json["steps"] = {
         {"min", steps.front()}, {"median", steps[steps.size() / 2]}, {"max", steps.back()}};
-  if (job.steps_total > 0) all["steps_total"] = job.steps_total;
-  if (progress.share) all["progress"] = *progress.share;
-  if (const auto loss = job.loss()) all["loss"] = *loss;
-  all["updates"] = job.updates();
-  if (progress.updates_per_s) all["updates_per_s"] = *progress.updates_per_s;
-  if (progress.left_s) all["left_s"] = *progress.left_s;
+  if (job.steps_total > 0) json["steps_total"] = job.steps_total;
+  if (progress.done_share) json["progress"] = *progress.done_share;
+  if (const auto loss = job.loss()) json["loss"] = *loss;
+  json["updates"] = job.updates();
+  if (progress.updates_per_s) json["updates_per_s"] = *progress.updates_per_s;
+  if (progress.remaining_s) json["left_s"] = *progress.remaining_s;
 }
 
-void add_configuration(nlohmann::ordered_json& all, const ClusterSnapshot& snapshot,
+void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snapshot,
                        const JobSnapshot& job) {
   if (!job.configuration) return;
-  all["configuration"] = job.configuration->epoch;
-  all["ranges"] = job.configuration->ranges.size();
-  all["copies"] = {{"wanted", copies_wanted(job.settings)},
-                   {"least", copies_held(job, snapshot.nodes)},
-                   {"on_their_way", copies_incomplete(job)}};
-  if (job.configuration->coordinator) all["coordinator"] = *job.configuration->coordinator;
+  json["configuration"] = job.configuration->epoch;
+  json["ranges"] = job.configuration->ranges.size();
+  json["copies"] = {{"wanted", copies_wanted(job.settings)},
+                    {"least", copies_held(job, snapshot.nodes)},
+                    {"on_their_way", copies_incomplete(job)}};
+  if (job.configuration->coordinator) json["coordinator"] = *job.configuration->coordinator;
 }
 
 nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) {
   const JobSnapshot& job = snapshot.jobs.at(id);
-  nlohmann::ordered_json all{{"job", std::to_string(id)},
-                             {"name", job.name},
-                             {"state", print(job.state())},
-                             {"why", job.why()}};
-  for (const auto& [key, text] : job.settings) all["settings"][key] = text;
-  add_progress(all, job);
-  add_configuration(all, snapshot, job);
-  all["client"] = job.client;
-  all["waits"] = job.blocked_reason;
-  all["failure"] = job.give_up_reason;
-  all["members"] = nlohmann::json::array();
+  nlohmann::ordered_json json{{"job", std::to_string(id)},
+                              {"name", job.name},
+                              {"state", print(job.state())},
+                              {"why", job.failure_reason()}};
+  for (const auto& [key, text] : job.settings) json["settings"][key] = text;
+  add_progress(json, job);
+  add_configuration(json, snapshot, job);
+  json["client"] = job.client;
+  json["waits"] = job.blocked_reason;
+  json["failure"] = job.give_up_reason;
+  json["members"] = nlohmann::json::array();
   for (const auto& [member, seen] : job.members)
-    all["members"].push_back({{"member", member},
-                              {"node", seen.node},
-                              {"state", state_of(seen.status)},
-                              {"why", seen.status.why},
-                              {"step", seen.status.step},
-                              {"ranges_held", seen.status.held},
-                              {"samples", seen.status.samples},
-                              {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9},
-                              {"draws", seen.status.draws},
-                              {"passes", seen.status.passes},
-                              {"drawn", seen.status.drawn}});
-  return all;
+    json["members"].push_back({{"member", member},
+                               {"node", seen.node},
+                               {"state", state_of(seen.status)},
+                               {"why", seen.status.why},
+                               {"step", seen.status.step},
+                               {"ranges_held", seen.status.held},
+                               {"samples", seen.status.samples},
+                               {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9},
+                               {"draws", seen.status.draws},
+                               {"passes", seen.status.passes},
+                               {"drawn", seen.status.drawn}});
+  return json;
 }
 
 std::string json_of(const ClusterSnapshot& snapshot, const std::vector<wire::JobId>& jobs) {
   nlohmann::ordered_json json;
   json["nodes"] = nlohmann::ordered_json::array();
   for (const core::NodeRecord& node : snapshot.nodes) {
-    auto& all = json["nodes"].emplace_back(nlohmann::ordered_json{
-        {"name", node.name}, {"address", shown_place(node)}, {"state", state_of(snapshot, node)}});
+    auto& entry =
+        json["nodes"].emplace_back(nlohmann::ordered_json{{"name", node.name},
+                                                          {"address", printable_address(node)},
+                                                          {"state", state_of(snapshot, node)}});
     if (const auto counts = snapshot.counts.find(node.id); counts != snapshot.counts.end())
-      all["membership"] = {{"probes", counts->second.probes},
-                           {"probes_failed", counts->second.probes_failed},
-                           {"suspicions", counts->second.suspicions},
-                           {"deaths", counts->second.deaths},
-                           {"refutations", counts->second.refutations}};
+      entry["membership"] = {{"probes", counts->second.probes},
+                             {"probes_failed", counts->second.probes_failed},
+                             {"suspicions", counts->second.suspicions},
+                             {"deaths", counts->second.deaths},
+                             {"refutations", counts->second.refutations}};
   }
   json["jobs"] = nlohmann::json::array();
   for (const wire::JobId id : jobs) json["jobs"].push_back(json_of(id, snapshot));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// Returns the job that is asked for, or all.
+/// Returns the job that the setting `job` names; all jobs if it is not set.
 Result<std::vector<wire::JobId>> jobs_of(const Settings& settings,
                                          const ClusterSnapshot& snapshot) {
-  if (!place_of(settings, "job").empty()) {
-    const auto one = which_job(settings, snapshot);
+  if (!location_of(settings, "job").empty()) {
+    const auto one = find_requested_job(settings, snapshot);
     if (!one) return one.error();
     return std::vector{*one};
   }
@@ -185,29 +188,30 @@ Result<std::vector<wire::JobId>> jobs_of(const Settings& settings,
 }
 
 bool is_set(const Settings& settings, const std::string& key) {
-  return !place_of(settings, key).empty();
+  return !location_of(settings, key).empty();
 }
 
 }  // namespace
 
-const std::vector<KeyForm>& status_options() {
-  static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = connection_options("Options");
+const std::vector<KeyDescription>& status_options() {
+  static const std::vector<KeyDescription> keys = [] {
+    std::vector<KeyDescription> all = connection_options("Options");
     all.push_back(job_key("Options"));
-    all.push_back({"watch", KeyKind::flag, "", "again every second, until Ctrl-C", "Options"});
-    all.push_back({"here", KeyKind::flag, "", "of jobs only what is on that node", "Options"});
-    all.push_back({"json", KeyKind::flag, "", "one JSON object a look", "Options"});
+    all.push_back({"watch", ValueType::flag, "", "again every second, until Ctrl-C", "Options"});
+    all.push_back(
+        {"here", ValueType::flag, "", "of the jobs only what the node of --to has", "Options"});
+    all.push_back({"json", ValueType::flag, "", "one JSON object each time", "Options"});
     return all;
   }();
   return keys;
 }
 
 Result<int> status_command(const Settings& settings) {
-  say_nothing_of_saving();
+  omit_saving_from_signal_message();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const bool watches = is_set(settings, "watch");
-  std::optional<OrderlyStop> orderly;
+  std::optional<GracefulStop> orderly;
   if (watches) orderly.emplace(nullptr);
   for (bool is_first = true;; is_first = false) {
     auto snapshot = take_snapshot(
@@ -218,12 +222,12 @@ Result<int> status_command(const Settings& settings) {
     }
     const auto jobs = jobs_of(settings, *snapshot);
     if (!jobs) return jobs.error();
-    for (const std::string& line : doubled_names(*snapshot)) print_error(line);
+    for (const std::string& line : duplicate_name_warnings(*snapshot)) print_error(line);
     const bool is_json = is_set(settings, "json");
     const std::string text = is_json ? json_of(*snapshot, *jobs) : text_of(*snapshot, *jobs);
     auto put = write_stdout(!is_first && !is_json ? "\n" + text : text, done);
     if (!put || *put != done || !watches) return put;
-    if (is_interrupted_before(snapshot->taken_at + watch_every)) return done;
+    if (wait_for_interrupt_until(snapshot->taken_at + watch_interval)) return done;
   }
 }
 

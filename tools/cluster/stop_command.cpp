@@ -11,20 +11,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns the request that ends a job: a job that has not begun, or is not to be kept, is closed.
-/// A job that has ended before stays listed as it ended.
-wire::RequestBody request_for(wire::JobId id, const JobSnapshot& job, bool drops) {
+/// Returns the request that ends a job. It closes a job that has not begun, or whose model is to be
+/// dropped. A job that has ended already keeps the state in which it ended.
+wire::RequestBody request_for(wire::JobId id, const JobSnapshot& job, bool must_drop) {
   const wire::JobState state = job.state();
-  const bool begins = state == wire::JobState::preparing;
-  if (!begins && !drops) return wire::StopJob{id};
-  if (!begins && state != wire::JobState::running)
-    return wire::CloseJob{id, wire::JobSummary{state, job.why()}};
+  const bool is_preparing = state == wire::JobState::preparing;
+  if (!is_preparing && !must_drop) return wire::StopJob{id};
+  if (!is_preparing && state != wire::JobState::running)
+    return wire::CloseJob{id, wire::JobSummary{state, job.failure_reason()}};
   return wire::CloseJob{id, wire::JobSummary{wire::JobState::stopped,
-                                             drops ? "dropped by `stop --drop`" : "stopped"}};
+                                             must_drop ? "dropped by `stop --drop`" : "stopped"}};
 }
 
-/// Names the live nodes that have not reported their status.
-std::string unheard(const ClusterSnapshot& snapshot) {
+/// Returns the names of the live nodes that have not reported their status.
+std::string silent_nodes(const ClusterSnapshot& snapshot) {
   std::string names;
   for (const core::NodeRecord& node : snapshot.nodes)
     if (core::is_live(node.state) && !snapshot.revoked.contains(node.id) &&
@@ -35,28 +35,29 @@ std::string unheard(const ClusterSnapshot& snapshot) {
 
 }  // namespace
 
-const std::vector<KeyForm>& stop_options() {
-  static const std::vector<KeyForm> keys = [] {
-    std::vector<KeyForm> all = connection_options("Options");
+const std::vector<KeyDescription>& stop_options() {
+  static const std::vector<KeyDescription> keys = [] {
+    std::vector<KeyDescription> all = connection_options("Options");
     all.push_back(job_key("Options"));
-    all.push_back({"drop", KeyKind::flag, "",
-                   "drop its model too: for a job that nobody follows any more", "Options"});
+    all.push_back({"drop", ValueType::flag, "",
+                   "drop its model too, of a job that no program follows any more", "Options"});
     return all;
   }();
   return keys;
 }
 
 Result<int> stop_command(const Settings& settings) {
-  say_nothing_of_saving();
+  omit_saving_from_signal_message();
   auto chosen = choose_job(settings);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return job_failed;
   auto& [access, snapshot, id] = **chosen;
   const JobSnapshot& job = snapshot.jobs.at(id);
-  const bool is_prepared = job.state() != wire::JobState::preparing;
-  const bool drops = !place_of(settings, "drop").empty();
-  // Silent nodes may run the job, and closing it would drop its model.
-  if (const std::string names = unheard(snapshot); !is_prepared && !drops && !names.empty()) {
+  const bool has_begun = job.state() != wire::JobState::preparing;
+  const bool must_drop = !location_of(settings, "drop").empty();
+  // A silent node may already run the job, and closing the job would drop its model.
+  if (const std::string names = silent_nodes(snapshot);
+      !has_begun && !must_drop && !names.empty()) {
     print_error(
         "job " + job.name + " is not stopped: no answer from " + names +
         ", where it may have begun; the same command asks again, and `stop --drop` drops it, "
@@ -66,19 +67,20 @@ Result<int> stop_command(const Settings& settings) {
   std::string silent;
   for (const core::NodeRecord& node : snapshot.nodes) {
     if (!core::is_live(node.state) || snapshot.revoked.contains(node.id)) continue;
-    if (!access.client->ask(node.address, request_for(id, job, drops), 5s))
+    if (!access.client->ask(node.address, request_for(id, job, must_drop), 5s))
       silent += (silent.empty() ? "" : ", ") + node.name;
   }
   if (!silent.empty()) {
     print_error("no answer from " + silent + "; the same command asks them again");
     return job_failed;
   }
-  const std::string said =
-      drops          ? ": dropped\n"
-      : !is_prepared ? ": stopped before it began\n"
-                     : ": stops at the end of its steps; whoever follows it saves the model, or, "
-                       "where nobody does, `attach --save FILE`\n";
-  return write_stdout("job " + job.name + said, done);
+  const std::string message =
+      must_drop ? ": dropped\n"
+      : !has_begun
+          ? ": stopped before it began\n"
+          : ": its workers end after their current steps; the program that follows it saves "
+            "the model, or, without one, `attach --save FILE` does\n";
+  return write_stdout("job " + job.name + message, done);
 }
 
 }  // namespace starling::program

@@ -15,24 +15,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A request is repeated after this time; meanwhile the loss of its node may be noticed.
-constexpr auto ask_again_after = 1s;
-constexpr auto close_within = 2s;
-/// Nodes answer at once, but for one that is very busy.
+/// A request that has no answer after this time is sent again.
+constexpr auto submit_reply_timeout = 1s;
+constexpr auto close_timeout = 2s;
+/// A node that has not answered for this time counts as dead. Only a very busy one takes so long.
 constexpr auto silence_max = 4s;
-/// Others that submit at the same moment may choose the same name again.
-constexpr int tries_max = 8;
+/// The most new names that are tried: other programs that submit jobs at the same moment may choose
+/// the same names.
+constexpr int renames_max = 8;
 
 class Submitter {
  public:
   Submitter(Access& access, const wire::NodeStatus& node, wire::JobSettings settings,
-            const OtherName& other_name)
+            const NameGenerator& new_name)
       : client_(*access.client),
         settings_(std::move(settings)),
-        other_name_(other_name),
+        new_name_(new_name),
         seed_(access.seed),
-        name_(node.self.name) {
-    learn(node);
+        seed_name_(node.self.name) {
+    update_from(node);
   }
 
   Result<std::optional<Submitted>> run() {
@@ -42,16 +43,16 @@ class Submitter {
         const auto* refused = std::get_if<wire::Refused>(&*reply);
         if (refused != nullptr && refused->is_name_taken && rename()) continue;
         if (refused != nullptr) return Error{printable(refused->why)};
-        if (const auto* begun = std::get_if<wire::JobBegun>(&*reply)) return take(*begun);
-        return Error{"the node at " + wire::place_of(seed_) +
-                     " gave an answer to another question"};
+        if (const auto* begun = std::get_if<wire::JobStarted>(&*reply)) return accept(*begun);
+        return Error{"the node at " + wire::without_key(seed_) +
+                     " answered a request that was not made"};
       }
       if (is_interrupted()) {
         drop();
         return std::optional<Submitted>{};
       }
-      if (is_door_there()) continue;
-      if (auto moved = move_on(); !moved) return std::move(moved).error();
+      if (is_seed_alive()) continue;
+      if (auto moved = move_to_next_node(); !moved) return std::move(moved).error();
     }
   }
 
@@ -59,35 +60,36 @@ class Submitter {
   using Clock = std::chrono::steady_clock;
 
   std::optional<wire::ReplyBody> ask(const wire::RequestBody& body) {
-    auto replies = client_.ask_all({seed_}, body, ask_again_after);
-    if (replies.front()) heard_ = Clock::now();
+    auto replies = client_.ask_all({seed_}, body, submit_reply_timeout);
+    if (replies.front()) last_reply_at_ = Clock::now();
     return std::move(replies.front());
   }
 
-  std::optional<Submitted> take(const wire::JobBegun& begun) {
+  std::optional<Submitted> accept(const wire::JobStarted& begun) {
     for (const std::string& name : begun.lost)
       print_error("node " + printable(name) + " is gone: the job begins without it");
     return Submitted{begun.job, seed_, actor::text_of(settings_, "name")};
   }
 
-  bool is_door_there() {
+  /// True if the seed node answers now or did so not long ago.
+  bool is_seed_alive() {
     const auto reply = ask(wire::GetStatus{});
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
-      learn(*status);
-    return Clock::now() < heard_ + silence_max;
+      update_from(*status);
+    return Clock::now() < last_reply_at_ + silence_max;
   }
 
-  /// Notes the node's name and the live nodes that it knows.
-  void learn(const wire::NodeStatus& status) {
-    name_ = printable(status.self.name);
-    others_.clear();
+  /// Stores the seed node's name and the addresses of the live nodes that it knows.
+  void update_from(const wire::NodeStatus& status) {
+    seed_name_ = printable(status.self.name);
+    other_addresses_.clear();
     for (const core::NodeRecord& other : status.others)
-      if (core::is_live(other.state)) others_.insert(other.address);
+      if (core::is_live(other.state)) other_addresses_.insert(other.address);
   }
 
-  /// Gives the job another name; false where it has to keep its name.
+  /// Gives the job a new name and a new id. Returns false if it has to keep its name.
   bool rename() {
-    const std::string name = tries_++ < tries_max ? other_name_() : std::string{};
+    const std::string name = renames_++ < renames_max ? new_name_() : std::string{};
     if (name.empty()) return false;
     drop();
     job_ = wire::draw_id();
@@ -96,52 +98,53 @@ class Submitter {
     return true;
   }
 
-  /// Submits the job to another node under another number: the former node may live, and may still
-  /// start the former job.
-  Result<void> move_on() {
-    const std::string silent = "node " + name_ + " at " + wire::place_of(seed_);
+  /// Takes the next node that answers as the seed node, and gives the job a new id: the former seed
+  /// node may still live, and start the job under the former id.
+  Result<void> move_to_next_node() {
+    const std::string former = "node " + seed_name_ + " at " + wire::without_key(seed_);
     drop();
-    others_.erase(seed_);
-    const std::vector<std::string> asked{others_.begin(), others_.end()};
-    const auto replies = client_.ask_all(asked, wire::GetStatus{}, close_within);
+    other_addresses_.erase(seed_);
+    const std::vector<std::string> asked{other_addresses_.begin(), other_addresses_.end()};
+    const auto replies = client_.ask_all(asked, wire::GetStatus{}, close_timeout);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
       if (status == nullptr) continue;
       seed_ = asked[i];
       job_ = wire::draw_id();
-      heard_ = Clock::now();
-      learn(*status);
-      print_error(silent + " answers no more: the job is submitted to " + name_);
+      last_reply_at_ = Clock::now();
+      update_from(*status);
+      print_error(former + " no longer answers: the job is submitted to " + seed_name_);
       return {};
     }
-    return Error{silent + " answers no more" +
+    return Error{former + " no longer answers" +
                  (asked.empty() ? ", and no other node is known" : ", nor does any other node")};
   }
 
-  /// Has nodes drop the job, with the data that they have read for it.
+  /// Asks all nodes to drop the job and the data that they have read for it.
   void drop() {
-    std::vector<std::string> all{others_.begin(), others_.end()};
+    std::vector<std::string> all{other_addresses_.begin(), other_addresses_.end()};
     all.push_back(seed_);
-    (void)client_.ask_all(all, wire::CloseJob{job_}, close_within);
+    (void)client_.ask_all(all, wire::CloseJob{job_}, close_timeout);
   }
 
   actor::ClusterClient& client_;
   wire::JobSettings settings_;
-  const OtherName& other_name_;
-  int tries_ = 0;
+  const NameGenerator& new_name_;
+  int renames_ = 0;
   std::string seed_;
-  std::string name_;
+  /// The name of the seed node.
+  std::string seed_name_;
   wire::JobId job_ = wire::draw_id();
-  Clock::time_point heard_ = Clock::now();
-  std::set<std::string> others_;
+  Clock::time_point last_reply_at_ = Clock::now();
+  std::set<std::string> other_addresses_;
 };
 
 }  // namespace
 
 Result<std::optional<Submitted>> submit_job(Access& access, const wire::NodeStatus& node,
                                             wire::JobSettings settings,
-                                            const OtherName& other_name) {
-  return Submitter{access, node, std::move(settings), other_name}.run();
+                                            const NameGenerator& new_name) {
+  return Submitter{access, node, std::move(settings), new_name}.run();
 }
 
 }  // namespace starling::program

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 #include "starling/base/text.hpp"
@@ -60,10 +61,9 @@ std::string bench_footer(const Registry& registry) {
 std::string sim_footer(const Registry& registry) {
   return "\nBarriers:\n" + barriers_list(registry) +
          "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
-         "and limits\ncount, and its delay is the step time; what is about data and models counts "
-         "at\n--level protocol only. Keys that only a simulation has stand below [sim] there. "
-         "Flags "
-         "override\nthe file.\n"
+         "and limits\ncount, and its delay is the step time; its keys of data and models count at\n"
+         "--level protocol only. Keys that only a simulation has stand below [sim] in the file. "
+         "Flags\noverride the file.\n"
          "Without one: the published simulation, five barriers side by side. The same seed prints "
          "the\nsame bytes, on any number of threads.";
 }
@@ -72,59 +72,57 @@ std::string twin_footer(const Registry& registry) {
   return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
          barriers_list(registry) +
          "\nRuns the job, then simulates it with its delay as the time of a step, and compares. A "
-         "job that\nended with its time is simulated for as long; one that made all its steps, "
-         "until "
-         "they are made.\nEach figure of the live run must lie between the 0.5 % and the 99.5 % "
-         "quantile of the simulated\nones, 5 % to either side allowed. Flags override the job "
-         "file; "
-         "no files are written.\nExit codes: 0 as simulated, 1 not so, or the job failed, 2 bad "
-         "input, 130 interrupted.";
+         "job that\na time limit ended is simulated for the same time; one that made all its "
+         "steps, "
+         "until they are\nmade. Each figure of the live run must lie between the 0.5 % and the "
+         "99.5 % quantile of the\nsimulated ones, with 5 % of tolerance to either side. Flags "
+         "override the job file; no files are\nwritten.\nExit codes: 0 as simulated, 1 not as "
+         "simulated, or the job failed, 2 bad input, 130 interrupted.";
 }
 
-/// evaluate and predict.
+/// The arguments of `evaluate` and `predict`.
 class EvaluateArguments {
  public:
   EvaluateArguments(CLI::App& program, const std::string& name, const std::string& summary,
                     const Registry& registry)
       : command_(program, name, summary) {
-    CLI::App& app = command_.app();
-    app.add_option("FILE", file_, "what train --save wrote")->type_name("");
-    app.add_option("--model-file", flag_, "the same, as a flag")->type_name("FILE");
-    app.add_flag("--trust-file", trusted_,
-                 "take a file without a checksum, which another program wrote");
-    app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
-        ->type_name("SOURCE");
-    app.add_option("--seed", seed_, "of --data where it is generated [the model's own]")
-        ->type_name("N");
-    app.add_option("--device", device_, device_help)->type_name("DEVICE");
-    app.footer("\n" + sources_help(registry) +
-               "\nOf generated data it sees samples that are in no training data of that seed.");
+    command_.add_argument("FILE", file_, "a model that train --save wrote");
+    command_.add_value("--model-file", model_file_flag_, "the same, as a flag", "FILE");
+    command_.add_flag("--trust-file", trusts_file_,
+                      "accept a file without a checksum, which another program wrote");
+    command_.add_value("--data", options_.data,
+                       "the data that the model is used on [the data that it was tested on]",
+                       "SOURCE");
+    command_.add_value("--seed", seed_, "the seed of generated --data [the model's own]", "N");
+    command_.add_value("--device", device_, device_help, "DEVICE");
+    command_.set_footer(
+        "\n" + sources_help(registry) +
+        "\nGenerated data gives samples that are not in the training data of that seed.");
   }
-  void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
+  void add_json() { command_.add_flag("--json", options_.json, "one JSON object"); }
   void add_out() {
-    command_.app()
-        .add_option("--out", options_.out,
-                    "CSV: index or id, prediction, label where there is one; one row a sample "
-                    "[stdout]")
-        ->type_name("FILE.csv");
-    command_.app().add_flag("--probabilities", options_.probabilities,
-                            "and a column probability_LABEL for each class");
-    command_.app().add_flag("--scores", options_.scores,
-                            "and what the model decides by, a column score_N for each output");
+    command_.add_value(
+        "--out", options_.out,
+        "CSV: index or id, prediction, label if there is one; one row a sample [stdout]",
+        "FILE.csv");
+    command_.add_flag("--probabilities", options_.probabilities,
+                      "add a column probability_LABEL for each class");
+    command_.add_flag("--scores", options_.scores,
+                      "add a column score_N for each output by which the model decides");
   }
 
   [[nodiscard]] const Command& command() const { return command_; }
   template <class Run>
-  [[nodiscard]] Result<int> run(Run with, const Registry& registry) const {
+  [[nodiscard]] Result<int> run(Run run_command, const Registry& registry) const {
     const std::string call = program_name() + " " + command_.name() + " FILE";
-    if (file_.empty() && flag_.empty())
+    if (file_.empty() && model_file_flag_.empty())
       return Error{"the saved model's file is missing; valid: " + call};
-    if (!file_.empty() && !flag_.empty())
-      return Error{"'" + file_ + "' and --model-file " + flag_ +
+    if (!file_.empty() && !model_file_flag_.empty())
+      return Error{"'" + file_ + "' and --model-file " + model_file_flag_ +
                    " exclude each other; valid: one of them, as in " + call};
     EvaluateOptions options = options_;
-    options.model_file = file_.empty() ? flag_ : file_;
-    options.trusts_file = trusted_;
+    options.model_file = file_.empty() ? model_file_flag_ : file_;
+    options.trusts_file = trusts_file_;
     auto device = models::parse_device(device_);
     if (!device) return std::move(device).error().within("--device");
     options.device = *device;
@@ -136,16 +134,16 @@ class EvaluateArguments {
                      " was tested on is of its own seed"};
       options.seed = *seed;
     }
-    return with(registry, options);
+    return run_command(registry, options);
   }
 
  private:
   Command command_;
   EvaluateOptions options_;
-  /// The model's file, as an argument and as a flag.
+  /// The model's file: FILE, and the value of --model-file.
   std::string file_;
-  std::string flag_;
-  bool trusted_ = false;
+  std::string model_file_flag_;
+  bool trusts_file_ = false;
   std::string seed_;
   std::string device_ = "cpu";
 };
@@ -154,13 +152,11 @@ class InspectArguments {
  public:
   InspectArguments(CLI::App& program, const Registry& registry)
       : command_(program, "inspect", "say what is in a data source or a saved model") {
-    command_.app()
-        .add_option("WHAT", options_.what, "a source of data, or a file that train --save wrote")
-        ->type_name("")
-        ->required();
-    command_.app().add_option("--seed", seed_, "of generated data [1]")->type_name("N");
-    command_.app().add_flag("--json", options_.json, "one JSON object");
-    command_.app().footer("\n" + sources_help(registry));
+    command_.add_required_argument("WHAT", options_.what,
+                                   "a source of data, or a file that train --save wrote");
+    command_.add_value("--seed", seed_, "the seed of generated data [1]", "N");
+    command_.add_flag("--json", options_.json, "one JSON object");
+    command_.set_footer("\n" + sources_help(registry));
   }
   [[nodiscard]] const Command& command() const { return command_; }
 
@@ -178,17 +174,34 @@ class InspectArguments {
   std::string seed_ = "1";
 };
 
-/// In all commands below `app`.
+constexpr const char* needs_value_text = "needs a value";
+
+/// Returns an error text if a flag stands where its value is expected.
+std::string check_is_no_flag(const std::string& text) {
+  return text.starts_with("--") || text == "-h" ? needs_value_text : std::string{};
+}
+
+/// Returns CLI11's error, in clearer words for a flag that is given twice or has no value.
+Error usage_error(const CLI::ParseError& fault) {
+  const std::string what = fault.what();
+  if (fault.get_name() != "ArgumentMismatch") return Error{what};
+  const bool many =
+      what.find("received ") != std::string::npos && what.find("received 0") == std::string::npos;
+  return Error{what.substr(0, what.find(':')) + ": " +
+               (many ? "is given twice" : needs_value_text)};
+}
+
+/// Makes all commands below `app` refuse a flag that stands where a value is expected.
 void refuse_flags_as_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) {
     for (CLI::Option* option : command->get_options())
       if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
-        option->check(refuse_flag, "");
+        option->check(check_is_no_flag, "");
     refuse_flags_as_values(*command);
   }
 }
 
-/// All of the command line, as declared.
+/// Declares the whole command line, and runs the command that was chosen.
 class CommandLine {
  public:
   explicit CommandLine(const Registry& registry) : registry_(registry) {
@@ -196,12 +209,12 @@ class CommandLine {
     program_.set_help_flag("-h,--help", "this help");
     program_.allow_extras();
     program_.require_subcommand(0, 1);
-    for (FlagArguments* about_jobs : {&attach_, &stop_, &status_, &jobs_, &logs_})
-      about_jobs->take_job();
+    for (FlagArguments* arguments : {&attach_, &stop_, &status_, &jobs_, &logs_})
+      arguments->accept_job_argument();
     predict_.add_out();
     evaluate_.add_json();
-    attach_.command().app().footer(
-        "\nIn the place of a `submit` that has ended: --detach, or by accident. Ctrl-C ends this "
+    attach_.command().set_footer(
+        "\nReplaces a `submit` that has ended, by --detach or by accident. Ctrl-C ends this "
         "command, and the\njob goes on. Nodes drop the model of a job that has ended once it is "
         "saved.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
     program_.footer(
@@ -215,67 +228,67 @@ class CommandLine {
   Result<int> run(int argc, const char* const* argv) {
     std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
     if (!words.empty() && words.front() == "help") {
-      if (auto asked = as_help(words); !asked) return std::move(asked).error();
+      if (auto turned = turn_help_into_flag(words); !turned) return std::move(turned).error();
     }
     try {
-      std::ranges::reverse(words);  // as CLI11 takes them
+      std::ranges::reverse(words);  // CLI11 takes them in reverse order
       program_.parse(std::move(words));
-    } catch (const CLI::Success& wanted) {
-      return show(wanted);
+    } catch (const CLI::Success& request) {
+      return print_help_or_version(request);
     } catch (const CLI::ParseError& fault) {
       return usage_error(fault);
     }
-    return dispatch();
+    return run_chosen_command();
   }
 
  private:
-  /// `help keys node` is `keys node --help`. An Error where there is no such command.
-  Result<void> as_help(std::vector<std::string>& words) const {
+  /// Turns `help keys node` into `keys node --help`. An Error if there is no such command.
+  Result<void> turn_help_into_flag(std::vector<std::string>& words) const {
     words.erase(words.begin());
-    const CLI::App* at = &program_;
+    const CLI::App* parent = &program_;
     for (const std::string& word : words) {
       std::vector<std::string> names;
       const CLI::App* next = nullptr;
-      for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; })) {
+      for (const CLI::App* command :
+           parent->get_subcommands([](const CLI::App*) { return true; })) {
         names.push_back(command->get_name());
         if (command->get_name() == word) next = command;
       }
       if (word == "--help" || word == "-h") break;
       if (next == nullptr && names.empty())
         return Error{"'" + word + "' is one argument too many; valid: " + program_name() +
-                     " help " + at->get_name()};
+                     " help " + parent->get_name()};
       if (next == nullptr) return Error{"unknown command '" + word + "'; " + suggest(word, names)};
-      at = next;
+      parent = next;
     }
     words.emplace_back("--help");
     return {};
   }
 
-  /// Help and version, where they were asked for.
-  Result<int> show(const CLI::Success& wanted) {
+  Result<int> print_help_or_version(const CLI::Success& request) {
     std::ostringstream out;
     std::ostringstream ignored;
-    program_.exit(wanted, out, ignored);
+    program_.exit(request, out, ignored);
     return write_stdout(out.str(), done);
   }
 
-  static Result<int> run_plain(const FlagArguments& arguments,
-                               Result<int> (*command)(const Settings&)) {
+  static Result<int> run_without_registry(const FlagArguments& arguments,
+                                          Result<int> (*command)(const Settings&)) {
     const auto settings = arguments.settings();
     return settings ? command(*settings) : Result<int>{settings.error()};
   }
 
-  Result<int> run_with_contents(const FlagArguments& arguments,
+  Result<int> run_with_registry(const FlagArguments& arguments,
                                 Result<int> (*command)(const Registry&, const Settings&)) const {
     const auto settings = arguments.settings();
     return settings ? command(registry_, *settings) : Result<int>{settings.error()};
   }
 
-  Result<int> dispatch() {
-    if (program_.get_subcommands().empty()) return without_command();
+  Result<int> run_chosen_command() {
+    if (program_.get_subcommands().empty()) return run_without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
-    if (const auto stray = program_.remaining(); !stray.empty())
-      return Error{"'" + stray[0] + "' before '" + chosen.get_name() +
+    if (const auto extras = program_.remaining(); !extras.empty())
+      return Error{"'" + extras[0] + "' before '" + chosen.get_name() +
                    "' is no command; valid: " + program_name() + " " + chosen.get_name() +
                    " ..., `" + program_name() + " help` lists the commands"};
     for (const Command* command : std::initializer_list<const Command*>{
@@ -291,14 +304,14 @@ class CommandLine {
     if (name == "predict") return predict_.run(predict_command, registry_);
     if (name == "inspect") return inspect_.run(registry_);
     if (name == "submit") return run_job(submit_, submit_command);
-    if (name == "node") return run_with_contents(node_, node_command);
-    if (name == "attach") return run_with_contents(attach_, attach_command);
-    if (name == "status") return run_plain(status_, status_command);
-    if (name == "jobs") return run_plain(jobs_, jobs_command);
-    if (name == "stop") return run_plain(stop_, stop_command);
-    if (name == "logs") return run_plain(logs_, logs_command);
-    if (name == "leave") return run_plain(leave_, leave_command);
-    if (name == "launch") return run_plain(launch_, launch_command);
+    if (name == "node") return run_with_registry(node_, node_command);
+    if (name == "attach") return run_with_registry(attach_, attach_command);
+    if (name == "status") return run_without_registry(status_, status_command);
+    if (name == "jobs") return run_without_registry(jobs_, jobs_command);
+    if (name == "stop") return run_without_registry(stop_, stop_command);
+    if (name == "logs") return run_without_registry(logs_, logs_command);
+    if (name == "leave") return run_without_registry(leave_, leave_command);
+    if (name == "launch") return run_without_registry(launch_, launch_command);
     if (name == "repro") return repro_.run(registry_);
     if (name == "chaos") return chaos_.run();
     if (name == "bench") return bench_.run(registry_);
@@ -311,17 +324,18 @@ class CommandLine {
   }
 
   template <class Run>
-  Result<int> run_job(const JobArguments& job, Run with) {
+  Result<int> run_job(const JobArguments& job, Run run_command) {
     const auto settings = job.settings();
     if (!settings) return settings.error();
-    return with(registry_, *settings, job.file());
+    return run_command(registry_, *settings, job.file());
   }
 
-  Result<int> without_command() {
+  /// Prints the help, or returns an error about a word that is not a command.
+  Result<int> run_without_command() {
     const auto extras = program_.remaining();
     if (extras.empty()) return write_stdout(program_.help(), done);
     const std::string word = extras[0].substr(0, extras[0].find('='));
-    if (train_.command().knows(word))
+    if (train_.command().has_flag(word))
       return Error{"'" + word + "' is a flag of train; valid: " + program_name() + " train " +
                    extras[0] + " ..."};
     std::vector<std::string> names;
@@ -356,7 +370,7 @@ class CommandLine {
   FlagArguments leave_{program_, "leave", "have a node hand over and leave its cluster",
                        leave_options()};
   FlagArguments launch_{program_, "launch", "start nodes on other machines over ssh",
-                        launch_keys()};
+                        launch_options()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
                     sim_keys(), read_sim_file, sim_footer(registry_)};
   JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",

@@ -1,4 +1,4 @@
-/// The command line: which command, with what. CLI11 does the reading and the help.
+/// Declares the program's commands and flags to CLI11, which parses them and prints the help.
 #pragma once
 
 #include "starling/base/result.hpp"
@@ -6,7 +6,7 @@
 
 namespace starling::program {
 
-/// Reads the arguments and runs their command; the exit code, or an error of the input.
+/// Parses the arguments and runs their command. Returns the exit code, or an error of the input.
 [[nodiscard]] Result<int> run_command_line(int argc, const char* const* argv,
                                            const Registry& registry);
 

@@ -13,41 +13,42 @@ namespace {
 
 const std::string valid_file = "a job file of `key = value` lines";
 
-std::string valid_for(KeyKind kind) {
+std::string valid_for(ValueType kind) {
   switch (kind) {
-    case KeyKind::text:
+    case ValueType::text:
       return "a string, in quotes";
-    case KeyKind::count:
+    case ValueType::count:
       return "a whole number";
-    case KeyKind::number:
+    case ValueType::number:
       return "a number";
-    case KeyKind::duration:
+    case ValueType::duration:
       return "a number of seconds, or a duration in quotes like \"200ms\"";
-    case KeyKind::flag:
+    case ValueType::flag:
       return "true or false";
-    case KeyKind::texts:
+    case ValueType::texts:
       return "a string or a list of strings";
   }
   return {};
 }
 
-/// Returns the texts that a flag would be given for the value; none where it is of the wrong type.
-std::vector<std::string> texts_of(const toml::node& value, KeyKind kind) {
+/// Returns the texts by which a flag would give the same value; none if the type is wrong.
+std::vector<std::string> texts_of(const toml::node& value, ValueType kind) {
   const auto text = [](const toml::node& v) { return v.as_string()->get(); };
-  if (kind == KeyKind::flag) {
+  if (kind == ValueType::flag) {
     const auto* flag = value.as_boolean();
     return flag ? std::vector<std::string>{flag->get() ? "true" : "false"}
                 : std::vector<std::string>{};
   }
-  const bool is_number = kind == KeyKind::number || kind == KeyKind::duration;
-  const bool is_text = kind == KeyKind::text || kind == KeyKind::texts || kind == KeyKind::duration;
-  if (value.is_integer() && (kind == KeyKind::count || is_number))
+  const bool is_number = kind == ValueType::number || kind == ValueType::duration;
+  const bool is_text =
+      kind == ValueType::text || kind == ValueType::texts || kind == ValueType::duration;
+  if (value.is_integer() && (kind == ValueType::count || is_number))
     return {std::to_string(value.as_integer()->get())};
   if (value.is_floating_point() && is_number)
     return {print_number(value.as_floating_point()->get())};
   if (value.is_string() && is_text) return {text(value)};
   std::vector<std::string> all;
-  if (value.is_array() && kind == KeyKind::texts)
+  if (value.is_array() && kind == ValueType::texts)
     for (const toml::node& element : *value.as_array()) {
       if (!element.is_string()) return {};
       all.push_back(text(element));
@@ -55,33 +56,33 @@ std::vector<std::string> texts_of(const toml::node& value, KeyKind kind) {
   return all;
 }
 
-/// The settings of one table by line, then by column.
-struct Reader {
+/// Reads the settings of one TOML table, in the order of the lines.
+struct TableReader {
   const std::string& path;
-  const std::vector<const KeyForm*> keys;
-  /// The name of a table among the keys that is left out; empty for none.
-  const std::string skipped;
+  const std::vector<const KeyDescription*> keys;
+  /// The name of a table inside this one that is not read; empty for none.
+  const std::string skipped_table;
   std::vector<std::pair<std::size_t, Setting>> found{};
 
-  Result<void> take(const std::string& name, const toml::node& value) {
-    if (!skipped.empty() && name == skipped && value.is_table()) return {};
+  Result<void> read_value(const std::string& name, const toml::node& value) {
+    if (!skipped_table.empty() && name == skipped_table && value.is_table()) return {};
     const std::size_t line = line_of(value);
-    const std::string place = path + ":" + std::to_string(line) + ": ";
-    const auto key = std::ranges::find(keys, name, &KeyForm::name);
-    if (key == keys.end()) return Error{place + unknown(name)};
-    const KeyKind kind = (*key)->kind;
+    const std::string location = path + ":" + std::to_string(line) + ": ";
+    const auto key = std::ranges::find(keys, name, &KeyDescription::name);
+    if (key == keys.end()) return Error{location + unknown_key_text(name)};
+    const ValueType kind = (*key)->kind;
     const bool is_empty = value.is_array() && value.as_array()->empty();
-    if (is_empty && name == "barrier") return Error{place + name + ": is an empty list"};
-    if (is_empty && kind == KeyKind::texts) return {};
+    if (is_empty && name == "barrier") return Error{location + name + ": is an empty list"};
+    if (is_empty && kind == ValueType::texts) return {};
     const auto texts = texts_of(value, kind);
-    if (texts.empty()) return Error{place + name + ": must be " + valid_for(kind)};
-    for (const std::string& text : texts) found.push_back({line, {name, text, place + name}});
+    if (texts.empty()) return Error{location + name + ": must be " + valid_for(kind)};
+    for (const std::string& text : texts) found.push_back({line, {name, text, location + name}});
     return {};
   }
 
-  [[nodiscard]] std::string unknown(const std::string& name) const {
+  [[nodiscard]] std::string unknown_key_text(const std::string& name) const {
     std::vector<std::string> names;
-    for (const KeyForm* key : keys) names.push_back(key->name);
+    for (const KeyDescription* key : keys) names.push_back(key->name);
     return "unknown key '" + name + "'; " + suggest(name, names);
   }
 
@@ -90,23 +91,23 @@ struct Reader {
     for (const auto& [name, value] : table) order.emplace_back(line_of(value), name.str());
     std::ranges::sort(order);
     for (const auto& [line, name] : order)
-      if (auto taken = take(name, *table.get(name)); !taken) return std::move(taken).error();
+      if (auto done = read_value(name, *table.get(name)); !done) return std::move(done).error();
     Settings settings;
     for (auto& [line, setting] : found) settings.push_back(std::move(setting));
     return settings;
   }
 };
 
-/// Returns the forms of `keys`, without the rest of each key.
+/// Returns pointers to the KeyDescription part of each key.
 template <class Keys>
-std::vector<const KeyForm*> forms_of(const Keys& keys) {
-  std::vector<const KeyForm*> forms;
+std::vector<const KeyDescription*> forms_of(const Keys& keys) {
+  std::vector<const KeyDescription*> forms;
   forms.reserve(keys.size());
   for (const auto& key : keys) forms.push_back(&key);
   return forms;
 }
 
-/// The two parts of a job file.
+/// A job file's own settings, and those below `[sim]`.
 struct JobFile {
   Settings job;
   Settings sim;
@@ -114,13 +115,13 @@ struct JobFile {
 
 Result<JobFile> parts_of(const std::string& path, const toml::table& file) {
   const std::string sim = "sim";
-  auto job = Reader{path, forms_of(job_keys()), sim}.read(file);
+  auto job = TableReader{path, forms_of(job_keys()), sim}.read(file);
   if (!job) return std::move(job).error();
   const toml::table* table = file[sim].as_table();
   if (table == nullptr) return JobFile{*std::move(job), {}};
-  auto own = Reader{path, forms_of(sim_keys()), {}}.read(*table);
-  if (!own) return std::move(own).error();
-  return JobFile{*std::move(job), *std::move(own)};
+  auto sim_settings = TableReader{path, forms_of(sim_keys()), {}}.read(*table);
+  if (!sim_settings) return std::move(sim_settings).error();
+  return JobFile{*std::move(job), *std::move(sim_settings)};
 }
 
 Result<JobFile> parse(std::string_view content, const std::string& path) {
@@ -129,7 +130,9 @@ Result<JobFile> parse(std::string_view content, const std::string& path) {
   return parts_of(path, *file);
 }
 
-Result<std::string> content_of(const std::string& path) { return small_file(path, valid_file); }
+Result<std::string> read_job_text(const std::string& path) {
+  return read_small_file(path, valid_file);
+}
 
 }  // namespace
 
@@ -142,16 +145,16 @@ Result<Settings> parse_job_file(std::string_view content, const std::string& pat
 Result<Settings> parse_sim_file(std::string_view content, const std::string& path) {
   auto file = parse(content, path);
   if (!file) return std::move(file).error();
-  return overridden(std::move(file->job), file->sim);
+  return override_settings(std::move(file->job), file->sim);
 }
 
 Result<Settings> read_job_file(const std::string& path) {
-  const auto content = content_of(path);
+  const auto content = read_job_text(path);
   return content ? parse_job_file(*content, path) : content.error();
 }
 
 Result<Settings> read_sim_file(const std::string& path) {
-  const auto content = content_of(path);
+  const auto content = read_job_text(path);
   return content ? parse_sim_file(*content, path) : content.error();
 }
 

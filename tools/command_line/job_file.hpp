@@ -1,5 +1,5 @@
-/// Job files: TOML, one `key = value` a line, the keys of keys.hpp; below `[sim]`, the keys of
-/// sim/sim_keys.hpp. Blocking.
+/// Reads job files: TOML with one `key = value` a line. The keys are those of keys.hpp, and below
+/// `[sim]` those of sim/sim_keys.hpp. Blocking.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace starling::program {
 
-/// The settings of a job file, checked for their names and types. Errors name file and line.
+/// Reads a job file's settings and checks their names and types. Errors name file and line.
 [[nodiscard]] Result<Settings> read_job_file(const std::string& path);
-/// The same of what stands in a file; `path` is what errors call it.
+/// The same for the content of a file. Errors name `path`.
 [[nodiscard]] Result<Settings> parse_job_file(std::string_view content, const std::string& path);
 
-/// Reads a job file's settings, overridden by those below `[sim]`.
+/// Reads a job file's settings. The keys below `[sim]` replace equal ones above it.
 [[nodiscard]] Result<Settings> read_sim_file(const std::string& path);
 [[nodiscard]] Result<Settings> parse_sim_file(std::string_view content, const std::string& path);
 

@@ -49,7 +49,7 @@ Result<int> barriers_command(const Registry& registry) {
   return write_stdout(
       "When may a worker take its next step? Written --barrier BARRIER.\n\n" +
           barriers_list(registry) +
-          "\nbeta: how many random others are asked (beta = workers - 1 equals everyone, 0 "
+          "\nbeta: how many random other workers are asked (beta = workers - 1 equals everyone, 0 "
           "nobody).\n"
           "s: how many steps behind is tolerated (s=0 equals bsp, s=inf equals asp).\n"
           "A barrier over all workers needs central mode, where someone sees every step.\n",
@@ -58,7 +58,7 @@ Result<int> barriers_command(const Registry& registry) {
 
 Result<int> models_command(const Registry& registry) {
   return write_stdout(
-      "What can be learned. Written --model MODEL.\n\n" + models_list(registry) +
+      "The models that can be trained. Written --model MODEL.\n\n" + models_list(registry) +
           "\nComputed on the CPU; nets of float32, the last ones, also on a CUDA device: "
           "--device cuda:0\nor auto.\n",
       done);

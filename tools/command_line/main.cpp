@@ -12,8 +12,8 @@
 namespace starling {
 namespace {
 
-/// Reports barriers that the user's program defines wrongly, whatever the command, before running
-/// it.
+/// Checks the barriers that the user's program defines, whatever the command is, and then runs the
+/// command.
 Result<int> run(int argc, const char* const* argv, const Registry& registry) {
   for (const auto& rule : registry.rules())
     if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();

@@ -1,4 +1,4 @@
-/// The whole program, for an executable of your own:
+/// The whole program `starling` as a function, for an executable of your own:
 ///
 ///     #include "starling/starling.hpp"
 ///
@@ -15,8 +15,8 @@
 
 namespace starling {
 
-/// Exit codes: 0 done, 1 the job failed, 2 bad input and nothing was started, 130 interrupted.
-/// Takes over SIGINT, SIGTERM and SIGHUP. Call once.
+/// Runs the program and returns its exit code: 0 done, 1 the job failed, 2 bad input and nothing
+/// was started, 130 interrupted. Handles SIGINT, SIGTERM and SIGHUP. Call once.
 [[nodiscard]] int main(int argc, const char* const* argv, Registry registry = {});
 
 }  // namespace starling

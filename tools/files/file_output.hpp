@@ -10,33 +10,36 @@
 
 namespace starling::program {
 
-/// The file that `path` names, links followed; it need not exist.
-[[nodiscard]] std::string resolved(const std::string& path);
+/// Returns the file that `path` names after all links are followed. The file need not exist.
+[[nodiscard]] std::string resolve_links(const std::string& path);
 
-/// Refuses a path where no file can be made or replaced; leaves nothing behind.
+/// Refuses a path at which no file can be made or replaced. Leaves nothing behind.
 [[nodiscard]] Result<void> check_writable(const std::string& path);
 
-/// Makes `pieces`, one after the other, the content of `path`: written to a temporary file beside
-/// it, brought to the disk, then renamed. On any error the old file stays and no other is left; a
-/// temporary file that a killed process left is removed when the same path is written again.
+/// Makes `pieces`, one after the other, the content of `path`: writes a temporary file beside it,
+/// syncs that to the disk and renames it. On any error the old file stays and the temporary one is
+/// removed. A temporary file that a killed process left behind is removed when the same path is
+/// written again.
 [[nodiscard]] Result<void> replace_file(const std::string& path,
                                         std::span<const std::span<const std::byte>> pieces);
 [[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& content);
 
-/// Refuses a path where anything is, a link that leads nowhere too, or no file can be made; leaves
-/// nothing behind.
+/// Refuses a path at which anything exists, even a broken link, or at which no file can be made.
+/// Leaves nothing behind.
 [[nodiscard]] Result<void> check_new(const std::string& path);
 
-/// Makes a new file that only its owner may read (0600), in the same way; refuses as check_new
-/// does, whoever else made it meanwhile.
+/// Makes a new file that only its owner may read (0600), by way of a temporary file too. Refuses a
+/// path as check_new() does, also if another process makes the file at the same time.
 [[nodiscard]] Result<void> create_secret_file(const std::string& path, const std::string& content);
 
-/// A folder that was made for outputs: discard_unfinished() removes it where it is empty.
+/// Adds a folder that was made for outputs to those that discard_unfinished() removes if they are
+/// empty.
 void add_unfinished_folder(const std::string& path) noexcept;
+/// Has discard_unfinished() leave the folder alone again.
 void drop_unfinished_folder(const std::string& path) noexcept;
 
-/// Removes the temporary file that is being written, if any, and folders for outputs into which
-/// nothing was written. For signal handlers.
+/// Removes the temporary file that is being written, if any, and the added folders that are empty.
+/// Safe in a signal handler.
 void discard_unfinished() noexcept;
 
 }  // namespace starling::program

@@ -13,8 +13,8 @@
 namespace starling::program {
 namespace {
 
-/// Returns the descriptor of stdout or stderr, where one of them is this file; else -1. If the file
-/// were opened a second time, both would write from its beginning.
+/// Returns the descriptor of stdout or stderr if that is this very file, else -1. The caller must
+/// not open such a file again, because both descriptors would write from its beginning.
 int standard_stream(const struct stat& info) {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat own {};
@@ -27,12 +27,12 @@ bool is_stream(const struct stat& info) {
   return S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) || standard_stream(info) >= 0;
 }
 
-int open_file(const std::string& path, bool keep) {
+int open_file(const std::string& path, bool keeps_content) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && standard_stream(info) >= 0)
     return ::fcntl(standard_stream(info), F_DUPFD_CLOEXEC, 0);
-  const int how = keep ? O_APPEND : O_TRUNC;
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+  const int mode = keeps_content ? O_APPEND : O_TRUNC;
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
 }
 
 }  // namespace
@@ -44,17 +44,17 @@ Result<void> MetricsFile::check(const std::string& path) {
   return Error{path + ": cannot be written: " + std::strerror(errno)};
 }
 
-Result<MetricsFile> MetricsFile::open(const std::string& path, bool keep) {
+Result<MetricsFile> MetricsFile::open(const std::string& path, bool keeps_content) {
   MetricsFile metrics;
   metrics.path_ = path;
   if (path.empty()) return metrics;
-  const int fd = open_file(path, keep);
+  const int fd = open_file(path, keeps_content);
   metrics.file_.reset(fd < 0 ? nullptr : ::fdopen(fd, "w"));
   if (!metrics.file_) return Error{path + ": cannot be written: " + std::strerror(errno)};
   std::setvbuf(metrics.file_.get(), nullptr, _IONBF, 0);
   struct stat info {};
   if (::fstat(fd, &info) != 0 || is_stream(info))
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error, not the job's end
+    std::signal(SIGPIPE, SIG_IGN);  // if the reader closes the pipe, append() returns an error
   else
     metrics.size_ = info.st_size;
   return metrics;

@@ -1,5 +1,5 @@
-/// The file of `--metrics`: complete lines, each handed to the system when append() returns. A pipe
-/// or a device will do, too. One thread at a time.
+/// The file of `--metrics`: complete lines, each of which is handed to the operating system before
+/// append() returns. It may be a pipe or a device too. One thread at a time.
 #pragma once
 
 #include <cstdio>
@@ -13,14 +13,15 @@ namespace starling::program {
 
 class MetricsFile {
  public:
-  /// Refuses a path where no line can be written; leaves nothing behind.
+  /// Refuses a path to which no line can be written. Leaves nothing behind.
   [[nodiscard]] static Result<void> check(const std::string& path);
 
-  /// Appends to the file where `keep`, else empties it. An empty path writes nowhere. Waits for a
-  /// pipe's reader.
-  [[nodiscard]] static Result<MetricsFile> open(const std::string& path, bool keep);
+  /// Opens the file to append to it if `keeps_content`, else empties it. With an empty path
+  /// append() writes nothing. Waits for a pipe's reader.
+  [[nodiscard]] static Result<MetricsFile> open(const std::string& path, bool keeps_content);
 
-  /// Adds a line. After an error the file ends with the last whole line, and stays so.
+  /// Adds a line. After an error the file ends with the last whole line, and nothing more is
+  /// written to it.
   [[nodiscard]] Result<void> append(const std::string& line);
 
  private:
@@ -29,7 +30,7 @@ class MetricsFile {
   };
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
-  /// The bytes of the whole lines so far; absent where the file is a stream.
+  /// The size of the whole lines so far, in bytes; absent if the file is a pipe or a device.
   std::optional<long> size_;
 };
 

@@ -21,26 +21,27 @@ namespace {
 
 using Json = nlohmann::json;
 
-static_assert(std::endian::native == std::endian::little, "tensors are written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are written as they are in memory");
 
-/// The reference implementation's bound.
+/// The largest header, in bytes; the reference implementation has the same limit.
 constexpr std::uint64_t header_max = 100'000'000;
 constexpr std::size_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr const char* checksum_key = "crc32";
 
-/// Returns JSON as it stands in the header; bytes that are no UTF-8 are replaced.
+/// Prints JSON as the header holds it. Replaces bytes that are not UTF-8.
 std::string json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Returns the CRC-32 of all that a file holds, whatever its layout: metadata by key, tensors by
-/// name.
+/// Returns the CRC-32 over the metadata in the order of the keys and the tensors in the order of
+/// their names, so that it does not depend on the order in the file.
 template <class T>
 std::string checksum_of(const Metadata& metadata, const std::vector<T>& tensors) {
   uLong crc = 0;
   const auto add = [&](std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;  // to zlib, no bytes mean: begin anew
+    if (bytes.empty()) return;  // zlib would take a null pointer as a request to begin anew
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   };
   const auto add_text = [&](const Json& json) {
@@ -81,7 +82,7 @@ std::string header_of(const Metadata& metadata, std::span<const View> tensors) {
   return text;
 }
 
-/// A header's entry for one tensor.
+/// The header's entry for one tensor.
 struct Entry {
   std::string name;
   Dtype dtype = Dtype::f32;
@@ -90,16 +91,16 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-/// Thrown inside this file only.
+/// The file's content is wrong. The message does not name the file. Thrown inside this source only.
 struct Malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// Like Malformed, but its message names the file already.
+/// The file cannot be read. The message names the file. Thrown inside this source only.
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses, and refuses names that occur twice and nesting that no header has.
+/// Parses the header. Refuses a name that occurs twice, and deeper nesting than a header has.
 Json parse_header(const std::string& text) {
   std::vector<std::set<std::string>> open;
   const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
@@ -138,56 +139,60 @@ std::uint64_t count_in(const Json& value, const std::string& what) {
   return value.get<std::uint64_t>();
 }
 
-const Json& member(const Json& tensor, const char* key, const std::string& place) {
+const Json& field(const Json& tensor, const char* key, const std::string& tensor_name) {
   const auto at = tensor.find(key);
-  if (at == tensor.end()) throw Malformed{place + " has no '" + key + "'"};
+  if (at == tensor.end()) throw Malformed{tensor_name + " has no '" + key + "'"};
   return *at;
 }
 
-Dtype dtype_in(const Json& value, const std::string& place) {
+Dtype dtype_in(const Json& value, const std::string& tensor_name) {
   if (value.is_string())
     for (const Dtype dtype :
          {Dtype::f32, Dtype::f64, Dtype::u64, Dtype::u8, Dtype::i32, Dtype::i64})
       if (value.get_ref<const std::string&>() == print(dtype)) return dtype;
-  throw Malformed{place + " has the dtype " + json_text(value) +
+  throw Malformed{tensor_name + " has the dtype " + json_text(value) +
                   "; valid: F32, F64, U64, U8, I32, I64"};
 }
 
-/// Bytes that the shape needs; throws where no number holds that.
-std::uint64_t bytes_of(const Entry& entry, const std::string& place) {
+/// Returns the size that the tensor's shape needs, in bytes. Throws if that exceeds 64 bits.
+std::uint64_t bytes_of(const Entry& entry, const std::string& tensor_name) {
   std::uint64_t bytes = size_of(entry.dtype);
   for (const std::uint64_t extent : entry.shape)
     if (__builtin_mul_overflow(bytes, extent, &bytes))
-      throw Malformed{place + " has a shape of more bytes than can be counted"};
+      throw Malformed{tensor_name + " has a shape of more bytes than can be counted"};
   return bytes;
 }
 
-Entry entry_in(const std::string& name, const Json& tensor, std::uint64_t body) {
-  const std::string place = "tensor '" + name + "'";
-  if (!tensor.is_object()) throw Malformed{place + " is no JSON object"};
-  Entry entry{.name = name, .dtype = dtype_in(member(tensor, "dtype", place), place), .shape = {}};
-  const Json& shape = member(tensor, "shape", place);
-  const Json& offsets = member(tensor, "data_offsets", place);
-  if (!shape.is_array()) throw Malformed{place + " has a shape that is no list"};
-  for (const Json& extent : shape) entry.shape.push_back(count_in(extent, place + ": shape"));
+Entry entry_in(const std::string& name, const Json& tensor, std::uint64_t body_bytes) {
+  const std::string tensor_name = "tensor '" + name + "'";
+  if (!tensor.is_object()) throw Malformed{tensor_name + " is no JSON object"};
+  Entry entry{.name = name,
+              .dtype = dtype_in(field(tensor, "dtype", tensor_name), tensor_name),
+              .shape = {}};
+  const Json& shape = field(tensor, "shape", tensor_name);
+  const Json& offsets = field(tensor, "data_offsets", tensor_name);
+  if (!shape.is_array()) throw Malformed{tensor_name + " has a shape that is no list"};
+  for (const Json& extent : shape) entry.shape.push_back(count_in(extent, tensor_name + ": shape"));
   if (!offsets.is_array() || offsets.size() != 2)
-    throw Malformed{place + " needs two data_offsets"};
-  entry.begin = count_in(offsets[0], place + ": data_offsets");
-  entry.end = count_in(offsets[1], place + ": data_offsets");
-  if (entry.begin > entry.end || entry.end > body)
-    throw Malformed{place + " lies at bytes " + std::to_string(entry.begin) + " to " +
-                    std::to_string(entry.end) + ", but the file holds " + std::to_string(body) +
-                    " bytes of tensors"};
-  if (const auto bytes = bytes_of(entry, place); bytes != entry.end - entry.begin)
-    throw Malformed{place + " has " + std::to_string(entry.end - entry.begin) +
+    throw Malformed{tensor_name + " needs two data_offsets"};
+  entry.begin = count_in(offsets[0], tensor_name + ": data_offsets");
+  entry.end = count_in(offsets[1], tensor_name + ": data_offsets");
+  if (entry.begin > entry.end || entry.end > body_bytes)
+    throw Malformed{tensor_name + " lies at bytes " + std::to_string(entry.begin) + " to " +
+                    std::to_string(entry.end) + ", but the file holds " +
+                    std::to_string(body_bytes) + " bytes of tensors"};
+  if (const auto bytes = bytes_of(entry, tensor_name); bytes != entry.end - entry.begin)
+    throw Malformed{tensor_name + " has " + std::to_string(entry.end - entry.begin) +
                     " bytes, but its shape needs " + std::to_string(bytes)};
   return entry;
 }
 
-/// Every tensor by its place. Together they must cover the body: no gap, no overlap, no rest.
-std::vector<Entry> entries_in(const Json& header, std::uint64_t body) {
+/// Returns the header's entries by their offset. Together they must cover the `body_bytes` bytes
+/// behind the header without a gap or an overlap.
+std::vector<Entry> entries_in(const Json& header, std::uint64_t body_bytes) {
   std::vector<Entry> entries;
-  for (const auto& [name, tensor] : header.items()) entries.push_back(entry_in(name, tensor, body));
+  for (const auto& [name, tensor] : header.items())
+    entries.push_back(entry_in(name, tensor, body_bytes));
   std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair{e.begin, e.end}; });
   std::uint64_t at = 0;
   for (const Entry& entry : entries) {
@@ -197,15 +202,15 @@ std::vector<Entry> entries_in(const Json& header, std::uint64_t body) {
                       "; valid there: " + std::to_string(at)};
     at = entry.end;
   }
-  if (at != body)
-    throw Malformed{"holds " + std::to_string(body - at) + " bytes behind its last tensor"};
+  if (at != body_bytes)
+    throw Malformed{"holds " + std::to_string(body_bytes - at) + " bytes behind its last tensor"};
   return entries;
 }
 
 /// An open file whose size is known.
 class Input {
  public:
-  /// Refuses pipes, for the size of the whole file is needed first.
+  /// Refuses pipes, because the size of the whole file is needed before it is read.
   static Result<Input> open(const std::string& path) {
     ReadLimits limits = ReadScope::limits();
     limits.regular_only = true;
@@ -217,7 +222,8 @@ class Input {
 
   [[nodiscard]] std::uint64_t size() const { return file_.size().value_or(0); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
-  void take(std::span<std::byte> out) {
+  /// Fills `out`; throws if the file ends before.
+  void read_exactly(std::span<std::byte> out) {
     while (!out.empty()) {
       const auto got = file_.read(out);
       if (!got) throw Unreadable{got.error().message};
@@ -232,39 +238,39 @@ class Input {
   InputDescriptor file_;
 };
 
-/// The bytes of parsed JSON for a byte of its text, at most: an object of the shortest members
-/// takes so many.
-constexpr std::uint64_t bytes_of_json = 128;
+/// The most memory that parsed JSON takes for a byte of its text, in bytes. An object of the
+/// shortest members takes so much.
+constexpr std::uint64_t parsed_bytes_per_byte = 128;
 
-std::string take_header(Input& input, std::uint64_t size) {
+std::string read_header(Input& input, std::uint64_t size) {
   if (size < length_bytes)
     throw Malformed{"is not a safetensors file: it has " + std::to_string(size) + " bytes"};
   std::uint64_t length = 0;
-  input.take(std::as_writable_bytes(std::span{&length, 1}));
+  input.read_exactly(std::as_writable_bytes(std::span{&length, 1}));
   if (length > header_max)
     throw Malformed{"is not a safetensors file: its header would have " + std::to_string(length) +
                     " bytes, at most " + std::to_string(header_max) + " are valid"};
   if (length > size - length_bytes)
     throw Malformed{"ends too early: its header has " + std::to_string(length) +
                     " bytes, the file " + std::to_string(size)};
-  const std::uint64_t bytes = size - length + bytes_of_json * length;
-  if (auto fits = ReadBudget{input.path()}.expect(bytes); !fits)
+  const std::uint64_t bytes = size - length + parsed_bytes_per_byte * length;
+  if (auto fits = ReadBudget{input.path()}.check_total(bytes); !fits)
     throw Unreadable{fits.error().message};
   std::string text(length, '\0');
-  input.take(std::as_writable_bytes(std::span{text}));
+  input.read_exactly(std::as_writable_bytes(std::span{text}));
   if (text.empty() || text[0] != '{')
     throw Malformed{"is not a safetensors file: its header does not start with '{'"};
   return text;
 }
 
 File read_file(Input& input, std::uint64_t size) {
-  const std::string text = take_header(input, size);
+  const std::string text = read_header(input, size);
   Json header = parse_header(text);
   File file{.metadata = metadata_in(header), .tensors = {}};
   for (Entry& entry : entries_in(header, size - length_bytes - text.size())) {
     Tensor tensor{std::move(entry.name), entry.dtype, std::move(entry.shape),
                   std::vector<std::byte>(entry.end - entry.begin)};
-    input.take(tensor.bytes);
+    input.read_exactly(tensor.bytes);
     file.tensors.push_back(std::move(tensor));
   }
   const auto stored = file.metadata.extract(checksum_key);
@@ -313,18 +319,18 @@ Result<void> write(const std::string& path, const Metadata& metadata,
   return replace_file(path, pieces);
 }
 
-bool can_name(std::string_view name) {
+bool is_valid_tensor_name(std::string_view name) {
   return !name.empty() && name != metadata_key && Json::parse(json_text(name)) == name;
 }
 
-bool begins_well(const std::string& path) {
+bool has_safetensors_header(const std::string& path) {
   auto input = Input::open(path);
   if (!input) return false;
   std::uint64_t length = 0;
   std::array<std::byte, 1> first{};
   try {
-    input->take(std::as_writable_bytes(std::span{&length, 1}));
-    input->take(first);
+    input->read_exactly(std::as_writable_bytes(std::span{&length, 1}));
+    input->read_exactly(first);
   } catch (const std::runtime_error&) {
     return false;
   }

@@ -1,6 +1,6 @@
-/// Named tensors in a file, in the format of https://github.com/huggingface/safetensors: 8 bytes
-/// little-endian header length, a JSON header, the tensors' bytes without gaps. Blocking; any
-/// thread.
+/// Reads and writes named tensors in the format of https://github.com/huggingface/safetensors: the
+/// header's length in 8 bytes, little-endian; a JSON header; the tensors' bytes without gaps.
+/// Blocking. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace starling::program::safetensors {
 
-/// The types of the format that Starling reads; it writes the first three.
+/// The element types that Starling reads. It writes the first three.
 enum class Dtype { f32, f64, u64, u8, i32, i64 };
 
 template <class T>
@@ -26,7 +26,7 @@ inline constexpr Dtype dtype_of = sizeof(T) == 4       ? Dtype::f32
 [[nodiscard]] std::string_view print(Dtype dtype);
 [[nodiscard]] std::size_t size_of(Dtype dtype);
 
-/// A tensor to be written; the bytes stay the caller's.
+/// A tensor to be written. The caller keeps the bytes alive.
 struct View {
   std::string name;
   Dtype dtype = Dtype::f32;
@@ -34,7 +34,7 @@ struct View {
   std::span<const std::byte> bytes;
 };
 
-/// A tensor of T over `values`. Requires: as many values as the shape says.
+/// Returns a view of `values` as a tensor. Requires: as many values as the shape has elements.
 template <class T>
 [[nodiscard]] View view(std::string name, std::vector<std::uint64_t> shape,
                         std::span<const T> values) {
@@ -57,30 +57,30 @@ using Metadata = std::map<std::string, std::string>;
 
 struct File {
   Metadata metadata;
-  /// By their place in the file.
+  /// In the order of the file.
   std::vector<Tensor> tensors;
-  /// Whether the file had a `crc32`, which was right.
+  /// True if the file holds a `crc32` in its metadata; read() has checked it.
   bool is_checked = false;
 
-  /// Returns the tensor of that name; null where there is none.
+  /// Returns the tensor of that name; null if there is none.
   [[nodiscard]] const Tensor* find(std::string_view name) const;
 };
 
-/// Replaces `path` as a whole or leaves it as it was (see replace_file). Tensors of wide elements
-/// come first, so that each is aligned to its element. The metadata also hold `crc32`, a sum over
-/// all that the file says. Requires: each name can_name(), none twice.
+/// Replaces `path` as a whole or leaves it as it was (see replace_file()). Writes the tensors with
+/// the widest elements first, so that each is aligned to its elements. Adds `crc32`, a checksum
+/// over metadata and tensors, to the metadata. Requires: valid names, each once.
 [[nodiscard]] Result<void> write(const std::string& path, const Metadata& metadata,
                                  std::span<const View> tensors);
 
-/// True where a tensor can have this name.
-[[nodiscard]] bool can_name(std::string_view name);
+/// Returns whether a tensor of a file can have this name.
+[[nodiscard]] bool is_valid_tensor_name(std::string_view name);
 
-/// True where the file begins as one of this format does; a damaged one may, too.
-[[nodiscard]] bool begins_well(const std::string& path);
+/// Returns whether the file begins like one of this format. The rest may still be damaged.
+[[nodiscard]] bool has_safetensors_header(const std::string& path);
 
-/// Refuses anything but a complete, well-formed file of tensors of these types, and one that is not
-/// what its `crc32` says; files of other tools have none. Never allocates more than a small
-/// multiple of the file's size. Values may be anything, NaN too.
+/// Reads a whole file. Refuses a file that is incomplete or malformed, that holds other types, or
+/// that does not match its `crc32`; files of other tools have none. Never allocates more than a
+/// small multiple of the file's size. Values may be anything, even NaN.
 [[nodiscard]] Result<File> read(const std::string& path);
 
 }  // namespace starling::program::safetensors

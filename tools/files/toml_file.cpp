@@ -8,7 +8,7 @@
 namespace starling::program {
 namespace {
 
-/// `content` before its line `line`, which counts from 1.
+/// Returns the part of `content` before line `line`. Lines count from 1.
 std::string_view before_line(std::string_view content, std::size_t line) {
   std::size_t end = 0;
   for (; line > 1 && end < content.size(); --line)
@@ -16,7 +16,7 @@ std::string_view before_line(std::string_view content, std::size_t line) {
   return content.substr(0, end);
 }
 
-/// The line in which the last table of `file` that has `key` has it.
+/// Returns the last line of `file` that gives `key`, in any of its tables.
 std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view key) {
   std::optional<std::size_t> line;
   for (const auto& [name, value] : file) {
@@ -27,7 +27,7 @@ std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view
   return line;
 }
 
-/// Where `content` has `key`; nothing where it has not, or is no TOML.
+/// Returns the last line of `content` that gives `key`; nothing if none does or it is not TOML.
 std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_view key) {
   try {
     return line_of_key(toml::parse(content), key);
@@ -36,17 +36,18 @@ std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_
   }
 }
 
-/// The key that line `line` begins with, without quotes.
+/// Returns the key at the beginning of line `line`, without quotes.
 std::string_view key_of_line(std::string_view content, std::size_t line) {
   std::string_view text = content.substr(before_line(content, line).size());
-  text = trimmed(text.substr(0, text.find_first_of("=\n")));
+  text = trim(text.substr(0, text.find_first_of("=\n")));
   if (text.size() >= 2 && (text.front() == '"' || text.front() == '\''))
     text = text.substr(1, text.size() - 2);
   return text;
 }
 
-/// Where a key is given twice, says so with the line of the first; empty for other errors. The
-/// parser's own message names the key in quotes at its end, but garbles one that has quotes itself.
+/// Returns a message about a key that is given twice, with the line of the first; empty for other
+/// errors. The parser's own message ends with the key in quotes, but garbles a key that has quotes
+/// itself.
 std::string repetition(std::string_view content, const toml::parse_error& error) {
   constexpr std::string_view sign = "cannot redefine existing ";
   const std::string_view words = error.description();
@@ -62,17 +63,18 @@ std::string repetition(std::string_view content, const toml::parse_error& error)
 
 Error syntax_error(std::string_view content, const std::string& path,
                    const toml::parse_error& error) {
-  const std::string place = path + ":" + std::to_string(error.source().begin.line) + ": ";
+  const std::string location = path + ":" + std::to_string(error.source().begin.line) + ": ";
   if (const std::string twice = repetition(content, error); !twice.empty())
-    return Error{place + twice};
+    return Error{location + twice};
   const std::string why{error.description()};
   const bool is_bare = why.find("could not determine value type") != std::string::npos;
-  return Error{place + "is no TOML: " + why +
+  return Error{location + "is no TOML: " + why +
                (is_bare ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
 }
 
-/// Refuses keys of very many parts, which stand for as many tables in one another: from 50,000 on,
-/// which nested values reach with 200 in a line, toml++ 3.3 exhausts the stack when it frees them.
+/// Refuses a line with more than 200 dots, because each dot of a key nests one more table. With
+/// 50,000 nested tables, which nested values reach with 200 dots a line, toml++ 3.3 exhausts the
+/// stack when it frees them.
 Result<void> check_dots(std::string_view content, const std::string& path,
                         const std::string& what) {
   constexpr std::size_t dots_max = 200;

@@ -1,4 +1,4 @@
-/// TOML as people write it, read by toml++. Any thread.
+/// Parses TOML by toml++, with errors for people. Any thread.
 #pragma once
 
 #include <toml++/toml.h>
@@ -9,12 +9,12 @@
 
 namespace starling::program {
 
-/// The content of the file `path` as TOML. Errors name the file and the line; `what` says what the
-/// file should be, such as "a job file of `key = value` lines".
+/// Parses `content` as TOML. Errors name `path` and the line. `what` says in errors what the file
+/// should be, such as "a job file of `key = value` lines".
 [[nodiscard]] Result<toml::table> parse_toml(std::string_view content, const std::string& path,
                                              const std::string& what);
 
-/// The line in which a value of a file begins; lines count from 1.
+/// Returns the line on which a value begins. Lines count from 1.
 [[nodiscard]] inline std::size_t line_of(const toml::node& value) {
   return value.source().begin.line;
 }

@@ -1,4 +1,4 @@
-/// A parameter vector of either element type. Plain values.
+/// A model's parameter vector in float32 or float64. Plain values.
 #pragma once
 
 #include <string>

@@ -9,11 +9,12 @@
 namespace starling::program {
 namespace {
 
-/// Returns an error without the key's name in its message, for the place has it.
-Error at(const Setting& setting, Error error) {
+/// Begins the error with the setting's location instead of the key's name, which the location
+/// contains.
+Error add_location_of(const Setting& setting, Error error) {
   const std::string own = setting.key + ": ";
   if (error.message.starts_with(own)) error.message.erase(0, own.size());
-  return std::move(error).within(setting.place);
+  return std::move(error).within(setting.location);
 }
 
 Result<void> refuse_repeats(const Settings& settings) {
@@ -21,40 +22,41 @@ Result<void> refuse_repeats(const Settings& settings) {
   for (const Setting& setting : settings) {
     const Key* key = find_key(setting.key);
     STARLING_CHECK(key != nullptr);
-    if (key->kind != KeyKind::texts && !seen.insert(setting.key).second)
-      return Error{setting.place + ": is given twice"};
+    if (key->kind != ValueType::texts && !seen.insert(setting.key).second)
+      return Error{setting.location + ": is given twice"};
   }
   return {};
 }
 
 Result<void> refuse_clashes(const Job& job, const Settings& settings) {
-  const auto place = [&](const char* key) { return place_of(settings, key); };
+  const auto location = [&](const char* key) { return location_of(settings, key); };
   const auto& options = job.train.job;
   if (options.checkpoint_every > 0 && job.checkpoint.empty())
-    return Error{place("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
+    return Error{location("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
   if (job.trusts_file && job.resume.empty() && job.init.empty())
-    return Error{place("trust-file") + ": needs the name of a file: --resume FILE or --init FILE"};
+    return Error{location("trust-file") +
+                 ": needs the name of a file: --resume FILE or --init FILE"};
   if (!job.init.empty() && !job.resume.empty())
-    return Error{place("init") + " and " + place("resume") +
+    return Error{location("init") + " and " + location("resume") +
                  " exclude each other, for a checkpoint holds its own parameters; valid: one of "
                  "them"};
   if (job.evaluate_every == core::Step{0}) {
     const std::string never = ": is never looked at with eval-every 0; valid: eval-every of 1 or ";
-    if (job.patience > 0) return Error{place("patience") + never + "more, or patience 0"};
-    if (job.keep == Keep::best) return Error{place("keep") + never + "more, or keep last"};
+    if (job.patience > 0) return Error{location("patience") + never + "more, or patience 0"};
+    if (job.keep == Keep::best) return Error{location("keep") + never + "more, or keep last"};
   }
   return check_shards(options.shards, options.mode, settings);
 }
 
-/// Has a default barrier draw no more other workers than there are.
-void fit_sample(actor::JobOptions& options) {
+/// Limits the sample size of the default barrier to the number of other workers.
+void limit_sample_size(actor::JobOptions& options) {
   auto& sample = options.barrier.sample;
   if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
 }
 
-/// Adds the program's own barriers to the message where one that needs every worker's step cannot
-/// work.
-Error with_own_barriers(Error error, const actor::JobOptions& options, const Registry& registry) {
+/// Adds the barriers of the user's program to the valid ones in an error, if the error is about a
+/// barrier that needs every worker's step in a mode that does not know it.
+Error add_user_barriers(Error error, const actor::JobOptions& options, const Registry& registry) {
   if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
     return error;
   for (const auto& rule : registry.rules())
@@ -70,10 +72,10 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
   Job job;
   for (const Setting& setting : settings)
     if (auto done = find_key(setting.key)->set({job, registry, setting.text}); !done)
-      return at(setting, std::move(done).error());
+      return add_location_of(setting, std::move(done).error());
   if (auto fits = refuse_clashes(job, settings); !fits) return std::move(fits).error();
   auto& options = job.train.job;
-  if (place_of(settings, "barrier").empty()) fit_sample(options);
+  if (location_of(settings, "barrier").empty()) limit_sample_size(options);
   if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
     job.epochs = epochs_default, job.has_default_length = true;
   if (auto valid = actor::check([&] {
@@ -82,29 +84,29 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
         return limited;
       }());
       !valid)
-    return placed(with_own_barriers(std::move(valid).error(), options, registry), settings);
+    return add_location(add_user_barriers(std::move(valid).error(), options, registry), settings);
   return job;
 }
 
 Result<void> check_shards(std::size_t shards, core::Mode mode, const Settings& settings) {
   if (shards == 0 || core::has_servers(mode)) return {};
-  return Error{place_of(settings, "shards") +
+  return Error{location_of(settings, "shards") +
                ": peer mode has no servers, every worker owns a part of the model; valid there: "
                "no shards, or mode central or hybrid"};
 }
 
-Error placed(Error error, const Settings& settings) {
+Error add_location(Error error, const Settings& settings) {
   std::string& message = error.message;
   const bool dashed = message.starts_with("--");
   const std::string word = message.substr(0, message.find_first_of(" =:")).substr(dashed ? 2 : 0);
-  if (const std::string place = place_of(settings, word); !place.empty()) {
-    if (message.starts_with(place)) return error;
+  if (const std::string location = location_of(settings, word); !location.empty()) {
+    if (message.starts_with(location)) return error;
     if (message.starts_with(word + ": ")) message.erase(0, word.size() + 2);
-    return std::move(error).within(place);
+    return std::move(error).within(location);
   }
   if (word == "barrier" || word == "recheck")
     for (const char* key : {"workers", "mode"})
-      if (const std::string other = place_of(settings, key); !other.empty())
+      if (const std::string other = location_of(settings, key); !other.empty())
         return std::move(error).within(other);
   return error;
 }

@@ -21,22 +21,25 @@ using In = const KeyInput&;
 
 constexpr std::uint64_t members_max = 65536;
 
-Result<std::uint64_t> count_in(Text text, std::uint64_t least, std::uint64_t most) {
+Result<std::uint64_t> read_count(Text text, std::uint64_t least, std::uint64_t most) {
   const auto value = parse_count(text);
   if (value && *value >= least && *value <= most) return *value;
   return Error{"'" + text + "' must be a whole number >= " + std::to_string(least) +
                " and <= " + std::to_string(most)};
 }
 
-/// Reads a finite number of at least 0, above it where `positive`.
-Result<double> number_in(Text text, bool positive, double most) {
+enum class Zero { allowed, refused };
+
+/// Reads a finite number from 0 to `most`.
+Result<double> read_number(Text text, Zero zero, double most) {
   const auto value = parse_number(text);
-  if (value && *value >= 0 && *value <= most && !(positive && *value == 0)) return *value;
-  return Error{"'" + text + "' must be a number " + (positive ? "above 0" : ">= 0") +
+  const bool refuses_zero = zero == Zero::refused;
+  if (value && *value >= 0 && *value <= most && !(refuses_zero && *value == 0)) return *value;
+  return Error{"'" + text + "' must be a number " + (refuses_zero ? "above 0" : ">= 0") +
                (most < std::numeric_limits<double>::max() ? " and <= " + print_number(most) : "")};
 }
 
-/// Puts a value that was read into `into`, and passes an error on.
+/// Stores a value that was read in `into`, or returns its error.
 template <class To, class From>
 Result<void> put(To& into, Result<From> read) {
   if (!read) return std::move(read).error();
@@ -75,10 +78,10 @@ Result<void> put_seconds(Job& job, Text text) {
   return {};
 }
 
-Result<std::chrono::nanoseconds> wait_in(Text text) {
+Result<std::chrono::nanoseconds> read_wait_time(Text text) {
   using namespace std::chrono_literals;
   const auto time = parse_duration(parse_number(text) ? text + "s" : text);
-  // It takes nodes some seconds to tell a death from a delay.
+  // The nodes need some seconds to tell a dead node from a slow one.
   if (!time || *time < 5s || *time > 24h * 365)
     return Error{"'" + text + "' must be seconds, or a time like 30s or 2min, from 5s to a year"};
   return *time;
@@ -93,7 +96,7 @@ Result<void> put_holdout(Job& job, Text text) {
 }
 
 Result<void> put_seed(Job& job, Text text) {
-  const auto seed = count_in(text, 0, UINT64_MAX);
+  const auto seed = read_count(text, 0, UINT64_MAX);
   if (!seed) return seed.error();
   job.data.seed = job.train.job.seed = *seed;
   return {};
@@ -115,21 +118,22 @@ Result<void> put_straggler(Job& job, Text text) {
 std::vector<Key> data_keys() {
   const std::string group = "Data";
   return {
-      {{"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below) [digits:n=30000]",
-        group},
+      {{"data", ValueType::text, "SOURCE",
+        "what is trained on (sources: see below) [digits:n=30000]", group},
        [](In in) { return put_data(in.job.data.data, in.registry, in.text); }},
-      {{"test", KeyKind::text, "SOURCE", "what is tested on", group},
+      {{"test", ValueType::text, "SOURCE", "what is tested on", group},
        [](In in) { return put_data(in.job.data.test.emplace(), in.registry, in.text); }},
-      {{"split", KeyKind::count, "ROWS", "or: the first rows train, the rest test", group},
-       [](In in) { return put(in.job.data.split, count_in(in.text, 1, UINT32_MAX)); }},
-      {{"holdout", KeyKind::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
+      {{"split", ValueType::count, "ROWS", "or: the first rows train, the rest test", group},
+       [](In in) { return put(in.job.data.split, read_count(in.text, 1, UINT32_MAX)); }},
+      {{"holdout", ValueType::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
        [](In in) { return put_holdout(in.job, in.text); }},
-      {{"scale", KeyKind::text, "HOW",
-        "features, and targets of a regression: none | standard (mean 0, deviation 1) | minmax (0 "
-        "to 1), as the training part has them [standard for csv: and libsvm:, else none]",
+      {{"scale", ValueType::text, "HOW",
+        "scale features, and the targets of a regression: none | standard (mean 0, deviation 1) | "
+        "minmax (0 to 1), computed over the training part [standard for csv: and libsvm:, else "
+        "none]",
         group},
        [](In in) { return put(in.job.data.scale.emplace(), models::parse_scale(in.text)); }},
-      {{"seed", KeyKind::count, "N", "decides all that is random [1]", group},
+      {{"seed", ValueType::count, "N", "decides all that is random [1]", group},
        [](In in) { return put_seed(in.job, in.text); }},
   };
 }
@@ -137,35 +141,34 @@ std::vector<Key> data_keys() {
 std::vector<Key> model_keys() {
   const std::string group = "Learning";
   return {
-      {{"model", KeyKind::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
+      {{"model", ValueType::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
         group},
        [](In in) { return put_model(in.job, in.text); }},
-      {{"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group},
+      {{"dtype", ValueType::text, "TYPE", "float32 or float64 [float32]", group},
        [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
-      {{"device", KeyKind::text, "DEVICE", device_help, group},
+      {{"device", ValueType::text, "DEVICE", device_help, group},
        [](In in) { return put(in.job.device, models::parse_device(in.text)); }},
-      {{"optimizer", KeyKind::text, "OPT",
+      {{"optimizer", ValueType::text, "OPT",
         forms_of<models::Optimizer>() + " [adam:lr=0.02 for linear models, else adam:lr=0.005]",
         group},
        [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
-      {{"l2", KeyKind::number, "X", "weight decay [1 / rows for linear models of classes, else 0]",
-        group},
-       [](In in) { return put(in.job.train.l2, number_in(in.text, false, 1e6)); }},
-      {{"clip", KeyKind::text, "CLIP", "bounds gradients: " + forms_of<models::Clip>() + " [none]",
-        group},
+      {{"l2", ValueType::number, "X",
+        "weight decay [1 / rows for linear models of classes, else 0]", group},
+       [](In in) { return put(in.job.train.l2, read_number(in.text, Zero::allowed, 1e6)); }},
+      {{"clip", ValueType::text, "CLIP",
+        "bounds gradients: " + forms_of<models::Clip>() + " [none]", group},
        [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
-      {{"schedule", KeyKind::text, "S",
+      {{"schedule", ValueType::text, "S",
         "learning rate by samples seen: " + forms_of<models::Schedule>() +
-            " [constant; where a linear model has the default optimizer, cosine over the whole "
-            "job]",
+            " [constant; cosine over the whole job for a linear model with the default optimizer]",
         group},
        [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
-      {{"init", KeyKind::text, "FILE",
+      {{"init", ValueType::text, "FILE",
         "begin with the parameters of a saved model, whose scaling is taken over [drawn by seed]",
         group},
        [](In in) { return put_file(in.job.init, in.text); }},
-      {{"batch", KeyKind::count, "N", "samples of one step of one worker [32]", group},
-       [](In in) { return put(in.job.train.batch, count_in(in.text, 1, UINT32_MAX)); }},
+      {{"batch", ValueType::count, "N", "samples of one step of one worker [32]", group},
+       [](In in) { return put(in.job.train.batch, read_count(in.text, 1, UINT32_MAX)); }},
   };
 }
 
@@ -173,112 +176,114 @@ std::vector<Key> limit_keys() {
   const std::string group =
       "How long (what is reached first ends the job) [10 epochs, 750 steps at least, linear 1500]";
   return {
-      {{"epochs", KeyKind::number, "X", "passes over the training data", group},
-       [](In in) { return put(in.job.epochs, number_in(in.text, true, 1e9)); }},
-      {{"steps", KeyKind::count, "N", "steps of each worker", group},
-       [](In in) { return put(in.job.train.job.steps, count_in(in.text, 1, 1'000'000'000'000)); }},
-      {{"seconds", KeyKind::duration, "T", "time in seconds, or with its unit: 200ms, 2min", group},
+      {{"epochs", ValueType::number, "X", "passes over the training data", group},
+       [](In in) { return put(in.job.epochs, read_number(in.text, Zero::refused, 1e9)); }},
+      {{"steps", ValueType::count, "N", "steps of each worker", group},
+       [](In in) {
+         return put(in.job.train.job.steps, read_count(in.text, 1, 1'000'000'000'000));
+       }},
+      {{"seconds", ValueType::duration, "T", "time in seconds, or with its unit: 200ms, 2min",
+        group},
        [](In in) { return put_seconds(in.job, in.text); }},
-      {{"until", KeyKind::text, "GOAL",
+      {{"until", ValueType::text, "GOAL",
         "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
         "r2, mae, rmse, precision, recall (means over classes), recall:LABEL",
         group},
        [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
-      {{"patience", KeyKind::count, "N",
-        "so many evaluations without a better test loss, 0: goes on [0]", group},
-       [](In in) { return put(in.job.patience, count_in(in.text, 0, 1'000'000'000)); }},
+      {{"patience", ValueType::count, "N",
+        "end the job after so many evaluations without a better test loss, 0: never [0]", group},
+       [](In in) { return put(in.job.patience, read_count(in.text, 0, 1'000'000'000)); }},
   };
 }
 
-std::vector<Key> psp_keys() {
+std::vector<Key> worker_keys() {
   const std::string group = "Workers and barriers";
   return {
-      {{"workers", KeyKind::count, "N", "how many compute updates [4]", group},
-       [](In in) { return put(in.job.train.job.workers, count_in(in.text, 1, members_max)); }},
-      {{"mode", KeyKind::text, "MODE",
-        "central | hybrid | peer: who holds the model and who the steps [peer]", group},
+      {{"workers", ValueType::count, "N", "how many compute updates [4]", group},
+       [](In in) { return put(in.job.train.job.workers, read_count(in.text, 1, members_max)); }},
+      {{"mode", ValueType::text, "MODE",
+        "central | hybrid | peer: who holds the model and who knows the steps [peer]", group},
        [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
-      {{"shards", KeyKind::count, "N",
-        "servers, where the mode has any [one for each 4 workers, at most 8]", group},
-       [](In in) { return put(in.job.train.job.shards, count_in(in.text, 1, members_max)); }},
-      {{"name", KeyKind::text, "NAME",
+      {{"shards", ValueType::count, "N",
+        "servers, in modes that have any [one for each 4 workers, at most 8]", group},
+       [](In in) { return put(in.job.train.job.shards, read_count(in.text, 1, members_max)); }},
+      {{"name", ValueType::text, "NAME",
         "on a cluster: what `status`, `stop` and `attach` call the job: letters, digits, - _ . "
         "[MODEL-DATA-N]",
         group},
        [](In in) { return put_name(in.job.name, in.text); }},
-      {{"copies", KeyKind::count, "N", "on a cluster: nodes that hold each part of the model [2]",
+      {{"copies", ValueType::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
-       [](In in) { return put(in.job.train.job.copies, count_in(in.text, 1, 16)); }},
-      {{"wait-for-nodes", KeyKind::duration, "T",
+       [](In in) { return put(in.job.train.job.copies, read_count(in.text, 1, 16)); }},
+      {{"wait-for-nodes", ValueType::duration, "T",
         "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
         "with a unit [30s]",
         group},
-       [](In in) { return put(in.job.train.job.wait_for_nodes, wait_in(in.text)); }},
-      {{"barrier", KeyKind::text, "BARRIER",
+       [](In in) { return put(in.job.train.job.wait_for_nodes, read_wait_time(in.text)); }},
+      {{"barrier", ValueType::text, "BARRIER",
         "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
         "beta = workers - 1]; see below",
         group},
        [](In in) {
          return put(in.job.train.job.barrier, barrier::parse(in.text, in.registry.rules()));
        }},
-      {{"recheck", KeyKind::text, "HOW",
-        "when who waits looks again: arrival | notify | interval:5ms | notify+interval:5ms "
-        "[arrival "
-        "where steps are central, else notify+interval:auto]",
+      {{"recheck", ValueType::text, "HOW",
+        "when a waiting worker draws again: arrival | notify | interval:5ms | notify+interval:5ms "
+        "[arrival in central mode, else notify+interval:auto]",
         group},
        [](In in) { return put(in.job.train.job.recheck, barrier::parse_recheck(in.text)); }},
-      {{"delay", KeyKind::text, "LAW",
+      {{"delay", ValueType::text, "LAW",
         "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms | gamma:... | "
         "lognormal:... | pareto:... | trace:FILE [none]",
         group},
        [](In in) { return put(in.job.train.job.delay, parse_distribution(in.text)); }},
-      {{"straggler", KeyKind::texts, "WHO",
+      {{"straggler", ValueType::texts, "WHO",
         "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group},
        [](In in) { return put_straggler(in.job, in.text); }},
-      {{"threads", KeyKind::count, "N", "compute threads [one for each processor]", group},
-       [](In in) { return put(in.job.train.job.compute_threads, count_in(in.text, 1, 4096)); }},
-      {{"attempts", KeyKind::count, "N", "tries of a step that throws [3]", group},
-       [](In in) { return put(in.job.train.job.attempts, count_in(in.text, 1, 1'000'000)); }},
+      {{"threads", ValueType::count, "N", "compute threads [one for each processor]", group},
+       [](In in) { return put(in.job.train.job.compute_threads, read_count(in.text, 1, 4096)); }},
+      {{"attempts", ValueType::count, "N", "tries of a step that throws [3]", group},
+       [](In in) { return put(in.job.train.job.attempts, read_count(in.text, 1, 1'000'000)); }},
   };
 }
 
 std::vector<Key> output_keys() {
   const std::string group = "What comes out";
   return {
-      {{"save", KeyKind::text, "FILE", "the model, in the safetensors format", group},
+      {{"save", ValueType::text, "FILE", "the model, in the safetensors format", group},
        [](In in) { return put_file(in.job.save, in.text); }},
-      {{"keep", KeyKind::text, "WHICH",
-        "the model that is left: best (smallest test loss) | last [best where patience ends the "
-        "job, else last]",
+      {{"keep", ValueType::text, "WHICH",
+        "the model that the job leaves: best (smallest test loss) | last [best with patience, else "
+        "last]",
         group},
        [](In in) { return put(in.job.keep.emplace(), parse_keep(in.text)); }},
-      {{"checkpoint", KeyKind::text, "FILE",
-        "the whole state, to go on from; written at the end too", group},
+      {{"checkpoint", ValueType::text, "FILE",
+        "the whole state, from which a job can resume; written at the end too", group},
        [](In in) { return put_file(in.job.checkpoint, in.text); }},
-      {{"checkpoint-every", KeyKind::count, "STEPS", "and whenever so many steps were made", group},
+      {{"checkpoint-every", ValueType::count, "STEPS",
+        "also write the checkpoint every so many steps", group},
        [](In in) {
-         return put(in.job.train.job.checkpoint_every, count_in(in.text, 1, 1'000'000'000'000));
+         return put(in.job.train.job.checkpoint_every, read_count(in.text, 1, 1'000'000'000'000));
        }},
-      {{"resume", KeyKind::text, "FILE", "go on from a checkpoint of the same job", group},
+      {{"resume", ValueType::text, "FILE", "resume from a checkpoint of the same job", group},
        [](In in) { return put_file(in.job.resume, in.text); }},
-      {{"trust-file", KeyKind::flag, "", "--resume and --init take a file without a checksum, too",
-        group},
+      {{"trust-file", ValueType::flag, "",
+        "--resume and --init take a file without a checksum, too", group},
        [](In in) { return put_flag(in.job.trusts_file, in.text); }},
-      {{"eval-every", KeyKind::count, "STEPS",
-        "tests whenever so many steps were made, 0: at the end only [an epoch, or a hundredth "
-        "of a job that only steps end where that is more]",
+      {{"eval-every", ValueType::count, "STEPS",
+        "steps between two tests, 0: only at the end [an epoch, or a hundredth of a job that only "
+        "steps end, if that is more]",
         group},
-       [](In in) { return put(in.job.evaluate_every, count_in(in.text, 0, 1'000'000'000'000)); }},
-      {{"metrics", KeyKind::text, "FILE",
-        "figures while training, one JSON object a line; a pipe will do; added to with --resume",
-        group},
+       [](In in) { return put(in.job.evaluate_every, read_count(in.text, 0, 1'000'000'000'000)); }},
+      {{"metrics", ValueType::text, "FILE",
+        "figures while training, one JSON object a line; may be a pipe; --resume appends", group},
        [](In in) { return put_file(in.job.metrics, in.text); }},
-      {{"report", KeyKind::text, "FILE",
+      {{"report", ValueType::text, "FILE",
         "curves, settings and figures as one HTML page, once the job has ended", group},
        [](In in) { return put_file(in.job.report, in.text); }},
-      {{"json", KeyKind::flag, "", "the summary as one JSON object", group},
+      {{"json", ValueType::flag, "", "the summary as one JSON object", group},
        [](In in) { return put_flag(in.job.json, in.text); }},
-      {{"quiet", KeyKind::flag, "", "no progress", group},
+      {{"quiet", ValueType::flag, "", "no progress", group},
        [](In in) { return put_flag(in.job.quiet, in.text); }},
   };
 }
@@ -288,7 +293,7 @@ std::vector<Key> output_keys() {
 const std::vector<Key>& job_keys() {
   static const std::vector<Key> all = [] {
     std::vector<Key> keys;
-    for (auto part : {data_keys(), model_keys(), limit_keys(), psp_keys(), output_keys()})
+    for (auto part : {data_keys(), model_keys(), limit_keys(), worker_keys(), output_keys()})
       keys.insert(keys.end(), part.begin(), part.end());
     return keys;
   }();

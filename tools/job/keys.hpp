@@ -1,5 +1,5 @@
-/// The one list of a job's keys: every key is a flag `--key` and a line `key = value` of a job
-/// file. A new key is one entry in keys.cpp.
+/// Lists the keys of a job. Every key is a flag `--key` and a line `key = value` of a job file. A
+/// new key is one entry in keys.cpp.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 namespace starling::program {
 
 /// The type of a value in a job file.
-enum class KeyKind {
+enum class ValueType {
   /// A string.
   text,
   /// A whole number.
@@ -29,32 +29,32 @@ enum class KeyKind {
   texts,
 };
 
-/// A value on its way into a job.
+/// The input of Key::set: a value as text, and the job to put it into.
 struct KeyInput {
   Job& job;
   const Registry& registry;
   const std::string& text;
 };
 
-/// The parts of a key that people see: its flag, its line in a job file, its help.
-struct KeyForm {
+/// How a key is written and shown in `--help`.
+struct KeyDescription {
   std::string name;
-  KeyKind kind = KeyKind::text;
+  ValueType kind = ValueType::text;
   /// The word that stands for the value in `--help`, like N in `--steps N`.
   std::string form;
   std::string help;
-  /// The heading in `--help`.
+  /// The heading of its group in `--help`.
   std::string group;
 };
 
-struct Key : KeyForm {
+struct Key : KeyDescription {
   /// Puts a value into a job, or returns what is wrong with it.
   Result<void> (*set)(const KeyInput& in) = nullptr;
 };
 
 [[nodiscard]] const std::vector<Key>& job_keys();
 
-/// Returns the key of that name; null where there is none.
+/// Returns the key of that name; null if there is none.
 [[nodiscard]] const Key* find_key(std::string_view name);
 
 [[nodiscard]] std::vector<std::string> key_names();

@@ -10,15 +10,15 @@
 namespace starling::program {
 namespace {
 
-struct Size {
+struct ParameterBytes {
   double all = 0;
-  /// Without row-sparse parameters, of which only single rows are in flight.
+  /// Without row-sparse parameters: workers copy only single rows of those.
   double dense = 0;
 };
 
-Size bytes_of(const AnyModel& model) {
+ParameterBytes bytes_of(const AnyModel& model) {
   const double width = model.element_type() == ElementType::float32 ? 4 : 8;
-  Size size;
+  ParameterBytes size;
   for (const models::Parameter& parameter : model.parameters()) {
     const double bytes = width * static_cast<double>(parameter.size());
     size.all += bytes;
@@ -27,11 +27,13 @@ Size bytes_of(const AnyModel& model) {
   return size;
 }
 
-double computed(const Size& size, std::size_t threads) {
+/// Returns the bytes of the values and the gradients that the computing threads hold.
+double thread_bytes(const ParameterBytes& size, std::size_t threads) {
   return 2 * size.dense * static_cast<double>(threads);
 }
 
-double states(const Size& size, const actor::TrainOptions& options) {
+/// Returns the bytes of the parameters with the optimiser's state.
+double state_bytes(const ParameterBytes& size, const actor::TrainOptions& options) {
   return size.all * static_cast<double>(1 + models::slots(options.optimizer));
 }
 
@@ -43,9 +45,9 @@ std::string parameters_of(const AnyModel& model) {
 }  // namespace
 
 Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& options) {
-  const Size size = bytes_of(model);
+  const ParameterBytes size = bytes_of(model);
   const std::size_t threads = std::min(options.job.workers, actor::compute_threads(options.job));
-  const double bytes = states(size, options) + computed(size, threads);
+  const double bytes = state_bytes(size, options) + thread_bytes(size, threads);
   if (bytes <= memory_bytes()) return {};
   return Error{fmt::format(
       "{}; with the state of {} and what {} computing threads hold, training needs {:.1f} GB at "
@@ -56,19 +58,19 @@ Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& opti
 
 Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptions& options,
                                   std::size_t nodes) {
-  const Size size = bytes_of(model);
+  const ParameterBytes size = bytes_of(model);
   const std::size_t workers = (options.job.workers + nodes - 1) / nodes;
   const std::size_t threads = std::min(workers, actor::compute_threads(options.job));
-  const std::size_t owners = std::min(nodes, actor::owners_wanted(options.job));
+  const std::size_t owners = std::min(nodes, actor::wanted_owner_count(options.job));
   const double share =
       std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
-  const double bytes = size.all + share * states(size, options) + computed(size, threads);
-  const double room = free_memory_bytes();
-  if (bytes <= room) return {};
+  const double bytes = size.all + share * state_bytes(size, options) + thread_bytes(size, threads);
+  const double free_bytes = free_memory_bytes();
+  if (bytes <= free_bytes) return {};
   return Error{fmt::format(
       "{}; one of {} nodes needs {:.1f} GB at least, with {} copies of each range and {} computing "
       "threads here; {:.1f} GB of this machine's memory are free",
-      parameters_of(model), nodes, bytes / 1e9, options.job.copies, threads, room / 1e9)};
+      parameters_of(model), nodes, bytes / 1e9, options.job.copies, threads, free_bytes / 1e9)};
 }
 
 }  // namespace starling::program

@@ -15,9 +15,9 @@ bool chooses_test(std::string_view key) {
 
 }  // namespace
 
-std::string place_of(const Settings& settings, std::string_view key) {
+std::string location_of(const Settings& settings, std::string_view key) {
   const auto at = std::ranges::find(settings, key, &Setting::key);
-  return at == settings.end() ? std::string{} : at->place;
+  return at == settings.end() ? std::string{} : at->location;
 }
 
 std::string text_of(const Settings& settings, std::string_view key) {
@@ -37,7 +37,7 @@ Result<void> put_count(std::uint64_t& into, const Settings& settings, const std:
   return {};
 }
 
-Settings overridden(Settings file, const Settings& flags) {
+Settings override_settings(Settings file, const Settings& flags) {
   const auto replaces = [](const Setting& flag, const Setting& old) {
     return flag.key == old.key || (chooses_test(flag.key) && chooses_test(old.key));
   };

@@ -1,5 +1,4 @@
-/// The settings that a person wrote, in flags or in a job file: keys, values as text, and where
-/// they stand.
+/// The settings that a user wrote in flags or in a job file: keys, values as text, and locations.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +14,27 @@ namespace starling::program {
 struct Setting {
   std::string key;
   std::string text;
-  /// For messages: `--workers`, or `job.toml:3: workers`.
-  std::string place;
+  /// Where the user wrote it, for messages: `--workers`, or `job.toml:3: workers`.
+  std::string location;
 };
 
-/// In the order written; a repeatable key may stand several times.
+/// In the order in which they were written. A repeatable key may occur several times.
 using Settings = std::vector<Setting>;
 
-/// The place of a key, empty where it was not set.
-[[nodiscard]] std::string place_of(const Settings& settings, std::string_view key);
+/// Returns the location of a key's first setting; empty if the key was not set.
+[[nodiscard]] std::string location_of(const Settings& settings, std::string_view key);
 
-/// The first text of a key, empty where it was not set.
+/// Returns the value of a key's first setting as text; empty if the key was not set.
 [[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
 
-/// Reads a key's count, `least` to `most`; `into` stays as it is where the key was not set.
+/// Reads the value of a key as a whole number from `least` to `most` into `into`, which stays as it
+/// is if the key was not set.
 [[nodiscard]] Result<void> put_count(std::uint64_t& into, const Settings& settings,
                                      const std::string& key, std::uint64_t least,
                                      std::uint64_t most);
 
-/// Returns `file` overridden by `flags`, key by key. The keys that choose test data (test, split,
-/// holdout) count as one.
-[[nodiscard]] Settings overridden(Settings file, const Settings& flags);
+/// Returns the settings of `file`, of which `flags` replace those with the same key. The keys that
+/// choose test data (test, split, holdout) count as the same key.
+[[nodiscard]] Settings override_settings(Settings file, const Settings& flags);
 
 }  // namespace starling::program

@@ -10,19 +10,20 @@
 namespace starling::program {
 namespace {
 
-bool falls(std::string_view metric) {
+/// Returns whether a metric gets better by falling.
+bool is_better_if_lower(std::string_view metric) {
   constexpr std::array<std::string_view, 5> falling{"loss", "mse", "rmse", "mae", "error"};
   return std::ranges::find(falling, metric) != falling.end();
 }
 
-/// Refuses values that no figure of this name can have, and targets that would be reached by
-/// getting worse.
+/// Refuses a value that the metric cannot have, and a target that would be reached by getting
+/// worse.
 Result<void> check_value(std::string_view text, std::string_view metric, double value, char sign) {
   const std::string name{metric};
   const Error worse{"'" + std::string{text} + "' would be reached by getting worse; valid: " +
-                    name + (falls(metric) ? "<=" : ">=") + print_number(value)};
-  if (falls(metric) && sign == '>') return worse;
-  if (falls(metric) && name != "loss" && value < 0)
+                    name + (is_better_if_lower(metric) ? "<=" : ">=") + print_number(value)};
+  if (is_better_if_lower(metric) && sign == '>') return worse;
+  if (is_better_if_lower(metric) && name != "loss" && value < 0)
     return Error{"'" + std::string{text} + "' cannot be reached; valid: " + name + " of 0 or more"};
   if (name != "accuracy") return {};
   if (sign == '<') return worse;
@@ -30,12 +31,12 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
   return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
 }
 
-/// Beyond this number of names, those of single classes are not shown.
+/// If there are more names than this, an error does not list those of single classes.
 constexpr std::size_t figures_shown_max = 24;
 
-/// Refuses targets that a figure of figure_of() cannot have.
+/// Refuses a target that a figure of figure_of() cannot reach.
 Result<void> check_figure(const actor::Target& target) {
-  const bool is_error = falls(target.metric);
+  const bool is_error = is_better_if_lower(target.metric);
   const std::string text = "until: '" + print(target) + "'";
   if (target.at_least == is_error)
     return Error{text + " would be reached by getting worse; valid: " + target.metric +
@@ -55,14 +56,14 @@ Result<actor::Target> parse_target(std::string_view text) {
   if (equals == std::string_view::npos || equals == 0) return bad;
   const char before = text[equals - 1];
   const bool directed = before == '<' || before == '>';
-  const auto metric = trimmed(text.substr(0, equals - (directed ? 1 : 0)));
-  const auto value = parse_number(trimmed(text.substr(equals + 1)));
+  const auto metric = trim(text.substr(0, equals - (directed ? 1 : 0)));
+  const auto value = parse_number(trim(text.substr(equals + 1)));
   if (metric.empty() || !value) return bad;
   if (auto reachable = check_value(text, metric, *value, directed ? before : '='); !reachable)
     return std::move(reachable).error();
   return actor::Target{.metric = std::string{metric},
                        .value = *value,
-                       .at_least = directed ? before == '>' : !falls(metric)};
+                       .at_least = directed ? before == '>' : !is_better_if_lower(metric)};
 }
 
 std::string print(const actor::Target& target) {

@@ -1,4 +1,4 @@
-/// `--until`: the figure that a job is to reach. Plain values.
+/// `--until`: the metric and value at which a job ends. Plain values.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace starling::program {
 
-/// Reads `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, losses and errors (loss,
-/// mse, rmse, mae, error) are to fall to the value, all else to rise to it. The other direction is
-/// refused for these and for accuracy, and so are values that they cannot have.
+/// Reads `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, a loss or an error (loss,
+/// mse, rmse, mae, error) is to fall to the value, and any other metric is to rise to it. Refuses
+/// the wrong direction for losses, errors and accuracy, and values that they cannot have.
 [[nodiscard]] Result<actor::Target> parse_target(std::string_view text);
 
-/// Prints a target, in quotes where a shell would take it for several words.
+/// Prints a target, in quotes if it has spaces, so that a shell takes it for one word.
 [[nodiscard]] std::string print(const actor::Target& target);
 
-/// Refuses a target that is none of `metrics`, which the model says itself, and none of `figures`,
-/// by the names of figure_names(); and values that figures of these names cannot have.
+/// Refuses a target whose name is not one of `metrics`, which the model computes itself, nor one of
+/// `figures`, the names of figure_names(). Refuses a value that a figure of that name cannot have.
 [[nodiscard]] Result<void> check_target(const actor::Target& target, const models::Metrics& metrics,
                                         const std::vector<std::string>& figures = {});
 

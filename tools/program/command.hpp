@@ -1,70 +1,60 @@
-/// One command of the command line with its options. Flags that it does not know are refused with
-/// the nearest.
+/// One command of the command line with its flags and arguments.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "starling/base/result.hpp"
-#include "starling/base/text.hpp"
-#include "starling/tools/program/program_name.hpp"
+
+// CLI11's headers take seconds to compile, so that two source files alone include them.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace starling::program {
 
 class Command {
  public:
   /// `parent` is the program, or a command that has commands of its own.
-  Command(CLI::App& parent, const std::string& name, const std::string& summary)
-      : app_(*parent.add_subcommand(name, summary)) {
-    app_.allow_extras();
-    app_.get_formatter()->column_width(32);
-  }
+  Command(CLI::App& parent, const std::string& name, const std::string& summary);
 
   CLI::App& app() { return app_; }
-  [[nodiscard]] const CLI::App& app() const { return app_; }
-  [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
-  [[nodiscard]] const std::string& name() const { return app_.get_name(); }
-  /// Returns the words that call it: `starling keys node`.
-  [[nodiscard]] std::string call() const {
-    const CLI::App* parent = app_.get_parent();
-    const bool is_nested = parent != nullptr && parent->get_parent() != nullptr;
-    return program_name() + " " + (is_nested ? parent->get_name() + " " : "") + name();
-  }
+  [[nodiscard]] bool is_chosen() const;
+  [[nodiscard]] const std::string& name() const;
+  /// Returns the words that call the command: `starling keys node`.
+  [[nodiscard]] std::string call() const;
+  [[nodiscard]] bool has_flag(const std::string& flag) const;
 
-  [[nodiscard]] bool knows(const std::string& flag) const {
-    return flag.starts_with("--") && app_.get_option_no_throw(flag) != nullptr;
-  }
+  /// Refuses a second subcommand.
+  void allow_one_subcommand();
+  [[nodiscard]] bool has_chosen_subcommand() const;
 
-  [[nodiscard]] Result<void> refuse_extras() const {
-    const auto extras = app_.remaining();
-    if (extras.empty()) return {};
-    const std::string flag = extras[0].substr(0, extras[0].find('='));
-    const std::string help = "`" + call() + " --help` lists what is valid";
-    if (!flag.starts_with('-'))
-      return Error{"'" + extras[0] + "' is one argument too many; " + help};
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app_.get_options())
-      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
-    const std::string meant = nearest(flag, known);
-    return Error{"unknown flag '" + flag + "'; " +
-                 (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
-  }
+  /// Sets the text that stands below the flags in the help.
+  void set_footer(const std::string& text);
 
-  /// Returns the error of a command that only has commands, none of which was chosen. `missing`
-  /// leads where no word was given, and `hint` ends it; `wrong` leads where an unknown word was
-  /// given, with that word for "{}".
-  [[nodiscard]] Error without_command(const std::string& missing, const std::string& hint,
-                                      const std::string& wrong) const {
-    std::vector<std::string> names;
-    for (const CLI::App* command : app_.get_subcommands({})) names.push_back(command->get_name());
-    const auto extras = app_.remaining();
-    if (extras.empty()) return Error{missing + "; " + valid_names(names) + hint};
-    if (extras[0].starts_with('-')) return refuse_extras().error();
-    const auto place = wrong.find("{}");
-    return Error{std::string{wrong}.replace(place, 2, extras[0]) + "; " +
-                 suggest(extras[0], names)};
-  }
+  // `flag` is "--name"; `type` stands for the value in the help. References must outlive the
+  // command.
+  void add_flag(const std::string& flag, bool& is_given, const std::string& help,
+                const std::string& group = "Options");
+  void add_value(const std::string& flag, std::string& value, const std::string& help,
+                 const std::string& type);
+  /// Adds a flag that may be repeated, with one value each time.
+  void add_values(const std::string& flag, std::vector<std::string>& values,
+                  const std::string& help, const std::string& type, const std::string& group);
+  // Arguments without a flag: `name` stands for the word in the help.
+  void add_argument(const std::string& name, std::string& value, const std::string& help);
+  void add_required_argument(const std::string& name, std::string& value, const std::string& help);
+  void add_arguments(const std::string& name, std::vector<std::string>& values,
+                     const std::string& help);
+
+  /// Returns an Error for a word that is no flag or argument of the command, with the nearest flag
+  /// that is one.
+  [[nodiscard]] Result<void> refuse_extras() const;
+  /// Returns the error for a command that needs a subcommand and got none. If no word was given,
+  /// the error begins with `missing` and ends with `hint`. If an unknown word was given, the error
+  /// begins with `wrong`, in which that word replaces "{}".
+  [[nodiscard]] Error missing_command_error(const std::string& missing, const std::string& hint,
+                                            const std::string& wrong) const;
 
  private:
   CLI::App& app_;

@@ -39,8 +39,8 @@ void Display::show(const std::string& line) {
     return;
   }
   const auto now = std::chrono::steady_clock::now();
-  if (now < next_) return;
-  next_ = now + std::chrono::milliseconds{950};
+  if (now < next_line_at_) return;
+  next_line_at_ = now + std::chrono::milliseconds{950};
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

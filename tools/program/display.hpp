@@ -1,5 +1,5 @@
-/// Messages while the program works. While a job runs: on a terminal one line that is rewritten,
-/// elsewhere a line about every second. One thread at a time.
+/// Shows progress on stderr. On a terminal, show() rewrites one line; elsewhere it prints a line
+/// about every second. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,15 @@ class Display {
   explicit Display(bool quiet);
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
-  /// Ends the line that stands on the terminal.
+  /// Ends the line on the terminal.
   ~Display() { close(); }
 
-  /// Print a line in two parts, before and after work that may take long.
+  /// Prints the first part of a line before work that may take long.
   void begin(const std::string& what);
+  /// Prints the rest of that line after the work.
   void finish(const std::string& outcome);
 
+  /// Shows how far a job is.
   void show(const std::string& line);
   void close();
 
@@ -27,7 +29,8 @@ class Display {
   bool quiet_;
   bool is_terminal_;
   bool is_open_ = false;
-  std::chrono::steady_clock::time_point next_{};
+  /// Without a terminal: when show() may print its next line.
+  std::chrono::steady_clock::time_point next_line_at_{};
 };
 
 }  // namespace starling::program

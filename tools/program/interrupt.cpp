@@ -17,15 +17,15 @@ namespace {
 static_assert(std::atomic<bool>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,
               "signal handlers may use these");
-std::atomic<bool> orderly = false;
-std::atomic<const char*> announced = nullptr;
-std::atomic<const char*> given_up = "\nstarling: interrupted, nothing was saved\n";
-std::atomic<bool> asked = false;
-/// When the first signal came, in ms of the monotonic clock; the far future until that is noted,
-/// for a second signal may come meanwhile.
-std::atomic<std::int64_t> asked_at = INT64_MAX / 2;
+std::atomic<bool> is_graceful = false;
+std::atomic<const char*> first_signal_notice = nullptr;
+std::atomic<const char*> abort_notice = "\nstarling: interrupted, nothing was saved\n";
+std::atomic<bool> stop_requested = false;
+/// When the first signal came, in ms of the monotonic clock. The far future before: a second signal
+/// may come before the handler of the first has set it.
+std::atomic<std::int64_t> stop_requested_at_ms = INT64_MAX / 2;
 
-/// Writes to stderr, behind text on the terminal such as ^C and an unfinished line.
+/// Writes to stderr. Safe in a signal handler.
 void write_error(std::string_view words) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
 }
@@ -36,22 +36,25 @@ std::int64_t milliseconds_now() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// True for a signal that repeats the first: a lost terminal is signalled by its shell and by the
-/// system, and supervisors such as timeout(1) signal a process and then its group.
-bool is_echo(int signal) {
-  constexpr std::int64_t echo_within = 1000;
-  return signal == SIGHUP || (signal == SIGTERM && milliseconds_now() < asked_at + echo_within);
+/// Returns whether a signal only repeats the first one. When a terminal is lost, both its shell and
+/// the system send SIGHUP; supervisors such as timeout(1) send SIGTERM to a process and then to its
+/// group.
+bool repeats_first_signal(int signal) {
+  constexpr std::int64_t repeated_within_ms = 1000;
+  return signal == SIGHUP ||
+         (signal == SIGTERM && milliseconds_now() < stop_requested_at_ms + repeated_within_ms);
 }
 
 void on_signal(int signal) {
-  if (orderly && !asked.exchange(true)) {
-    asked_at = milliseconds_now();
-    if (const char* words = announced) write_error(words);
+  if (is_graceful && !stop_requested.exchange(true)) {
+    stop_requested_at_ms = milliseconds_now();
+    if (const char* words = first_signal_notice) write_error(words);
     return;
   }
-  if (orderly && is_echo(signal)) return;
+  if (is_graceful && repeats_first_signal(signal)) return;
   discard_unfinished();
-  write_error(asked ? "\nstarling: interrupted twice, ended at once\n" : given_up.load());
+  write_error(stop_requested ? "\nstarling: interrupted twice, ended at once\n"
+                             : abort_notice.load());
   ::_exit(interrupted_code);
 }
 
@@ -69,20 +72,20 @@ void watch_interrupts() {
     sigaction(SIGHUP, &action, nullptr);
 }
 
-void say_nothing_of_saving() noexcept { given_up = "\nstarling: interrupted\n"; }
+void omit_saving_from_signal_message() noexcept { abort_notice = "\nstarling: interrupted\n"; }
 
-bool is_interrupted() noexcept { return asked; }
+bool is_interrupted() noexcept { return stop_requested; }
 
-bool is_interrupted_before(std::chrono::steady_clock::time_point then) {
+bool wait_for_interrupt_until(std::chrono::steady_clock::time_point then) {
   while (!is_interrupted() && std::chrono::steady_clock::now() < then)
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   return is_interrupted();
 }
 
-OrderlyStop::OrderlyStop(const char* words) noexcept {
-  announced = words;
-  orderly = true;
+GracefulStop::GracefulStop(const char* words) noexcept {
+  first_signal_notice = words;
+  is_graceful = true;
 }
-OrderlyStop::~OrderlyStop() { orderly = false; }
+GracefulStop::~GracefulStop() { is_graceful = false; }
 
 }  // namespace starling::program

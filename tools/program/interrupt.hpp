@@ -1,5 +1,6 @@
-/// Ctrl-C, SIGTERM, and SIGHUP where the terminal is lost. The first asks a running job to stop in
-/// order, the second ends the program at once; hang-ups count as one. Process-wide.
+/// Handles Ctrl-C, SIGTERM, and SIGHUP, which comes when the terminal is lost. The first signal
+/// asks a running job to stop in order, the second ends the program at once; all SIGHUPs count as
+/// one. Process-wide.
 #pragma once
 
 #include <chrono>
@@ -9,35 +10,35 @@ namespace starling::program {
 /// The exit code of an interrupted program.
 inline constexpr int interrupted_code = 130;
 
-/// Takes over these signals, but SIGHUP only where it is not ignored (as under nohup). Outside of
-/// OrderlyStop they end the program at once, with a message, interrupted_code and no temporary file
-/// left behind.
+/// Installs handlers for these signals, but for SIGHUP only if it is not ignored (as nohup has it).
+/// While no GracefulStop exists, a signal ends the program at once: with a message and
+/// interrupted_code, and without leaving a temporary file.
 void watch_interrupts();
 
-/// For commands that have nothing to save: the message of a signal that ends the program does not
-/// mention saving.
-void say_nothing_of_saving() noexcept;
+/// For commands that have nothing to save: from here on, the message of a signal that ends the
+/// program does not mention saving.
+void omit_saving_from_signal_message() noexcept;
 
-/// True once a signal came during an OrderlyStop. Any thread.
+/// True once a signal came during an GracefulStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
 
-/// Waits until `then`, or for a signal: true where one came.
-[[nodiscard]] bool is_interrupted_before(std::chrono::steady_clock::time_point then);
+/// Waits until `then` or for a signal. Returns true if a signal came.
+[[nodiscard]] bool wait_for_interrupt_until(std::chrono::steady_clock::time_point then);
 
-/// The words that a first signal may print about a second one.
-inline constexpr const char* stops_without_saving =
+/// Messages that a first signal may print: they say what a second signal does.
+inline constexpr const char* stop_message_without_saving =
     "\nstarling: stopping; again to end at once without saving\n";
-inline constexpr const char* stops_plainly = "\nstarling: stopping; again to end at once\n";
+inline constexpr const char* stop_message = "\nstarling: stopping; again to end at once\n";
 
-/// While an object of this class lives, the first signal only makes is_interrupted() true, and
-/// prints `words` on stderr, where there are any.
-class OrderlyStop {
+/// While an object of this class exists, the first signal does not end the program: it makes
+/// is_interrupted() true and prints `words`, if there are any, on stderr.
+class GracefulStop {
  public:
   /// Requires: `words` live as long as the program, or are null.
-  explicit OrderlyStop(const char* words) noexcept;
-  OrderlyStop(const OrderlyStop&) = delete;
-  OrderlyStop& operator=(const OrderlyStop&) = delete;
-  ~OrderlyStop();
+  explicit GracefulStop(const char* words) noexcept;
+  GracefulStop(const GracefulStop&) = delete;
+  GracefulStop& operator=(const GracefulStop&) = delete;
+  ~GracefulStop();
 };
 
 }  // namespace starling::program

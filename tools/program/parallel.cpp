@@ -15,10 +15,10 @@
 namespace starling::program {
 namespace {
 
-/// Hands out the pieces, and knows when all threads have ended.
-class Crew {
+/// Hands out the pieces to the threads and waits for their end.
+class ThreadTeam {
  public:
-  Crew(std::size_t count, std::size_t threads) : count_(count), running_(threads) {}
+  ThreadTeam(std::size_t count, std::size_t threads) : count_(count), running_(threads) {}
 
   void run(const std::function<void(std::size_t)>& work) noexcept {
     try {
@@ -53,48 +53,48 @@ class Crew {
 
 }  // namespace
 
-PieceWatch::PieceWatch(std::vector<Kind> kinds, std::size_t threads)
+ProgressEstimator::ProgressEstimator(std::vector<Kind> kinds, std::size_t threads)
     : threads_(std::max<std::size_t>(1, std::min(threads, kinds.size()))) {
   for (const Kind& kind : kinds) pieces_.push_back({.kind = kind});
 }
 
-void PieceWatch::begin(std::size_t piece, Clock::time_point now) {
+void ProgressEstimator::begin(std::size_t piece, Clock::time_point now) {
   const std::lock_guard lock{mutex_};
-  pieces_.at(piece).began = now;
+  pieces_.at(piece).started_at = now;
 }
 
-void PieceWatch::set(std::size_t piece, double share, Clock::time_point now) {
+void ProgressEstimator::set(std::size_t piece, double share, Clock::time_point now) {
   const std::lock_guard lock{mutex_};
   pieces_.at(piece).share = share;
-  if (share >= 1) pieces_[piece].ended = now;
+  if (share >= 1) pieces_[piece].ended_at = now;
 }
 
-double PieceWatch::spent_s(const Piece& piece, Clock::time_point now) {
-  if (!piece.began) return 0;
-  return in_seconds(piece.ended.value_or(now) - *piece.began);
+double ProgressEstimator::spent_s(const Piece& piece, Clock::time_point now) {
+  if (!piece.started_at) return 0;
+  return in_seconds(piece.ended_at.value_or(now) - *piece.started_at);
 }
 
-std::optional<double> PieceWatch::whole_s(const Piece& piece, Clock::time_point now) {
-  constexpr double telling = 0.01;
-  if (piece.share < telling) return std::nullopt;
+std::optional<double> ProgressEstimator::whole_s(const Piece& piece, Clock::time_point now) {
+  constexpr double share_min = 0.01;
+  if (piece.share < share_min) return std::nullopt;
   return spent_s(piece, now) / std::min(1.0, piece.share);
 }
 
-PieceProgress PieceWatch::progress(Clock::time_point now) const {
+PieceProgress ProgressEstimator::progress(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
-  struct Known {
+  struct Measured {
     double seconds = 0;
     double cost = 0;
   };
-  Known all;
-  std::map<std::size_t, Known> of_kind;
+  Measured all;
+  std::map<std::size_t, Measured> measured_by_kind;
   double shares = 0;
   for (const Piece& piece : pieces_) {
     shares += piece.share;
     const auto whole = whole_s(piece, now);
     if (!whole) continue;
-    for (Known* known : {&all, &of_kind[piece.kind.id]})
-      *known = {known->seconds + *whole, known->cost + piece.kind.cost};
+    for (Measured* measured : {&all, &measured_by_kind[piece.kind.id]})
+      *measured = {measured->seconds + *whole, measured->cost + piece.kind.cost};
   }
   if (pieces_.empty()) return {1, 0};
   if (all.cost <= 0) return {shares / static_cast<double>(pieces_.size()), std::nullopt};
@@ -102,13 +102,14 @@ PieceProgress PieceWatch::progress(Clock::time_point now) const {
   double left = 0;
   double longest = 0;
   for (const Piece& piece : pieces_) {
-    const auto kind = of_kind.find(piece.kind.id);
-    const Known& known = kind == of_kind.end() ? all : kind->second;
-    const double whole = whole_s(piece, now).value_or(known.seconds / known.cost * piece.kind.cost);
-    const double own = piece.ended ? 0 : std::max(0.0, whole - spent_s(piece, now));
+    const auto kind = measured_by_kind.find(piece.kind.id);
+    const Measured& measured = kind == measured_by_kind.end() ? all : kind->second;
+    const double whole =
+        whole_s(piece, now).value_or(measured.seconds / measured.cost * piece.kind.cost);
+    const double piece_left_s = piece.ended_at ? 0 : std::max(0.0, whole - spent_s(piece, now));
     spent += spent_s(piece, now);
-    left += own;
-    longest = std::max(longest, own);
+    left += piece_left_s;
+    longest = std::max(longest, piece_left_s);
   }
   const double share = spent + left > 0 ? spent / (spent + left) : 1;
   return {share, std::max(longest, left / static_cast<double>(threads_))};
@@ -118,15 +119,15 @@ void for_each_piece(std::size_t count, std::size_t threads,
                     const std::function<void(std::size_t)>& work,
                     const std::function<void()>& watch) {
   STARLING_CHECK(threads > 0);
-  const std::size_t hands = std::min(threads, count);
-  if (hands == 0) return;
-  Crew crew{count, hands};
+  const std::size_t thread_count = std::min(threads, count);
+  if (thread_count == 0) return;
+  ThreadTeam team{count, thread_count};
   {
     std::vector<std::jthread> workers;
-    for (std::size_t i = 0; i < hands; ++i) workers.emplace_back([&] { crew.run(work); });
-    while (!crew.wait()) watch();
+    for (std::size_t i = 0; i < thread_count; ++i) workers.emplace_back([&] { team.run(work); });
+    while (!team.wait()) watch();
   }
-  crew.rethrow();
+  team.rethrow();
 }
 
 }  // namespace starling::program

@@ -1,4 +1,5 @@
-/// Runs independent pieces of work on some threads, and reports their progress on one. Blocking.
+/// Runs independent pieces of work on several threads while the caller's thread reports their
+/// progress. Blocking.
 #pragma once
 
 #include <chrono>
@@ -12,27 +13,29 @@ namespace starling::program {
 
 /// The progress of all pieces together.
 struct PieceProgress {
-  /// The done share of the time that all take; of the pieces as long as no time is known.
+  /// The share of the total time that has passed, from 0 to 1. Before any time can be estimated:
+  /// the share of the pieces that is done.
   double share = 0;
-  /// Seconds until all are done; absent before a piece has come far enough for an estimate.
-  std::optional<double> left_s = std::nullopt;
+  /// Estimated seconds until all pieces are done; absent until a piece has come far enough for an
+  /// estimate.
+  std::optional<double> remaining_s = std::nullopt;
 };
 
 /// Keeps how much of each piece is done, and estimates how long the rest takes. Any thread.
-class PieceWatch {
+class ProgressEstimator {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// Pieces of one kind take about the same time.
   struct Kind {
     std::size_t id = 0;
-    /// The time that a piece is expected to take relative to pieces of other kinds, until a piece
-    /// of its own kind has shown it.
+    /// The expected time of a piece relative to pieces of other kinds. Used until the time of a
+    /// piece of this kind was measured.
     double cost = 1;
   };
 
-  /// At most `threads` pieces are at work at a time.
-  PieceWatch(std::vector<Kind> kinds, std::size_t threads);
+  /// At most `threads` pieces run at the same time.
+  ProgressEstimator(std::vector<Kind> kinds, std::size_t threads);
 
   void begin(std::size_t piece, Clock::time_point now = Clock::now());
   /// Sets the share of a piece that is done, from 0 to 1; 1 ends it. Requires: begin() was called.
@@ -44,13 +47,14 @@ class PieceWatch {
   struct Piece {
     Kind kind;
     double share = 0;
-    std::optional<Clock::time_point> began{};
-    std::optional<Clock::time_point> ended{};
+    std::optional<Clock::time_point> started_at{};
+    std::optional<Clock::time_point> ended_at{};
   };
 
-  /// Returns how long a piece has been at work, in seconds.
+  /// Returns how long a piece has run, in seconds.
   [[nodiscard]] static double spent_s(const Piece& piece, Clock::time_point now);
-  /// Estimates how long a piece takes as a whole, in seconds, from that piece alone.
+  /// Estimates the whole time of a piece, in seconds, from what is done of it and how long that
+  /// took. Nothing if too little is done.
   [[nodiscard]] static std::optional<double> whole_s(const Piece& piece, Clock::time_point now);
 
   mutable std::mutex mutex_;

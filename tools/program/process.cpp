@@ -5,13 +5,13 @@
 
 namespace starling::program {
 
-void keep_to_itself() {
+void protect_process_memory() {
   const rlimit none{0, 0};
   (void)::setrlimit(RLIMIT_CORE, &none);
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-void allow_descriptors() {
+void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;

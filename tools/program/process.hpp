@@ -1,14 +1,14 @@
-/// Limits that this process asks of the system for itself. Any thread.
+/// Changes limits of this process. Any thread.
 #pragma once
 
 namespace starling::program {
 
-/// Has the process leave no core dump, and other processes of its user not look into its memory,
+/// Forbids core dumps of this process and forbids other processes of its user to read its memory,
 /// from here on. Called before a secret key is read or made.
-void keep_to_itself();
+void protect_process_memory();
 
-/// Lets the process have as many descriptors as it may (`ulimit -Hn`): a node needs some for each
-/// connection, and shells and service managers allow 1024 at first.
-void allow_descriptors();
+/// Raises the limit of open descriptors to the hard limit (`ulimit -Hn`): a node needs several for
+/// each connection, and shells and service managers allow 1024 at first.
+void raise_descriptor_limit();
 
 }  // namespace starling::program

@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-std::string& held() {
+std::string& stored_name() {
   static std::string name = "starling";
   return name;
 }
@@ -15,9 +15,9 @@ std::string& held() {
 void set_program_name(const char* argv0) {
   if (argv0 == nullptr) return;
   const std::string name = std::filesystem::path{argv0}.filename().string();
-  if (!name.empty()) held() = name;
+  if (!name.empty()) stored_name() = name;
 }
 
-const std::string& program_name() { return held(); }
+const std::string& program_name() { return stored_name(); }
 
 }  // namespace starling::program

@@ -5,11 +5,10 @@
 
 namespace starling::program {
 
-/// Takes the last part of argv[0]; where that is empty, the name stays. Call before any thread
-/// runs.
+/// Sets the name to the last part of argv[0], unless that is empty. Call before any thread runs.
 void set_program_name(const char* argv0);
 
-/// "starling" where nothing else was set.
+/// Returns the name that was set, else "starling".
 [[nodiscard]] const std::string& program_name();
 
 }  // namespace starling::program

@@ -7,7 +7,7 @@ namespace starling::program {
 
 [[nodiscard]] std::string version();
 
-/// The commit that it was built from, `unknown` outside of a repository.
+/// The commit of this build; `unknown` if it was built outside of a repository.
 [[nodiscard]] std::string commit();
 
 }  // namespace starling::program

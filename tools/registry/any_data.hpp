@@ -1,5 +1,5 @@
-/// A data set of any type, so that one program trains on built-in tables and on a user's own types
-/// alike. Immutable and shared; any thread may read it.
+/// Holds a data set of any type, so that one program trains on built-in tables and on a user's own
+/// types alike. Immutable and shared. Any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace starling::program {
 
-/// Data that can be divided into training and test samples: select() makes the same type from the
-/// samples named by `rows`.
+/// Data that can be divided into training and test samples: select() returns the samples `rows` as
+/// the same type.
 template <class D>
 concept DivisibleData = models::DataSet<D> &&
     requires(const D data, std::span<const std::uint32_t> rows) {
@@ -38,7 +38,7 @@ class AnyData {
 
   [[nodiscard]] std::size_t size() const { return held_->size(); }
 
-  /// The data as a D; null where it is of another type.
+  /// Returns the data as a D; null if it is of another type.
   template <class D>
   [[nodiscard]] const D* as() const noexcept {
     const auto* holder = dynamic_cast<const Holder<D>*>(held_.get());
@@ -53,7 +53,7 @@ class AnyData {
     return held_->select(rows);
   }
 
-  /// The label of a sample, where the data knows it.
+  /// Returns the label of a sample; nothing if the data has no labels.
   [[nodiscard]] std::optional<double> label(std::size_t row) const { return held_->label(row); }
 
  private:

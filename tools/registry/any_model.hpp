@@ -1,5 +1,5 @@
-/// A model of any type over data of any type: what the program does with it, and no more. Built-in
-/// models and a user's own have this one interface. Immutable; any thread may call it.
+/// The interface through which the program uses a model of any type over data of any type, built-in
+/// or a user's own. Immutable. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -38,17 +38,17 @@ namespace starling::program {
 
 class AnyModel;
 
-/// The outputs of a model for each sample, before it decides.
+/// The outputs of a model for each sample, from which it derives its prediction.
 struct Scores {
   std::size_t columns = 0;
   models::Link link = models::Link::none;
-  /// Samples x columns.
+  /// samples x columns, row by row.
   std::vector<float> values;
 };
 
-/// Where a model is computed; see PlacedNet.
-struct PlacedModel {
-  /// Null where the model itself does.
+/// A model, and the device on which it computes; see NetOnDevice.
+struct ModelOnDevice {
+  /// Null if the original model is to be used as it is.
   std::shared_ptr<const AnyModel> model;
   std::string device;
   std::string note = {};
@@ -58,54 +58,57 @@ class AnyModel {
  public:
   virtual ~AnyModel() = default;
 
-  /// Returns the text that names this very model in a job file.
+  /// Returns the text from which a job file makes this very model.
   [[nodiscard]] virtual std::string print() const = 0;
   [[nodiscard]] virtual ElementType element_type() const = 0;
   [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
   [[nodiscard]] virtual models::Recipe recipe() const = 0;
   [[nodiscard]] virtual core::Layout layout(const actor::JobOptions& job) const = 0;
 
-  /// Refuses data of another type or shape, with the reason. The functions below require data that
-  /// were accepted.
+  /// Refuses data of another type or shape, with the reason. The functions below require accepted
+  /// data.
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
-  /// Refuses steps of so many samples, with the reason.
+  /// Refuses a batch of `samples` samples, with the reason.
   [[nodiscard]] virtual Result<void> accepts_batch(std::size_t samples) const = 0;
-  /// The same model on that device, for batches of `rows`. Errors as place()'s, and a model that is
-  /// no net in float32.
-  [[nodiscard]] virtual Result<PlacedModel> on(const models::Device& device,
-                                               std::size_t rows) const = 0;
+  /// Returns the same model on that device, for batches of `rows`. Fails as put_on_device() of
+  /// device.hpp does, and if the model is not a net of float32.
+  [[nodiscard]] virtual Result<ModelOnDevice> put_on_device(const models::Device& device,
+                                                            std::size_t rows) const = 0;
   [[nodiscard]] virtual Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
                                                      const actor::TrainOptions& options) const = 0;
-  /// The same on the caller's thread alone, without an engine: each call is one step and returns
-  /// the mean loss over its batch. `data` outlives it, one thread at a time calls it.
+  /// Returns a function that trains on the caller's thread alone, without an engine: each call
+  /// makes one step and returns the mean loss over its batch. `data` must outlive the function. One
+  /// thread at a time may call it.
   [[nodiscard]] virtual std::function<double()> make_loop(
       const AnyData& data, const models::LoopOptions& options) const = 0;
-  /// The ranges of such a job before its first step. May take long: values are drawn.
+  /// Returns the states of all ranges before a job's first step. May take long, because it draws
+  /// the initial values.
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
       const AnyData& data, const actor::TrainOptions& options) const = 0;
-  /// Makes this node's part of the same job on several nodes.
+  /// Makes this node's part of a job that runs on several nodes.
   [[nodiscard]] virtual Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       const AnyData& data, const actor::TrainOptions& options,
       actor::LocalJobOptions local_options) const = 0;
-  /// Simulates the job in virtual time. The curve's figures are those of evaluate() over `test`, or
-  /// over `data` where it is null, and `error`, the normalised one, where it is known.
+  /// Simulates the job in virtual time. The points of its curve hold the metrics of evaluate() over
+  /// `test`, or over `data` if `test` is null, and normalised_error() as `error` if it is known.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
       const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const = 0;
-  /// The figures that evaluate() returns, as far as an untrained model and one sample tell.
+  /// Returns the metrics of an untrained model over one sample: they show which metrics evaluate()
+  /// returns.
   [[nodiscard]] virtual models::Metrics try_metrics(const AnyData& data) const = 0;
   [[nodiscard]] virtual models::Metrics evaluate(const Weights& w, const AnyData& data) const = 0;
-  /// One value a sample; nothing where the model cannot predict.
+  /// Returns one prediction for each sample; nothing if the model cannot predict.
   [[nodiscard]] virtual std::optional<std::vector<float>> predict(const Weights& w,
                                                                   const AnyData& data) const = 0;
-  /// The outputs that it decides by; nothing where the model does not tell.
+  /// Returns the outputs behind the predictions; nothing if the model has no scores().
   [[nodiscard]] virtual std::optional<Scores> scores(const Weights& w,
                                                      const AnyData& data) const = 0;
-  /// ||w - w*|| / ||w0 - w*|| where the data knows the parameters w* that it was made from; w0 is
-  /// the fresh model of `seed`.
+  /// Returns ||w - w*|| / ||w0 - w*||. The data was generated from the parameters w*, and w0 is the
+  /// initial model of `seed`. Nothing if the data does not know w*.
   [[nodiscard]] virtual std::optional<double> normalised_error(const Weights& w,
                                                                const AnyData& data,
                                                                std::uint64_t seed) const = 0;
-  /// The parameter vector that a job's ranges hold.
+  /// Returns the parameter vector that a job's ranges hold.
   [[nodiscard]] virtual Weights collect(const actor::JobOptions& job,
                                         std::span<const core::RangeState> states) const = 0;
 };

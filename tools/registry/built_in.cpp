@@ -9,7 +9,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the names of the models for which `wanted` holds, each once.
+/// Returns the names of the models for which `wanted` is true, each name once.
 std::vector<std::string> names_of(const Registry& registry, const auto& wanted) {
   std::vector<std::string> names;
   for (const ModelEntry& model : registry.models())
@@ -26,7 +26,7 @@ Error unknown(const Registry& registry, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> models_for(const Registry& registry, const AnyData& data) {
-  return names_of(registry, [&](const ModelEntry& model) { return model.takes(data); });
+  return names_of(registry, [&](const ModelEntry& model) { return model.accepts(data); });
 }
 
 Registry with_built_in(Registry own) {
@@ -49,7 +49,7 @@ Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
     if (named == nullptr) named = &entry;
     if (type && entry.element_type != *type) continue;
     if (typed == nullptr) typed = &entry;
-    if (entry.takes(data)) return entry.make(*spec, data);
+    if (entry.accepts(data)) return entry.make(*spec, data);
   }
   if (named == nullptr) return unknown(registry, spec->name);
   if (typed == nullptr)

@@ -14,16 +14,17 @@ namespace starling::program {
 /// added.
 [[nodiscard]] Registry with_built_in(Registry own);
 
-/// The model that `text` names, shaped for `data`; an entry of `type` where one is asked for.
-/// Errors: an unknown name (with the nearest valid one), a bad option, data it cannot learn from.
+/// Makes the model that `text` describes for `data`, with elements of `type` if one is given. Fails
+/// for an unknown name (the error has the nearest valid one), a bad option, and data of a type from
+/// which the model cannot learn.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> make_model(
     const Registry& registry, const std::string& text, const AnyData& data,
     std::optional<ElementType> type = {});
 
-/// The names of the models that learn from data of this type, whatever their options.
+/// Returns the names of the models that learn from data of this type.
 [[nodiscard]] std::vector<std::string> models_for(const Registry& registry, const AnyData& data);
 
-/// Internal, for float and double.
+/// Adds the built-in models of float or double. Internal.
 template <class T>
 void add_models(Registry& registry);
 

@@ -1,5 +1,5 @@
-/// Internal: the built-in models of one element type. Instantiated in one file for each type, for
-/// it takes long to compile.
+/// Internal: adds the built-in models of one element type. Each element type has a source file of
+/// its own, because the models take long to compile.
 #pragma once
 
 #include <string>

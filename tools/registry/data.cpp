@@ -15,17 +15,17 @@
 namespace starling::program {
 namespace {
 
-/// Tells a user's test data apart from the training data of the same source.
+/// Changes the seed of test data, so that a user's source gives other samples than for training.
 constexpr std::uint64_t test_stream = 0x74657374;
 
-const DataEntry* own_source(const Registry& registry, const std::string& name) {
+const DataEntry* find_user_source(const Registry& registry, const std::string& name) {
   const auto at = std::ranges::find(registry.data(), name, &DataEntry::name);
   return at == registry.data().end() ? nullptr : &*at;
 }
 
-bool is_own(const Registry& registry, const std::string& text) {
+bool is_user_source(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
-  return spec && own_source(registry, spec->name) != nullptr;
+  return spec && find_user_source(registry, spec->name) != nullptr;
 }
 
 Error unknown(const Registry& registry, const Spec& spec) {
@@ -40,7 +40,7 @@ Result<AnyData> as_any(Result<models::Table> table) {
   return AnyData::of(*std::move(table));
 }
 
-Result<AnyData> load_own(const DataEntry& entry, const Spec& spec, std::uint64_t seed) {
+Result<AnyData> load_user_source(const DataEntry& entry, const Spec& spec, std::uint64_t seed) {
   SpecReader read{spec};
   auto loaded = entry.load(read, seed);
   if (auto done = read.finish(); !done) return std::move(done).error();
@@ -86,7 +86,8 @@ Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
   return TrainAndTest{AnyData::of(std::move(loaded->train)), AnyData::of(std::move(loaded->test))};
 }
 
-/// Returns where a source holds the task of its labels; null where its kind has none.
+/// Returns the field of a source that chooses between classes and real targets; null if this kind
+/// of source has none.
 std::optional<models::LabelKind>* task_of(models::Source& source) {
   return std::visit(
       []<class Kind>(Kind& kind) -> std::optional<models::LabelKind>* {
@@ -96,8 +97,8 @@ std::optional<models::LabelKind>* task_of(models::Source& source) {
       source.kind);
 }
 
-/// Refuses test classes that are numbered unlike those of the training, which would be counted
-/// wrong.
+/// Refuses test data that numbers its classes otherwise than the training data, because predictions
+/// would be compared with the wrong classes.
 Result<void> check_numbering(const AnyData& test, const std::optional<models::Labelling>& rule) {
   const models::Table* table = test.table();
   if (table == nullptr || !rule || table->classes() == 0 || rule->classes == 0) return {};
@@ -108,7 +109,7 @@ Result<void> check_numbering(const AnyData& test, const std::optional<models::La
                "; valid: labels written alike"};
 }
 
-/// Returns the shape of a table, without rows.
+/// Returns a table without rows that has the same shape; nothing if the data is no table.
 std::optional<models::Table> shape_of(const AnyData& data) {
   const models::Table* table = data.table();
   return table == nullptr ? std::nullopt : std::optional{table->select({})};
@@ -127,7 +128,8 @@ Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& req
   if (request.test)
     if (auto valid = check_data(registry, *request.test); !valid)
       return std::move(valid).error().within("test");
-  if (request.test && !is_own(registry, request.data) && !is_own(registry, *request.test))
+  if (request.test && !is_user_source(registry, request.data) &&
+      !is_user_source(registry, *request.test))
     return load_both(request.data, *request.test, request.seed);
   auto data = load_whole(registry, request.data, request.seed);
   if (!data) return std::move(data).error().within("data");
@@ -139,7 +141,7 @@ Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& req
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
-/// Returns true if every feature lies between 0 and 1, as those of images do.
+/// Returns whether every feature is between 0 and 1, like the pixels of an image.
 bool lies_between_0_and_1(const models::Table& table) {
   if (table.is_sparse()) return false;
   const auto lies_there = [](float value) { return value >= 0 && value <= 1; };
@@ -152,7 +154,7 @@ bool lies_between_0_and_1(const models::Table& table) {
 Result<TrainAndTest> fill(TrainAndTest data) {
   const models::Table* train = data.train.table();
   if (train == nullptr || !train->encoding || !train->encoding->fills) return data;
-  const auto encoding = models::fit_fills(*train);
+  const auto encoding = models::fit_fill_values(*train);
   if (!encoding) return Error{encoding.error()}.within("data");
   if (data.test && data.test->table() != nullptr)
     data.test = AnyData::of(models::filled(*data.test->table(), *encoding));
@@ -173,7 +175,7 @@ Result<void> check_labels(const AnyData& data, const std::string& text) {
 Result<void> check_data(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
   if (!spec) return spec.error();
-  if (own_source(registry, spec->name) != nullptr) return {};
+  if (find_user_source(registry, spec->name) != nullptr) return {};
   const auto& known = models::source_names();
   if (std::ranges::none_of(known, [&](const auto& source) { return source.first == spec->name; }))
     return unknown(registry, *spec);
@@ -187,7 +189,7 @@ std::vector<std::string> files_in(const Registry& registry, const std::string& t
   const auto spec = Spec::parse(text);
   if (!spec) return {};
   std::vector<std::string> files;
-  if (own_source(registry, spec->name) != nullptr) {
+  if (find_user_source(registry, spec->name) != nullptr) {
     std::error_code ignored;
     for (const auto& [key, value] : spec->options)
       if (std::filesystem::is_regular_file(value, ignored)) files.push_back(value);
@@ -214,7 +216,8 @@ std::vector<std::string> files_in(const Registry& registry, const std::string& t
 Result<AnyData> load_whole(const Registry& registry, const std::string& text, std::uint64_t seed) {
   if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = own_source(registry, spec.name)) return load_own(*own, spec, seed);
+  if (const DataEntry* own = find_user_source(registry, spec.name))
+    return load_user_source(*own, spec, seed);
   return as_any(models::load(models::Source::parse(text).value(), seed));
 }
 
@@ -223,8 +226,8 @@ Result<AnyData> load_unseen(const Registry& registry, const std::string& text, s
   if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
   const auto rule = shape ? std::optional{shape->labelling} : std::nullopt;
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = own_source(registry, spec.name)) {
-    auto data = load_own(*own, spec, mix(seed ^ test_stream));
+  if (const DataEntry* own = find_user_source(registry, spec.name)) {
+    auto data = load_user_source(*own, spec, mix(seed ^ test_stream));
     if (!data) return data;
     if (auto alike = check_numbering(*data, rule); !alike)
       return std::move(alike).error().within(text);
@@ -274,7 +277,7 @@ models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
                                                                          : models::Scale::none;
 }
 
-Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {
+Result<TrainAndTest> scale_data(models::Scale how, TrainAndTest data) {
   if (how == models::Scale::none) return data;
   const models::Table* train = data.train.table();
   if (train == nullptr || (data.test && data.test->table() == nullptr))
@@ -287,15 +290,15 @@ Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {
   return data;
 }
 
-Result<AnyData> scaled_as(const models::Table& shape, const AnyData& data) {
+Result<AnyData> scale_like(const models::Table& shape, const AnyData& data) {
   const models::Labelling& labels = shape.labelling;
   const bool is_plain = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
   const models::Table* table = data.table();
   if (table == nullptr || is_plain) return data;
   const std::size_t known = shape.scaling.shift.size();
   if (known > 0 && (table->is_sparse() ? table->features() > known : table->features() != known))
-    return Error{"has " + counted(table->features(), "feature") + ", the model was trained on " +
-                 std::to_string(known)};
+    return Error{"has " + print_count(table->features(), "feature") +
+                 ", the model was trained on " + std::to_string(known)};
   return AnyData::of(models::scaled(*data.table(), shape.scaling, labels));
 }
 
@@ -350,7 +353,7 @@ std::uint64_t fingerprint(const AnyData& data) {
   };
   const auto add_float = [&](float value) { add(std::bit_cast<std::uint32_t>(value)); };
   if (table != nullptr) {
-    // Data that are the same but for their scale are the same when they are scaled.
+    // The shift and divisor tell apart tables that become equal when they are scaled.
     std::ranges::for_each(table->scaling.shift, add_float);
     std::ranges::for_each(table->scaling.divisor, add_float);
     if (!table->scaling.shift.empty()) {

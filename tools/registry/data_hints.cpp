@@ -8,45 +8,50 @@
 namespace starling::program {
 namespace {
 
-/// A format that is not read, and the Python that makes a file which is. FILE stands for the file's
-/// name, STEM for the name without its ending.
-struct Foreign {
+/// A format that Starling does not read, and Python code that converts such a file to one that it
+/// reads. FILE stands for the file's name, STEM for the name without its ending.
+struct UnreadFormat {
   const char* ending;
   const char* python;
 };
 
-constexpr std::array foreign{
-    Foreign{".parquet",
-            "import pandas; pandas.read_parquet('FILE').to_csv('STEM.csv', index=False)"},
-    Foreign{".feather",
-            "import pandas; pandas.read_feather('FILE').to_csv('STEM.csv', index=False)"},
-    Foreign{".xlsx", "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
-    Foreign{".xls", "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
-    Foreign{".ods", "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
-    Foreign{".json", "import pandas; pandas.read_json('FILE').to_csv('STEM.csv', index=False)"},
-    Foreign{".jsonl",
-            "import pandas; pandas.read_json('FILE', lines=True).to_csv('STEM.csv', index=False)"},
-    Foreign{".arff",
-            "import pandas, scipy.io.arff as a; pandas.DataFrame(a.loadarff('FILE')[0])"
-            ".apply(lambda c: c.str.decode('utf-8') if c.dtype == object else c)"
-            ".to_csv('STEM.csv', index=False)"},
-    Foreign{".h5",
-            "import h5py, numpy; f = h5py.File('FILE'); "
-            "numpy.savez('STEM.npz', **{k: f[k][()] for k in f})"},
-    Foreign{".hdf5",
-            "import h5py, numpy; f = h5py.File('FILE'); "
-            "numpy.savez('STEM.npz', **{k: f[k][()] for k in f})"},
-    Foreign{".pkl",
-            "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
-            ".to_csv('STEM.csv', index=False)"},
-    Foreign{".pickle",
-            "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
-            ".to_csv('STEM.csv', index=False)"},
+constexpr std::array unread_formats{
+    UnreadFormat{".parquet",
+                 "import pandas; pandas.read_parquet('FILE').to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".feather",
+                 "import pandas; pandas.read_feather('FILE').to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".xlsx",
+                 "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".xls",
+                 "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".ods",
+                 "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".json",
+                 "import pandas; pandas.read_json('FILE').to_csv('STEM.csv', index=False)"},
+    UnreadFormat{
+        ".jsonl",
+        "import pandas; pandas.read_json('FILE', lines=True).to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".arff",
+                 "import pandas, scipy.io.arff as a; pandas.DataFrame(a.loadarff('FILE')[0])"
+                 ".apply(lambda c: c.str.decode('utf-8') if c.dtype == object else c)"
+                 ".to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".h5",
+                 "import h5py, numpy; f = h5py.File('FILE'); "
+                 "numpy.savez('STEM.npz', **{k: f[k][()] for k in f})"},
+    UnreadFormat{".hdf5",
+                 "import h5py, numpy; f = h5py.File('FILE'); "
+                 "numpy.savez('STEM.npz', **{k: f[k][()] for k in f})"},
+    UnreadFormat{".pkl",
+                 "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
+                 ".to_csv('STEM.csv', index=False)"},
+    UnreadFormat{".pickle",
+                 "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
+                 ".to_csv('STEM.csv', index=False)"},
 };
 
-/// The line of Python for a file of this name; empty where none is known.
+/// Returns the command that converts a file of this name; empty if none is known.
 std::string conversion_of(const std::string& path) {
-  for (const auto& [ending, python] : foreign) {
+  for (const auto& [ending, python] : unread_formats) {
     if (!path.ends_with(ending)) continue;
     std::string line = python;
     const std::string stem = path.substr(0, path.size() - std::string_view{ending}.size());
@@ -58,12 +63,12 @@ std::string conversion_of(const std::string& path) {
   return {};
 }
 
-Error not_read(const std::string& path, const std::string& conversion) {
+Error unread_error(const std::string& path, const std::string& conversion) {
   return Error{"'" + path +
                "' is of a format that is not read; this makes a file of it that is: " + conversion};
 }
 
-/// The file that a source names, wherever the user put it.
+/// Returns the first option without a key, which is a file in most sources.
 std::string first_file(const Spec& spec) {
   for (const auto& [key, word] : spec.options)
     if (key.empty()) return word;
@@ -78,7 +83,7 @@ bool is_image(const std::string& path) {
 
 }  // namespace
 
-std::string forms_of_data(const std::string& path) {
+std::string suggest_sources(const std::string& path) {
   std::error_code ignored;
   if (path.ends_with(".safetensors")) return "safetensors:" + path;
   if (path.ends_with(".npy"))
@@ -93,12 +98,14 @@ Error unknown_data(const Spec& spec, std::span<const std::string> names) {
   const std::string& name = spec.name;
   std::error_code ignored;
   for (const std::string& file : {name, first_file(spec)})
-    if (const std::string line = conversion_of(file); !line.empty()) return not_read(file, line);
+    if (const std::string line = conversion_of(file); !line.empty())
+      return unread_error(file, line);
   if (std::filesystem::is_directory(name, ignored))
     return Error{"'" + name +
-                 "' is a folder; data is named with its format: " + forms_of_data(name)};
+                 "' is a folder; data is named with its format: " + suggest_sources(name)};
   if (is_numpy(name) || std::filesystem::is_regular_file(name, ignored))
-    return Error{"'" + name + "' is a file; data is named with its format: " + forms_of_data(name)};
+    return Error{"'" + name +
+                 "' is a file; data is named with its format: " + suggest_sources(name)};
   if (name.find_first_of("./") != std::string::npos) return Error{name + ": no such file"};
   return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
 }
@@ -106,9 +113,9 @@ Error unknown_data(const Spec& spec, std::span<const std::string> names) {
 Result<void> check_text_file(const std::string& source, const std::string& path) {
   if (is_numpy(path))
     return Error{"'" + path + "' is no text, as " + source +
-                 ": reads; valid: " + forms_of_data(path)};
+                 ": reads; valid: " + suggest_sources(path)};
   const std::string line = conversion_of(path);
-  if (!line.empty()) return not_read(path, line);
+  if (!line.empty()) return unread_error(path, line);
   return {};
 }
 

@@ -1,5 +1,5 @@
-/// Errors about data that were named in a way that cannot be read. Pure but for looking
-/// whether a file or folder is there.
+/// Makes helpful errors about data that cannot be read as the user named it. Asks the file system
+/// whether a file or folder exists.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace starling::program {
 
-/// How a file or folder of data may be written as a source: "csv:FILE, ...".
-[[nodiscard]] std::string forms_of_data(const std::string& path);
+/// Returns the ways to write a file or folder as a source of data, such as "npz:FILE".
+[[nodiscard]] std::string suggest_sources(const std::string& path);
 
-/// Returns the error for a source whose name is none of `names`: how a file of that name is read,
-/// or which line of Python makes one that is.
+/// Returns the error for a source whose name is not one of `names`. If the name is a file, the
+/// error says how to write it as a source, or which line of Python converts it.
 [[nodiscard]] Error unknown_data(const Spec& spec, std::span<const std::string> names);
 
-/// Refuses to read a file as text whose name says that it is of another format.
+/// Refuses to read a file as text if its name shows another format.
 [[nodiscard]] Result<void> check_text_file(const std::string& source, const std::string& path);
 
-/// Says how the data of this source get labels.
+/// Returns the part of an error that says how data of this source gets labels.
 [[nodiscard]] std::string valid_labels(const std::string& text);
 
 }  // namespace starling::program

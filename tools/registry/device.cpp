@@ -17,8 +17,8 @@ using models::Device;
 
 constexpr const char* library_name = "libstarling_cuda.so";
 
-/// Where the library may be: beside the program, where the build and `cmake --install` put it, or
-/// where the system looks.
+/// Returns the paths at which the library may be: beside the program and in ../lib, which the build
+/// and `cmake --install` use, and where the system looks.
 std::vector<std::string> library_paths() {
   std::error_code unknown;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
@@ -26,13 +26,13 @@ std::vector<std::string> library_paths() {
   return {folder / library_name, folder.parent_path() / "lib" / library_name, library_name};
 }
 
-/// Whether both sides see the same nets.
-bool is_ours(const cuda::Plugin& plugin) {
+/// Returns whether program and plugin are of one build, so that they agree on the layout of nets.
+bool is_same_build(const cuda::Plugin& plugin) {
   const std::string own = version();
   return plugin.build == cuda::PluginBuild{.version = own};
 }
 
-/// Loaded for good.
+/// Loads the plugin. It is never unloaded.
 Result<const cuda::Plugin*> load() {
   std::string why;
   for (const std::string& path : library_paths()) {
@@ -45,7 +45,7 @@ Result<const cuda::Plugin*> load() {
     }
     const auto entry =
         reinterpret_cast<cuda::PluginEntry>(::dlsym(library, cuda::plugin_entry_name));
-    if (entry != nullptr && is_ours(*entry())) return entry();
+    if (entry != nullptr && is_same_build(*entry())) return entry();
     return Error{path + " is of another build"};
   }
   return Error{"CUDA cannot be used: " + why};
@@ -56,7 +56,7 @@ const Result<const cuda::Plugin*>& plugin() {
   return loaded;
 }
 
-Result<PlacedNet> place_on_cuda(const models::Net<float>& net, const Device& device,
+Result<NetOnDevice> put_on_cuda(const models::Net<float>& net, const Device& device,
                                 std::size_t rows) {
   if (!plugin())
     return Error{print(device) + ": " + plugin().error().message +
@@ -65,11 +65,11 @@ Result<PlacedNet> place_on_cuda(const models::Net<float>& net, const Device& dev
                  library_name + " and CUDA's libraries where it runs"};
   auto engine = (*plugin())->make_engine(net, device.index, rows);
   if (!engine) return std::move(engine).error();
-  return PlacedNet{net.on(*std::move(engine)), print(device)};
+  return NetOnDevice{net.on(*std::move(engine)), print(device)};
 }
 
-/// Why none can be used; nothing where one can.
-std::string problem_with_devices() {
+/// Returns why no CUDA device can be used; empty if one can.
+std::string find_device_problem() {
   if (!plugin()) return plugin().error().message;
   const auto devices = (*plugin())->devices();
   if (!devices) return devices.error().message;
@@ -78,15 +78,16 @@ std::string problem_with_devices() {
 
 }  // namespace
 
-Result<PlacedNet> place(const models::Net<float>& net, const Device& device, std::size_t rows) {
-  const PlacedNet own{net, print(Device{})};
-  if (device.kind == Device::Kind::cuda) return place_on_cuda(net, device, rows);
+Result<NetOnDevice> put_on_device(const models::Net<float>& net, const Device& device,
+                                  std::size_t rows) {
+  const NetOnDevice own{net, print(Device{})};
+  if (device.kind == Device::Kind::cuda) return put_on_cuda(net, device, rows);
   if (device.kind == Device::Kind::cpu) return own;
-  if (auto problem = problem_with_devices(); !problem.empty())
-    return PlacedNet{own.net, own.device, std::move(problem)};
-  auto placed = place_on_cuda(net, Device{.kind = Device::Kind::cuda}, rows);
-  if (placed) return placed;
-  return PlacedNet{own.net, own.device, placed.error().message};
+  if (auto problem = find_device_problem(); !problem.empty())
+    return NetOnDevice{own.net, own.device, std::move(problem)};
+  auto moved = put_on_cuda(net, Device{.kind = Device::Kind::cuda}, rows);
+  if (moved) return moved;
+  return NetOnDevice{own.net, own.device, moved.error().message};
 }
 
 Result<void> check_on_cpu(const Device& device, const std::string& why) {

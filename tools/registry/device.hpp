@@ -10,26 +10,26 @@
 
 namespace starling::program {
 
-/// `--device` in `--help`.
+/// The help text of `--device`.
 inline constexpr const char* device_help =
     "where the model is computed: cpu | cuda:0 | auto, a CUDA device if there is one; nets only "
     "[cpu]";
 
-/// A net and where it is computed: "cpu" or "cuda:0".
-struct PlacedNet {
+/// A net, and the device on which it computes: "cpu" or "cuda:0".
+struct NetOnDevice {
   models::Net<float> net;
   std::string device;
-  /// Why it is not computed on a device that was there; empty where nothing went wrong.
+  /// With `auto`: why the net does not compute on a CUDA device; else empty.
   std::string note = {};
 };
 
-/// `net` on that device, for batches of `rows`. Errors, led by the device: a build without CUDA, no
-/// driver or one too old, no such device, one that this build has no code for, too little memory.
-/// With `auto` these mean the CPU.
-[[nodiscard]] Result<PlacedNet> place(const models::Net<float>& net, const models::Device& device,
-                                      std::size_t rows);
+/// Returns `net` on that device, for batches of `rows`. Errors begin with the device: a build
+/// without CUDA, no driver or too old a one, no such device, a device for which this build has no
+/// code, or too little memory. With `auto`, the net computes on the CPU then.
+[[nodiscard]] Result<NetOnDevice> put_on_device(const models::Net<float>& net,
+                                                const models::Device& device, std::size_t rows);
 
-/// Refuses a model that has no form for devices, where one is asked for; `why` it has none.
+/// Refuses a CUDA device for a model that computes on the CPU only; `why` is the error's text.
 [[nodiscard]] Result<void> check_on_cpu(const models::Device& device, const std::string& why);
 
 }  // namespace starling::program

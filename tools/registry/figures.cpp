@@ -62,7 +62,7 @@ std::optional<double> area_under_curve(std::span<const float> labels,
   std::vector<std::size_t> order(labels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return scores[i]; });
-  // Ranks from 1; those of one score share their mean.
+  // Ranks count from 1. Samples with the same score share the mean of their ranks.
   double ranks = 0;
   double positives = 0;
   for (std::size_t i = 0; i < order.size();) {

@@ -1,5 +1,5 @@
-/// Makes an AnyModel of a model of its own type. Included where models are listed, for it brings
-/// the engines along.
+/// Wraps a model of any type as an AnyModel. Include it only where models are registered, because
+/// it includes the engines.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@
 
 namespace starling::program {
 
-/// A model that predicts, one number a sample.
+/// A model that predicts one number for each sample.
 template <class M, class D>
 concept PredictingModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,
@@ -31,7 +31,7 @@ concept PredictingModel = models::Model<M, D> &&
   model.predict(w, data, batch, pass, out);
 };
 
-/// A model that tells the scores that it decides by, outputs() a sample.
+/// A model that gives the scores behind its predictions, outputs() for each sample.
 template <class M, class D>
 concept ScoringModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,
@@ -41,7 +41,7 @@ concept ScoringModel = models::Model<M, D> &&
   { model.link() } -> std::same_as<models::Link>;
 };
 
-/// The one AnyModel: a model M over data of type D.
+/// Implements AnyModel by a model M over data of type D.
 template <class M, class D>
 requires models::Model<M, D>
 class ModelOf final : public AnyModel {
@@ -74,13 +74,13 @@ class ModelOf final : public AnyModel {
     return {};
   }
 
-  [[nodiscard]] Result<PlacedModel> on(const models::Device& device,
-                                       std::size_t rows) const override {
+  [[nodiscard]] Result<ModelOnDevice> put_on_device(const models::Device& device,
+                                                    std::size_t rows) const override {
     if constexpr (std::is_same_v<M, models::Net<float>>) {
-      auto placed = place(model_, device, rows);
-      if (!placed) return std::move(placed).error();
-      return PlacedModel{std::make_shared<ModelOf>(std::move(placed->net), text_),
-                         std::move(placed->device), std::move(placed->note)};
+      auto moved = program::put_on_device(model_, device, rows);
+      if (!moved) return std::move(moved).error();
+      return ModelOnDevice{std::make_shared<ModelOf>(std::move(moved->net), text_),
+                           std::move(moved->device), std::move(moved->note)};
     }
     const bool is_net = std::is_same_v<M, models::Net<double>>;
     if (auto fits = check_on_cpu(
@@ -91,7 +91,7 @@ class ModelOf final : public AnyModel {
                          "or a net like lenet5");
         !fits)
       return std::move(fits).error();
-    return PlacedModel{nullptr, models::print(models::Device{})};
+    return ModelOnDevice{nullptr, models::print(models::Device{})};
   }
 
   [[nodiscard]] Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
@@ -134,7 +134,7 @@ class ModelOf final : public AnyModel {
   }
 
   [[nodiscard]] models::Metrics try_metrics(const AnyData& data) const override {
-    const std::vector<T> w = fresh(1);
+    const std::vector<T> w = initial_parameters(1);
     const std::uint32_t first = 0;
     models::Arena arena;
     Random random{0};
@@ -175,11 +175,11 @@ class ModelOf final : public AnyModel {
     if constexpr (requires(std::span<const T> v) { model_.weights(v); }) {
       const models::Table* table = data.table();
       if (table == nullptr || table->truth.empty()) return std::nullopt;
-      const std::vector<T> first = fresh(seed);
-      const auto far = distance(model_.weights(std::span<const T>{first}), table->truth);
-      const auto near = distance(model_.weights(values(w)), table->truth);
-      if (!far || !near || *far == 0) return std::nullopt;
-      return *near / *far;
+      const std::vector<T> first = initial_parameters(seed);
+      const auto before = distance(model_.weights(std::span<const T>{first}), table->truth);
+      const auto after = distance(model_.weights(values(w)), table->truth);
+      if (!before || !after || *before == 0) return std::nullopt;
+      return *after / *before;
     }
     (void)w, (void)data, (void)seed;
     return std::nullopt;
@@ -193,22 +193,22 @@ class ModelOf final : public AnyModel {
  private:
   static std::span<const T> values(const Weights& w) { return std::get<std::vector<T>>(w); }
 
-  /// The parameters that a job of this seed starts from.
-  [[nodiscard]] std::vector<T> fresh(std::uint64_t seed) const {
+  /// Returns the parameters with which a job of this seed begins.
+  [[nodiscard]] std::vector<T> initial_parameters(std::uint64_t seed) const {
     std::vector<T> w(models::total_size(model_.parameters()));
     Random random = Random::stream(seed, actor::initial_stream);
     model_.initialise(std::span<T>{w}, random);
     return w;
   }
 
-  /// Calls `visit(rows, pass)` for all samples, some at a time.
+  /// Calls `visit(rows, pass)` for chunks of samples until all were visited.
   template <class Visit>
   static void for_chunks(const D& data, Visit visit) {
     std::vector<std::uint32_t> rows;
     models::Arena arena;
     const std::size_t size = data.size();
-    for (std::size_t first = 0; first < size; first += models::evaluated_at_once) {
-      rows.resize(std::min(models::evaluated_at_once, size - first));
+    for (std::size_t first = 0; first < size; first += models::evaluation_rows_max) {
+      rows.resize(std::min(models::evaluation_rows_max, size - first));
       std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
       arena.reset();
       Random random{0};

@@ -12,7 +12,7 @@ namespace {
 
 const std::string valid_file = "a net's file of the keys input, loss and layers";
 
-/// A text, or a list of texts joined by ';'; nothing where it is neither.
+/// Returns a string, or a list of strings joined by ';'; nothing if the value is neither.
 std::optional<std::string> text_of(const toml::node& value) {
   if (value.is_string()) return value.as_string()->get();
   if (!value.is_array()) return std::nullopt;
@@ -24,8 +24,8 @@ std::optional<std::string> text_of(const toml::node& value) {
   return all;
 }
 
-Result<void> take(const std::string& key, const toml::node& value,
-                  models::NetDescription& description) {
+Result<void> read_value(const std::string& key, const toml::node& value,
+                        models::NetDescription& description) {
   static const std::array<std::string, 3> keys{"input", "loss", "layers"};
   if (std::ranges::find(keys, key) == keys.end())
     return Error{"unknown key '" + key + "'; " + suggest(key, keys)};
@@ -59,13 +59,13 @@ Result<models::NetDescription> parse_net_file(std::string_view content, const st
   if (!file) return file.error();
   models::NetDescription description;
   for (const auto& [key, value] : *file)
-    if (auto taken = take(std::string{key.str()}, value, description); !taken)
-      return std::move(taken).error().within(path + ":" + std::to_string(line_of(value)));
+    if (auto done = read_value(std::string{key.str()}, value, description); !done)
+      return std::move(done).error().within(path + ":" + std::to_string(line_of(value)));
   return description;
 }
 
 Result<models::NetDescription> read_net_file(const std::string& path) {
-  const auto content = small_file(path, valid_file);
+  const auto content = read_small_file(path, valid_file);
   if (!content) return content.error();
   return parse_net_file(*content, path);
 }

@@ -1,4 +1,4 @@
-/// Nets described in TOML files. Blocking; any thread.
+/// Reads the layers of a net from a TOML file. Blocking. Any thread.
 #pragma once
 
 #include <string>
@@ -12,24 +12,24 @@
 
 namespace starling::program {
 
-/// Reads the keys
+/// Reads the keys:
 ///
-///     input = "28x28x1"                # else what the data may be
-///     loss = "softmax"                 # else what suits the labels
+///     input = "28x28x1"                # if absent, derived from the data
+///     loss = "softmax"                 # if absent, chosen by the labels
 ///     layers = ["conv2d 6 kernel=5", "relu", "flatten", "dense 10"]
 ///
-/// where `layers` is one text, or a list of texts, of layers between `;` (description.hpp). `path`
-/// is for messages, which name its line where it is known.
+/// `layers` is a string, or a list of strings, of layers that `;` separates (description.hpp).
+/// Errors name `path`, and the line if it is known.
 [[nodiscard]] Result<models::NetDescription> parse_net_file(std::string_view content,
                                                             const std::string& path);
 
 [[nodiscard]] Result<models::NetDescription> read_net_file(const std::string& path);
 
-/// Returns the file in `net:FILE`; empty for another model.
+/// Returns FILE if the model is `net:FILE`; empty for another model.
 [[nodiscard]] std::string net_file_in(const Spec& spec);
 
-/// Makes the net that `--model` names: `net:FILE`, or a text that Net::parse reads. A net that came
-/// from a file prints its layers, so that a reader of that text needs no file.
+/// Makes the net that `--model` describes: `net:FILE`, or a text that Net::parse() reads. A net
+/// from a file prints its layers, so that whatever reads that text does not need the file.
 template <class T>
 [[nodiscard]] Result<models::Net<T>> make_net(const Spec& spec, const models::Table& data) {
   const std::string file = net_file_in(spec);

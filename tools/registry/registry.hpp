@@ -1,5 +1,5 @@
-/// Holds what a program can train, by name: models, data sources and barriers. A user's program
-/// hands its own to starling::main (main.hpp), which adds the built-in ones.
+/// Holds the models, data sources and barriers of a program by name. A user's program passes its
+/// own to starling::main (main.hpp), which adds the built-in ones.
 ///
 ///     int main(int argc, char** argv) {
 ///       starling::Registry registry;
@@ -9,7 +9,8 @@
 ///       return starling::main(argc, argv, std::move(registry));
 ///     }
 ///
-/// A name of your own hides a built-in one, but for barriers.
+/// A model or data source of your own hides a built-in one of the same name; a barrier must not
+/// have a built-in name.
 #pragma once
 
 #include <concepts>
@@ -34,12 +35,12 @@ namespace starling {
 
 namespace program {
 
-/// A kind of model: its name, and how one is made for data.
+/// A kind of model: its name, and the function that makes one for data.
 struct ModelEntry {
   std::string name;
   std::string summary;
   ElementType element_type = ElementType::float32;
-  std::function<bool(const AnyData&)> takes;
+  std::function<bool(const AnyData&)> accepts;
   std::function<Result<std::shared_ptr<const AnyModel>>(const Spec&, const AnyData&)> make;
 };
 
@@ -55,11 +56,11 @@ struct BarrierEntry {
   std::string summary;
 };
 
-/// Defined in model_of.hpp, which main.hpp includes: include it where models are added.
+/// Defined in model_of.hpp, which main.hpp includes. Include it in files that add models.
 template <class M, class D>
 [[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
 
-/// Returns the text that Spec::parse reads back.
+/// Returns the text from which Spec::parse() reads the same spec.
 [[nodiscard]] std::string print(const Spec& spec);
 
 template <class T>
@@ -71,7 +72,7 @@ struct ResultOf<Result<T>> {
   using Value = T;
 };
 
-/// `make()` as a Result, whether it gives one or a plain value.
+/// Returns a plain value or a Result as a Result.
 template <class T>
 [[nodiscard]] Result<T> as_result(T value) {
   return value;
@@ -91,30 +92,31 @@ concept ParsedModel = requires(const Spec& spec, const D& data) {
 
 class Registry {
  public:
-  /// A model over data of type D, written `--model name[:options]`. It is made, in this order, by
-  /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`,
-  /// which leaves the fields of an aggregate at their defaults. A model with other values is made
-  /// by a function, see below:
+  /// Adds a model over data of type D, written `--model name[:options]`. The first of these that
+  /// exists makes it: `M::parse(const Spec&, const D&)` -> Result<M>, the constructor `M(const
+  /// D&)`, or `M()`, which leaves the fields of an aggregate at their defaults. For other values
+  /// pass a function, see below:
   ///
   ///     registry.model<Ring>("ring", "my model",
   ///                          [](SpecReader&, const models::Table&) { return Ring{.radius = 2}; });
   ///
-  /// Tables are looked at for their shape only: where a saved model is read back, they hold the
-  /// features and classes of its training data, but no rows.
+  /// Only the shape of a table may be read here: when a saved model is loaded, the table has the
+  /// features and classes of the training data, but no rows.
   template <class M, class D = models::Table>
   requires models::Model<M, D> Registry& model(std::string name, std::string summary) {
     return add_model<M, D>(std::move(name), std::move(summary), {});
   }
 
-  /// A model with a `name` and a `summary` of its own, which print() writes as parse() reads it.
+  /// Adds a model that has static members `name` and `summary`, and whose print() returns a text
+  /// that its parse() reads.
   template <class M, class D = models::Table>
   requires models::Model<M, D> Registry& model() {
     return add_model<M, D>(std::string{M::name}, std::string{M::summary},
                            [](const M& made) { return made.print(); });
   }
 
-  /// A model made by `make(SpecReader& options, const D& data)`, which returns an M or a Result<M>
-  /// and takes what options it wants; others are refused.
+  /// Adds a model that `make(SpecReader& options, const D& data)` makes. It returns an M or a
+  /// Result<M>; options that it does not read are refused.
   template <class M, class D = models::Table, class Make>
   requires models::Model<M, D> && std::invocable<Make, SpecReader&, const D&> Registry& model(
       std::string name, std::string summary, Make make) {
@@ -127,8 +129,8 @@ class Registry {
     return add_made<M, D>(std::move(name), std::move(summary), std::move(whole), {});
   }
 
-  /// A model made by `make(const Spec&, const D&)` -> Result<M>, which print() writes as make reads
-  /// it.
+  /// Adds a model that `make(const Spec&, const D&)` -> Result<M> makes, and whose print() returns
+  /// a text that `make` reads.
   template <class M, class D = models::Table, class Make>
   requires models::Model<M, D> &&
       std::is_same_v<std::invoke_result_t<Make, const Spec&, const D&>, Result<M>>
@@ -137,9 +139,9 @@ class Registry {
                           [](const M& made) { return made.print(); });
   }
 
-  /// A data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t
+  /// Adds a data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t
   /// seed)` returns a data set of any type D, or a Result of one. With `--test name` it is called
-  /// again with another seed. Where D has `select(rows)`, test samples can be held out.
+  /// again with another seed. If D has `select(rows)`, test samples can be held out.
   template <class Load>
   requires std::invocable<Load, SpecReader&, std::uint64_t> Registry& data(std::string name,
                                                                            std::string summary,
@@ -156,8 +158,8 @@ class Registry {
     return *this;
   }
 
-  /// A barrier, written by its label; a `p` before it and `beta=` sample it. A label that is a
-  /// built-in barrier's, or cannot be written, is refused when the program starts.
+  /// Adds a barrier, written `--barrier label`, or `--barrier plabel:beta=N` for its sampled form.
+  /// When the program starts, it refuses a label that is a built-in barrier's or cannot be written.
   Registry& barrier(barrier::Predicate rule, std::string summary = {}) {
     barriers_.push_back({std::move(rule), std::move(summary)});
     return *this;
@@ -167,7 +169,7 @@ class Registry {
   [[nodiscard]] const std::vector<program::DataEntry>& data() const { return data_; }
   [[nodiscard]] const std::vector<program::BarrierEntry>& barriers() const { return barriers_; }
 
-  /// The rules of barriers(), as barrier::parse takes them.
+  /// Returns the rules of barriers(), for barrier::parse().
   [[nodiscard]] std::vector<barrier::Predicate> rules() const {
     std::vector<barrier::Predicate> all;
     for (const auto& entry : barriers_) all.push_back(entry.rule);

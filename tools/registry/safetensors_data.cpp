@@ -11,7 +11,7 @@
 
 #include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
-#include "starling/models/data/source/raw.hpp"
+#include "starling/models/data/source/raw_table.hpp"
 #include "starling/tools/files/safetensors.hpp"
 
 namespace starling::program {
@@ -40,7 +40,7 @@ Error wrong(const std::string& path, const Tensor& tensor, const std::string& wh
   return Error{path + ": tensor '" + tensor.name + "' is " + tensor.describe() + "; " + what};
 }
 
-/// The one tensor that has either name.
+/// Returns the tensor that has one of two names; an error if both or none exist.
 Result<const Tensor*> find(const std::string& path, const File& file, const char* name,
                            const char* other) {
   const Tensor* one = file.find(name);
@@ -51,7 +51,7 @@ Result<const Tensor*> find(const std::string& path, const File& file, const char
                  "'; valid: one of them"};
   if (one != nullptr || two != nullptr) return one != nullptr ? one : two;
   std::vector<std::string> names;
-  for (const Tensor& tensor : file.tensors) names.push_back(shown(tensor.name));
+  for (const Tensor& tensor : file.tensors) names.push_back(quote(tensor.name));
   return Error{path + ": has no tensor " + both + "; it has: " +
                (names.empty() ? "none"
                               : std::accumulate(names.begin() + 1, names.end(), names.front(),
@@ -86,7 +86,7 @@ double number_at(const Tensor& tensor, std::size_t i) {
 }
 
 Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tensor, float divisor) {
-  if (auto fits = ReadBudget{path}.expect(tensor.size() * sizeof(float)); !fits)
+  if (auto fits = ReadBudget{path}.check_total(tensor.size() * sizeof(float)); !fits)
     return std::move(fits).error();
   std::vector<float> values(tensor.size());
   const std::size_t row = tensor.shape[0] == 0 ? 1 : values.size() / tensor.shape[0];
@@ -101,7 +101,7 @@ Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tens
   return values;
 }
 
-/// Numbers a sample.
+/// Returns how many numbers a sample has.
 Result<std::size_t> row_size(const std::string& path, const Tensor& x) {
   if (x.shape.size() < 2) return wrong(path, x, "valid: [n, ...]");
   if (x.shape[0] == 0) return wrong(path, x, "it holds no samples");
@@ -125,7 +125,8 @@ Result<void> check_labels(const std::string& path, const Tensor& x, const Tensor
                    " samples; valid: a label for each");
 }
 
-/// Classes 0, 1, ...: what a label means does not depend on which of them the file happens to hold.
+/// Returns the classes 0 to the largest label, at least two: the meaning of a label does not depend
+/// on which labels the file happens to hold.
 Result<models::Labelling> classes_of(const std::string& path, const Tensor& y) {
   double most = 1;
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -164,7 +165,7 @@ Result<models::Table> table_of(const std::string& path, const File& file,
   if (!values) return std::move(values).error();
   raw.labels = *std::move(labels);
   raw.x = models::Table::Dense{*std::move(values)};
-  const auto rule = models::label_rule(raw);
+  const auto rule = models::infer_labelling(raw);
   if (!rule) return rule.error();
   return models::finish(std::move(raw), *rule);
 }

@@ -14,7 +14,8 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-/// Light or dark as the reader's system is; gnuplot's black and white become the page's colours.
+/// The page is light or dark like the reader's system. gnuplot's black and white become the page's
+/// text and background colours.
 constexpr const char* style =
     ":root{color-scheme:light dark}"
     "body{font:16px/1.5 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;"
@@ -37,7 +38,7 @@ void replace_all(std::string& text, std::string_view from, const std::string& to
     text.replace(at, from.size(), to);
 }
 
-/// Returns the drawing alone, with names that no other drawing on the page has.
+/// Returns the <svg> element alone, with ids that no other drawing on the page has.
 std::string inline_svg(const Picture& picture) {
   std::string svg = picture.svg.substr(std::min(picture.svg.find("<svg"), picture.svg.size()));
   constexpr std::array<std::string_view, 5> names{"gpDot", "gpPt", "textbox", "greybox",
@@ -56,7 +57,7 @@ std::string html_block(const Block& block) {
       Overloaded{
           [](const Paragraph& p) { return "<p>" + html_escaped(p.text) + "</p>\n"; },
           [](const TextTable& table) { return html_text(table); },
-          [](const Details& d) {
+          [](const FoldedTable& d) {
             return "<details id=\"" + d.name + "\">\n<summary>" + html_escaped(d.summary) +
                    "</summary>\n" + html_text(d.table) + "</details>\n";
           },
@@ -74,7 +75,7 @@ std::string html_block(const Block& block) {
       block);
 }
 
-/// Escapes the characters that Markdown takes for emphasis or HTML.
+/// Escapes the characters that Markdown would take for emphasis or HTML.
 std::string markdown_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -88,7 +89,7 @@ std::string markdown_block(const Block& block, const std::string& folder) {
   return std::visit(Overloaded{
                         [](const Paragraph& p) { return markdown_escaped(p.text) + "\n"; },
                         [](const TextTable& table) { return markdown_text(table); },
-                        [](const Details& d) {
+                        [](const FoldedTable& d) {
                           return markdown_escaped(d.summary) + "\n\n" + markdown_text(d.table);
                         },
                         [&](const Picture& p) {

@@ -1,5 +1,5 @@
-/// A report as a value: sections of paragraphs, tables and pictures, written as one HTML file that
-/// needs no other, or as a Markdown page beside its pictures. Any thread.
+/// A report as a value: sections of paragraphs, tables and pictures. It is written as one HTML file
+/// that needs no other file, or as a Markdown page beside its pictures. Any thread.
 #pragma once
 
 #include <string>
@@ -14,28 +14,29 @@ struct Paragraph {
   std::string text;
 };
 
-/// A picture. Without SVG the caption stands alone, with a note on where the data is.
+/// A picture. If `svg` is empty, an HTML page shows the caption and says in which file the data is,
+/// and a Markdown page shows the caption alone.
 struct Picture {
-  /// The stem of its file's name, different for each picture of a document.
+  /// The name of its files without their extension, different for each picture of a document.
   std::string name;
   std::string caption;
   std::string svg;
 };
 
-/// A long table that is folded away until the reader opens it.
-struct Details {
-  /// Differs for each element of the page.
+/// A long table that an HTML page hides until the reader opens it.
+struct FoldedTable {
+  /// Different for each element of the page.
   std::string name;
   std::string summary;
   TextTable table;
 };
 
-using Block = std::variant<Paragraph, TextTable, Picture, Details>;
+using Block = std::variant<Paragraph, TextTable, Picture, FoldedTable>;
 
 struct Section {
   std::string title;
   std::vector<Block> blocks;
-  /// Its pictures stand side by side where the page is wide enough.
+  /// True if its pictures are shown side by side when the page is wide enough.
   bool is_gallery = false;
 };
 
@@ -44,10 +45,10 @@ struct Document {
   std::vector<Section> sections;
 };
 
-/// Returns a page that contains its pictures and style, and loads nothing from outside.
+/// Returns an HTML page that contains its pictures and style, and loads nothing.
 [[nodiscard]] std::string html_text(const Document& document);
 
-/// Returns a page whose pictures are the files `folder`/NAME.svg.
+/// Returns a Markdown page whose pictures are the files `folder`/NAME.svg.
 [[nodiscard]] std::string markdown_text(const Document& document, const std::string& folder);
 
 }  // namespace starling::program

@@ -5,11 +5,11 @@
 #include "starling/tools/files/file_output.hpp"
 
 namespace starling::program {
-std::vector<std::string> plot_files(const std::string& name) {
+std::vector<std::string> plot_file_names(const std::string& name) {
   return {name + ".dat", name + ".gp", name + ".svg"};
 }
 
-std::string inside(const std::string& folder, const std::string& name) {
+std::string path_inside(const std::string& folder, const std::string& name) {
   return (std::filesystem::path{folder} / name).string();
 }
 
@@ -27,14 +27,14 @@ Result<OutputFolder> OutputFolder::make(const std::string& path) {
 Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
                                            std::span<const std::string> names,
                                            std::span<const FileUse> taken) {
-  if (auto free = check_free(folder, taken); !free) return std::move(free).error();
+  if (auto free = check_no_conflict(folder, taken); !free) return std::move(free).error();
   auto made = make(folder.path);
-  if (!made) return std::move(made).error().within(folder.place);
+  if (!made) return std::move(made).error().within(folder.location);
   for (const std::string& name : names) {
-    const FileUse use{folder.place, inside(folder.path, name)};
-    if (auto free = check_free(use, taken); !free) return std::move(free).error();
+    const FileUse use{folder.location, path_inside(folder.path, name)};
+    if (auto free = check_no_conflict(use, taken); !free) return std::move(free).error();
     if (auto writable = check_writable(use.path); !writable)
-      return std::move(writable).error().within(folder.place);
+      return std::move(writable).error().within(folder.location);
   }
   return made;
 }
@@ -47,9 +47,9 @@ OutputFolder::~OutputFolder() {
 }
 
 Result<void> write_plot_source(const std::string& folder, const Plot& plot) {
-  if (auto put = replace_file(inside(folder, plot.name + ".dat"), plot_data(plot)); !put)
+  if (auto put = replace_file(path_inside(folder, plot.name + ".dat"), plot_data(plot)); !put)
     return put;
-  return replace_file(inside(folder, plot.name + ".gp"), plot_script(plot));
+  return replace_file(path_inside(folder, plot.name + ".gp"), plot_script(plot));
 }
 
 }  // namespace starling::program

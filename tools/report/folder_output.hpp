@@ -1,4 +1,4 @@
-/// A folder that a command writes files into. Blocking; one thread at a time.
+/// Makes the folder into which a command writes files. Blocking. One thread at a time.
 #pragma once
 
 #include <span>
@@ -13,17 +13,17 @@
 namespace starling::program {
 
 /// Returns the names of a plot's files: data, script and picture.
-[[nodiscard]] std::vector<std::string> plot_files(const std::string& name);
+[[nodiscard]] std::vector<std::string> plot_file_names(const std::string& name);
 
 /// Returns `folder`/`name`.
-[[nodiscard]] std::string inside(const std::string& folder, const std::string& name);
+[[nodiscard]] std::string path_inside(const std::string& folder, const std::string& name);
 
-/// A folder that was made where there was none. Its destructor removes the folder, unless something
-/// was written into it.
+/// A folder for outputs. If prepare() made the folder, the destructor removes it again unless it
+/// holds files.
 class OutputFolder {
  public:
-  /// Makes the folder. Refuses a folder that is one of `taken`, or in which a file of `names` is
-  /// one of `taken` or cannot be written. The `place` of `folder` is where the folder was named.
+  /// Makes the folder if it does not exist. Refuses a folder that is one of `taken`, and one in
+  /// which a file of `names` is one of `taken` or cannot be written.
   static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
                                       std::span<const FileUse> taken);
 
@@ -35,7 +35,7 @@ class OutputFolder {
   explicit OutputFolder(std::string made) : made_(std::move(made)) {}
   static Result<OutputFolder> make(const std::string& path);
 
-  /// Empty where the folder was there before.
+  /// The folder that was made; empty if it existed before.
   std::string made_;
 };
 

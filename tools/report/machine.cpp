@@ -21,7 +21,7 @@ std::string processor_name() {
   for (std::string line; std::getline(file, line);)
     if (const auto colon = line.find(':');
         line.starts_with("model name") && colon != std::string::npos)
-      return std::string{trimmed(std::string_view{line}.substr(colon + 1))};
+      return std::string{trim(std::string_view{line}.substr(colon + 1))};
   return "unknown";
 }
 
@@ -62,7 +62,7 @@ std::string print(const Machine& machine) {
   for (const auto& [name, version] : machine.libraries)
     libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
   return fmt::format("processor   {}, {}\nthreads     1\nlibraries   {}\nbuild       {}\n",
-                     machine.processor, counted(machine.processors, "core"), libraries,
+                     machine.processor, print_count(machine.processors, "core"), libraries,
                      machine.build);
 }
 

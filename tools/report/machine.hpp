@@ -1,5 +1,5 @@
-/// The machine that speeds are measured on: the processor, the libraries, this build; and the
-/// memory that this process took. Reads the system's files. Any thread.
+/// Describes the machine and the build on which speeds are measured, and tells the memory that this
+/// process used. Reads files of the system. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 namespace starling::program {
 
 struct Machine {
-  /// The system's name for it; "unknown" where it has none.
+  /// The name of the processor's model; "unknown" if the system does not say.
   std::string processor;
   /// The number of processors that this process may run on.
   std::size_t processors = 1;
-  /// Name and version of each library that computes.
+  /// Name and version of each library of kernels in this build.
   std::vector<std::pair<std::string, std::string>> libraries;
   /// "starling VERSION, commit COMMIT, gcc 12.2.0".
   std::string build;
@@ -24,13 +24,14 @@ struct Machine {
 
 [[nodiscard]] Machine this_machine();
 
-/// The lines that open a report: processor, threads, libraries, build.
+/// Returns the first lines of a report: processor, threads, libraries, build.
 [[nodiscard]] std::string print(const Machine& machine);
 
-/// The same as keys of an object.
+/// Returns the same as keys of a JSON object.
 [[nodiscard]] nlohmann::ordered_json json_of(const Machine& machine);
 
-/// The most memory that this process ever had resident, in bytes; 0 where the system does not say.
+/// Returns the largest resident size of this process so far, in bytes; 0 if the system does not
+/// say.
 [[nodiscard]] std::uint64_t peak_memory();
 
 }  // namespace starling::program

@@ -18,12 +18,12 @@
 namespace starling::program {
 namespace {
 
-/// Colours that stand out on a white and on a dark page alike.
+/// Colours that are easy to see on a white page and on a dark one.
 constexpr std::array<const char*, 8> colours{"#d1495b", "#e08e0b", "#3a86c8", "#2e9e5b",
                                              "#a05fc2", "#16a3a3", "#a9745f", "#808080"};
 
-/// Sizes in pixels, with those that gnuplot takes for a character of 13 pixels and a line of the
-/// legend.
+/// Sizes in pixels. The last three are those that gnuplot uses for a character of a font of 13
+/// pixels, a line of the legend and the sample of a line in it.
 constexpr double width = 720;
 constexpr double frame_width = 620;
 constexpr double frame_height = 340;
@@ -35,12 +35,12 @@ std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c == '`' ? '\'' : c;  // gnuplot runs what stands between backquotes
+    out += c == '`' ? '\'' : c;  // gnuplot would run text between backquotes as a command
   }
   return out + "\"";
 }
 
-/// Returns the name as gnuplot takes it: letters, digits and underscores.
+/// Returns a name that gnuplot accepts: letters, digits and underscores.
 std::string identifier(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name;
@@ -48,14 +48,14 @@ std::string identifier(std::string name) {
 
 const char* colour(std::size_t series) { return colours[series % colours.size()]; }
 
-/// Returns the factor from a share to the axis.
-double factor(const Plot& plot) { return plot.is_share ? 100 : 1; }
+/// Returns the factor from a value to the number on the y axis.
+double axis_factor(const Plot& plot) { return plot.is_share ? 100 : 1; }
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
 
-  void take(double value, double error = 0) {
+  void include(double value, double error = 0) {
     if (!std::isfinite(value) || !std::isfinite(error)) return;
     low = std::min(low, value - error);
     high = std::max(high, value + error);
@@ -63,23 +63,23 @@ struct Range {
   [[nodiscard]] bool is_empty() const { return low > high; }
 };
 
-/// Returns the range of all values, and of their sums where series are stacked.
+/// Returns the range of all values, and of their sums if series are stacked.
 Range values_of(const Plot& plot) {
   Range range;
   for (const Series& series : plot.series)
     for (const PlotPoint& point : series.points)
       if (!plot.log_y || point.y - point.error > 0)
-        range.take(factor(plot) * point.y, factor(plot) * point.error);
+        range.include(axis_factor(plot) * point.y, axis_factor(plot) * point.error);
   for (std::size_t label = 0; label < plot.labels.size(); ++label) {
     double sum = 0;
     for (const Series& series : plot.series)
       if (label < series.points.size()) sum += series.points[label].y;
-    range.take(factor(plot) * sum);
+    range.include(axis_factor(plot) * sum);
   }
   return range;
 }
 
-/// True where the series has a finite point: gnuplot draws no curve without one.
+/// Returns whether the series has a finite point. gnuplot refuses to draw a curve without one.
 bool has_values(const Series& series) {
   return std::ranges::any_of(series.points, [](const PlotPoint& point) {
     return std::isfinite(point.x) && std::isfinite(point.y);
@@ -91,7 +91,7 @@ struct Legend {
   std::size_t rows = 0;
 };
 
-/// Places names side by side as far as they fit.
+/// Puts as many names side by side as fit.
 Legend legend_of(const Plot& plot) {
   std::size_t longest = 0;
   for (const Series& series : plot.series) longest = std::max(longest, series.name.size());
@@ -101,40 +101,40 @@ Legend legend_of(const Plot& plot) {
   return {columns, (plot.series.size() + columns - 1) / columns};
 }
 
-/// Sets the y axis of a panel: the same for all shares, its own for other figures, with the highest
-/// value marked.
+/// Sets the y axis of a panel. All shares have the same axis. Another figure has its own, which
+/// marks the highest value.
 std::string panel_range(const Plot& plot, const Series& series) {
   if (plot.is_share) return "set yrange [0:105]\nset ytics 0,50,100\n";
   Range range;
-  for (const PlotPoint& point : series.points) range.take(point.y);
+  for (const PlotPoint& point : series.points) range.include(point.y);
   const double high = range.is_empty() || range.high <= 0 ? 1 : range.high;
   return fmt::format("set yrange [0:{:.6g}]\nset ytics (0, {:.3g}, {:.3g})\n", 1.1 * high, high / 2,
                      high);
 }
 
-/// Sets the range of the y axis, with space for the legend inside, above all values.
+/// Sets the range of the y axis, and leaves space above all values for the legend.
 std::string y_range(const Plot& plot) {
   const Range range = values_of(plot);
   if (range.is_empty()) return "set yrange [*:*]\n";
-  const double legend = legend_line * static_cast<double>(legend_of(plot).rows) + 14;
-  const double room = 1 / (1 - std::min(0.6, legend / frame_height));
+  const double legend_height = legend_line * static_cast<double>(legend_of(plot).rows) + 14;
+  const double stretch = 1 / (1 - std::min(0.6, legend_height / frame_height));
   if (plot.log_y) {
     const double ratio = std::max(2.0, 1.3 * range.high / range.low);
     return fmt::format("set logscale y\nset yrange [{:.6g}:{:.6g}]\n", range.low / 1.2,
-                       range.low * std::pow(ratio, room));
+                       range.low * std::pow(ratio, stretch));
   }
   const double span =
       range.high > range.low ? range.high - range.low : std::max(std::abs(range.high), 1e-9) / 10;
   const bool is_above_zero = range.low >= 0 && !plot.is_zoomed;
   const double low = is_above_zero ? 0 : range.low - span / 20;
-  double high = low + (range.high - low) * room;
+  double high = low + (range.high - low) * stretch;
   if (high <= low) high = low + 1;
   const bool is_whole = is_above_zero && plot.is_share && range.high > 50;
   return fmt::format("set yrange [{:.6g}:{:.6g}]\n{}", low, high,
                      is_whole ? "set ytics 0,20,100\n" : "");
 }
 
-/// Puts names below the stacks, turned where they would overlap.
+/// Puts names below the stacks, and turns them if they would overlap.
 std::string label_ticks(const Plot& plot) {
   std::string text =
       "set xrange [-0.7:" + fmt::format("{:.1f}", static_cast<double>(plot.labels.size()) - 0.3) +
@@ -156,7 +156,7 @@ std::string x_range(const Plot& plot) {
   if (plot.log_x) return "set logscale x\n";
   Range range;
   for (const Series& series : plot.series)
-    for (const PlotPoint& point : series.points) range.take(point.x);
+    for (const PlotPoint& point : series.points) range.include(point.x);
   if (range.is_empty() || range.low < 0) return "set xrange [*:*]\n";
   return fmt::format("set xrange [0:{:.8g}]\n", range.high > 0 ? range.high : 1);
 }
@@ -181,7 +181,8 @@ std::string settings(const Plot& plot) {
   return text + y_range(plot) + x_range(plot);
 }
 
-/// Marks the points of a line where they are few: a single point is no line.
+/// Returns how gnuplot draws a series. A line with few points gets marks, because a single point
+/// makes no line.
 std::string style_text(const Plot& plot, const Series& series) {
   constexpr std::size_t few = 40;
   const std::string y = plot.is_share ? "($2*100)" : "2";
@@ -232,7 +233,7 @@ std::string panels(const Plot& plot, const std::string& source) {
   return text + "unset multiplot\n";
 }
 
-/// `source` is a file's name in quotes or a block of data.
+/// Returns the plot command. `source` is a file's name in quotes, or the name of a block of data.
 std::string command(const Plot& plot, const std::string& source) {
   if (std::ranges::none_of(plot.series, has_values))
     return "unset key\nset label \"nothing to show\" at graph 0.5,0.5 center\n"
@@ -247,7 +248,7 @@ std::string command(const Plot& plot, const std::string& source) {
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-/// A file without a name, so that nothing is left whatever happens.
+/// A file without a name, which the system removes when the program ends in any way.
 using ScratchFile = std::unique_ptr<std::FILE, CloseFile>;
 
 ScratchFile scratch(const std::string& content = {}) {
@@ -287,7 +288,7 @@ std::string plot_script(const Plot& plot) {
 }
 
 bool has_gnuplot() {
-  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): no thread sets it
   for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
     if (::access((std::string{folder} + "/gnuplot").c_str(), X_OK) == 0) return true;
   return false;
@@ -308,11 +309,11 @@ Result<std::string> draw(const Plot& plot) {
   if (!code) return code.error();
   auto svg = content_of(out.get());
   if (*code == 0 && svg.find("</svg>") != std::string::npos) return svg;
-  std::string said = content_of(err.get());
-  for (char& c : said)
+  std::string messages = content_of(err.get());
+  for (char& c : messages)
     if (c == '\n') c = ' ';
   return Error{fmt::format("gnuplot could not draw {} (code {}): {}", plot.name, *code,
-                           std::string{trimmed(said)})};
+                           std::string{trim(messages)})};
 }
 
 }  // namespace starling::program

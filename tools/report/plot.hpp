@@ -1,4 +1,4 @@
-/// Pictures of curves, as values, drawn by gnuplot. Any thread.
+/// Describes plots of curves as values, and draws them by gnuplot. Any thread.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace starling::program {
 struct PlotPoint {
   double x = 0;
   double y = 0;
-  /// Half the height of an error bar, where the style draws any.
+  /// Half the height of the error bar, if the plot's style draws any.
   double error = 0;
 };
 
 struct Series {
   std::string name;
   std::vector<PlotPoint> points{};
-  /// Drawn as points alone, whatever the plot's style.
+  /// True if the series is drawn as points without a line, whatever the plot's style.
   bool is_marked = false;
 };
 
@@ -34,36 +34,39 @@ enum class PlotStyle {
 };
 
 struct Plot {
-  /// The stem of its files' names: letters, digits and dashes.
+  /// The name of its files without their extension: letters, digits and dashes.
   std::string name;
   std::string title;
-  /// Labels of the axes, with their units.
+  /// The labels of the axes, with their units.
   std::string x{};
   std::string y{};
   std::vector<Series> series{};
   PlotStyle style = PlotStyle::line;
-  /// y is a share from 0 to 1, and its axis shows percent.
+  /// True if y is a share from 0 to 1. Its axis shows percent.
   bool is_share = false;
-  /// The y axis covers the values alone; else it begins at 0.
+  /// True if the y axis covers only the values; else it begins at 0.
   bool is_zoomed = false;
-  /// Draws one panel for each series, one below another, for curves that would hide each other. All
-  /// panels share the x axis, and those of shares the y axis too. For lines from 0 on.
+  /// True if each series has a panel of its own, one below another, because the curves would hide
+  /// each other. All panels have the same x axis, and panels of shares also the same y axis. Only
+  /// for lines whose y begins at 0.
   bool has_panels = false;
   bool log_x = false;
   bool log_y = false;
-  /// Labels of the stacks: point i of each series belongs to label i.
+  /// The labels of the stacks. Point i of each series belongs to label i.
   std::vector<std::string> labels{};
 };
 
-/// Returns the data that gnuplot reads: x, y and error bar of each point, one series after another.
+/// Returns the content of NAME.dat: x, y and error bar of each point, one series after another.
 [[nodiscard]] std::string plot_data(const Plot& plot);
 
-/// Returns the script that makes NAME.svg of NAME.dat, called as `gnuplot NAME.gp` in their folder.
+/// Returns the content of NAME.gp, a script that draws NAME.svg from NAME.dat when it is called as
+/// `gnuplot NAME.gp` in their folder.
 [[nodiscard]] std::string plot_script(const Plot& plot);
 
 [[nodiscard]] bool has_gnuplot();
 
-/// Draws the plot as SVG; an error where gnuplot is not installed or fails. Leaves no files.
+/// Draws the plot and returns it as SVG. Fails if gnuplot is not installed or fails. Leaves no
+/// files.
 [[nodiscard]] Result<std::string> draw(const Plot& plot);
 
 }  // namespace starling::program

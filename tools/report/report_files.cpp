@@ -19,7 +19,7 @@ Result<void> draw_all(Document& document, const std::vector<Plot>& plots,
   for (const Plot& plot : plots) {
     auto svg = draw(plot);
     if (!svg) return std::move(svg).error();
-    if (auto put = replace_file(inside(folder, plot.name + ".svg"), *svg); !put) return put;
+    if (auto put = replace_file(path_inside(folder, plot.name + ".svg"), *svg); !put) return put;
     drawn[plot.name] = *std::move(svg);
   }
   for (Section& section : document.sections)
@@ -34,10 +34,11 @@ Result<void> write_page(const Document& document, const std::string& folder,
     for (const Block& block : section.blocks) {
       const auto* picture = std::get_if<Picture>(&block);
       if (picture == nullptr || picture->svg.empty()) continue;
-      const std::string file = inside(inside(folder, pictures_folder), picture->name + ".svg");
+      const std::string file =
+          path_inside(path_inside(folder, pictures_folder), picture->name + ".svg");
       if (auto put = replace_file(file, picture->svg); !put) return put;
     }
-  return replace_file(inside(folder, name), markdown_text(document, pictures_folder));
+  return replace_file(path_inside(folder, name), markdown_text(document, pictures_folder));
 }
 
 }  // namespace starling::program

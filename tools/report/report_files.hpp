@@ -1,5 +1,5 @@
-/// Writes the files of a report: its plots drawn, and the report as a page of Markdown. Blocking;
-/// one thread at a time.
+/// Writes the files of a report: its plots, and the report as a Markdown page. Blocking. One thread
+/// at a time.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace starling::program {
 
-/// The folder of a page's pictures, beside it.
+/// The name of the folder beside a page that holds its pictures.
 inline constexpr const char* pictures_folder = "pictures";
 
 /// Writes the data and the script of each plot into `folder`.
 [[nodiscard]] Result<void> write_plot_sources(const std::vector<Plot>& plots,
                                               const std::string& folder);
 
-/// Draws the plots into `folder` and puts the drawings where the document has pictures; without
-/// gnuplot there are no drawings. Requires: a plot for each picture.
+/// Draws the plots into files in `folder`, and sets the SVG of the document's pictures of the same
+/// names. Fails without gnuplot. Requires: a plot for each picture.
 [[nodiscard]] Result<void> draw_all(Document& document, const std::vector<Plot>& plots,
                                     const std::string& folder);
 
-/// Writes `folder`/`name` and the pictures below it.
+/// Writes the Markdown page `folder`/`name`, and its pictures into the folder beside it.
 [[nodiscard]] Result<void> write_page(const Document& document, const std::string& folder,
                                       const std::string& name);
 

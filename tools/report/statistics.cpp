@@ -23,7 +23,7 @@ double cosine_integral(double power, double end) {
 
 }  // namespace
 
-Summary summarise(std::span<const double> values) {
+Summary compute_statistics(std::span<const double> values) {
   Summary all;
   if (values.empty()) return all;
   all.count = values.size();
@@ -59,8 +59,8 @@ double confidence_95(const Summary& values) {
 double student_t_95(std::size_t degrees) {
   STARLING_CHECK(degrees > 0);
   const auto n = static_cast<double>(degrees);
-  // Beyond this angle there is nothing left of the integral, however many degrees.
   double low = 0;
+  // The bound of the angle: beyond it the integral is negligible, whatever `degrees` is.
   double high = std::min(std::numbers::pi / 2, 40 / std::sqrt(n));
   const double whole = cosine_integral(n - 1, high);
   const double most = high;

@@ -1,5 +1,5 @@
-/// Figures of repeated measurements: means, spreads and how far a mean can be trusted. Plain
-/// functions of values; any thread.
+/// Computes statistics of repeated measurements: means, medians, standard errors and confidence
+/// intervals. Plain functions of values. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace starling::program {
 
-/// Figures of a set of values.
+/// Statistics of a sample of values.
 struct Summary {
   std::size_t count = 0;
   double mean = 0;
@@ -18,10 +18,10 @@ struct Summary {
   double max = 0;
 };
 
-/// All figures are 0 for no values.
-[[nodiscard]] Summary summarise(std::span<const double> values);
+/// Returns zeros if there are no values.
+[[nodiscard]] Summary compute_statistics(std::span<const double> values);
 
-/// Returns the middle value, or the mean of the two in the middle. Requires: values.
+/// Returns the middle value, or the mean of the two middle ones. Requires: at least one value.
 [[nodiscard]] double median(std::vector<double> values);
 
 /// Returns the standard error of the mean: sd / sqrt(count); 0 for fewer than two values.
@@ -31,8 +31,8 @@ struct Summary {
 /// 0 for fewer than two values, which have no interval.
 [[nodiscard]] double confidence_95(const Summary& values);
 
-/// Student's t: with `degrees` of freedom, a value lies in [-t, t] with probability 0.95.
-/// Requires: degrees > 0.
+/// Returns the t for which a value of Student's t distribution with `degrees` degrees of freedom
+/// lies in [-t, t] with probability 0.95. Requires: degrees > 0.
 [[nodiscard]] double student_t_95(std::size_t degrees);
 
 }  // namespace starling::program

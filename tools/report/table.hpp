@@ -1,4 +1,4 @@
-/// A table as a value, and how it is written: for a terminal, as CSV, Markdown or HTML. Any thread.
+/// A table as a value, which is written for a terminal or as CSV, Markdown or HTML. Any thread.
 #pragma once
 
 #include <string>
@@ -7,19 +7,20 @@
 
 namespace starling::program {
 
-/// The first column names the rows; the others hold figures and stand to the right.
+/// The first column names the rows. The others hold numbers and are aligned to the right.
 struct TextTable {
   std::vector<std::string> head;
-  /// Each row is as long as the head.
+  /// Each row has as many cells as the head.
   std::vector<std::vector<std::string>> rows{};
-  /// All columns hold words and stand to the left.
+  /// True if all columns hold words and are aligned to the left.
   bool is_words = false;
 };
 
-/// Columns under each other, two spaces between them, a line for each row.
+/// Returns aligned columns with two spaces between them, and a line for each row.
 [[nodiscard]] std::string plain_text(const TextTable& table);
 
-/// RFC 4180: commas, and quotes around what holds one. Lines end with \n.
+/// Returns CSV as in RFC 4180: commas between cells, and quotes around a cell that needs them.
+/// Lines end with \n.
 [[nodiscard]] std::string csv_text(const TextTable& table);
 
 [[nodiscard]] std::string markdown_text(const TextTable& table);

@@ -10,16 +10,17 @@
 namespace starling::program {
 namespace {
 
-/// How far a published figure can be misread, and how far off still counts as close, relative to
-/// it.
-constexpr double misread = 0.03;
-constexpr double near = 0.10;
+/// The largest relative differences from a published figure that count as reproduced (it may have
+/// been read wrongly off its plot by as much), and as close.
+constexpr double reproduced_max = 0.03;
+constexpr double close_max = 0.10;
 
 double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
   return over_runs(runs, figure).mean;
 }
 
-/// "19.8, 338-471": the spread of the workers, as a mean over the seeds and as the limits of all.
+/// Returns the spread of the workers' steps, like "19.8, 338-471": the mean of the sd over the
+/// seeds, and the fewest and the most steps of all seeds.
 std::string spread_text(const SimRuns& runs) {
   return fmt::format("{:.1f}, {:.0f}-{:.0f}", mean_sd(runs),
                      over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min,
@@ -46,18 +47,18 @@ Picture ExperimentResults::add(Plot plot, const std::string& caption) {
   return picture;
 }
 
-void ExperimentResults::add(const std::string& what, const std::string& published,
-                            const std::string& here, bool holds) {
-  claims.push_back(
-      {what, published, here, holds ? ClaimStatus::reproduced : ClaimStatus::not_reproduced});
+void ExperimentResults::add(const std::string& finding, const std::string& published,
+                            const std::string& here, bool is_reproduced) {
+  claims.push_back({finding, published, here,
+                    is_reproduced ? ClaimStatus::reproduced : ClaimStatus::not_reproduced});
 }
 
-void ExperimentResults::add(const std::string& what, double published, const Summary& here) {
-  const double off = std::abs(here.mean / published - 1);
-  claims.push_back({what, print_number(published), with_error(here),
-                    off <= misread ? ClaimStatus::reproduced
-                    : off <= near  ? ClaimStatus::close
-                                   : ClaimStatus::not_reproduced});
+void ExperimentResults::add(const std::string& finding, double published, const Summary& here) {
+  const double difference = std::abs(here.mean / published - 1);
+  claims.push_back({finding, print_number(published), with_error(here),
+                    difference <= reproduced_max ? ClaimStatus::reproduced
+                    : difference <= close_max    ? ClaimStatus::close
+                                                 : ClaimStatus::not_reproduced});
 }
 
 std::size_t ExperimentResults::reproduced() const {
@@ -80,10 +81,10 @@ double mean_sd(const SimRuns& runs) {
 }
 
 TextTable progress_table(const ExperimentRunner& runner, const std::string& head,
-                         const std::vector<WorldRow>& rows) {
+                         const std::vector<SettingRow>& rows) {
   TextTable table{{head, "steps", "sd", "min", "median", "max", "waiting", "messages a step"}};
-  for (const auto& [label, world] : rows) {
-    const SimRuns& runs = runner.of(world);
+  for (const auto& [label, setting] : rows) {
+    const SimRuns& runs = runner.runs_of(setting);
     table.rows.push_back(
         {label, with_error(mean_steps(runs)), fmt::format("{:.1f}", mean_sd(runs)),
          fmt::format("{:.0f}",
@@ -98,9 +99,9 @@ TextTable progress_table(const ExperimentRunner& runner, const std::string& head
   return table;
 }
 
-void want(ExperimentRunner& runner, const Sweep& sweep) {
+void request(ExperimentRunner& runner, const Sweep& sweep) {
   for (const auto& barrier : sweep.barriers)
-    for (const double value : sweep.values) runner.want(sweep.world(barrier, value));
+    for (const double value : sweep.values) runner.request(sweep.setting(barrier, value));
 }
 
 std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sweep) {
@@ -108,7 +109,7 @@ std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sw
   for (const auto& barrier : sweep.barriers) {
     Series series{.name = barrier};
     for (const double value : sweep.values) {
-      const auto steps = mean_steps(runner.of(sweep.world(barrier, value)));
+      const auto steps = mean_steps(runner.runs_of(sweep.setting(barrier, value)));
       series.points.push_back({value, steps.mean, standard_error(steps)});
     }
     all.push_back(std::move(series));
@@ -123,7 +124,7 @@ TextTable sweep_table(const ExperimentRunner& runner, const std::string& head, c
   for (const double value : sweep.values) {
     std::vector<std::string> row{print_number(value) + unit};
     for (const auto& barrier : sweep.barriers) {
-      const SimRuns& runs = runner.of(sweep.world(barrier, value));
+      const SimRuns& runs = runner.runs_of(sweep.setting(barrier, value));
       row.push_back(with_error(mean_steps(runs)) + " (" + spread_text(runs) + ")");
     }
     table.rows.push_back(std::move(row));

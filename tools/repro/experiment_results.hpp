@@ -1,5 +1,5 @@
-/// The results of a report's experiments: claims with their status, pictures, and the words and
-/// figures around them. Plain values and functions; any thread.
+/// The results of a report's experiments: claims with their status, plots, and the tables and texts
+/// that they are shown in. Plain values and functions; any thread.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ namespace starling::program {
 
 enum class ClaimStatus {
   reproduced,
-  /// Off by more than the published figure can be misread, but not by much.
+  /// The difference is larger than an error in reading the published figure, but not much larger.
   close,
   not_reproduced,
 };
 [[nodiscard]] std::string print(ClaimStatus status);
 
-/// A published finding, beside what was found here.
+/// A published finding, and what was found here.
 struct Claim {
-  std::string what;
+  /// The quantity or the statement that is compared.
+  std::string finding;
   std::string published;
   std::string here;
   ClaimStatus status = ClaimStatus::not_reproduced;
@@ -31,45 +32,50 @@ struct ExperimentResults {
   std::vector<Claim> claims;
   std::vector<Plot> plots;
 
-  /// Adds a plot; returns the picture that stands for it in a section until it is drawn.
+  /// Adds a plot. Returns the picture that a section shows; the plot is drawn later.
   Picture add(Plot plot, const std::string& caption);
-  /// Adds a claim that either holds or does not.
-  void add(const std::string& what, const std::string& published, const std::string& here,
-           bool holds);
-  /// Adds a number that was read off a plot with an error of some 3 %: up to that error it is
-  /// reproduced, up to 10 % close. `here` is a mean and its standard error.
-  void add(const std::string& what, double published, const Summary& here);
+  /// Adds a claim that is either reproduced or not.
+  void add(const std::string& finding, const std::string& published, const std::string& here,
+           bool is_reproduced);
+  /// Adds a claim about a number that was read off a published plot with an error of some 3 %: a
+  /// mean within 3 % of it is reproduced, within 10 % close.
+  void add(const std::string& finding, double published, const Summary& here);
 
   /// Counts the claims that are reproduced.
   [[nodiscard]] std::size_t reproduced() const;
 };
 
-/// "257.9 ± 0.2": the mean and its standard error.
+/// Returns a mean and its standard error: "257.9 ± 0.2".
 [[nodiscard]] std::string with_error(const Summary& values, int digits = 1);
 
-/// Means over the runs of the workers' mean steps, and of the standard deviation of their steps.
+/// Return the means over the runs of the workers' mean steps, and of the standard deviation of
+/// their steps.
 [[nodiscard]] Summary mean_steps(const SimRuns& runs);
 [[nodiscard]] double mean_sd(const SimRuns& runs);
 
-/// A row of progress_table(), named `label`: a world's progress with its standard error, spread,
-/// waiting, messages.
-struct WorldRow {
+/// A row of progress_table().
+struct SettingRow {
   std::string label;
-  World world;
+  SimulatedSetting setting;
 };
+/// Returns a table of settings: the progress of each with its standard error, its spread, its share
+/// of waiting, and its messages. `head` is the title of the column of labels.
 [[nodiscard]] TextTable progress_table(const ExperimentRunner& runner, const std::string& head,
-                                       const std::vector<WorldRow>& rows);
+                                       const std::vector<SettingRow>& rows);
 
-/// A curve for each barrier over a quantity that is swept: mean steps with standard errors.
-/// `world` makes the world of a barrier and a value.
+/// Settings in which a quantity takes each of `values`, under each of `barriers`.
 struct Sweep {
   std::vector<std::string> barriers;
   std::vector<double> values;
-  World (*world)(const std::string& barrier, double value);
+  /// Returns the setting of a barrier and a value.
+  SimulatedSetting (*setting)(const std::string& barrier, double value);
 };
-void want(ExperimentRunner& runner, const Sweep& sweep);
+/// Asks the runner for the runs of all settings of a sweep.
+void request(ExperimentRunner& runner, const Sweep& sweep);
+/// Returns a curve for each barrier: mean steps with standard errors over the values.
 [[nodiscard]] std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sweep);
-/// A row for each value, a column for each barrier: "mean ± error (sd, min-max)".
+/// Returns a table with a row for each value and a column for each barrier. A cell is "mean ± error
+/// (sd, min-max)".
 [[nodiscard]] TextTable sweep_table(const ExperimentRunner& runner, const std::string& head,
                                     const Sweep& sweep, const std::string& unit);
 

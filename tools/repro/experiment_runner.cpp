@@ -13,25 +13,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
-sim::StepOptions options_of(const World& world, std::uint64_t seed) {
-  sim::StepOptions options{.workers = world.workers,
-                           .barrier = barrier::parse(world.barrier).value(),
-                           .recheck = barrier::parse_recheck(world.recheck).value(),
+sim::StepOptions options_of(const SimulatedSetting& setting, std::uint64_t seed) {
+  sim::StepOptions options{.workers = setting.workers,
+                           .barrier = barrier::parse(setting.barrier).value(),
+                           .recheck = barrier::parse_recheck(setting.recheck).value(),
                            .seed = seed};
   if (!options.recheck.arrival) options.mode = core::Mode::peer;
-  if (!world.straggler.empty())
+  if (!setting.straggler.empty())
     options.slowness =
-        slowdown_factors({parse_straggler(world.straggler).value()}, world.workers).value();
+        slowdown_factors({parse_straggler(setting.straggler).value()}, setting.workers).value();
   return options;
 }
 
-/// The error at which a run ends that need not last the whole time.
+/// The error at which a run ends unless it is of full length.
 constexpr double error_end = 0.5 * ExperimentRunner::error_goal;
 
-/// Returns the done share of a run that ends at `error_end`; its logarithm falls about evenly.
-double share_to_goal(const LinearLearner& learner, double share_of_time) {
+/// Returns the share that is done of a run that ends at `error_end`. It is estimated from the
+/// logarithm of the error, which falls at about an even rate.
+double done_share(const LinearLearner& learner, double time_share) {
   const double error = std::clamp(learner.error(), error_end, 1.0);
-  return std::max(share_of_time, std::log(error) / std::log(error_end));
+  return std::max(time_share, std::log(error) / std::log(error_end));
 }
 
 }  // namespace
@@ -42,9 +43,9 @@ const std::vector<std::string>& published_five() {
   return all;
 }
 
-void ExperimentRunner::want_learning(const World& world, bool whole) {
-  auto& wanted = learned_[world];
-  wanted.whole = wanted.whole || whole;
+void ExperimentRunner::request_learning(const SimulatedSetting& setting, bool is_full_length) {
+  LearningRuns& requested = learning_runs_[setting];
+  requested.is_full_length = requested.is_full_length || is_full_length;
 }
 
 void ExperimentRunner::run() {
@@ -54,57 +55,57 @@ void ExperimentRunner::run() {
 
 void ExperimentRunner::simulate() {
   std::vector<sim::StepOptions> options;
-  for (const auto& [world, runs] : runs_)
+  for (const auto& [setting, runs] : runs_)
     for (std::uint64_t i = 0; i < options_.seeds; ++i)
-      options.push_back(options_of(world, options_.seed + i));
+      options.push_back(options_of(setting, options_.seed + i));
   RunDisplay display{options_.quiet, "simulating"};
-  auto made = simulate_all(options, options_.threads,
-                           [&](const PieceProgress& done) { display.show(done); });
-  display.finish(made);
-  auto at = made.begin();
-  for (auto& [world, runs] : runs_)
-    for (std::uint64_t i = 0; i < options_.seeds; ++i) runs.push_back(std::move(*at++));
+  auto results = simulate_all(options, options_.threads,
+                              [&](const PieceProgress& done) { display.show(done); });
+  display.finish(results);
+  auto next = results.begin();
+  for (auto& [setting, runs] : runs_)
+    for (std::uint64_t i = 0; i < options_.seeds; ++i) runs.push_back(std::move(*next++));
 }
 
 void ExperimentRunner::learn() {
   struct Piece {
-    const World& world;
-    bool whole;
+    const SimulatedSetting& setting;
+    bool is_full_length;
     LearningRun& run;
   };
   std::vector<Piece> pieces;
-  for (auto& [world, learned] : learned_) {
-    learned.runs.resize(options_.seeds);
+  for (auto& [setting, learning] : learning_runs_) {
+    learning.runs.resize(options_.seeds);
     for (std::uint64_t i = 0; i < options_.seeds; ++i) {
-      learned.runs[i].seed = options_.seed + i;
-      pieces.push_back({world, learned.whole, learned.runs[i]});
+      learning.runs[i].seed = options_.seed + i;
+      pieces.push_back({setting, learning.is_full_length, learning.runs[i]});
     }
   }
   const std::size_t samples = options_.quick ? 4000 : linear_samples;
   const auto problem = LinearProblem::make(linear_parameters, samples, options_.seed).value();
-  std::vector<PieceWatch::Kind> kinds;
+  std::vector<ProgressEstimator::Kind> kinds;
   for (const Piece& piece : pieces)
     kinds.push_back(
-        kind_of(kinds.size() / options_.seeds, barrier::parse(piece.world.barrier).value()));
-  PieceWatch watched{kinds, options_.threads};
+        kind_of(kinds.size() / options_.seeds, barrier::parse(piece.setting.barrier).value()));
+  ProgressEstimator watch{kinds, options_.threads};
   RunDisplay display{options_.quiet, "learning"};
   for_each_piece(
       pieces.size(), options_.threads,
       [&](std::size_t i) {
         const Piece& piece = pieces[i];
-        watched.begin(i);
-        LinearLearner learner{problem, learner_options(piece.world.workers, piece.run.seed)};
-        auto options = options_of(piece.world, piece.run.seed);
-        if (!piece.whole) options.horizon = 400s;
+        watch.begin(i);
+        LinearLearner learner{problem, learner_options(piece.setting.workers, piece.run.seed)};
+        auto options = options_of(piece.setting, piece.run.seed);
+        if (!piece.is_full_length) options.horizon = 400s;
         options.on_progress = [&](double share) {
-          watched.set(i, std::min(0.999, piece.whole ? share : share_to_goal(learner, share)));
-          return piece.whole || learner.error() > error_end;
+          watch.set(i, std::min(0.999, piece.is_full_length ? share : done_share(learner, share)));
+          return piece.is_full_length || learner.error() > error_end;
         };
         static_cast<void>(sim::simulate(options, &learner));
         piece.run.errors = learner.errors();
-        watched.set(i, 1);
+        watch.set(i, 1);
       },
-      [&] { display.show(watched.progress()); });
+      [&] { display.show(watch.progress()); });
 }
 
 }  // namespace starling::program

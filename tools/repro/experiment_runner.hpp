@@ -1,5 +1,5 @@
-/// Runs the settings that the experiments of a report ask for: each setting once, however many
-/// experiments want it, all of them side by side. One thread; run() uses more.
+/// Runs the settings that the experiments of a report ask for. Each setting runs once, even if
+/// several experiments ask for it, and all of them run side by side. One thread; run() uses more.
 #pragma once
 
 #include <compare>
@@ -14,21 +14,21 @@
 
 namespace starling::program {
 
-/// One setting of the published simulation: steps of 100 ms on average, exponential, for 40 s.
-struct World {
+/// One setting of the published simulation, with exponential steps of 100 ms on average, for 40 s.
+struct SimulatedSetting {
   std::string barrier;
   std::size_t workers = 1000;
-  /// As --straggler takes it, empty for none.
+  /// The stragglers, as --straggler takes them; empty for none.
   std::string straggler{};
   std::string recheck = "arrival";
 
-  auto operator<=>(const World&) const = default;
+  auto operator<=>(const SimulatedSetting&) const = default;
 };
 
 /// The five barriers of the published figures.
 [[nodiscard]] const std::vector<std::string>& published_five();
 
-/// A run in which a linear model learned.
+/// A run in which a linear model learns.
 struct LearningRun {
   std::uint64_t seed = 0;
   /// The normalised error over time in seconds.
@@ -39,15 +39,15 @@ struct ExperimentOptions {
   std::uint64_t seed = 1;
   std::uint64_t seeds = 20;
   std::size_t threads = 1;
-  /// Uses fewer settings and less data, to check that everything works.
+  /// Runs fewer settings with less data, to check that everything works.
   bool quick = false;
   bool quiet = false;
 };
 
-/// The runs of one setting in which a model learned.
-struct LearnedRuns {
-  /// Each run lasts 40 s of virtual time, however small its error is.
-  bool whole = false;
+/// The runs of one setting in which a model learns.
+struct LearningRuns {
+  /// True if each run lasts 40 s of virtual time; else it may end when its error is small.
+  bool is_full_length = false;
   std::vector<LearningRun> runs{};
 };
 
@@ -57,26 +57,32 @@ class ExperimentRunner {
 
   [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 
-  /// Asks for runs under every seed. Requires: texts that parse.
-  void want(const World& world) { runs_[world]; }
-  /// Asks for a model to learn: for the whole 40 s, or until its error is below error_goal.
-  void want_learning(const World& world, bool whole);
+  /// Asks for runs of a setting under every seed. Requires: the texts of the setting parse.
+  void request(const SimulatedSetting& setting) { runs_[setting]; }
+  /// Asks for runs in which a model learns: for 40 s if `is_full_length`, else until its error is
+  /// below error_goal.
+  void request_learning(const SimulatedSetting& setting, bool is_full_length);
 
-  /// Makes all runs that were asked for.
+  /// Makes all runs that were requested.
   void run();
 
-  /// Requires: `world` was wanted, and run() made its runs.
-  [[nodiscard]] const SimRuns& of(const World& world) const { return runs_.at(world); }
-  [[nodiscard]] const std::vector<LearningRun>& learned(const World& world) const {
-    return learned_.at(world).runs;
+  /// Return the runs of a setting. Require: it was requested, and run() has returned.
+  [[nodiscard]] const SimRuns& runs_of(const SimulatedSetting& setting) const {
+    return runs_.at(setting);
+  }
+  [[nodiscard]] const std::vector<LearningRun>& learning_runs_of(
+      const SimulatedSetting& setting) const {
+    return learning_runs_.at(setting).runs;
   }
 
-  [[nodiscard]] const std::map<World, SimRuns>& all() const noexcept { return runs_; }
-  [[nodiscard]] const std::map<World, LearnedRuns>& all_learned() const noexcept {
-    return learned_;
+  [[nodiscard]] const std::map<SimulatedSetting, SimRuns>& all_runs() const noexcept {
+    return runs_;
+  }
+  [[nodiscard]] const std::map<SimulatedSetting, LearningRuns>& all_learning_runs() const noexcept {
+    return learning_runs_;
   }
 
-  /// The normalised error: a run is timed until it first reaches this.
+  /// The normalised error that a model is to reach; the report says how long that takes.
   static constexpr double error_goal = 0.1;
 
  private:
@@ -84,8 +90,8 @@ class ExperimentRunner {
   void learn();
 
   ExperimentOptions options_;
-  std::map<World, SimRuns> runs_;
-  std::map<World, LearnedRuns> learned_;
+  std::map<SimulatedSetting, SimRuns> runs_;
+  std::map<SimulatedSetting, LearningRuns> learning_runs_;
 };
 
 }  // namespace starling::program

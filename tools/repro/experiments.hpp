@@ -1,4 +1,4 @@
-/// The experiments of the PSP paper, arXiv 1709.07772, and further ones. One thread.
+/// The simulated experiments of the PSP paper (arXiv 1709.07772), and further ones. One thread.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,17 @@
 namespace starling::program {
 
 struct Experiment {
-  /// Asks the runner for the runs that the experiment needs.
-  void (*plan)(ExperimentRunner& runner);
-  /// Reports what was found, once the runner has run.
+  /// Requests the runs that the experiment needs.
+  void (*request_runs)(ExperimentRunner& runner);
+  /// Returns the section of the report, and adds its claims and plots to `results`. Requires: the
+  /// runner has run.
   Section (*report)(const ExperimentRunner& runner, ExperimentResults& results);
 };
 
 /// Returns the experiments in the order of the report.
 [[nodiscard]] std::vector<Experiment> psp_experiments();
 
-/// The parts of psp_experiments(), by the file that defines them.
+/// The experiments that psp_experiments() returns, each defined in the file of its kind.
 [[nodiscard]] Experiment progress_experiment();
 [[nodiscard]] Experiment sample_size_experiment();
 [[nodiscard]] Experiment time_experiment();

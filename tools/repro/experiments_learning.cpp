@@ -10,26 +10,26 @@
 namespace starling::program {
 namespace {
 
-const std::vector<std::string> shares_of_stragglers{"", "5%:4x", "20%:4x"};
+const std::vector<std::string> straggler_settings{"", "5%:4x", "20%:4x"};
 
-World learning_world(const std::string& barrier, const std::string& straggler) {
+SimulatedSetting learning_setting(const std::string& barrier, const std::string& straggler) {
   return {.barrier = barrier, .straggler = straggler};
 }
 
-void plan_learning(ExperimentRunner& runner) {
+void request_learning_runs(ExperimentRunner& runner) {
   for (const auto& barrier : published_five())
-    for (const auto& straggler : shares_of_stragglers)
-      runner.want_learning(learning_world(barrier, straggler),
-                           straggler.empty() && !runner.options().quick);
+    for (const auto& straggler : straggler_settings)
+      runner.request_learning(learning_setting(barrier, straggler),
+                              straggler.empty() && !runner.options().quick);
 }
 
-/// Returns the error over time, as the mean over the runs.
+/// Returns the error over time, as the mean over the runs. Shows every tenth point.
 Series error_series(const std::string& name, const std::vector<LearningRun>& runs) {
   Series series{.name = name};
   std::size_t points = SIZE_MAX;
   for (const auto& run : runs) points = std::min(points, run.errors.size());
-  constexpr std::size_t shown_every = 10;
-  for (std::size_t i = 0; i < points; i += shown_every) {
+  constexpr std::size_t point_interval = 10;
+  for (std::size_t i = 0; i < points; i += point_interval) {
     double sum = 0;
     for (const auto& run : runs) sum += run.errors[i].y;
     series.points.push_back({runs[0].errors[i].x, sum / static_cast<double>(runs.size())});
@@ -37,15 +37,17 @@ Series error_series(const std::string& name, const std::vector<LearningRun>& run
   return series;
 }
 
-/// Summarises when the runs of a world reached the goal; nothing where one of them never did.
-std::optional<Summary> times(const ExperimentRunner& runner, const World& world) {
-  std::vector<double> all;
-  for (const auto& run : runner.learned(world)) {
+/// Summarises the times at which the runs of a setting reached the error goal; returns nothing if
+/// one of them never did.
+std::optional<Summary> times_to_goal(const ExperimentRunner& runner,
+                                     const SimulatedSetting& setting) {
+  std::vector<double> times;
+  for (const auto& run : runner.learning_runs_of(setting)) {
     const auto time = time_to(run.errors, ExperimentRunner::error_goal);
     if (!time) return std::nullopt;
-    all.push_back(*time);
+    times.push_back(*time);
   }
-  return summarise(all);
+  return compute_statistics(times);
 }
 
 std::string time_text(const std::optional<Summary>& time) {
@@ -58,26 +60,27 @@ TextTable time_table(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "no stragglers", "5 %, 4 times slower", "20 %, 4 times slower"}};
   for (const auto& barrier : published_five()) {
     std::vector<std::string> row{barrier};
-    for (const auto& straggler : shares_of_stragglers)
-      row.push_back(time_text(times(runner, learning_world(barrier, straggler))));
+    for (const auto& straggler : straggler_settings)
+      row.push_back(time_text(times_to_goal(runner, learning_setting(barrier, straggler))));
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
 Section report_learning(const ExperimentRunner& runner, ExperimentResults& results) {
-  const auto bsp = times(runner, learning_world("bsp", "5%:4x"));
-  const auto pssp = times(runner, learning_world("pssp:s=4,beta=10", "5%:4x"));
-  const double faster = bsp && pssp ? bsp->mean / pssp->mean : 0;
+  const auto bsp = times_to_goal(runner, learning_setting("bsp", "5%:4x"));
+  const auto pssp = times_to_goal(runner, learning_setting("pssp:s=4,beta=10", "5%:4x"));
+  const double speed_up = bsp && pssp ? bsp->mean / pssp->mean : 0;
   results.add("5 % stragglers: pSSP comes to an error of 0.1 sooner than BSP", "at least 3 times",
-              fmt::format("{:.1f} times", faster), faster >= 3);
+              fmt::format("{:.1f} times", speed_up), speed_up >= 3);
   Plot plot{.name = "psp-error",
             .title = "Error of a linear model of 1,000 parameters",
             .x = "virtual time (s)",
             .y = "normalised error",
             .log_y = true};
   for (const auto& barrier : published_five())
-    plot.series.push_back(error_series(barrier, runner.learned(learning_world(barrier, ""))));
+    plot.series.push_back(
+        error_series(barrier, runner.learning_runs_of(learning_setting(barrier, ""))));
   return {
       "What the updates are worth",
       {Paragraph{fmt::format(
@@ -93,19 +96,20 @@ Section report_learning(const ExperimentRunner& runner, ExperimentResults& resul
        time_table(runner)}};
 }
 
-constexpr std::array<double, 3> lag_samples{1, 4, 16};
+constexpr std::array<double, 3> lag_sample_sizes{1, 4, 16};
 
-World lag_world(double beta) { return {.barrier = fmt::format("pssp:s=4,beta={}", beta)}; }
-
-void plan_lag(ExperimentRunner& runner) {
-  for (const double beta : lag_samples) runner.want(lag_world(beta));
+SimulatedSetting lag_setting(double beta) {
+  return {.barrier = fmt::format("pssp:s=4,beta={}", beta)};
 }
 
-/// The lags over all pairs of workers of a run: how far the worker seen is behind the worker that
-/// looks.
+void request_lag_runs(ExperimentRunner& runner) {
+  for (const double beta : lag_sample_sizes) runner.request(lag_setting(beta));
+}
+
+/// The lags over all ordered pairs of workers of a run: how far the second is behind the first.
 struct PairLags {
   /// The share of pairs whose lag is at most 4: F(4).
-  double within = 0;
+  double share_within = 0;
   /// Means over the pairs; the lag of a worker that is ahead counts as 0.
   double mean = 0;
   double mean_squared = 0;
@@ -113,40 +117,43 @@ struct PairLags {
 
 PairLags pair_lags(const SimRun& run) {
   PairLags lags;
-  const auto n = static_cast<double>(run.workers);
-  const double pairs = n * (n - 1);
+  const auto workers = static_cast<double>(run.workers);
+  const double pairs = workers * (workers - 1);
   double beyond = 0;
-  for (const auto& [own, lookers] : run.histogram)
-    for (const auto& [seen, others] : run.histogram) {
-      if (seen >= own) break;
-      const auto lag = static_cast<double>(own - seen);
-      const double share = static_cast<double>(lookers) * static_cast<double>(others) / pairs;
+  for (const auto& [ahead, workers_ahead] : run.histogram)
+    for (const auto& [behind, workers_behind] : run.histogram) {
+      if (behind >= ahead) break;
+      const auto lag = static_cast<double>(ahead - behind);
+      const double share =
+          static_cast<double>(workers_ahead) * static_cast<double>(workers_behind) / pairs;
       if (lag > 4) beyond += share;
       lags.mean += lag * share;
       lags.mean_squared += lag * lag * share;
     }
-  lags.within = 1 - beyond;
+  lags.share_within = 1 - beyond;
   return lags;
 }
 
-double behind_fastest(const SimRun& run) { return run.steps.max - run.steps.mean; }
+double mean_lag_behind_fastest(const SimRun& run) { return run.steps.max - run.steps.mean; }
 
 Plot bound_plot(const ExperimentRunner& runner, Plot plot,
                 double (*bound)(const LagTheory&, double), double PairLags::*figure) {
   plot.x = "a = F(4)^beta";
   plot.log_y = true;
-  for (const double beta : lag_samples) {
+  for (const double beta : lag_sample_sizes) {
     Series series{.name = fmt::format("bound, beta={}", beta)};
     for (int i = 2; i <= 95; ++i)
       series.points.push_back({0.01 * i, bound({.beta = beta}, 0.01 * i)});
     plot.series.push_back(std::move(series));
   }
-  for (const double beta : lag_samples) {
-    const SimRuns& runs = runner.of(lag_world(beta));
-    const double within = over_runs(runs, [](const SimRun& r) { return pair_lags(r).within; }).mean;
-    const double lag = over_runs(runs, [&](const SimRun& r) { return pair_lags(r).*figure; }).mean;
+  for (const double beta : lag_sample_sizes) {
+    const SimRuns& runs = runner.runs_of(lag_setting(beta));
+    const double share_within =
+        over_runs(runs, [](const SimRun& run) { return pair_lags(run).share_within; }).mean;
+    const double lag =
+        over_runs(runs, [&](const SimRun& run) { return pair_lags(run).*figure; }).mean;
     plot.series.push_back(
-        {fmt::format("simulated, beta={}", beta), {{std::pow(within, beta), lag}}, true});
+        {fmt::format("simulated, beta={}", beta), {{std::pow(share_within, beta), lag}}, true});
   }
   return plot;
 }
@@ -154,20 +161,21 @@ Plot bound_plot(const ExperimentRunner& runner, Plot plot,
 TextTable lag_table(const ExperimentRunner& runner) {
   TextTable table{{"beta", "smallest bound", "at a", "simulated: F(4)", "a", "bound there",
                    "mean lag", "mean squared lag", "mean lag behind the fastest"}};
-  for (const double beta : lag_samples) {
-    const SimRuns& runs = runner.of(lag_world(beta));
-    const auto best = smallest_mean_lag({.beta = beta});
+  for (const double beta : lag_sample_sizes) {
+    const SimRuns& runs = runner.runs_of(lag_setting(beta));
+    const auto minimum = smallest_mean_lag_bound({.beta = beta});
     const auto over = [&](double PairLags::*figure) {
       return over_runs(runs, [&](const SimRun& run) { return pair_lags(run).*figure; });
     };
-    const double within = over(&PairLags::within).mean;
-    const double a = std::pow(within, beta);
+    const double share_within = over(&PairLags::share_within).mean;
+    const double a = std::pow(share_within, beta);
     table.rows.push_back(
-        {fmt::format("{}", beta), fmt::format("{:.2f}", best.bound), fmt::format("{:.2f}", best.a),
-         fmt::format("{:.3f}", within), fmt::format("{:.3f}", a),
+        {fmt::format("{}", beta), fmt::format("{:.2f}", minimum.bound),
+         fmt::format("{:.2f}", minimum.a), fmt::format("{:.3f}", share_within),
+         fmt::format("{:.3f}", a),
          fmt::format("{:.2f}", mean_lag_bound({.beta = beta, .steps = mean_steps(runs).mean}, a)),
          with_error(over(&PairLags::mean), 2), with_error(over(&PairLags::mean_squared), 2),
-         with_error(over_runs(runs, behind_fastest), 2)});
+         with_error(over_runs(runs, mean_lag_behind_fastest), 2)});
   }
   return table;
 }
@@ -178,21 +186,22 @@ void add_lag_claims(const ExperimentRunner& runner, ExperimentResults& results) 
   };
   for (const auto& [beta, bound, a] :
        {Published{1, 14.66, 0.51}, Published{4, 11.39, 0.39}, Published{16, 10.08, 0.30}}) {
-    const auto best = smallest_mean_lag({.beta = beta});
+    const auto minimum = smallest_mean_lag_bound({.beta = beta});
     results.add(fmt::format("Smallest bound on the mean lag, r=4, T=10,000, {} sampled", beta),
                 fmt::format("{:.2f} at a={:.2f}", bound, a),
-                fmt::format("{:.2f} at a={:.2f}", best.bound, best.a),
-                std::abs(best.bound - bound) < 0.01 && std::abs(best.a - a) < 0.01);
-    const SimRuns& runs = runner.of(lag_world(beta));
-    double worst = 0;
+                fmt::format("{:.2f} at a={:.2f}", minimum.bound, minimum.a),
+                std::abs(minimum.bound - bound) < 0.01 && std::abs(minimum.a - a) < 0.01);
+    const SimRuns& runs = runner.runs_of(lag_setting(beta));
+    double largest_share = 0;
     for (const SimRun& run : runs) {
       const auto lags = pair_lags(run);
-      const double limit =
-          mean_lag_bound({.beta = beta, .steps = run.steps.mean}, std::pow(lags.within, beta));
-      worst = std::max(worst, lags.mean / limit);
+      const double limit = mean_lag_bound({.beta = beta, .steps = run.steps.mean},
+                                          std::pow(lags.share_within, beta));
+      largest_share = std::max(largest_share, lags.mean / limit);
     }
     results.add(fmt::format("The simulated mean lag, {} sampled, is within its bound", beta),
-                "in every run", fmt::format("at most {:.0f} % of it", 100 * worst), worst <= 1);
+                "in every run", fmt::format("at most {:.0f} % of it", 100 * largest_share),
+                largest_share <= 1);
   }
 }
 
@@ -224,8 +233,8 @@ Section report_lag(const ExperimentRunner& runner, ExperimentResults& results) {
 
 }  // namespace
 
-Experiment learning_experiment() { return {plan_learning, report_learning}; }
-Experiment lag_experiment() { return {plan_lag, report_lag}; }
+Experiment learning_experiment() { return {request_learning_runs, report_learning}; }
+Experiment lag_experiment() { return {request_lag_runs, report_lag}; }
 
 std::vector<Experiment> psp_experiments() {
   return {progress_experiment(),

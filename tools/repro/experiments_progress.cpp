@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-const std::vector<std::string>& with_more_staleness() {
+const std::vector<std::string>& barriers_of_figure_1() {
   static const std::vector<std::string> all{
       "bsp", "ssp:s=4", "ssp:s=5", "pbsp:beta=10", "pssp:s=4,beta=10", "pssp:s=5,beta=10", "asp"};
   return all;
@@ -15,48 +15,50 @@ Summary medians(const SimRuns& runs) {
   return over_runs(runs, [](const SimRun& run) { return run.median; });
 }
 
-std::vector<WorldRow> rows_of(const std::vector<std::string>& barriers) {
-  std::vector<WorldRow> rows;
+std::vector<SettingRow> rows_of(const std::vector<std::string>& barriers) {
+  std::vector<SettingRow> rows;
   rows.reserve(barriers.size());
   for (const auto& barrier : barriers) rows.push_back({barrier, {.barrier = barrier}});
   return rows;
 }
 
-void plan_progress(ExperimentRunner& runner) {
-  for (const auto& row : rows_of(with_more_staleness())) runner.want(row.world);
+void request_progress_runs(ExperimentRunner& runner) {
+  for (const auto& row : rows_of(barriers_of_figure_1())) runner.request(row.setting);
 }
 
-/// Adds a claim on the order of the barriers' figures: "53.7 < 202.1 < ...", and whether it holds.
+/// Adds the claim that a figure rises, or falls, from each barrier of published_five() to the next:
+/// "53.7 < 202.1 < ...".
 template <class Figure>
-void add_order(const ExperimentRunner& runner, ExperimentResults& results, const std::string& what,
-               const std::string& published, Figure figure, bool rising) {
+void add_order(const ExperimentRunner& runner, ExperimentResults& results,
+               const std::string& finding, const std::string& published, Figure figure,
+               bool is_rising) {
   std::string here;
   bool holds = true;
   double last = 0;
   for (const auto& barrier : published_five()) {
-    const double value = figure(runner.of({.barrier = barrier}));
+    const double value = figure(runner.runs_of({.barrier = barrier}));
     if (!here.empty()) {
-      here += rising ? " < " : " > ";
-      holds = holds && (rising ? last < value : last > value);
+      here += is_rising ? " < " : " > ";
+      holds = holds && (is_rising ? last < value : last > value);
     }
     here += fmt::format("{:.1f}", value);
     last = value;
   }
-  results.add(what, published, here, holds);
+  results.add(finding, published, here, holds);
 }
 
 Section report_progress(const ExperimentRunner& runner, ExperimentResults& results) {
   const auto steps = [&](const char* barrier) {
-    return mean_steps(runner.of({.barrier = barrier}));
+    return mean_steps(runner.runs_of({.barrier = barrier}));
   };
   results.add("Figure 1, BSP: steps", 55, steps("bsp"));
   results.add("Figure 1, SSP, staleness 4 as s=4: steps", 227, steps("ssp:s=4"));
   results.add("Figure 1, SSP, staleness 4 as s=5: steps", 227, steps("ssp:s=5"));
   results.add("Figure 1, pBSP, 10 sampled: steps", 259, steps("pbsp:beta=10"));
   results.add("Figure 1, pSSP, staleness 4 as s=4, 10 sampled: median of steps", 375,
-              medians(runner.of({.barrier = "pssp:s=4,beta=10"})));
+              medians(runner.runs_of({.barrier = "pssp:s=4,beta=10"})));
   results.add("Figure 1, pSSP, staleness 4 as s=5, 10 sampled: median of steps", 375,
-              medians(runner.of({.barrier = "pssp:s=5,beta=10"})));
+              medians(runner.runs_of({.barrier = "pssp:s=5,beta=10"})));
   results.add("Figure 1, ASP: steps", 402, steps("asp"));
   add_order(
       runner, results, "Progress: mean steps", "BSP < SSP < pBSP < pSSP < ASP",
@@ -67,14 +69,14 @@ Section report_progress(const ExperimentRunner& runner, ExperimentResults& resul
             .x = "steps",
             .y = "share of workers",
             .style = PlotStyle::steps};
-  for (const auto& barrier : with_more_staleness())
-    plot.series.push_back(steps_cdf(barrier, runner.of({.barrier = barrier})));
+  for (const auto& barrier : barriers_of_figure_1())
+    plot.series.push_back(steps_cdf(barrier, runner.runs_of({.barrier = barrier})));
   return {"How far the workers come",
           {Paragraph{"1,000 workers, 40 s of virtual time, steps of 100 ms on average, "
                      "exponential; at every arriving update each waiting worker draws afresh. "
                      "Staleness s means: wait if someone seen is more than s steps behind. The "
                      "published figure of staleness 4 looks like s=5, so both are here."},
-           progress_table(runner, "barrier", rows_of(with_more_staleness())),
+           progress_table(runner, "barrier", rows_of(barriers_of_figure_1())),
            results.add(std::move(plot), "The share of workers that made at most so many steps.")}};
 }
 
@@ -86,13 +88,13 @@ std::vector<std::string> sample_sizes(const ExperimentRunner& runner) {
   return barriers;
 }
 
-void plan_sample_size(ExperimentRunner& runner) {
-  for (const auto& barrier : sample_sizes(runner)) runner.want({.barrier = barrier});
+void request_sample_size_runs(ExperimentRunner& runner) {
+  for (const auto& barrier : sample_sizes(runner)) runner.request({.barrier = barrier});
 }
 
 Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& results) {
   const auto steps = [&](const char* barrier) {
-    return mean_steps(runner.of({.barrier = barrier}));
+    return mean_steps(runner.runs_of({.barrier = barrier}));
   };
   results.add("Figure 2, pBSP, 0 sampled: steps", 402, steps("pbsp:beta=0"));
   results.add("Figure 2, pBSP, 4 sampled: steps", 345, steps("pbsp:beta=4"));
@@ -102,36 +104,38 @@ Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& re
             .x = "steps",
             .y = "share of workers",
             .style = PlotStyle::steps};
-  bool falls = true;
-  bool tightens = true;
+  bool is_mean_falling = true;
+  bool is_sd_falling = true;
   const SimRuns* last = nullptr;
   for (const auto& barrier : sample_sizes(runner)) {
-    const SimRuns& runs = runner.of({.barrier = barrier});
+    const SimRuns& runs = runner.runs_of({.barrier = barrier});
     plot.series.push_back(steps_cdf(barrier, runs));
-    falls = falls && (last == nullptr || mean_steps(runs).mean < mean_steps(*last).mean);
-    tightens = tightens && (last == nullptr || mean_sd(runs) < mean_sd(*last));
+    is_mean_falling =
+        is_mean_falling && (last == nullptr || mean_steps(runs).mean < mean_steps(*last).mean);
+    is_sd_falling = is_sd_falling && (last == nullptr || mean_sd(runs) < mean_sd(*last));
     last = &runs;
   }
-  const auto word = [](bool so) { return std::string{so ? "always" : "not always"}; };
-  results.add(
-      "Figure 2: a larger sample shifts the distribution left and tightens it", "mean and sd fall",
-      "the mean falls " + word(falls) + ", the sd falls " + word(tightens), falls && tightens);
+  const auto word = [](bool is_always) { return std::string{is_always ? "always" : "not always"}; };
+  results.add("Figure 2: a larger sample shifts the distribution left and tightens it",
+              "mean and sd fall",
+              "the mean falls " + word(is_mean_falling) + ", the sd falls " + word(is_sd_falling),
+              is_mean_falling && is_sd_falling);
   return {"What the sample size does",
-          {Paragraph{"The same world under pBSP, with samples from nobody to 64 of 999 others. "
+          {Paragraph{"The same setting under pBSP, with samples from nobody to 64 of 999 others. "
                      "Nobody is ASP."},
            progress_table(runner, "barrier", rows_of(sample_sizes(runner))),
            results.add(std::move(plot), "pBSP by sample size: the larger, the further left.")}};
 }
 
-void plan_time(ExperimentRunner& runner) {
-  for (const auto& barrier : published_five()) runner.want({.barrier = barrier});
+void request_time_runs(ExperimentRunner& runner) {
+  for (const auto& barrier : published_five()) runner.request({.barrier = barrier});
 }
 
-Plot over_the_five(const ExperimentRunner& runner, Plot plot,
-                   double (*figure)(const SimRun&, const sim::Point&)) {
+Plot plot_over_time(const ExperimentRunner& runner, Plot plot,
+                    double (*figure)(const SimRun&, const sim::Point&)) {
   plot.x = "virtual time (s)";
   for (const auto& barrier : published_five())
-    plot.series.push_back(over_time(barrier, runner.of({.barrier = barrier}), figure));
+    plot.series.push_back(over_time(barrier, runner.runs_of({.barrier = barrier}), figure));
   return plot;
 }
 
@@ -148,18 +152,18 @@ Section report_time(const ExperimentRunner& runner, ExperimentResults& results) 
       {Paragraph{"Means over the seeds. Updates come in at an even pace under every barrier; "
                  "under ASP the workers drift apart without bound."},
        results.add(
-           over_the_five(
+           plot_over_time(
                runner,
                {.name = "psp-updates", .title = "Updates received by the server", .y = "updates"},
                updates),
            "Updates that the server has received."),
        results.add(
-           over_the_five(
+           plot_over_time(
                runner, {.name = "psp-spread", .title = "Fastest less slowest worker", .y = "steps"},
                spread),
            "How far the fastest worker is ahead of the slowest."),
        results.add(
-           over_the_five(
+           plot_over_time(
                runner,
                {.name = "psp-waiting", .title = "Waiting at the barrier", .y = "share of workers"},
                waiting),
@@ -168,8 +172,8 @@ Section report_time(const ExperimentRunner& runner, ExperimentResults& results) 
 
 }  // namespace
 
-Experiment progress_experiment() { return {plan_progress, report_progress}; }
-Experiment sample_size_experiment() { return {plan_sample_size, report_sample_size}; }
-Experiment time_experiment() { return {plan_time, report_time}; }
+Experiment progress_experiment() { return {request_progress_runs, report_progress}; }
+Experiment sample_size_experiment() { return {request_sample_size_runs, report_sample_size}; }
+Experiment time_experiment() { return {request_time_runs, report_time}; }
 
 }  // namespace starling::program

@@ -8,26 +8,29 @@
 namespace starling::program {
 namespace {
 
-/// Barriers that the claims are about: those that see everyone, and those that sample.
-const std::vector<std::string> global{"bsp", "ssp:s=4"};
-const std::vector<std::string> sampled{"pbsp:beta=10", "pssp:s=4,beta=10"};
+/// The barriers that the claims are about: the ones that see all workers, and the ones that sample.
+const std::vector<std::string> global_barriers{"bsp", "ssp:s=4"};
+const std::vector<std::string> sampled_barriers{"pbsp:beta=10", "pssp:s=4,beta=10"};
 
-double ratio(const ExperimentRunner& runner, const World& of, const World& to) {
-  return mean_steps(runner.of(of)).mean / mean_steps(runner.of(to)).mean;
+/// Returns the mean steps in one setting as a multiple of those in another.
+double progress_ratio(const ExperimentRunner& runner, const SimulatedSetting& numerator,
+                      const SimulatedSetting& denominator) {
+  return mean_steps(runner.runs_of(numerator)).mean / mean_steps(runner.runs_of(denominator)).mean;
 }
 
-/// Returns, for each barrier, the share of its progress that is left as a sweep goes from `from` to
-/// `to`.
+/// Returns for each barrier its progress at the value `to` of a sweep, as a share of that at
+/// `from`.
 std::vector<double> shares_left(const ExperimentRunner& runner, const Sweep& sweep,
                                 const std::vector<std::string>& barriers, double from, double to) {
   std::vector<double> shares;
   shares.reserve(barriers.size());
   for (const auto& barrier : barriers)
-    shares.push_back(ratio(runner, sweep.world(barrier, to), sweep.world(barrier, from)));
+    shares.push_back(
+        progress_ratio(runner, sweep.setting(barrier, to), sweep.setting(barrier, from)));
   return shares;
 }
 
-/// Prints the shares of progress that are left, like "38 %, 52 %".
+/// Prints shares of progress, like "38 %, 52 %".
 std::string shares_text(const std::vector<double>& shares) {
   std::string text;
   for (const double share : shares)
@@ -40,23 +43,25 @@ Sweep straggler_sweep(const ExperimentRunner& runner) {
           runner.options().quick ? std::vector<double>{0, 5, 30}
                                  : std::vector<double>{0, 5, 10, 15, 20, 25, 30},
           [](const std::string& barrier, double percent) {
-            return World{.barrier = barrier,
-                         .straggler = percent > 0 ? print_number(percent) + "%:4x" : ""};
+            return SimulatedSetting{.barrier = barrier,
+                                    .straggler = percent > 0 ? print_number(percent) + "%:4x" : ""};
           }};
 }
 
-void plan_straggler_share(ExperimentRunner& runner) { want(runner, straggler_sweep(runner)); }
+void request_straggler_share_runs(ExperimentRunner& runner) {
+  request(runner, straggler_sweep(runner));
+}
 
 Section report_straggler_share(const ExperimentRunner& runner, ExperimentResults& results) {
   const Sweep sweep = straggler_sweep(runner);
-  const auto of_global = shares_left(runner, sweep, global, 0, 5);
-  const auto of_sampled = shares_left(runner, sweep, sampled, 0, 5);
+  const auto of_global = shares_left(runner, sweep, global_barriers, 0, 5);
+  const auto of_sampled = shares_left(runner, sweep, sampled_barriers, 0, 5);
   results.add("5 % stragglers, BSP and SSP: progress left", "collapses (below 50 %)",
               shares_text(of_global), std::ranges::max(of_global) < 0.5);
   results.add("5 % stragglers, pBSP and pSSP: progress left", "hardly falls (above 90 %)",
               shares_text(of_sampled), std::ranges::min(of_sampled) > 0.9);
-  const auto most_global = shares_left(runner, sweep, global, 0, 30);
-  const auto most_sampled = shares_left(runner, sweep, sampled, 0, 30);
+  const auto most_global = shares_left(runner, sweep, global_barriers, 0, 30);
+  const auto most_sampled = shares_left(runner, sweep, sampled_barriers, 0, 30);
   results.add("30 % stragglers: progress left to pBSP and pSSP, and to BSP and SSP",
               "more to the sampled", shares_text(most_sampled) + "; " + shares_text(most_global),
               std::ranges::min(most_sampled) > std::ranges::max(most_global));
@@ -75,20 +80,23 @@ Section report_straggler_share(const ExperimentRunner& runner, ExperimentResults
        results.add(std::move(plot), "Mean steps by the share of stragglers.")}};
 }
 
-Sweep slownesses(const ExperimentRunner& runner) {
+Sweep slowness_sweep(const ExperimentRunner& runner) {
   return {published_five(),
           runner.options().quick ? std::vector<double>{4, 16} : std::vector<double>{2, 4, 8, 16},
           [](const std::string& barrier, double factor) {
-            return World{.barrier = barrier, .straggler = "5%:" + print_number(factor) + "x"};
+            return SimulatedSetting{.barrier = barrier,
+                                    .straggler = "5%:" + print_number(factor) + "x"};
           }};
 }
 
-void plan_straggler_slowness(ExperimentRunner& runner) { want(runner, slownesses(runner)); }
+void request_straggler_slowness_runs(ExperimentRunner& runner) {
+  request(runner, slowness_sweep(runner));
+}
 
 Section report_straggler_slowness(const ExperimentRunner& runner, ExperimentResults& results) {
-  const Sweep sweep = slownesses(runner);
-  const auto of_global = shares_left(runner, sweep, global, 4, 16);
-  const auto of_sampled = shares_left(runner, sweep, sampled, 4, 16);
+  const Sweep sweep = slowness_sweep(runner);
+  const auto of_global = shares_left(runner, sweep, global_barriers, 4, 16);
+  const auto of_sampled = shares_left(runner, sweep, sampled_barriers, 4, 16);
   results.add("5 % stragglers, from 4 to 16 times slower, BSP and SSP: progress left",
               "goes on falling (below 50 %)", shares_text(of_global),
               std::ranges::max(of_global) < 0.5);
@@ -108,23 +116,23 @@ Section report_straggler_slowness(const ExperimentRunner& runner, ExperimentResu
            results.add(std::move(plot), "Mean steps by how slow the stragglers are.")}};
 }
 
-Sweep sizes(const ExperimentRunner& runner) {
+Sweep size_sweep(const ExperimentRunner& runner) {
   std::vector<double> workers{100, 1000};
   if (!runner.options().quick) {
     workers.resize(10);
     for (std::size_t i = 0; i < workers.size(); ++i) workers[i] = 100 * static_cast<double>(i + 1);
   }
   return {published_five(), workers, [](const std::string& barrier, double count) {
-            return World{.barrier = barrier, .workers = static_cast<std::size_t>(count)};
+            return SimulatedSetting{.barrier = barrier, .workers = static_cast<std::size_t>(count)};
           }};
 }
 
-void plan_size(ExperimentRunner& runner) { want(runner, sizes(runner)); }
+void request_size_runs(ExperimentRunner& runner) { request(runner, size_sweep(runner)); }
 
 Section report_size(const ExperimentRunner& runner, ExperimentResults& results) {
-  const Sweep sweep = sizes(runner);
-  const auto of_global = shares_left(runner, sweep, global, 100, 1000);
-  const auto of_sampled = shares_left(runner, sweep, sampled, 100, 1000);
+  const Sweep sweep = size_sweep(runner);
+  const auto of_global = shares_left(runner, sweep, global_barriers, 100, 1000);
+  const auto of_sampled = shares_left(runner, sweep, sampled_barriers, 100, 1000);
   results.add("From 100 to 1,000 workers, BSP and SSP: progress left", "falls",
               shares_text(of_global), std::ranges::max(of_global) < 0.95);
   results.add("From 100 to 1,000 workers, pBSP and pSSP: progress left",
@@ -145,12 +153,13 @@ Section report_size(const ExperimentRunner& runner, ExperimentResults& results) 
 const std::vector<std::string> rechecks{"arrival", "notify", "interval:auto",
                                         "notify+interval:auto"};
 
-void plan_recheck(ExperimentRunner& runner) {
+void request_recheck_runs(ExperimentRunner& runner) {
   for (const auto& recheck : rechecks) {
-    for (const auto& barrier : sampled) runner.want({.barrier = barrier, .recheck = recheck});
-    runner.want({"pbsp:beta=2", 8, "1:4x", recheck});
+    for (const auto& barrier : sampled_barriers)
+      runner.request({.barrier = barrier, .recheck = recheck});
+    runner.request({"pbsp:beta=2", 8, "1:4x", recheck});
   }
-  runner.want({"bsp", 8, "1:4x", "arrival"});
+  runner.request({"bsp", 8, "1:4x", "arrival"});
 }
 
 Plot recheck_plot(const ExperimentRunner& runner) {
@@ -158,9 +167,9 @@ Plot recheck_plot(const ExperimentRunner& runner) {
             .title = "Progress and messages by recheck policy",
             .x = "messages a step",
             .y = "steps after 40 s"};
-  for (const auto& barrier : sampled)
+  for (const auto& barrier : sampled_barriers)
     for (const auto& recheck : rechecks) {
-      const SimRuns& runs = runner.of({.barrier = barrier, .recheck = recheck});
+      const SimRuns& runs = runner.runs_of({.barrier = barrier, .recheck = recheck});
       plot.series.push_back({fmt::format("{}, {}", barrier, recheck),
                              {{over_runs(runs, messages_a_step).mean, mean_steps(runs).mean}},
                              true});
@@ -169,16 +178,16 @@ Plot recheck_plot(const ExperimentRunner& runner) {
 }
 
 Section report_recheck(const ExperimentRunner& runner, ExperimentResults& results) {
-  std::vector<WorldRow> rows;
-  for (const auto& barrier : sampled)
+  std::vector<SettingRow> rows;
+  for (const auto& barrier : sampled_barriers)
     for (const auto& recheck : rechecks)
       rows.push_back(
           {fmt::format("{}, {}", barrier, recheck), {.barrier = barrier, .recheck = recheck}});
-  std::vector<WorldRow> few{{"bsp", {"bsp", 8, "1:4x", "arrival"}}};
+  std::vector<SettingRow> eight_worker_rows{{"bsp", {"bsp", 8, "1:4x", "arrival"}}};
   for (const auto& recheck : rechecks)
-    few.push_back({"pbsp:beta=2, " + recheck, {"pbsp:beta=2", 8, "1:4x", recheck}});
+    eight_worker_rows.push_back({"pbsp:beta=2, " + recheck, {"pbsp:beta=2", 8, "1:4x", recheck}});
   return {
-      "When who waits looks again",
+      "When a waiting worker looks again",
       {Paragraph{"What the paper did not ask. A worker that may not pass draws again at every "
                  "arriving update (arrival: only where one place sees every step; as "
                  "published), when the first laggard of its draw says that it has caught up "
@@ -189,16 +198,18 @@ Section report_recheck(const ExperimentRunner& runner, ExperimentResults& result
        progress_table(runner, "1,000 workers", rows),
        results.add(recheck_plot(runner), "Progress against what it costs."),
        Paragraph{"Eight workers, one of them 4 times slower:"},
-       progress_table(runner, "8 workers", few)}};
+       progress_table(runner, "8 workers", eight_worker_rows)}};
 }
 
 }  // namespace
 
-Experiment straggler_share_experiment() { return {plan_straggler_share, report_straggler_share}; }
-Experiment straggler_slowness_experiment() {
-  return {plan_straggler_slowness, report_straggler_slowness};
+Experiment straggler_share_experiment() {
+  return {request_straggler_share_runs, report_straggler_share};
 }
-Experiment size_experiment() { return {plan_size, report_size}; }
-Experiment recheck_experiment() { return {plan_recheck, report_recheck}; }
+Experiment straggler_slowness_experiment() {
+  return {request_straggler_slowness_runs, report_straggler_slowness};
+}
+Experiment size_experiment() { return {request_size_runs, report_size}; }
+Experiment recheck_experiment() { return {request_recheck_runs, report_recheck}; }
 
 }  // namespace starling::program

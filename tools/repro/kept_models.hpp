@@ -1,4 +1,5 @@
-/// The models that a run's servers held at equal instants. Plain values; one thread at a time.
+/// The models that the servers of a run held at instants of equal distance. Plain values; one
+/// thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ class KeptModels {
  public:
   using States = std::vector<core::RangeState>;
 
-  struct Kept {
+  /// A model, with the number of the instant at which the servers held it, from 1.
+  struct Model {
     std::size_t instant = 0;
     double updates = 0;
     States states;
@@ -26,48 +28,49 @@ class KeptModels {
   KeptModels(double seconds, std::size_t instants)
       : interval_(seconds / static_cast<double>(instants)), instants_(instants) {}
 
-  /// Records what the servers held `seconds` after the beginning. Requires: times ascend.
-  void see(double seconds, double updates, States states) {
-    // A model seen between two instants is that of the later one, until a newer model is seen.
+  /// Records the model that the servers held `seconds` after the beginning. Requires: times ascend.
+  void record(double seconds, double updates, States states) {
+    // A model recorded between two instants counts for the later one, unless a newer one follows.
     const auto instant = static_cast<std::size_t>(seconds / interval_) + 1;
     if (newest_ && newest_->instant < instant) keep_newest();
-    newest_ = Kept{instant, updates, values_of(std::move(states))};
+    newest_ = Model{instant, updates, without_slots(std::move(states))};
   }
-  /// Records what the servers held at the end.
-  void end(double updates, States states) {
+  /// Records the model that the servers held at the end.
+  void record_end(double updates, States states) {
     if (newest_ && newest_->instant < instants_) keep_newest();
-    newest_ = Kept{instants_, updates, values_of(std::move(states))};
+    newest_ = Model{instants_, updates, without_slots(std::move(states))};
     keep_newest();
   }
 
-  [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+  [[nodiscard]] const std::vector<Model>& models() const { return models_; }
 
-  /// Returns a point for each instant from the first that was kept; `accuracies` are those of
-  /// kept(). Where nothing was seen since the instant before, the model was the same. Requires:
-  /// end() was called.
+  /// Returns a point for each instant from the first one with a model; `accuracies` are those of
+  /// the models(). An instant without a new model has that of the instant before. Requires:
+  /// record_end() was called.
   [[nodiscard]] std::vector<TrainingPoint> curve(const std::vector<double>& accuracies) const {
-    STARLING_CHECK(!kept_.empty() && accuracies.size() == kept_.size());
+    STARLING_CHECK(!models_.empty() && accuracies.size() == models_.size());
     std::vector<TrainingPoint> points;
-    std::size_t at = 0;
-    for (std::size_t i = kept_.front().instant; i <= instants_; ++i) {
-      if (at + 1 < kept_.size() && kept_[at + 1].instant == i) ++at;
-      points.push_back({interval_ * static_cast<double>(i), kept_[at].updates, accuracies[at]});
+    std::size_t latest = 0;
+    for (std::size_t i = models_.front().instant; i <= instants_; ++i) {
+      if (latest + 1 < models_.size() && models_[latest + 1].instant == i) ++latest;
+      points.push_back(
+          {interval_ * static_cast<double>(i), models_[latest].updates, accuracies[latest]});
     }
     return points;
   }
 
  private:
   /// Drops the optimiser's slots, which only further training would need.
-  static States values_of(States states) {
+  static States without_slots(States states) {
     for (core::RangeState& state : states) state.slots = {};
     return states;
   }
-  void keep_newest() { kept_.push_back(*std::exchange(newest_, std::nullopt)); }
+  void keep_newest() { models_.push_back(*std::exchange(newest_, std::nullopt)); }
 
   double interval_;
   std::size_t instants_;
-  std::optional<Kept> newest_;
-  std::vector<Kept> kept_;
+  std::optional<Model> newest_;
+  std::vector<Model> models_;
 };
 
 }  // namespace starling::program

@@ -6,18 +6,21 @@
 namespace starling::program {
 namespace {
 
-const std::vector<KeyForm>& psp_keys() {
-  static const std::vector<KeyForm> keys{
-      {"out", KeyKind::text, "FILE.html", "the report, one HTML file [psp.html]", "Options"},
-      {"data", KeyKind::text, "DIR", "its data and plots [beside it, named after it: psp-data]",
+const std::vector<KeyDescription>& psp_keys() {
+  static const std::vector<KeyDescription> keys{
+      {"out", ValueType::text, "FILE.html", "the report, one HTML file [psp.html]", "Options"},
+      {"data", ValueType::text, "DIR",
+       "the report's data and plots [a folder beside the report, named after it: psp-data]",
        "Options"},
-      {"markdown", KeyKind::text, "DIR", "also as a page of Markdown, with its pictures",
+      {"markdown", ValueType::text, "DIR",
+       "write the report as a page of Markdown too, with its pictures", "Options"},
+      {"seeds", ValueType::count, "N", "runs of each setting [20]", "Options"},
+      {"seed", ValueType::count, "N", "the first of the seeds [1]", "Options"},
+      {"threads", ValueType::count, "N", "runs at the same time [one for each processor]",
        "Options"},
-      {"seeds", KeyKind::count, "N", "runs of each setting [20]", "Options"},
-      {"seed", KeyKind::count, "N", "the first of them [1]", "Options"},
-      {"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", "Options"},
-      {"quick", KeyKind::flag, "", "2 seeds, fewer settings: to see that all works", "Options"},
-      {"quiet", KeyKind::flag, "", "no progress", "Options"}};
+      {"quick", ValueType::flag, "", "2 seeds and fewer settings, to see that everything works",
+       "Options"},
+      {"quiet", ValueType::flag, "", "show no progress", "Options"}};
   return keys;
 }
 
@@ -30,15 +33,15 @@ ReproArguments::ReproArguments(CLI::App& program)
       psp_train_(repro_.app(), "psp-train",
                  "Probabilistic Synchronous Parallel: the paper's training run, live",
                  training_keys()) {
-  repro_.app().require_subcommand(0, 1);
-  psp_train_.command().app().footer(training_footer());
+  repro_.allow_one_subcommand();
+  psp_train_.command().set_footer(training_footer());
 }
 
 Result<int> ReproArguments::run(const Registry& registry) const {
-  if (repro_.app().get_subcommands().empty())
-    return repro_.without_command("what to reproduce is missing",
-                                  ", as in " + repro_.call() + " psp",
-                                  "'{}' is nothing that can be reproduced");
+  if (!repro_.has_chosen_subcommand())
+    return repro_.missing_command_error("what to reproduce is missing",
+                                        ", as in " + repro_.call() + " psp",
+                                        "'{}' is no report that can be reproduced");
   for (const Command* command : {&repro_, &psp_.command(), &psp_train_.command()})
     if (command->is_chosen())
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();

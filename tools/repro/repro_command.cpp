@@ -27,57 +27,59 @@ std::string data_folder(const ReproOptions& options) {
 
 using Folders = std::vector<OutputFolder>;
 
-/// Returns the file's name if it ends like a plot's file: a plot may then have that name. Else
-/// nothing.
-std::vector<std::string> as_plot(const std::string& path) {
-  const std::filesystem::path file{resolved(path)};
-  const auto endings = plot_files({});
+/// Returns the name of the file if it has the extension of a plot's file, because a plot may then
+/// have the same name; else returns nothing.
+std::vector<std::string> possible_plot_name(const std::string& path) {
+  const std::filesystem::path file{resolve_links(path)};
+  const auto endings = plot_file_names({});
   if (std::ranges::find(endings, file.extension().string()) == endings.end()) return {};
   return {file.filename().string()};
 }
 
+/// Prepares the outputs. Returns an Error if one of them cannot be written or would overwrite
+/// another.
 Result<Folders> prepare_outputs(const ReproOptions& options) {
   const FileUse out{"--out", options.out};
   if (auto writable = check_writable(out.path); !writable)
-    return std::move(writable).error().within(out.place);
-  const std::vector<std::string> plot = as_plot(options.out);
+    return std::move(writable).error().within(out.location);
+  const std::vector<std::string> plots = possible_plot_name(options.out);
   std::vector<std::string> data{"runs.csv", "learning.csv", "claims.csv", "summary.json"};
-  data.insert(data.end(), plot.begin(), plot.end());
-  std::vector<std::pair<FileUse, std::vector<std::string>>> wanted{
+  data.insert(data.end(), plots.begin(), plots.end());
+  std::vector<std::pair<FileUse, std::vector<std::string>>> outputs{
       {{"--data", data_folder(options)}, data}};
   if (!options.markdown.empty()) {
-    wanted.push_back({{"--markdown", options.markdown}, {page}});
-    wanted.push_back({{"--markdown", inside(options.markdown, pictures_folder)}, plot});
+    outputs.push_back({{"--markdown", options.markdown}, {page}});
+    outputs.push_back({{"--markdown", path_inside(options.markdown, pictures_folder)}, plots});
   }
   Folders folders;
-  for (const auto& [folder, names] : wanted) {
-    auto made = OutputFolder::prepare(folder, names, std::span{&out, 1});
-    if (!made) return std::move(made).error();
-    folders.push_back(*std::move(made));
+  for (const auto& [folder, names] : outputs) {
+    auto prepared = OutputFolder::prepare(folder, names, std::span{&out, 1});
+    if (!prepared) return std::move(prepared).error();
+    folders.push_back(*std::move(prepared));
   }
   return folders;
 }
 
-Section claims_section(const ExperimentResults& results, const ExperimentOptions& runner) {
+Section claims_section(const ExperimentResults& results, const ExperimentOptions& options) {
   return {
       "Published and here",
       {Paragraph{fmt::format(
            "{} of {} claims are reproduced. Every figure here is a mean over {} ({} "
            "to {}), with its standard error; published ones were read off plots, so a number is "
            "reproduced within 3 % and close within 10 %.",
-           results.reproduced(), results.claims.size(), counted(runner.seeds, "seed"), runner.seed,
-           runner.seed + (runner.seeds - 1))},
+           results.reproduced(), results.claims.size(), print_count(options.seeds, "seed"),
+           options.seed, options.seed + (options.seeds - 1))},
        claims_table(results)}};
 }
 
-Section closing_section(const ExperimentOptions& runner) {
+Section closing_section(const ExperimentOptions& options) {
   return {
       "How this was made",
       {Paragraph{fmt::format(
           "starling {} made all of it: starling repro psp --seed {} --seeds {}{}. The same seeds "
           "give the same figures on every machine. Source: Wang, Catterall, Mortier, "
           "Probabilistic Synchronous Parallel, arXiv 1709.07772.",
-          version(), runner.seed, runner.seeds, runner.quick ? " --quick" : "")}}};
+          version(), options.seed, options.seeds, options.quick ? " --quick" : "")}}};
 }
 
 Document document_of(const ExperimentRunner& runner, ExperimentResults& results) {
@@ -97,20 +99,22 @@ Result<void> write_data(const std::string& folder, const ExperimentRunner& runne
       {"claims.csv", csv_text(claims_table(results))},
       {"summary.json", summary_json(runner, results)}};
   for (const auto& [name, content] : files)
-    if (auto put = replace_file(inside(folder, name), content); !put) return put;
+    if (auto put = replace_file(path_inside(folder, name), content); !put) return put;
   return write_plot_sources(results.plots, folder);
 }
 
+/// Writes the report and its data. Sets `is_complete` to false if it has no pictures though gnuplot
+/// is there.
 Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runner,
-                       bool& complete) {
+                       bool& is_complete) {
   ExperimentResults results;
   Document document = document_of(runner, results);
   const std::string folder = data_folder(options);
   if (auto put = write_data(folder, runner, results); !put) return put;
   if (auto drawn = draw_all(document, results.plots, folder); !drawn) {
-    print_error(options.out + " has no pictures, their data is in " + folder + ": " +
+    print_error(options.out + " has no pictures; their data is in " + folder + ": " +
                 drawn.error().message);
-    complete = !has_gnuplot();
+    is_complete = !has_gnuplot();
   }
   if (auto put = replace_file(options.out, html_text(document)); !put) return put;
   if (!options.markdown.empty())
@@ -120,7 +124,7 @@ Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runn
 
 std::string closing_text(const ReproOptions& options) {
   std::string text = "report  " + options.out + "\ndata    " + data_folder(options) + "\n";
-  if (!options.markdown.empty()) text += "page    " + inside(options.markdown, page) + "\n";
+  if (!options.markdown.empty()) text += "page    " + path_inside(options.markdown, page) + "\n";
   return text;
 }
 
@@ -129,7 +133,7 @@ std::string closing_text(const ReproOptions& options) {
 Result<int> repro_psp_command(const ReproOptions& options) {
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
-                 std::to_string(options.seed) + " on: there are not so many"};
+                 std::to_string(options.seed) + " on exceed the largest seed"};
   auto folders = prepare_outputs(options);
   if (!folders) return std::move(folders).error();
   const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
@@ -138,14 +142,14 @@ Result<int> repro_psp_command(const ReproOptions& options) {
                            .threads = options.threads > 0 ? options.threads : processors,
                            .quick = options.quick,
                            .quiet = options.quiet}};
-  for (const Experiment& experiment : psp_experiments()) experiment.plan(runner);
+  for (const Experiment& experiment : psp_experiments()) experiment.request_runs(runner);
   runner.run();
-  bool complete = true;
-  if (auto written = write_all(options, runner, complete); !written) {
+  bool is_complete = true;
+  if (auto written = write_all(options, runner, is_complete); !written) {
     print_error(written.error().message);
     return job_failed;
   }
-  return write_stdout(closing_text(options), complete ? done : job_failed);
+  return write_stdout(closing_text(options), is_complete ? done : job_failed);
 }
 
 }  // namespace starling::program

@@ -18,10 +18,10 @@ Json figures(const Summary& values) {
           {"max", values.max}};
 }
 
-Json world_json(const World& world, const SimRuns& runs) {
-  Json json{{"barrier", world.barrier}, {"workers", world.workers}};
-  if (!world.straggler.empty()) json["straggler"] = world.straggler;
-  json["recheck"] = world.recheck;
+Json setting_json(const SimulatedSetting& setting, const SimRuns& runs) {
+  Json json{{"barrier", setting.barrier}, {"workers", setting.workers}};
+  if (!setting.straggler.empty()) json["straggler"] = setting.straggler;
+  json["recheck"] = setting.recheck;
   json["steps_mean"] = figures(mean_steps(runs));
   json["steps_sd"] = figures(over_runs(runs, [](const SimRun& run) { return run.steps.sd; }));
   json["steps_min"] = figures(over_runs(runs, [](const SimRun& run) { return run.steps.min; }));
@@ -39,10 +39,10 @@ std::string runs_csv(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "workers", "straggler", "recheck", "seed", "steps_mean", "steps_sd",
                    "steps_min", "steps_median", "steps_max", "waiting_share", "updates", "max_lag",
                    "messages"}};
-  for (const auto& [world, runs] : runner.all())
+  for (const auto& [setting, runs] : runner.all_runs())
     for (const SimRun& run : runs) {
-      std::vector<std::string> row{world.barrier, std::to_string(world.workers), world.straggler,
-                                   world.recheck, std::to_string(run.seed)};
+      std::vector<std::string> row{setting.barrier, std::to_string(setting.workers),
+                                   setting.straggler, setting.recheck, std::to_string(run.seed)};
       for (const double value :
            {run.steps.mean, run.steps.sd, run.steps.min, run.median, run.steps.max,
             run.waiting_share, static_cast<double>(run.updates), static_cast<double>(run.max_lag),
@@ -55,10 +55,10 @@ std::string runs_csv(const ExperimentRunner& runner) {
 
 std::string learning_csv(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "workers", "straggler", "seed", "seconds_to_error_0.1"}};
-  for (const auto& [world, runs] : runner.all_learned())
+  for (const auto& [setting, runs] : runner.all_learning_runs())
     for (const LearningRun& run : runs.runs) {
       const auto time = time_to(run.errors, ExperimentRunner::error_goal);
-      table.rows.push_back({world.barrier, std::to_string(world.workers), world.straggler,
+      table.rows.push_back({setting.barrier, std::to_string(setting.workers), setting.straggler,
                             std::to_string(run.seed), time ? print_number(*time) : ""});
     }
   return csv_text(table);
@@ -67,12 +67,12 @@ std::string learning_csv(const ExperimentRunner& runner) {
 TextTable claims_table(const ExperimentResults& results) {
   TextTable table{{"claim", "published", "here", "verdict"}, {}, true};
   for (const Claim& claim : results.claims)
-    table.rows.push_back({claim.what, claim.published, claim.here, print(claim.status)});
+    table.rows.push_back({claim.finding, claim.published, claim.here, print(claim.status)});
   return table;
 }
 
 void to_json(nlohmann::ordered_json& json, const Claim& claim) {
-  json = {{"what", claim.what},
+  json = {{"what", claim.finding},
           {"published", claim.published},
           {"here", claim.here},
           {"verdict", print(claim.status)}};
@@ -83,8 +83,8 @@ std::string summary_json(const ExperimentRunner& runner, const ExperimentResults
             {"seed", runner.options().seed},
             {"seeds", runner.options().seeds},
             {"claims", results.claims}};
-  for (const auto& [world, runs] : runner.all())
-    json["settings"].push_back(world_json(world, runs));
+  for (const auto& [setting, runs] : runner.all_runs())
+    json["settings"].push_back(setting_json(setting, runs));
   return json.dump(1) + "\n";
 }
 

@@ -1,4 +1,5 @@
-/// The figures behind a report, for other programs. Plain functions of values; any thread.
+/// Prints the figures of a report as CSV and JSON, for other programs. Plain functions of values;
+/// any thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,16 +10,17 @@
 
 namespace starling::program {
 
-/// Returns a row for each setting and seed.
+/// Returns CSV, a row for each setting and seed.
 [[nodiscard]] std::string runs_csv(const ExperimentRunner& runner);
 
-/// Returns a row for each setting and seed: when the error of the model first was at most 0.1.
+/// Returns CSV, a row for each setting and seed, with the time at which the error of the model
+/// first was at most 0.1.
 [[nodiscard]] std::string learning_csv(const ExperimentRunner& runner);
 
 /// Returns the table "Published and here", a row for each claim.
 [[nodiscard]] TextTable claims_table(const ExperimentResults& results);
 
-/// Writes the four fields of the claim, in words.
+/// Converts a claim to JSON: its four fields as texts.
 void to_json(nlohmann::ordered_json& json, const Claim& claim);
 
 /// Returns one JSON object: the seeds, the claims, and for each setting its means with standard

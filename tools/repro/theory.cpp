@@ -7,7 +7,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns S, by which the law of the lag is scaled so that it sums to 1.
+/// Returns S, the factor by which the distribution of the lag sums to 1.
 double scale(const LagTheory& theory, double a) {
   STARLING_CHECK(a > 0 && a < 1);
   const double share = std::pow(a, 1 / theory.beta);  // F(r)
@@ -26,14 +26,14 @@ double mean_squared_lag_bound(const LagTheory& theory, double a) {
   return scale(theory, a) * (r * (r + 1) * (2 * r + 1) / 6 + a * (r * r + 4) / std::pow(1 - a, 3));
 }
 
-LagMinimum smallest_mean_lag(const LagTheory& theory) {
-  constexpr int parts = 10000;
-  LagMinimum best{.a = 0.5, .bound = mean_lag_bound(theory, 0.5)};
-  for (int i = 1; i < parts; ++i) {
-    const double a = static_cast<double>(i) / parts;
-    if (const double bound = mean_lag_bound(theory, a); bound < best.bound) best = {a, bound};
+LagMinimum smallest_mean_lag_bound(const LagTheory& theory) {
+  constexpr int intervals = 10000;
+  LagMinimum minimum{.a = 0.5, .bound = mean_lag_bound(theory, 0.5)};
+  for (int i = 1; i < intervals; ++i) {
+    const double a = static_cast<double>(i) / intervals;
+    if (const double bound = mean_lag_bound(theory, a); bound < minimum.bound) minimum = {a, bound};
   }
-  return best;
+  return minimum;
 }
 
 }  // namespace starling::program

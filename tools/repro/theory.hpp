@@ -13,6 +13,7 @@
 
 namespace starling::program {
 
+/// The parameters of the bounds: r, beta and T.
 struct LagTheory {
   double r = 4;
   double beta = 1;
@@ -22,14 +23,14 @@ struct LagTheory {
 /// Requires, as do the functions below: 0 < a < 1.
 [[nodiscard]] double mean_lag_bound(const LagTheory& theory, double a);
 
-/// The bound is to be looked at, not relied on: as a -> 0 it falls below the exact sum.
+/// Do not rely on this bound for small `a`: as a -> 0 it falls below the exact sum.
 [[nodiscard]] double mean_squared_lag_bound(const LagTheory& theory, double a);
 
-/// The place where the bound on the mean lag is smallest, and the bound there.
+/// The value of `a` at which the bound on the mean lag is smallest, and that bound.
 struct LagMinimum {
   double a = 0;
   double bound = 0;
 };
-[[nodiscard]] LagMinimum smallest_mean_lag(const LagTheory& theory);
+[[nodiscard]] LagMinimum smallest_mean_lag_bound(const LagTheory& theory);
 
 }  // namespace starling::program

@@ -1,6 +1,6 @@
-/// Figures of training runs of several barriers side by side: what each barrier made of the same
-/// wall time, and which findings of the PSP paper's training run (arXiv 1709.07772, section 4) are
-/// found again. Plain values and functions; any thread.
+/// The figures of training runs under several barriers, which all had the same wall time, and which
+/// findings of the PSP paper's training run (arXiv 1709.07772, section 4) they reproduce. Plain
+/// values and functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace starling::program {
 
-/// A model at one instant of its run.
+/// The state of a run at one instant.
 struct TrainingPoint {
   double seconds = 0;
   /// Updates of all workers together.
   double updates = 0;
-  /// The share of the evaluated samples that the model classifies rightly, 0 to 1.
+  /// The share of the evaluated samples that the model classifies correctly, 0 to 1.
   double accuracy = 0;
 };
 
 struct TrainingRun {
   std::uint64_t seed = 0;
-  /// Points at equal instants, the same instants in every run but for the first few, where some
-  /// runs have made no step yet; the last point is the end.
+  /// Points at instants of equal distance; the last one is the end. The instants are the same in
+  /// every run, but a run lacks the first ones until it has made a step.
   std::vector<TrainingPoint> curve{};
   /// Steps of the workers at the end.
   double steps_min = 0;
@@ -33,7 +33,7 @@ struct TrainingRun {
   double steps_max = 0;
   /// Share of the workers' time spent waiting at the barrier.
   double waiting_share = 0;
-  /// Mean milliseconds that a step took beyond the delay put into it.
+  /// The mean time of a step, in ms, beyond the delay that the job adds to it.
   double overhead_ms = 0;
 };
 
@@ -43,27 +43,26 @@ struct BarrierRuns {
   std::vector<TrainingRun> runs{};
 };
 
-/// A figure of each run, summarised over the runs.
-[[nodiscard]] Summary over_runs(const BarrierRuns& all,
+/// Summarises a figure over the runs of a barrier.
+[[nodiscard]] Summary over_runs(const BarrierRuns& runs,
                                 const std::function<double(const TrainingRun&)>& figure);
 
-/// Returns the updates, or the accuracy, at the end. Requires: the run has a curve.
+/// Return the updates and the accuracy at the end. Require: the run has a curve.
 [[nodiscard]] double final_updates(const TrainingRun& run);
 [[nodiscard]] double final_accuracy(const TrainingRun& run);
 
-/// Summarises the accuracy over the last fifth of the curve, two points at least: its mean, and its
-/// spread (sd).
+/// Summarises the accuracy over the last fifth of the curve, and over two points at least.
 [[nodiscard]] Summary late_accuracy(const TrainingRun& run);
 
-/// Returns the accuracy of the last evaluation with at most `updates` updates, or of the first one
-/// where all have more.
+/// Returns the accuracy of the last point with at most `updates` updates; that of the first point
+/// if all have more.
 [[nodiscard]] double accuracy_at(const TrainingRun& run, double updates);
 
 /// Returns the mean over the runs at each instant that all of them have.
-[[nodiscard]] std::vector<TrainingPoint> mean_curve(const BarrierRuns& all);
+[[nodiscard]] std::vector<TrainingPoint> mean_curve(const BarrierRuns& runs);
 
-/// Adds the published claims about the given barriers, each with its status. Requires: the same
-/// seeds, in the same order, for each barrier.
-void judge_training(const std::vector<BarrierRuns>& all, ExperimentResults& results);
+/// Adds the published claims about the given barriers, each with its status. Requires: each barrier
+/// has runs of the same seeds, in the same order.
+void add_training_claims(const std::vector<BarrierRuns>& all, ExperimentResults& results);
 
 }  // namespace starling::program

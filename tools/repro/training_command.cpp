@@ -20,58 +20,63 @@ namespace starling::program {
 namespace {
 
 constexpr const char* report_name = "report.html";
-constexpr const char* page = "repro-psp-train.md";
+constexpr const char* training_page = "repro-psp-train.md";
 
 std::vector<std::string> report_files() {
   std::vector<std::string> names{report_name, "runs.csv", "curves.csv", "claims.csv",
                                  "summary.json"};
   for (const char* plot : {over_updates_plot, over_time_plot, one_seed_plot})
-    for (std::string& file : plot_files(plot)) names.push_back(std::move(file));
+    for (std::string& file : plot_file_names(plot)) names.push_back(std::move(file));
   return names;
 }
 
-/// Refuses a folder that holds a file which no report has.
-Result<void> refuse_strangers(const std::string& folder, const std::vector<std::string>& known) {
-  std::error_code fault;
-  if (!std::filesystem::is_directory(folder, fault)) return {};
-  for (std::filesystem::directory_iterator entry{folder, fault}, end; !fault && entry != end;
-       entry.increment(fault)) {
+/// Returns an Error if the folder holds a file that is not among `report_files`.
+Result<void> refuse_other_files(const std::string& folder,
+                                const std::vector<std::string>& report_files) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return {};
+  for (std::filesystem::directory_iterator entry{folder, error}, end; !error && entry != end;
+       entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (std::ranges::find(known, name) == known.end())
-      return Error{fmt::format(
-          "{}: holds '{}', which is of no report; valid: a new or an empty folder, or one of an "
-          "earlier report",
-          folder, name)};
+    if (std::ranges::find(report_files, name) == report_files.end())
+      return Error{
+          fmt::format("{}: holds '{}', which is no file of a report; valid: a new or an empty "
+                      "folder, or one of an "
+                      "earlier report",
+                      folder, name)};
   }
-  if (fault) return Error{folder + ": cannot be read: " + fault.message()};
+  if (error) return Error{folder + ": cannot be read: " + error.message()};
   return {};
 }
 
-/// Folders, the innermost first: it must be removed before the folder around it is empty.
-using Folders = std::list<OutputFolder>;
+/// ReportFolders, the innermost first: an inner folder is removed before the one around it, which
+/// has to be empty then.
+using ReportFolders = std::list<OutputFolder>;
 
-Result<Folders> prepare_outputs(const TrainingOptions& options) {
+Result<ReportFolders> prepare_outputs(const TrainingOptions& options) {
   const std::vector<std::string> files = report_files();
   const FileUse out{"--out", options.out};
-  if (auto fits = refuse_strangers(out.path, files); !fits)
-    return std::move(fits).error().within(out.place);
-  Folders folders;
-  auto made = OutputFolder::prepare(out, files, {});
-  if (!made) return std::move(made).error();
-  folders.push_front(*std::move(made));
+  if (auto fits = refuse_other_files(out.path, files); !fits)
+    return std::move(fits).error().within(out.location);
+  ReportFolders folders;
+  auto report = OutputFolder::prepare(out, files, {});
+  if (!report) return std::move(report).error();
+  folders.push_front(*std::move(report));
   if (options.markdown.empty()) return folders;
-  const std::vector<std::string> pages{page};
+  const std::vector<std::string> pages{training_page};
   for (const auto& [folder, names] :
        {std::pair{options.markdown, pages},
-        std::pair{inside(options.markdown, pictures_folder), std::vector<std::string>{}}}) {
-    auto also = OutputFolder::prepare({"--markdown", folder}, names, std::span{&out, 1});
-    if (!also) return std::move(also).error();
-    folders.push_front(*std::move(also));
+        std::pair{path_inside(options.markdown, pictures_folder), std::vector<std::string>{}}}) {
+    auto prepared = OutputFolder::prepare({"--markdown", folder}, names, std::span{&out, 1});
+    if (!prepared) return std::move(prepared).error();
+    folders.push_front(*std::move(prepared));
   }
   return folders;
 }
 
-Result<void> write_all(const Training& training, bool& complete) {
+/// Writes the report and its data. Sets `is_complete` to false if it has no pictures though gnuplot
+/// is there.
+Result<void> write_all(const Training& training, bool& is_complete) {
   const std::string& out = training.options.out;
   ExperimentResults results;
   Document document = training_document(training, results);
@@ -81,27 +86,28 @@ Result<void> write_all(const Training& training, bool& complete) {
       {"claims.csv", csv_text(claims_table(results))},
       {"summary.json", training_json(training, results)}};
   for (const auto& [name, content] : files)
-    if (auto put = replace_file(inside(out, name), content); !put) return put;
+    if (auto put = replace_file(path_inside(out, name), content); !put) return put;
   if (auto put = write_plot_sources(results.plots, out); !put) return put;
   if (auto drawn = draw_all(document, results.plots, out); !drawn) {
     print_error(out + ": the report has no pictures: " + drawn.error().message);
-    complete = !has_gnuplot();
+    is_complete = !has_gnuplot();
   }
-  if (auto put = replace_file(inside(out, report_name), html_text(document)); !put) return put;
+  if (auto put = replace_file(path_inside(out, report_name), html_text(document)); !put) return put;
   if (training.options.markdown.empty()) return {};
-  return write_page(document, training.options.markdown, page);
+  return write_page(document, training.options.markdown, training_page);
 }
 
 std::string closing_text(const TrainingOptions& options) {
-  std::string text = "report  " + inside(options.out, report_name) + "\n";
-  if (!options.markdown.empty()) text += "page    " + inside(options.markdown, page) + "\n";
+  std::string text = "report  " + path_inside(options.out, report_name) + "\n";
+  if (!options.markdown.empty())
+    text += "page    " + path_inside(options.markdown, training_page) + "\n";
   return text;
 }
 
 }  // namespace
 
 Result<int> repro_psp_train_command(const Registry& registry, const Settings& settings) {
-  const auto options = make_training(settings, registry);
+  const auto options = parse_training_options(settings, registry);
   if (!options) return options.error();
   const auto folders = prepare_outputs(*options);
   if (!folders) return folders.error();
@@ -113,13 +119,13 @@ Result<int> repro_psp_train_command(const Registry& registry, const Settings& se
     print_error(runs.error().message);
     return job_failed;
   }
-  bool complete = true;
+  bool is_complete = true;
   const Training training{*options, ready->running, *runs};
-  if (auto written = write_all(training, complete); !written) {
+  if (auto written = write_all(training, is_complete); !written) {
     print_error(written.error().message);
     return job_failed;
   }
-  return write_stdout(closing_text(*options), complete ? done : job_failed);
+  return write_stdout(closing_text(*options), is_complete ? done : job_failed);
 }
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-/// The keys of `starling repro psp-train`: keys of a job, and its own.
+/// The options of `starling repro psp-train`: options of a training job, and its own.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace starling::program {
 
-[[nodiscard]] const std::vector<KeyForm>& training_keys();
+[[nodiscard]] const std::vector<KeyDescription>& training_keys();
 /// Returns the end of the command's help.
 [[nodiscard]] std::string training_footer();
 
 struct TrainingOptions {
-  /// Settings of the job that is trained, defaults filled in, with the first of the barriers.
+  /// The settings of the training job, with their defaults and the first of the barriers.
   Settings job{};
   std::vector<barrier::Barrier> barriers{};
-  /// Runs of each barrier, under the seeds seed, seed + 1, ...
+  /// The number of runs of each barrier, under the seeds `seed`, `seed` + 1, ...
   std::uint64_t seed = 1;
   std::uint64_t seeds = 5;
-  /// Evaluations of a run, at equal instants.
+  /// The number of evaluations of a run, at instants of equal distance.
   std::uint64_t evals = 30;
-  /// Test samples of an evaluation, at most.
+  /// The most test samples of an evaluation.
   std::uint64_t samples = 500;
   /// The folder of the report.
   std::string out = "psp-train";
-  /// A folder for the report as a page of Markdown with its pictures; empty for none.
+  /// The folder for the report as a page of Markdown with its pictures; empty for none.
   std::string markdown{};
   bool quiet = false;
 };
 
-/// Reads the options. Refuses settings that no barrier could run with, the first bad setting with
-/// its place. Requires: settings of known keys.
-[[nodiscard]] Result<TrainingOptions> make_training(const Settings& settings,
-                                                    const Registry& registry);
+/// Parses the settings. Returns an Error with the location of the first setting that is bad, or
+/// with which a barrier cannot run. Requires: the command has all options that are set.
+[[nodiscard]] Result<TrainingOptions> parse_training_options(const Settings& settings,
+                                                             const Registry& registry);
 
-/// Prints the flags that ask for the same again, but for where the report goes.
+/// Prints the flags that make the same report again, without those for its files.
 [[nodiscard]] std::string print(const TrainingOptions& options);
 
 }  // namespace starling::program

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double mean_step(const TrainingRun& run, const Training& training) {
+double steps_a_worker(const TrainingRun& run, const Training& training) {
   return final_updates(run) / static_cast<double>(training.job.options.job.workers);
 }
 double late_mean(const TrainingRun& run) { return late_accuracy(run).mean; }
@@ -29,45 +29,46 @@ std::string with_sd(const Summary& values, int digits) {
 TextTable runs_table(const Training& training) {
   TextTable table{{"barrier", "updates", "steps a worker", "final accuracy", "late accuracy",
                    "late sd", "waiting", "beyond the delay"}};
-  for (const BarrierRuns& all : training.runs)
+  for (const BarrierRuns& runs : training.runs)
     table.rows.push_back(
-        {barrier::print(all.barrier), with_sd(over_runs(all, final_updates), 1),
+        {barrier::print(runs.barrier), with_sd(over_runs(runs, final_updates), 1),
          fmt::format(
              "{:.1f}",
-             over_runs(all, [&](const auto& run) { return mean_step(run, training); }).mean),
-         with_sd(over_runs(all, final_accuracy), 3), with_sd(over_runs(all, late_mean), 3),
-         with_sd(over_runs(all, late_sd), 4),
+             over_runs(runs, [&](const auto& run) { return steps_a_worker(run, training); }).mean),
+         with_sd(over_runs(runs, final_accuracy), 3), with_sd(over_runs(runs, late_mean), 3),
+         with_sd(over_runs(runs, late_sd), 4),
          fmt::format("{:.0f} %",
-                     100 * over_runs(all, [](const auto& run) { return run.waiting_share; }).mean),
+                     100 * over_runs(runs, [](const auto& run) { return run.waiting_share; }).mean),
          fmt::format("{:.0f} ms",
-                     over_runs(all, [](const auto& run) { return run.overhead_ms; }).mean)});
+                     over_runs(runs, [](const auto& run) { return run.overhead_ms; }).mean)});
   return table;
 }
 
-using At = double TrainingPoint::*;
+using Figure = double TrainingPoint::*;
 
-Series series_of(const std::string& name, const std::vector<TrainingPoint>& curve, At x) {
+Series series_of(const std::string& name, const std::vector<TrainingPoint>& curve, Figure x) {
   Series series{.name = name};
   for (const TrainingPoint& point : curve) series.points.push_back({point.*x, point.accuracy});
   return series;
 }
 
-Plot plot_of(const Training& training, const char* name, const char* title, const char* x, At at) {
-  Plot plot{.name = name, .title = title, .x = x, .y = "accuracy on test samples"};
-  for (const BarrierRuns& all : training.runs)
-    plot.series.push_back(series_of(barrier::print(all.barrier), mean_curve(all), at));
+Plot plot_of(const Training& training, const char* name, const char* title, const char* label,
+             Figure x) {
+  Plot plot{.name = name, .title = title, .x = label, .y = "accuracy on test samples"};
+  for (const BarrierRuns& runs : training.runs)
+    plot.series.push_back(series_of(barrier::print(runs.barrier), mean_curve(runs), x));
   return plot;
 }
 
-Plot one_seed(const Training& training) {
+Plot plot_of_one_seed(const Training& training) {
   const std::uint64_t seed = training.options.seed;
   Plot plot{.name = one_seed_plot,
             .title = fmt::format("One run of each barrier (seed {})", seed),
             .x = "time (s)",
             .y = "accuracy on test samples"};
-  for (const BarrierRuns& all : training.runs)
+  for (const BarrierRuns& runs : training.runs)
     plot.series.push_back(
-        series_of(barrier::print(all.barrier), all.runs.front().curve, &TrainingPoint::seconds));
+        series_of(barrier::print(runs.barrier), runs.runs.front().curve, &TrainingPoint::seconds));
   return plot;
 }
 
@@ -85,21 +86,22 @@ Section claims_section(const ExperimentResults& results) {
 
 Section setting_section(const Training& training) {
   const actor::TrainOptions& job = training.job.options;
-  return {"What was trained",
-          {Paragraph{fmt::format(
-               "{} on {} ({}), {} workers around servers that hold the model, optimizer {}, batch "
-               "{}. Each step of each worker is kept back by a random delay, {}. Every barrier "
-               "trained for {} s under each of {}, one run after the other, in turn.",
-               training.job.model, training.job.data, training.job.data_shape, job.job.workers,
-               models::print(job.optimizer), job.batch, print(job.job.delay),
-               print_number(in_seconds(*job.job.time)), counted(training.options.seeds, "seed"))},
-           Paragraph{fmt::format(
-               "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
-               "models of a run, the last that its servers handed out before each of as many equal "
-               "instants, were evaluated on {} test samples after its end, so that evaluating took "
-               "no time from training. Late is the last fifth of them.",
-               training.options.evals,
-               std::min<std::uint64_t>(training.options.samples, training.job.test_samples))}}};
+  return {
+      "What was trained",
+      {Paragraph{fmt::format(
+           "{} on {} ({}), {} workers around servers that hold the model, optimizer {}, batch "
+           "{}. Each step of each worker is kept back by a random delay, {}. Every barrier "
+           "trained for {} s under each of {}, one run after the other, in turn.",
+           training.job.model, training.job.data, training.job.data_shape, job.job.workers,
+           models::print(job.optimizer), job.batch, print(job.job.delay),
+           print_number(in_seconds(*job.job.time)), print_count(training.options.seeds, "seed"))},
+       Paragraph{fmt::format(
+           "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
+           "models of a run, the last that its servers handed out before each of as many equal "
+           "instants, were evaluated on {} test samples after its end, so that evaluating took "
+           "no time from training. Late is the last fifth of them.",
+           training.options.evals,
+           std::min<std::uint64_t>(training.options.samples, training.job.test_samples))}}};
 }
 
 Section closing_section(const Training& training) {
@@ -110,18 +112,18 @@ Section closing_section(const Training& training) {
           "batches, delays and draws, but not what time decides: another run gives other "
           "figures. Source: Wang, Catterall, Mortier, Probabilistic Synchronous Parallel, "
           "arXiv 1709.07772.",
-          version(), counted(std::max(1U, std::thread::hardware_concurrency()), "processor"),
+          version(), print_count(std::max(1U, std::thread::hardware_concurrency()), "processor"),
           print(training.options))}}};
 }
 
-Json figures(const Summary& values) {
+Json training_figures(const Summary& values) {
   return {{"mean", values.mean}, {"sd", values.sd}, {"min", values.min}, {"max", values.max}};
 }
 
 }  // namespace
 
 Document training_document(const Training& training, ExperimentResults& results) {
-  judge_training(training.runs, results);
+  add_training_claims(training.runs, results);
   Section curves{"Accuracy over updates and over time", {}};
   curves.blocks.emplace_back(
       results.add(plot_of(training, over_updates_plot, "Accuracy over updates",
@@ -131,7 +133,7 @@ Document training_document(const Training& training, ExperimentResults& results)
       plot_of(training, over_time_plot, "Accuracy over time", "time (s)", &TrainingPoint::seconds),
       "What a second is worth. Means over the seeds."));
   curves.blocks.emplace_back(results.add(
-      one_seed(training), "How even a single run is: means over seeds hide what swings."));
+      plot_of_one_seed(training), "How even a single run is: means over seeds hide what swings."));
   Section table{"What each barrier made of its time",
                 {Paragraph{"Means over the seeds, in brackets their standard deviation. Late "
                            "accuracy is the mean over the last fifth of a run's evaluations, late "
@@ -147,9 +149,9 @@ std::string training_runs_csv(const Training& training) {
   TextTable table{{"barrier", "seed", "updates", "steps_min", "steps_median", "steps_max",
                    "final_accuracy", "late_accuracy_mean", "late_accuracy_sd", "waiting_share",
                    "overhead_ms"}};
-  for (const BarrierRuns& all : training.runs)
-    for (const TrainingRun& run : all.runs) {
-      std::vector<std::string> row{barrier::print(all.barrier), std::to_string(run.seed)};
+  for (const BarrierRuns& runs : training.runs)
+    for (const TrainingRun& run : runs.runs) {
+      std::vector<std::string> row{barrier::print(runs.barrier), std::to_string(run.seed)};
       for (const double value :
            {final_updates(run), run.steps_min, run.steps_median, run.steps_max, final_accuracy(run),
             late_mean(run), late_sd(run), run.waiting_share, run.overhead_ms})
@@ -161,10 +163,10 @@ std::string training_runs_csv(const Training& training) {
 
 std::string training_curves_csv(const Training& training) {
   TextTable table{{"barrier", "seed", "seconds", "updates", "accuracy"}};
-  for (const BarrierRuns& all : training.runs)
-    for (const TrainingRun& run : all.runs)
+  for (const BarrierRuns& runs : training.runs)
+    for (const TrainingRun& run : runs.runs)
       for (const TrainingPoint& point : run.curve)
-        table.rows.push_back({barrier::print(all.barrier), std::to_string(run.seed),
+        table.rows.push_back({barrier::print(runs.barrier), std::to_string(run.seed),
                               print_number(point.seconds), print_number(point.updates),
                               print_number(point.accuracy)});
   return csv_text(table);
@@ -175,17 +177,17 @@ std::string training_json(const Training& training, const ExperimentResults& res
             {"flags", print(training.options)},
             {"model", training.job.model},
             {"claims", results.claims}};
-  for (const BarrierRuns& all : training.runs)
+  for (const BarrierRuns& runs : training.runs)
     json["barriers"].push_back(
-        {{"barrier", barrier::print(all.barrier)},
-         {"updates", figures(over_runs(all, final_updates))},
-         {"final_accuracy", figures(over_runs(all, final_accuracy))},
-         {"late_accuracy_mean", figures(over_runs(all, late_mean))},
-         {"late_accuracy_sd", figures(over_runs(all, late_sd))},
+        {{"barrier", barrier::print(runs.barrier)},
+         {"updates", training_figures(over_runs(runs, final_updates))},
+         {"final_accuracy", training_figures(over_runs(runs, final_accuracy))},
+         {"late_accuracy_mean", training_figures(over_runs(runs, late_mean))},
+         {"late_accuracy_sd", training_figures(over_runs(runs, late_sd))},
          {"waiting_share",
-          figures(over_runs(all, [](const auto& run) { return run.waiting_share; }))},
+          training_figures(over_runs(runs, [](const auto& run) { return run.waiting_share; }))},
          {"overhead_ms",
-          figures(over_runs(all, [](const auto& run) { return run.overhead_ms; }))}});
+          training_figures(over_runs(runs, [](const auto& run) { return run.overhead_ms; }))}});
   return json.dump(1) + "\n";
 }
 

@@ -1,5 +1,5 @@
-/// The report of the PSP paper's training run: words, tables, plots, and the figures for other
-/// programs. Plain functions of values; any thread.
+/// Makes the report of the PSP paper's training run: its text, tables and plots, and its figures
+/// for other programs. Plain functions of values; any thread.
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@
 
 namespace starling::program {
 
-/// The stems of the plots' names.
+/// The names of the plots, which are the names of their files without extensions.
 inline constexpr const char* over_updates_plot = "psp-train-updates";
 inline constexpr const char* over_time_plot = "psp-train-time";
 inline constexpr const char* one_seed_plot = "psp-train-one-seed";
 
-/// The options and the job of a training, and its runs.
+/// The runs of a training, and the options and the job that they had.
 struct Training {
   const TrainingOptions& options;
   const Running& job;
   const std::vector<BarrierRuns>& runs;
 };
 
-/// Returns the report, and adds the claims and the plots to `results`. The pictures are still to be
-/// drawn.
+/// Returns the report, and adds the claims and the plots to `results`. The pictures of the report
+/// are not drawn yet.
 [[nodiscard]] Document training_document(const Training& training, ExperimentResults& results);
 
-/// Returns a row for each barrier and seed.
+/// Returns CSV, a row for each barrier and seed.
 [[nodiscard]] std::string training_runs_csv(const Training& training);
-/// Returns a row for each barrier, seed and instant.
+/// Returns CSV, a row for each barrier, seed and instant.
 [[nodiscard]] std::string training_curves_csv(const Training& training);
 /// Returns one JSON object: what was trained, the claims, and for each barrier its means.
 [[nodiscard]] std::string training_json(const Training& training, const ExperimentResults& results);

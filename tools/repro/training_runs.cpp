@@ -15,25 +15,27 @@
 namespace starling::program {
 namespace {
 
-/// Returns NaN where the model has no accuracy.
+/// Returns the accuracy among `metrics`; NaN if the model has none.
 double accuracy_of(const models::Metrics& metrics) {
-  const auto at = std::ranges::find(metrics, "accuracy", &models::Metric::name);
-  return at == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : at->value;
+  const auto found = std::ranges::find(metrics, "accuracy", &models::Metric::name);
+  return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->value;
 }
 
-AnyData first_of(const AnyData& data, std::size_t samples) {
+/// Returns the first samples of `data`; all of them if it cannot be divided.
+AnyData first_samples(const AnyData& data, std::size_t samples) {
   if (!data.is_divisible() || data.size() <= samples) return data;
   std::vector<std::uint32_t> rows(samples);
   std::iota(rows.begin(), rows.end(), 0U);
   return data.select(rows);
 }
 
+/// Trains under one barrier after another.
 class Trainer {
  public:
   Trainer(const Prepared& ready, const TrainingOptions& options)
       : ready_(ready),
         options_(options),
-        shown_(first_of(*ready.test(), options.samples)),
+        test_samples_(first_samples(*ready.test(), options.samples)),
         seconds_(in_seconds(*ready.running.options.job.time)),
         display_(options.quiet, "training") {}
 
@@ -44,7 +46,7 @@ class Trainer {
     job.job.evaluate_train = false;
     KeptModels models{seconds_, options_.evals};
     job.job.stop_when = [&](const actor::Progress& progress, const KeptModels::States& states) {
-      models.see(in_seconds(progress.elapsed), static_cast<double>(progress.updates), states);
+      models.record(in_seconds(progress.elapsed), static_cast<double>(progress.updates), states);
       return false;
     };
     job.job.on_progress = [&](const actor::Progress& progress) {
@@ -54,22 +56,22 @@ class Trainer {
     const auto outcome = ready_.model->train(ready_.data.train, nullptr, job);
     if (!outcome) return outcome.error();
     if (outcome->end == actor::Outcome::End::failed) return Error{outcome->error};
-    models.end(static_cast<double>(outcome->last.updates), outcome->model);
-    ++done_;
+    models.record_end(static_cast<double>(outcome->last.updates), outcome->model);
+    ++runs_done_;
     return figures_of(seed, *outcome, models);
   }
 
  private:
   void show(double share) {
-    const auto all = static_cast<double>(options_.barriers.size() * options_.seeds);
-    display_.show((static_cast<double>(done_) + std::min(1.0, share)) / all);
+    const auto runs = static_cast<double>(options_.barriers.size() * options_.seeds);
+    display_.show((static_cast<double>(runs_done_) + std::min(1.0, share)) / runs);
   }
 
   [[nodiscard]] TrainingRun figures_of(std::uint64_t seed, const actor::Outcome& outcome,
                                        const KeptModels& models) const {
     const actor::Progress& last = outcome.last;
     return {.seed = seed,
-            .curve = models.curve(accuracies(models.kept())),
+            .curve = models.curve(evaluate_all(models.models())),
             .steps_min = static_cast<double>(last.spread.min),
             .steps_median = static_cast<double>(last.spread.median),
             .steps_max = static_cast<double>(last.spread.max),
@@ -77,25 +79,27 @@ class Trainer {
             .overhead_ms = 1000 * in_seconds(last.overhead)};
   }
 
-  [[nodiscard]] std::vector<double> accuracies(const std::vector<KeptModels::Kept>& kept) const {
-    std::vector<double> all(kept.size());
+  [[nodiscard]] std::vector<double> evaluate_all(
+      const std::vector<KeptModels::Model>& models) const {
+    std::vector<double> accuracies(models.size());
     for_each_piece(
-        kept.size(), std::max(1U, std::thread::hardware_concurrency()),
+        models.size(), std::max(1U, std::thread::hardware_concurrency()),
         [&](std::size_t i) {
-          const Weights w = ready_.model->collect(ready_.running.options.job, kept[i].states);
-          all[i] = accuracy_of(ready_.model->evaluate(w, shown_));
+          const Weights weights =
+              ready_.model->collect(ready_.running.options.job, models[i].states);
+          accuracies[i] = accuracy_of(ready_.model->evaluate(weights, test_samples_));
         },
         [] {});
-    return all;
+    return accuracies;
   }
 
   const Prepared& ready_;
   const TrainingOptions& options_;
   /// The test samples on which the models are evaluated.
-  AnyData shown_;
+  AnyData test_samples_;
   double seconds_;
   RunDisplay display_;
-  std::uint64_t done_ = 0;
+  std::uint64_t runs_done_ = 0;
 };
 
 }  // namespace
@@ -103,10 +107,10 @@ class Trainer {
 Result<void> check_accuracy(const Prepared& ready) {
   if (ready.test() == nullptr)
     return Error{"--data: " + ready.running.data +
-                 " cannot be divided into training and test samples; valid: with --test SOURCE"};
+                 " cannot be divided into training and test samples; valid: --test SOURCE too"};
   if (std::isfinite(accuracy_of(ready.model->try_metrics(*ready.test())))) return {};
   return Error{"--model: " + ready.running.model +
-               " has no accuracy; valid: a model that tells classes, such as softmax"};
+               " has no accuracy; valid: a model that classifies, such as softmax"};
 }
 
 Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,

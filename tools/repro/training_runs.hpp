@@ -1,4 +1,4 @@
-/// Training runs of several barriers, live and in turn. Blocking; one thread calls.
+/// Makes live training runs under several barriers, one after another. Blocking; one thread calls.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,16 @@
 
 namespace starling::program {
 
-/// Refuses a job whose model has no accuracy to be evaluated.
+/// Returns an Error if the job has no test samples, or its model has no accuracy.
 [[nodiscard]] Result<void> check_accuracy(const Prepared& ready);
 
 /// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after
-/// another, each seed beginning with another barrier, so that other load on the machine hits all
+/// another. Each seed begins with another barrier, so that other load on the machine affects all
 /// barriers alike.
 ///
-/// No model is evaluated during its run: after each step of the workers, on average, the servers
-/// hand out a copy of what they hold; the last copy before each instant is kept, and evaluated when
-/// the run is over.
+/// No model is evaluated during its run. After each step of the workers, on average, the servers
+/// hand out a copy of the model; the last copy before each instant is kept, and evaluated after the
+/// run.
 ///
 /// Returns the error of a run that failed. Requires: check_accuracy().
 [[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,

@@ -1,4 +1,4 @@
-/// The kinds of messages that barriers send, by name. Any thread.
+/// The kinds of messages that barriers send, each with its name in reports. Any thread.
 #pragma once
 
 #include <array>

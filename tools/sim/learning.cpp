@@ -12,33 +12,33 @@
 namespace starling::program {
 namespace {
 
-/// Returns the training that the settings ask for.
-Result<Job> training_of(const Settings& settings, const Registry& registry) {
+/// Returns the training job that the settings ask for.
+Result<Job> parse_training(const Settings& settings, const Registry& registry) {
   Job job;
   for (const Setting& setting : settings) {
     if (setting.key != "seed" && std::ranges::count(learning_keys(), setting.key) == 0) continue;
     if (auto set = find_key(setting.key)->set({job, registry, setting.text}); !set)
-      return std::move(set).error().within(setting.place);
+      return std::move(set).error().within(setting.location);
   }
   return job;
 }
 
-/// Returns the place where a key was set, or its flag.
-std::string place_or(const Settings& settings, const char* key) {
-  const std::string place = place_of(settings, key);
-  return place.empty() ? std::string{"--"} + key : place;
+/// Returns the location of the setting of an option; the option's flag if it is not set.
+std::string location_or_flag(const Settings& settings, const char* option) {
+  const std::string location = location_of(settings, option);
+  return location.empty() ? std::string{"--"} + option : location;
 }
 
-sim::ProtocolOptions protocol_of(const SimJob& job, const actor::JobOptions& train) {
+sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions& train) {
   sim::ProtocolOptions options;
   options.mode = job.mode;
   options.recheck = job.options.recheck;
   options.workers = job.options.workers;
-  actor::JobOptions sized;
-  sized.mode = job.mode;
-  sized.workers = job.options.workers;
-  sized.shards = train.shards;
-  options.shards = actor::owner_count(sized);
+  actor::JobOptions members;
+  members.mode = job.mode;
+  members.workers = job.options.workers;
+  members.shards = train.shards;
+  options.shards = actor::owner_count(members);
   options.steps = job.options.last;
   options.horizon = job.options.horizon;
   options.step_time = job.options.step_time;
@@ -49,12 +49,12 @@ sim::ProtocolOptions protocol_of(const SimJob& job, const actor::JobOptions& tra
   return options;
 }
 
-/// Estimates the bytes that a run takes: each worker reads the model, computes a gradient, and has
-/// both in flight; the owners hold the model, and twice as much for the optimiser.
-std::uint64_t bytes_of(const SimJob& job, const AnyModel& model) {
-  const std::size_t parameter = model.element_type() == ElementType::float64 ? 8 : 4;
-  const std::uint64_t size = model.layout(actor::JobOptions{}).size * parameter;
-  return (4 * job.options.workers + 3) * size + (std::uint64_t{1} << 24U);
+/// Estimates the bytes that a run takes: each worker has a copy of the model and a gradient, and
+/// both may be in flight too; the owners hold the model, and twice its size for the optimiser.
+std::uint64_t estimate_bytes(const SimJob& job, const AnyModel& model) {
+  const std::size_t parameter_bytes = model.element_type() == ElementType::float64 ? 8 : 4;
+  const std::uint64_t model_bytes = model.layout(actor::JobOptions{}).size * parameter_bytes;
+  return (4 * job.options.workers + 3) * model_bytes + (std::uint64_t{1} << 24U);
 }
 
 sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std::size_t run) {
@@ -64,16 +64,18 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   return options;
 }
 
-/// Returns the share of a run that is done: of its time, or of its steps where these end it first.
-double share_of(const sim::StepOptions& options, const sim::Point& point) {
-  const double time =
+/// Returns the share of a run that is done: of its time or of its steps, whichever is larger.
+double done_share(const sim::StepOptions& options, const sim::Point& point) {
+  const double time_share =
       static_cast<double>(point.at.count()) / static_cast<double>(options.horizon.count());
-  if (options.last == barrier::finished) return time;
-  const double all = static_cast<double>(options.last) * static_cast<double>(options.workers);
-  return std::max(time, static_cast<double>(point.updates) / all);
+  if (options.last == barrier::finished) return time_share;
+  const double all_updates =
+      static_cast<double>(options.last) * static_cast<double>(options.workers);
+  return std::max(time_share, static_cast<double>(point.updates) / all_updates);
 }
 
-sim::Messages control_messages(const sim::TrafficByKind& traffic) {
+/// Returns the counts of the messages of barrier control.
+sim::Messages barrier_message_counts(const sim::TrafficByKind& traffic) {
   const auto sent = [&]<class M>(M) { return traffic[core::Message{M{}}.index()].messages; };
   return {.arrivals = sent(core::Arrived{}),
           .releases = sent(core::Proceed{}),
@@ -83,8 +85,8 @@ sim::Messages control_messages(const sim::TrafficByKind& traffic) {
           .notices = sent(core::Notice{})};
 }
 
-/// Returns the same figures as at the step level, and those of learning and of the network.
-SimRun run_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
+/// Returns the figures of a run: those of the step level, and those of learning and of the network.
+SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
   sim::StepResult steps;
   steps.steps = std::move(result.steps);
   for (const sim::ProtocolPoint& point : result.curve) steps.curve.push_back(point);
@@ -92,13 +94,13 @@ SimRun run_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
   steps.draws = result.draws;
   steps.passes = result.passes;
   steps.waiting_share = result.waiting_share;
-  steps.messages = control_messages(result.traffic);
+  steps.messages = barrier_message_counts(result.traffic);
   steps.elapsed = result.elapsed;
   steps.max_lag = result.max_lag;
-  sim::StepOptions about;
-  about.workers = options.protocol.workers;
-  about.seed = options.protocol.seed;
-  SimRun run = figures_of(about, steps);
+  sim::StepOptions step_options;
+  step_options.workers = options.protocol.workers;
+  step_options.seed = options.protocol.seed;
+  SimRun run = figures_of(step_options, steps);
   for (sim::ProtocolPoint& point : result.curve) run.figures.push_back(std::move(point.metrics));
   run.traffic = result.traffic;
   run.packets = result.packets;
@@ -116,84 +118,84 @@ const std::vector<std::string>& learning_keys() {
 
 Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                                const Registry& registry) {
-  auto training = training_of(settings, registry);
+  auto training = parse_training(settings, registry);
   if (!training) return std::move(training).error();
   const actor::TrainOptions& train = training->train;
   if (auto fits = check_shards(train.job.shards, job.mode, settings); !fits)
     return std::move(fits).error();
   auto data = load_data(registry, training->data);
-  if (!data) return placed(std::move(data).error(), settings);
+  if (!data) return add_location(std::move(data).error(), settings);
   const std::string text =
       training->model.empty() ? suitable_model(training->data.data, data->train) : training->model;
   auto model = make_model(registry, text, data->train, training->element_type);
   if (!model) {
-    return std::move(model).error().within(place_or(settings, "model"));
+    return std::move(model).error().within(location_or_flag(settings, "model"));
   }
   if (data->test)
     if (auto fits = (*model)->accepts(*data->test); !fits)
-      return std::move(fits).error().within(place_or(settings, "test"));
+      return std::move(fits).error().within(location_or_flag(settings, "test"));
   const models::Recipe recipe = (*model)->recipe();
   const models::Scale scale = scale_of(training->data, recipe, data->train);
-  data = scaled(scale, *std::move(data));
-  if (!data) return placed(std::move(data).error(), settings);
+  data = scale_data(scale, *std::move(data));
+  if (!data) return add_location(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)
       if (auto fits = (*model)->accepts(*part); !fits)
-        return std::move(fits).error().within(place_or(settings, "scale"));
+        return std::move(fits).error().within(location_or_flag(settings, "scale"));
   training->train.job.workers = job.options.workers;
   training->train.job.steps = job.options.last;
-  (void)follow(recipe, training->train, settings, data->train.size());
-  if (auto fits = check_memory(job, settings, bytes_of(job, **model), 0); !fits)
+  (void)apply_recipe(recipe, training->train, settings, data->train.size());
+  if (auto fits = check_memory(job, settings, estimate_bytes(job, **model), 0); !fits)
     return std::move(fits).error();
   Learning learning{*std::move(model), *std::move(data), {}, {}};
-  learning.options = {.protocol = protocol_of(job, train.job),
+  learning.options = {.protocol = protocol_options(job, train.job),
                       .optimizer = train.optimizer,
                       .schedule = train.schedule,
                       .clip = train.clip,
                       .l2 = train.l2,
                       .batch = train.batch};
-  learning.about = {.data = training->data.data,
-                    .model = learning.model->print(),
-                    .optimizer = models::print(train.optimizer),
-                    .batch = train.batch,
-                    .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
+  learning.learned = {.data = training->data.data,
+                      .model = learning.model->print(),
+                      .optimizer = models::print(train.optimizer),
+                      .batch = train.batch,
+                      .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     if (auto valid = sim::check(learn_options(job, learning, barrier * job.seeds).protocol); !valid)
-      return placed(std::move(valid).error(), settings);
+      return add_location(std::move(valid).error(), settings);
   return learning;
 }
 
 Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
-                                  const std::function<void(const PieceProgress&)>& watch) {
+                                  const std::function<void(const PieceProgress&)>& on_progress) {
   const std::size_t count = job.barriers.size() * job.seeds;
   SimRuns runs(count);
   std::vector<std::string> errors(count);
-  std::vector<PieceWatch::Kind> kinds;
+  std::vector<ProgressEstimator::Kind> kinds;
   for (std::size_t i = 0; i < count; ++i)
     kinds.push_back(job.options.last == barrier::finished
                         ? kind_of(i / job.seeds, job.barriers[i / job.seeds])
-                        : PieceWatch::Kind{i / job.seeds, 1});
-  PieceWatch pieces{kinds, threads_of(job)};
+                        : ProgressEstimator::Kind{i / job.seeds, 1});
+  ProgressEstimator pieces{kinds, threads_of(job)};
   const auto order = costliest_first(kinds);
-  const auto make = [&](std::size_t place) {
-    const std::size_t i = order[place];
+  const auto simulate_one = [&](std::size_t position) {
+    const std::size_t i = order[position];
     pieces.begin(i);
     sim::LearnOptions options = learn_options(job, learning, i);
     options.on_point = [&](const sim::ProtocolPoint& point) {
-      pieces.set(i, std::min(0.999, share_of(job.options, point)));
+      pieces.set(i, std::min(0.999, done_share(job.options, point)));
       return true;
     };
     const AnyData* test = learning.data.test ? &*learning.data.test : nullptr;
     auto result = learning.model->simulate(learning.data.train, test, options);
     if (result) {
       errors[i] = result->error;
-      runs[i] = run_of(options, *std::move(result));
+      runs[i] = protocol_figures_of(options, *std::move(result));
     } else {
       errors[i] = result.error().message;
     }
     pieces.set(i, 1);
   };
-  for_each_piece(count, threads_of(job), make, [&] { watch(pieces.progress()); });
+  for_each_piece(count, threads_of(job), simulate_one, [&] { on_progress(pieces.progress()); });
   for (std::size_t i = 0; i < count; ++i)
     if (!errors[i].empty())
       return Error{barrier::print(job.barriers[i / job.seeds]) + ", seed " +

@@ -1,5 +1,5 @@
-/// Simulation message by message, `--level protocol`: the job's own model learns the job's own data
-/// in virtual time. Blocking; one thread calls, and the runs use the job's threads.
+/// Simulates a job message by message (`--level protocol`): the job's own model learns the job's
+/// own data in virtual time. Blocking; one thread calls, and the runs use the job's threads.
 #pragma once
 
 #include <functional>
@@ -18,27 +18,29 @@
 
 namespace starling::program {
 
-/// The model and data that the workers learn, and all options of a run but its barrier and its
+/// The model that the workers train, the data, and all options of a run except its barrier and its
 /// seed.
 struct Learning {
   std::shared_ptr<const AnyModel> model;
   TrainAndTest data;
   sim::LearnOptions options;
-  Learned about;
+  /// The description of the learning in reports.
+  Learned learned;
 };
 
-/// Returns the keys of a job that say what is learned and how.
+/// Returns the names of the job options that say what is learned and how.
 [[nodiscard]] const std::vector<std::string>& learning_keys();
 
-/// Loads the data and makes the model. Refuses what cannot be learned or simulated.
+/// Loads the data and makes the model. Returns an Error if the model cannot learn the data, or if
+/// the job cannot be simulated.
 [[nodiscard]] Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                                              const Registry& registry);
 
 /// Makes a run for each barrier and seed, barrier by barrier; the result does not depend on the
-/// number of threads. Calls `watch` with the share that is done. Returns the error of a job that
-/// failed.
+/// number of threads. Calls `on_progress` with the share that is done. Returns the error of a run
+/// that failed.
 [[nodiscard]] Result<SimRuns> simulate_learning(
     const SimJob& job, const Learning& learning,
-    const std::function<void(const PieceProgress&)>& watch);
+    const std::function<void(const PieceProgress&)>& on_progress);
 
 }  // namespace starling::program

@@ -11,7 +11,7 @@
 namespace starling::program {
 namespace {
 
-/// Keeps the draws of samples apart from all else that a simulation's seed decides.
+/// The id of the random stream that draws samples; no other draw of a simulation uses it.
 constexpr std::uint64_t batch_stream = 0x6261746368;
 
 }  // namespace
@@ -37,42 +37,43 @@ LinearLearner::LinearLearner(const LinearProblem& problem, const LearnerOptions&
       options_(options),
       model_(table_.features()),
       rows_(options.workers * options.batch),
-      misses_(options.workers * options.batch),
-      first_(std::sqrt(models::squared_norm(std::span<const float>{table_.truth}))),
-      next_(options.every),
+      residuals_(options.workers * options.batch),
+      initial_distance_(std::sqrt(models::squared_norm(std::span<const float>{table_.truth}))),
+      next_measurement_(options.every),
       errors_{{0, 1}} {}
 
 void LinearLearner::on_begin(sim::MemberId worker, sim::Step step, core::Time now) {
-  catch_up(now);
+  measure_until(now);
   auto random = Random::stream(options_.seed, batch_stream, worker, step);
   for (std::size_t i = worker * options_.batch; i < (worker + 1) * options_.batch; ++i) {
     rows_[i] = static_cast<std::uint32_t>(random.below(table_.size()));
-    misses_[i] = models::dot(table_.dense_row(rows_[i]), std::span<const float>{model_}) -
-                 table_.label(rows_[i]);
+    residuals_[i] = models::dot(table_.dense_row(rows_[i]), std::span<const float>{model_}) -
+                    table_.label(rows_[i]);
   }
 }
 
 void LinearLearner::on_end(sim::MemberId worker, sim::Step /*step*/, core::Time now) {
-  catch_up(now);
-  const auto each =
+  measure_until(now);
+  const auto rate =
       static_cast<float>(options_.rate / static_cast<double>(options_.workers * options_.batch));
   for (std::size_t i = worker * options_.batch; i < (worker + 1) * options_.batch; ++i)
-    models::axpy(-each * misses_[i], table_.dense_row(rows_[i]), std::span{model_});
+    models::axpy(-rate * residuals_[i], table_.dense_row(rows_[i]), std::span{model_});
 }
 
-void LinearLearner::catch_up(core::Time now) {
-  if (now < next_) return;
+void LinearLearner::measure_until(core::Time now) {
+  if (now < next_measurement_) return;
   const double error = normalised_error();
-  for (; next_ <= now; next_ += options_.every) errors_.push_back({in_seconds(next_), error});
+  for (; next_measurement_ <= now; next_measurement_ += options_.every)
+    errors_.push_back({in_seconds(next_measurement_), error});
 }
 
 double LinearLearner::normalised_error() const {
   double squares = 0;
   for (std::size_t i = 0; i < model_.size(); ++i) {
-    const double off = static_cast<double>(model_[i]) - static_cast<double>(table_.truth[i]);
-    squares += off * off;
+    const double difference = static_cast<double>(model_[i]) - static_cast<double>(table_.truth[i]);
+    squares += difference * difference;
   }
-  return std::sqrt(squares) / first_;
+  return std::sqrt(squares) / initial_distance_;
 }
 
 std::optional<double> time_to(const std::vector<PlotPoint>& errors, double level) {

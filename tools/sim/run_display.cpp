@@ -14,31 +14,32 @@ std::string rate_text(double updates_per_s) {
   return fmt::format("{:.{}f} updates/s", updates_per_s, updates_per_s < 10 ? 2 : 0);
 }
 
-double RunDisplay::elapsed() const { return seconds_since(start_); }
+double RunDisplay::elapsed_s() const { return seconds_since(started_at_); }
 
 void RunDisplay::show(const PieceProgress& done) {
-  constexpr double short_s = 1;  // shorter work needs no progress
-  if (elapsed() < short_s) return;
-  std::string line = fmt::format("{}  {:.0f} %  {:.0f} s", what_, 100 * done.share, elapsed());
-  if (done.left_s) line += fmt::format("  ETA {:.0f} s", *done.left_s);
+  constexpr double silent_s = 1;  // shorter work needs no progress
+  if (elapsed_s() < silent_s) return;
+  std::string line =
+      fmt::format("{}  {:.0f} %  {:.0f} s", activity_, 100 * done.share, elapsed_s());
+  if (done.remaining_s) line += fmt::format("  ETA {:.0f} s", *done.remaining_s);
   display_.show(line);
 }
 
 void RunDisplay::show(double share) {
   PieceProgress done{share, std::nullopt};
-  if (share > 0.01) done.left_s = elapsed() * (1 - share) / share;
+  if (share > 0.01) done.remaining_s = elapsed_s() * (1 - share) / share;
   show(done);
 }
 
 void RunDisplay::finish(const SimRuns& runs) {
   std::uint64_t updates = 0;
   for (const SimRun& run : runs) updates += run.updates;
-  const double took = elapsed();
+  const double took_s = elapsed_s();
   display_.close();
-  display_.begin(what_);
-  display_.finish(fmt::format("{}, {} updates in {:.1f} s, {}", counted(runs.size(), "run"),
-                              updates, took,
-                              rate_text(static_cast<double>(updates) / std::max(took, 1e-9))));
+  display_.begin(activity_);
+  display_.finish(fmt::format("{}, {} updates in {:.1f} s, {}", print_count(runs.size(), "run"),
+                              updates, took_s,
+                              rate_text(static_cast<double>(updates) / std::max(took_s, 1e-9))));
 }
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-/// Shows the progress of many simulated runs on stderr: the done share, and when they end. One
+/// Shows the progress of many runs on stderr: the share that is done, and the time left. One
 /// thread.
 #pragma once
 
@@ -10,25 +10,26 @@
 
 namespace starling::program {
 
-/// "1.12 million updates/s", "834 updates/s".
+/// Returns "1.12 million updates/s", "834 updates/s".
 [[nodiscard]] std::string rate_text(double updates_per_s);
 
 class RunDisplay {
  public:
-  RunDisplay(bool quiet, std::string what) : display_(quiet), what_(std::move(what)) {}
+  RunDisplay(bool quiet, std::string activity) : display_(quiet), activity_(std::move(activity)) {}
 
   void show(const PieceProgress& done);
-  /// Shows the progress of work that goes on evenly.
+  /// Shows the progress of work that goes on at an even rate, of which `share` is done.
   void show(double share);
-  /// Says what was simulated, and how fast.
+  /// Shows how many runs and updates were simulated, and how fast.
   void finish(const SimRuns& runs);
 
  private:
-  [[nodiscard]] double elapsed() const;
+  [[nodiscard]] double elapsed_s() const;
 
   Display display_;
-  std::string what_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  /// The activity that is shown, as a participle: "simulating".
+  std::string activity_;
+  std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace starling::program

@@ -13,8 +13,8 @@
 namespace starling::program {
 namespace {
 
-/// Time between two measurements of a figure that is shown over time.
-core::Time interval(const sim::StepOptions& options) {
+/// Returns the time between two measurements of a figure that is shown over time.
+core::Time measurement_interval(const sim::StepOptions& options) {
   return std::max(core::Time{1}, options.horizon / static_cast<std::int64_t>(options.points));
 }
 
@@ -22,7 +22,7 @@ core::Time interval(const sim::StepOptions& options) {
 
 SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result) {
   SimRun run{.seed = options.seed, .workers = options.workers};
-  run.steps = summarise(std::vector<double>(result.steps.begin(), result.steps.end()));
+  run.steps = compute_statistics(std::vector<double>(result.steps.begin(), result.steps.end()));
   run.median = median({result.steps.begin(), result.steps.end()});
   std::map<sim::Step, std::uint64_t> histogram;
   for (const sim::Step step : result.steps) ++histogram[step];
@@ -41,7 +41,7 @@ SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result
 Summary over_runs(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
   std::vector<double> values;
   for (const SimRun& run : runs) values.push_back(figure(run));
-  return summarise(values);
+  return compute_statistics(values);
 }
 
 double messages_a_step(const SimRun& run) {
@@ -82,11 +82,11 @@ Series over_time(const std::string& name, const SimRuns& runs,
     std::vector<double> values;
     core::Time at{};
     for (const SimRun& run : runs) {
-      if (i >= run.curve.size()) continue;  // everyone was done before
+      if (i >= run.curve.size()) continue;  // all workers of the run were done before
       values.push_back(figure(run, run.curve[i]));
       at = run.curve[i].at;
     }
-    series.points.push_back({in_seconds(at), summarise(values).mean});
+    series.points.push_back({in_seconds(at), compute_statistics(values).mean});
   }
   return series;
 }
@@ -103,24 +103,24 @@ Series error_over_time(const std::string& name, const SimRuns& runs) {
       values.push_back(run.errors[i].y);
       at = run.errors[i].x;
     }
-    series.points.push_back({at, summarise(values).mean});
+    series.points.push_back({at, compute_statistics(values).mean});
   }
   return series;
 }
 
-PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier) {
+ProgressEstimator::Kind kind_of(std::size_t id, const barrier::Barrier& barrier) {
   const bool is_bsp = std::holds_alternative<barrier::Bsp>(barrier.rule);
   if (barrier::always_passes(barrier)) return {id, 0.5};
   if (barrier.sample) return {id, is_bsp ? 0.6 : 1};
   return {id, is_bsp ? 0.1 : 0.12};
 }
 
-std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& kinds) {
+std::vector<std::size_t> costliest_first(const std::vector<ProgressEstimator::Kind>& kinds) {
   std::vector<std::size_t> order(kinds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::set<std::size_t> seen;
   std::vector<bool> is_first;
-  for (const PieceWatch::Kind& kind : kinds) is_first.push_back(seen.insert(kind.id).second);
+  for (const ProgressEstimator::Kind& kind : kinds) is_first.push_back(seen.insert(kind.id).second);
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) {
     return std::pair{static_cast<bool>(is_first[i]), kinds[i].cost};
   });
@@ -128,22 +128,22 @@ std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& ki
 }
 
 SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                     const std::function<void(const PieceProgress&)>& watch,
+                     const std::function<void(const PieceProgress&)>& on_progress,
                      const LinearProblem* problem) {
   SimRuns runs(options.size());
-  std::vector<PieceWatch::Kind> kinds;
+  std::vector<ProgressEstimator::Kind> kinds;
   std::map<std::pair<std::string, std::size_t>, std::size_t> ids;
   for (const auto& own : options) {
     const auto id = ids.try_emplace({barrier::print(own.barrier), own.workers}, ids.size());
     kinds.push_back(kind_of(id.first->second, own.barrier));
-    // Up to a last step, runs under all barriers make the same number of steps.
+    // If the steps are limited, runs under all barriers make the same number of them.
     if (own.last != barrier::finished) kinds.back().cost = 1;
     kinds.back().cost *= static_cast<double>(own.workers);
   }
-  PieceWatch pieces{kinds, threads};
+  ProgressEstimator pieces{kinds, threads};
   const auto order = costliest_first(kinds);
-  const auto simulate_one = [&](std::size_t place) {
-    const std::size_t i = order[place];
+  const auto simulate_one = [&](std::size_t position) {
+    const std::size_t i = order[position];
     pieces.begin(i);
     auto own = options[i];
     own.on_progress = [&](double done) {
@@ -153,14 +153,14 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
     std::optional<LinearLearner> learner;
     if (problem != nullptr) {
       auto learning = learner_options(own.workers, own.seed);
-      learning.every = interval(own);
+      learning.every = measurement_interval(own);
       learner.emplace(*problem, learning);
     }
     runs[i] = figures_of(own, sim::simulate(own, learner ? &*learner : nullptr));
     if (learner) runs[i].errors = learner->errors();
     pieces.set(i, 1);
   };
-  for_each_piece(options.size(), threads, simulate_one, [&] { watch(pieces.progress()); });
+  for_each_piece(options.size(), threads, simulate_one, [&] { on_progress(pieces.progress()); });
   return runs;
 }
 

@@ -1,5 +1,5 @@
-/// Simulated runs as figures: the figures kept of one run, and those of many runs of one barrier
-/// together. Plain values and functions; any thread.
+/// The figures of simulated runs: those of one run, and those of many runs of one barrier together.
+/// Plain values and functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@
 
 namespace starling::program {
 
-/// One run, without the list of every worker's step: a million workers are one histogram.
+/// The figures of one run. Its workers' steps are kept as a histogram, because a run may have a
+/// million workers.
 struct SimRun {
   std::uint64_t seed = 0;
   std::size_t workers = 0;
-  /// Steps over the workers, at the end.
+  /// The steps that the workers have made at the end, and their median.
   Summary steps{};
   double median = 0;
-  /// Steps in order, each with the number of workers that stood there at the end.
+  /// Steps in ascending order, each with the number of workers that were at it at the end.
   std::vector<std::pair<sim::Step, std::uint64_t>> histogram{};
   std::vector<sim::Point> curve{};
   std::uint64_t updates = 0;
@@ -41,25 +42,27 @@ struct SimRun {
   std::vector<models::Metrics> figures{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
-  /// The normalised error over time in seconds, where a model learned.
+  /// The normalised error over time in seconds; empty if no model learned.
   std::vector<PlotPoint> errors{};
 };
 
-/// Requires: `result` is of `options`.
+/// Returns the figures of a run. Requires: `result` is that of a simulation with `options`.
 [[nodiscard]] SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result);
 
-/// SimRuns of one barrier under different seeds.
+/// The runs of one barrier under different seeds.
 using SimRuns = std::vector<SimRun>;
 
-/// A figure of each run, summarised over the runs.
+/// Summarises a figure over the runs.
 [[nodiscard]] Summary over_runs(const SimRuns& runs,
                                 const std::function<double(const SimRun&)>& figure);
 
+/// Returns the messages of barrier control for each step of a worker.
 [[nodiscard]] double messages_a_step(const SimRun& run);
 /// Returns the updates per second of virtual time.
 [[nodiscard]] double updates_per_second(const SimRun& run);
 
-/// Returns the share of the workers, over all runs together, that made at most a number of steps.
+/// Returns the distribution of the workers' steps over all runs together: for each number of steps
+/// the share of workers that made at most so many.
 [[nodiscard]] Series steps_cdf(const std::string& name, const SimRuns& runs);
 
 /// Returns a figure of the curve over time in seconds, as the mean over the runs.
@@ -70,19 +73,20 @@ using SimRuns = std::vector<SimRun>;
 /// Returns the error over time, as the mean over the runs. Requires: a model learned in each run.
 [[nodiscard]] Series error_over_time(const std::string& name, const SimRuns& runs);
 
-/// Returns the kind, with the number `id`, of a run under this barrier: runs under sampled barriers
-/// make many steps and many draws.
-[[nodiscard]] PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier);
+/// Returns the kind of the piece of work that a run under `barrier` is, with the number `id`. Its
+/// cost depends on the barrier: runs under sampled barriers make many steps and many draws.
+[[nodiscard]] ProgressEstimator::Kind kind_of(std::size_t id, const barrier::Barrier& barrier);
 
-/// Returns the pieces in the order in which they begin: first one of each kind, which shows how
-/// long its kind takes, then the others, each time the costliest first.
-[[nodiscard]] std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& kinds);
+/// Returns the order in which pieces of work begin: first one of each kind, which shows how long
+/// its kind takes, then the others; in both parts the costliest first.
+[[nodiscard]] std::vector<std::size_t> costliest_first(
+    const std::vector<ProgressEstimator::Kind>& kinds);
 
 /// Makes the runs of all `options`, in the order of `options`, on up to `threads` threads; the
-/// result does not depend on the number of threads. Calls `watch` on this thread with the progress
-/// of all. Where a `problem` is given, a model learns it in each run.
+/// result does not depend on the number of threads. Calls `on_progress` on this thread with the
+/// progress of all. If a `problem` is given, a model learns it in each run.
 [[nodiscard]] SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                                   const std::function<void(const PieceProgress&)>& watch,
+                                   const std::function<void(const PieceProgress&)>& on_progress,
                                    const LinearProblem* problem = nullptr);
 
 }  // namespace starling::program

@@ -18,61 +18,63 @@
 namespace starling::program {
 namespace {
 
-/// Returns the file of a trace; empty for other laws.
-std::string trace_of(const Distribution& law) {
-  const auto* trace = std::get_if<laws::Trace>(&law.law());
+/// Returns the file of a distribution that is a trace; empty for other distributions.
+std::string trace_file(const Distribution& distribution) {
+  const auto* trace = std::get_if<laws::Trace>(&distribution.law());
   return trace == nullptr ? std::string{} : trace->file;
 }
 
 using Folders = std::vector<OutputFolder>;
 
-/// Prepares the outputs. Refuses an output that would overwrite an input or another output, or that
-/// cannot be written.
+/// Prepares the outputs. Returns an Error if one of them cannot be written, or would overwrite an
+/// input or another output.
 Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
                                 const Registry& registry, const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
-                             {"the step time", trace_of(job.options.step_time)},
-                             {"the latency", trace_of(job.link.latency)},
-                             {"held-up-by", trace_of(job.link.delay)}};
+                             {"the step time", trace_file(job.options.step_time)},
+                             {"the latency", trace_file(job.link.latency)},
+                             {"held-up-by", trace_file(job.link.delay)}};
   if (job.level == Level::protocol || job.epochs)
     for (const Setting& setting : settings)
       if (setting.key == "data" || setting.key == "test")
         for (const std::string& file : files_in(registry, setting.text))
-          taken.push_back({setting.place, file});
+          taken.push_back({setting.location, file});
   if (!job.csv.empty()) {
-    const FileUse csv{place_of(settings, "csv"), job.csv};
-    if (auto free = check_free(csv, taken); !free) return std::move(free).error();
+    const FileUse csv{location_of(settings, "csv"), job.csv};
+    if (auto free = check_no_conflict(csv, taken); !free) return std::move(free).error();
     if (auto writable = check_writable(csv.path); !writable)
-      return std::move(writable).error().within(csv.place);
+      return std::move(writable).error().within(csv.location);
     taken.push_back(csv);
   }
   Folders folders;
   if (job.plots.empty()) return folders;
   std::vector<std::string> names;
   for (const auto& plot : sim_plot_names(job))
-    for (const auto& file : plot_files(plot)) names.push_back(file);
-  auto plots = OutputFolder::prepare({place_of(settings, "plots"), job.plots}, names, taken);
+    for (const auto& file : plot_file_names(plot)) names.push_back(file);
+  auto plots = OutputFolder::prepare({location_of(settings, "plots"), job.plots}, names, taken);
   if (!plots) return std::move(plots).error();
   folders.push_back(*std::move(plots));
   return folders;
 }
 
-/// Warns where workers make so few steps that barriers differ little.
+/// Warns if workers make so few steps that barriers differ little.
 void warn_of_few_steps(const SimJob& job, const Settings& settings) {
   constexpr core::Step few = 20;
   if (job.options.last >= few) return;
-  const std::string epochs = place_of(settings, "epochs");
-  const std::string steps = place_of(settings, "steps");
-  print_error(fmt::format(
-      "{}: a worker makes {} at most, too few to compare barriers; valid: {} or more"
-      "{}",
-      !epochs.empty() ? epochs
-      : steps.empty() ? "the job"
-                      : steps,
-      counted(job.options.last, "step"), few, epochs.empty() ? "" : ", by more epochs or --steps"));
+  const std::string epochs = location_of(settings, "epochs");
+  const std::string steps = location_of(settings, "steps");
+  print_error(
+      fmt::format("{}: a worker makes {} at most, too few to compare barriers; valid: {} or more"
+                  "{}",
+                  !epochs.empty() ? epochs
+                  : steps.empty() ? "the job"
+                                  : steps,
+                  print_count(job.options.last, "step"), few,
+                  epochs.empty() ? "" : ", by more epochs or --steps"));
 }
 
-SimRuns simulate_steps(const SimJob& job, const std::function<void(const PieceProgress&)>& watch) {
+SimRuns simulate_steps(const SimJob& job,
+                       const std::function<void(const PieceProgress&)>& on_progress) {
   std::vector<sim::StepOptions> options;
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     for (std::uint64_t i = 0; i < job.seeds; ++i)
@@ -80,15 +82,15 @@ SimRuns simulate_steps(const SimJob& job, const std::function<void(const PiecePr
   std::optional<LinearProblem> problem;
   if (job.learn)
     problem = LinearProblem::make(linear_parameters, linear_samples, job.options.seed).value();
-  return simulate_all(options, threads_of(job), watch, problem ? &*problem : nullptr);
+  return simulate_all(options, threads_of(job), on_progress, problem ? &*problem : nullptr);
 }
 
-/// `learning` is null at the step level.
+/// Makes the runs of all barriers and seeds. `learning` is null at the step level.
 Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   RunDisplay display{job.quiet, "simulating"};
-  const auto watch = [&](const PieceProgress& done) { display.show(done); };
-  Result<SimRuns> made =
-      learning == nullptr ? simulate_steps(job, watch) : simulate_learning(job, *learning, watch);
+  const auto on_progress = [&](const PieceProgress& done) { display.show(done); };
+  Result<SimRuns> made = learning == nullptr ? simulate_steps(job, on_progress)
+                                             : simulate_learning(job, *learning, on_progress);
   if (!made) return std::move(made).error();
   SimRuns& runs = *made;
   display.finish(runs);
@@ -101,30 +103,33 @@ Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   return simulated;
 }
 
+/// Draws the plots as SVG files.
 Result<void> write_pictures(const std::string& folder, const std::vector<Plot>& plots) {
   for (const Plot& plot : plots) {
     const auto svg = draw(plot);
-    if (!svg) return Error{folder + ": the data is there, but no pictures: " + svg.error().message};
-    if (auto put = replace_file(inside(folder, plot.name + ".svg"), *svg); !put) return put;
+    if (!svg)
+      return Error{folder +
+                   ": holds the data of the plots, but no pictures: " + svg.error().message};
+    if (auto put = replace_file(path_inside(folder, plot.name + ".svg"), *svg); !put) return put;
   }
   return {};
 }
 
-/// Writes the files, the plots' data before their pictures, and reports each that could not be
-/// written. Pictures that are missing because there is no gnuplot do not fail the command.
+/// Writes the files, the plots' data before their pictures, and prints an error for each that could
+/// not be written. The command does not fail if only pictures are missing and there is no gnuplot.
 int write_files(const SimJob& job, const Simulated& simulated) {
   int code = done;
-  const auto heed = [&](const Result<void>& put, bool fails) {
-    if (put) return true;
-    print_error(put.error().message);
-    if (fails) code = job_failed;
+  const auto report = [&](const Result<void>& written, bool is_failure) {
+    if (written) return true;
+    print_error(written.error().message);
+    if (is_failure) code = job_failed;
     return false;
   };
-  if (!job.csv.empty()) heed(replace_file(job.csv, sim_csv(job, simulated)), true);
+  if (!job.csv.empty()) report(replace_file(job.csv, sim_csv(job, simulated)), true);
   if (job.plots.empty()) return code;
   const std::vector<Plot> plots = sim_plots(job, simulated);
-  if (heed(write_plot_sources(plots, job.plots), true))
-    heed(write_pictures(job.plots, plots), has_gnuplot());
+  if (report(write_plot_sources(plots, job.plots), true))
+    report(write_pictures(job.plots, plots), has_gnuplot());
   return code;
 }
 
@@ -141,7 +146,7 @@ Result<int> sim_command(const Registry& registry, const Settings& settings,
     auto made = make_learning(*job, settings, registry);
     if (!made) return std::move(made).error();
     learning = *std::move(made);
-    job->learned = learning->about;
+    job->learned = learning->learned;
   }
   if (!job->quiet) say_what_has_no_effect(job->barriers, settings);
   if (!job->quiet) warn_of_few_steps(*job, settings);

@@ -26,69 +26,74 @@ std::vector<barrier::Barrier> published_barriers(core::Mode mode) {
   return {{barrier::Bsp{}}, {barrier::Ssp{4}}, pbsp, pssp, {barrier::Asp{}}};
 }
 
-/// Returns the defaults, before any setting, of a job file or of the lack of one.
-SimJob first_defaults(bool has_file) {
+/// Returns a job before any setting was read: with the defaults of training if `is_of_training`,
+/// else with those of the published simulation.
+SimJob default_job(bool is_of_training) {
   SimJob job;
-  if (!has_file) return job;
+  if (!is_of_training) return job;
   const Job train;
   job.mode = train.train.job.mode;
   job.options.workers = train.train.job.workers;
   return job;
 }
 
-/// Returns the barriers where none is asked for; they draw no more others than there are.
-std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file) {
+/// Returns the barriers of a job that sets none; their samples are at most as large as there are
+/// other workers.
+std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool is_of_training) {
   const std::size_t others = job.options.workers - 1;
-  auto all = has_file ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
+  auto all = is_of_training ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
   for (auto& barrier : all)
     if (barrier.sample) barrier.sample = std::min(*barrier.sample, others);
   return all;
 }
 
-/// True for the keys that decide how many steps an epoch is.
-bool tells_epochs(std::string_view key) {
-  constexpr std::array<std::string_view, 6> told{"data",    "test", "split",
-                                                 "holdout", "seed", "batch"};
-  return std::ranges::find(told, key) != told.end();
+/// True for the options that decide how many steps a data epoch has.
+bool sets_epoch_length(std::string_view option) {
+  constexpr std::array<std::string_view, 6> options{"data",    "test", "split",
+                                                    "holdout", "seed", "batch"};
+  return std::ranges::find(options, option) != options.end();
 }
 
-/// Refuses a share of packets that are held up without a time for it, and the other way round.
+/// Returns an Error if a share of packets is held up but no time for it is set, or the other way
+/// round.
 Result<void> check_held_up(const SimJob& job, const Settings& settings) {
-  const bool some = job.link.reordering > 0;
-  const bool lasts = job.link.delay != Distribution{};
-  if (some && !lasts)
-    return Error{place_of(settings, "held-up") +
-                 ": for how long? valid: with held-up-by, as exp:10ms"};
-  if (lasts && !some)
-    return Error{place_of(settings, "held-up-by") +
-                 ": has no effect where none are; valid: with held-up, as 10%"};
+  const bool has_share = job.link.reordering > 0;
+  const bool has_time = job.link.delay != Distribution{};
+  if (has_share && !has_time)
+    return Error{location_of(settings, "held-up") +
+                 ": needs a time; valid: with held-up-by, like exp:10ms"};
+  if (has_time && !has_share)
+    return Error{location_of(settings, "held-up-by") +
+                 ": has no effect without a share of packets; valid: with held-up, like 10%"};
   return {};
 }
 
-/// Refuses settings that only the other level uses, instead of ignoring them in silence.
+/// Returns an Error if a setting has an effect only at the other level, instead of ignoring it in
+/// silence.
 Result<void> check_level(const SimJob& job, const Settings& settings) {
   if (job.level == Level::protocol) {
     if (job.learn)
-      return Error{place_of(settings, "learn") +
-                   ": the protocol level learns the job's own model; valid: without it"};
+      return Error{location_of(settings, "learn") +
+                   ": the protocol level learns the job's own model; valid: without --learn"};
     return check_held_up(job, settings);
   }
   for (const Setting& setting : settings) {
-    const bool learning = std::ranges::count(learning_keys(), setting.key) > 0;
-    const bool flag = setting.place == "--" + setting.key;
-    const bool counts = job.epochs && tells_epochs(setting.key);
-    if (is_network_key(setting.key) || (learning && flag && !counts))
-      return Error{setting.place +
-                   ": matters at the protocol level alone; valid: with --level "
+    const bool is_of_learning = std::ranges::count(learning_keys(), setting.key) > 0;
+    const bool is_flag = setting.location == "--" + setting.key;
+    const bool is_used = job.epochs && sets_epoch_length(setting.key);
+    if (is_network_key(setting.key) || (is_of_learning && is_flag && !is_used))
+      return Error{setting.location +
+                   ": has an effect only at the protocol level; valid: with --level "
                    "protocol"};
   }
   return {};
 }
 
-Error at(const Setting& setting, Error error) {
-  const std::string own = setting.key + ": ";
-  if (error.message.starts_with(own)) error.message.erase(0, own.size());
-  return std::move(error).within(setting.place);
+/// Puts the location of a setting before an error about it.
+Error with_location(const Setting& setting, Error error) {
+  const std::string option = setting.key + ": ";
+  if (error.message.starts_with(option)) error.message.erase(0, option.size());
+  return std::move(error).within(setting.location);
 }
 
 Result<void> read(SimJob& job, const Settings& settings, const Registry& registry) {
@@ -96,38 +101,38 @@ Result<void> read(SimJob& job, const Settings& settings, const Registry& registr
   for (const Setting& setting : settings) {
     const SimKey* key = find_sim_key(setting.key);
     if (key == nullptr) continue;
-    if (key->kind != KeyKind::texts && !seen.insert(setting.key).second)
-      return Error{setting.place + ": is given twice"};
+    if (key->kind != ValueType::texts && !seen.insert(setting.key).second)
+      return Error{setting.location + ": is given twice"};
     if (auto done = key->set({job, registry, setting.text}); !done)
-      return at(setting, std::move(done).error());
+      return with_location(setting, std::move(done).error());
   }
   return {};
 }
 
-/// Computes from its data how many steps of a worker the job's epochs are.
+/// Computes how many steps of a worker the job's data epochs are, for which it loads the data.
 Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
                                    const Registry& registry) {
   Job train;
   for (const Setting& setting : settings)
-    if (tells_epochs(setting.key))
+    if (sets_epoch_length(setting.key))
       if (auto set = find_key(setting.key)->set({train, registry, setting.text}); !set)
-        return at(setting, std::move(set).error());
+        return with_location(setting, std::move(set).error());
   const auto data = load_data(registry, train.data);
   if (!data)
-    return Error{"the data that says how many steps an epoch has cannot be had (" +
+    return Error{"the data, which says how many steps an epoch has, cannot be loaded (" +
                  data.error().message + "); valid: steps instead"}
-        .within(place_of(settings, "epochs"));
+        .within(location_of(settings, "epochs"));
   train.train.job.workers = job.options.workers;
-  return actor::steps_in(*job.epochs, train.train, data->train.size());
+  return actor::steps_in_epochs(*job.epochs, train.train, data->train.size());
 }
 
-/// Puts before an error of sim::check the place of the setting that it is about.
-Error placed_here(Error error, const Settings& settings) {
-  const std::string law = "step time: ";
-  if (!error.message.starts_with(law)) return placed(std::move(error), settings);
-  error.message.erase(0, law.size());
-  const std::string place = place_of(settings, "step-time");
-  return std::move(error).within(place.empty() ? place_of(settings, "delay") : place);
+/// Puts before an error of sim::check the location of the setting that it is about.
+Error with_location(Error error, const Settings& settings) {
+  const std::string prefix = "step time: ";
+  if (!error.message.starts_with(prefix)) return add_location(std::move(error), settings);
+  error.message.erase(0, prefix.size());
+  const std::string location = location_of(settings, "step-time");
+  return std::move(error).within(location.empty() ? location_of(settings, "delay") : location);
 }
 
 Result<void> check_combinations(const SimJob& job, const Settings& settings) {
@@ -139,9 +144,9 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
     const auto options = run_options(job, i, job.options.seed);
     if (auto valid = core::check(job.mode, options.barrier, options.recheck, options.workers);
         !valid)
-      return placed(std::move(valid).error(), settings);
+      return add_location(std::move(valid).error(), settings);
     if (auto valid = sim::check(options); !valid)
-      return placed_here(std::move(valid).error(), settings);
+      return with_location(std::move(valid).error(), settings);
   }
   return {};
 }
@@ -156,7 +161,7 @@ std::string print_bytes(std::uint64_t bytes) {
 }
 
 /// Estimates the bytes of the largest run at the step level.
-std::uint64_t bytes_of_steps(const SimJob& job) {
+std::uint64_t estimate_step_level_bytes(const SimJob& job) {
   std::uint64_t largest = 0;
   for (std::size_t i = 0; i < job.barriers.size(); ++i)
     largest = std::max(largest, sim::memory_estimate(run_options(job, i, job.options.seed)));
@@ -167,43 +172,42 @@ std::uint64_t bytes_of_steps(const SimJob& job) {
   return largest;
 }
 
-/// Notes what a job file leaves open, and what it asks for that is not simulated.
-void note_assumptions(SimJob& job, const Settings& settings) {
+/// Adds notes on the settings that a job file lacks, and on those that are not simulated.
+void add_notes(SimJob& job, const Settings& settings) {
   const auto& options = job.options;
   if (!job.step_time && (!job.delay || *job.delay == Distribution{}))
-    job.notes.push_back("steps " + print(options.step_time) + ", for the job has no delay");
+    job.notes.push_back("steps " + print(options.step_time) + ", because the job has no delay");
   if (!job.horizon && !job.seconds)
     job.notes.push_back("ends at " + print_duration(options.horizon) +
-                        ", for the job has no seconds");
-  if (!place_of(settings, "until").empty()) job.notes.emplace_back("until is not simulated");
+                        ", because the job has no seconds");
+  if (!location_of(settings, "until").empty()) job.notes.emplace_back("until is not simulated");
 }
 
 }  // namespace
 
 Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, bool has_file) {
   const auto level = std::ranges::find(settings, "level", &Setting::key);
-  const bool reads_file = has_file;
-  has_file |= level != settings.end() && level->text == "protocol";
-  SimJob job = first_defaults(has_file);
+  const bool is_of_training = has_file || (level != settings.end() && level->text == "protocol");
+  SimJob job = default_job(is_of_training);
   if (auto done = read(job, settings, registry); !done) return std::move(done).error();
   if (auto valid = check_level(job, settings); !valid) return std::move(valid).error();
   auto& options = job.options;
-  if (job.barriers.empty()) job.barriers = default_barriers(job, has_file);
+  if (job.barriers.empty()) job.barriers = default_barriers(job, is_of_training);
   if (job.step_time)
     options.step_time = *job.step_time;
   else if (job.delay && *job.delay != Distribution{})
     options.step_time = *job.delay;
   if (const auto time = job.horizon ? job.horizon : job.seconds) options.horizon = *time;
-  if (reads_file) note_assumptions(job, settings);
+  if (has_file) add_notes(job, settings);
   options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
-  // Checks the memory before anything is made that grows with the workers.
-  const std::uint64_t problem =
+  // Checks the memory before anything is allocated whose size grows with the workers.
+  const std::uint64_t problem_bytes =
       job.learn ? linear_samples * (linear_parameters + 1) * sizeof(float) : 0;
-  if (auto fits = check_memory(job, settings, bytes_of_steps(job), problem); !fits)
+  if (auto fits = check_memory(job, settings, estimate_step_level_bytes(job), problem_bytes); !fits)
     return std::move(fits).error();
   if (!job.stragglers.empty()) {
     auto slow = slowdown_factors(job.stragglers, options.workers);
-    if (!slow) return placed(std::move(slow).error(), settings);
+    if (!slow) return add_location(std::move(slow).error(), settings);
     options.slowness = *std::move(slow);
   }
   if (auto valid = check_combinations(job, settings); !valid) return std::move(valid).error();
@@ -223,23 +227,23 @@ sim::StepOptions run_options(const SimJob& job, std::size_t barrier, std::uint64
   return options;
 }
 
-Result<void> check_memory(const SimJob& job, const Settings& settings, std::uint64_t bytes,
-                          std::uint64_t shared) {
+Result<void> check_memory(const SimJob& job, const Settings& settings, std::uint64_t bytes_per_run,
+                          std::uint64_t shared_bytes) {
   if (!job.memory_max) return {};
   const std::uint64_t runs = threads_of(job);
-  const std::uint64_t all = bytes * runs + shared;
-  if (all <= *job.memory_max) return {};
-  return Error{place_of(settings, "memory") + ": " + counted(runs, "run") +
-               " at the same time of " + counted(job.options.workers, "worker") +
-               " would take about " + print_bytes(all) + ", more than the limit of " +
+  const std::uint64_t total = bytes_per_run * runs + shared_bytes;
+  if (total <= *job.memory_max) return {};
+  return Error{location_of(settings, "memory") + ": " + print_count(runs, "run") +
+               " at the same time of " + print_count(job.options.workers, "worker") +
+               " would take about " + print_bytes(total) + ", more than the limit of " +
                print_bytes(*job.memory_max) +
                "; valid: fewer workers, fewer --threads, or a higher limit"};
 }
 
 std::size_t threads_of(const SimJob& job) {
-  const std::size_t most =
+  const std::size_t threads =
       job.threads > 0 ? job.threads : std::max(1U, std::thread::hardware_concurrency());
-  return std::min<std::uint64_t>(most, job.barriers.size() * job.seeds);
+  return std::min<std::uint64_t>(threads, job.barriers.size() * job.seeds);
 }
 
 }  // namespace starling::program

@@ -1,5 +1,6 @@
-/// The keys of `starling sim`: every key is a flag `--key` and a line of a job file, in its table
-/// [sim] or, where a job has the key too, at its top. A new key is one entry in sim_keys.cpp.
+/// The options of `starling sim`. Each is a flag `--NAME` and a line of a job file, in its table
+/// [sim] or, if a training job has the option too, at its top. A new option is one entry in
+/// sim_keys.cpp.
 #pragma once
 
 #include <string>
@@ -13,24 +14,24 @@
 
 namespace starling::program {
 
-/// The text of a value, and the simulation that it is put into.
+/// The text of an option's value, and the simulation that it is stored in.
 struct SimKeyInput {
   SimJob& job;
   const Registry& registry;
   const std::string& text;
 };
 
-struct SimKey : KeyForm {
-  /// Puts a value into a simulation, or says what is wrong with it.
+struct SimKey : KeyDescription {
+  /// Parses a value and stores it in a simulation. An Error says what is wrong with the value.
   Result<void> (*set)(const SimKeyInput& in) = nullptr;
 };
 
 [[nodiscard]] const std::vector<SimKey>& sim_keys();
 
-/// True for the keys of the network, which only the protocol level has.
+/// True for the options of the network, which only the protocol level has.
 [[nodiscard]] bool is_network_key(std::string_view name);
 
-/// Returns null where no key has that name.
+/// Returns the option of that name; null if there is none.
 [[nodiscard]] const SimKey* find_sim_key(std::string_view name);
 
 }  // namespace starling::program

@@ -6,11 +6,11 @@
 namespace starling::program {
 namespace {
 
-/// Returns the loss over time, which is the first of the model's figures.
+/// Returns the loss over time; the loss is the first of the model's figures.
 Series loss_over_time(const std::string& name, const SimRuns& runs) {
   return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
-    const auto at = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
-    return run.figures[static_cast<std::size_t>(at - run.curve.begin())].at(0).value;
+    const auto found = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
+    return run.figures[static_cast<std::size_t>(found - run.curve.begin())].at(0).value;
   });
 }
 
@@ -30,7 +30,8 @@ Plot plot_over_time(Plot plot, const SimJob& job, const Simulated& simulated,
   });
 }
 
-/// Plots the messages a step by kind; kinds that no barrier sends are left out.
+/// Returns a plot of the messages for each step of a worker, by kind. Leaves out kinds that no
+/// barrier sends.
 Plot message_plot(const SimJob& job, const Simulated& simulated) {
   Plot plot{.name = "messages",
             .title = "Messages of barrier control",
@@ -41,8 +42,8 @@ Plot message_plot(const SimJob& job, const Simulated& simulated) {
     Series series{.name = name};
     for (std::size_t i = 0; i < simulated.size(); ++i)
       series.points.push_back(
-          {static_cast<double>(i), over_runs(simulated[i], [of = kind](const SimRun& run) {
-                                     return static_cast<double>(run.messages.*of) /
+          {static_cast<double>(i), over_runs(simulated[i], [count = kind](const SimRun& run) {
+                                     return static_cast<double>(run.messages.*count) /
                                             std::max(1.0, static_cast<double>(run.updates));
                                    }).mean});
     if (std::ranges::any_of(series.points, [](const PlotPoint& p) { return p.y > 0; }))

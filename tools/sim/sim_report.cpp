@@ -16,21 +16,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool has_limit(const SimJob& job) { return job.options.last != barrier::finished; }
+bool has_step_limit(const SimJob& job) { return job.options.last != barrier::finished; }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-/// Prints a mean over seeds, with its confidence interval where there is more than one seed.
+/// Prints a mean over seeds, with its confidence interval if there is more than one seed.
 std::string mean_text(const Summary& values, int digits) {
   const auto mean = fmt::format("{:.{}f}", values.mean, digits);
   return values.count < 2 ? mean : fmt::format("{} ± {:.{}f}", mean, confidence_95(values), digits);
 }
 
 double last_error(const SimRun& run) { return run.errors.back().y; }
-double least(const SimRuns& runs) {
+double slowest_worker_steps(const SimRuns& runs) {
   return over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min;
 }
-double greatest(const SimRuns& runs) {
+double fastest_worker_steps(const SimRuns& runs) {
   return over_runs(runs, [](const SimRun& run) { return run.steps.max; }).max;
 }
 double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
@@ -43,21 +43,21 @@ std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& ba
       barrier::print(barrier),
       mean_text(over_runs(runs, [](const SimRun& run) { return run.steps.mean; }), 1),
       fmt::format("{:.1f}", mean_of(runs, [](const SimRun& run) { return run.steps.sd; })),
-      fmt::format("{:.0f}", least(runs)),
+      fmt::format("{:.0f}", slowest_worker_steps(runs)),
       print_number(std::round(10 * mean_of(runs, [](const SimRun& run) { return run.median; })) /
                    10),
-      fmt::format("{:.0f}", greatest(runs)),
+      fmt::format("{:.0f}", fastest_worker_steps(runs)),
       percent(mean_of(runs, [](const SimRun& run) { return run.waiting_share; })),
       fmt::format("{:.0f}", mean_of(runs, updates_per_second)),
       fmt::format("{:.2f}", mean_of(runs, messages_a_step))};
   if (job.learn) row.push_back(fmt::format("{:.3g}", mean_of(runs, last_error)));
-  if (has_limit(job))
+  if (has_step_limit(job))
     row.push_back(
         fmt::format("{:.3g} s", mean_of(runs, [](const SimRun& run) { return run.elapsed_s; })));
   return row;
 }
 
-/// Returns a whole number as an integer.
+/// Returns `value` as JSON, a whole number without a decimal point.
 Json number(double value) {
   if (value == std::floor(value) && value >= 0 && value < 0x1p63)
     return static_cast<std::uint64_t>(value);
@@ -84,9 +84,9 @@ double mean_figure(const SimRuns& runs, std::size_t which) {
 Json traffic_json(const SimRuns& runs) {
   Json json;
   for (std::size_t kind = 0; kind < sim::message_kinds; ++kind) {
-    const auto mean = [&](std::uint64_t sim::Traffic::*of) {
-      return mean_of(runs,
-                     [&](const SimRun& r) { return static_cast<double>(r.traffic[kind].*of); });
+    const auto mean = [&](std::uint64_t sim::Traffic::*count) {
+      return mean_of(
+          runs, [&](const SimRun& run) { return static_cast<double>(run.traffic[kind].*count); });
     };
     if (const double messages = mean(&sim::Traffic::messages); messages > 0)
       json[std::string{sim::kind_of_message(kind)}] = {
@@ -100,9 +100,9 @@ void add_learning(Json& json, const SimRuns& runs) {
   for (const auto& name : figure_names({runs}))
     json["figures"][name] = mean_figure(runs, json["figures"].size());
   json["traffic"] = traffic_json(runs);
-  const auto mean = [&](std::uint64_t sim::Network::Counts::*of) {
+  const auto mean = [&](std::uint64_t sim::Network::Counts::*count) {
     return number(
-        mean_of(runs, [&](const SimRun& r) { return static_cast<double>(r.packets.*of); }));
+        mean_of(runs, [&](const SimRun& run) { return static_cast<double>(run.packets.*count); }));
   };
   json["packets"] = {{"sent", mean(&sim::Network::Counts::sent)},
                      {"lost", mean(&sim::Network::Counts::lost)},
@@ -115,8 +115,9 @@ std::vector<std::string> straggler_texts(const SimJob& job) {
   return texts;
 }
 
-bool draws_any(const SimJob& job) {
-  return std::ranges::any_of(job.barriers, [](const auto& b) { return barrier::draws(b); });
+bool is_any_sampled(const SimJob& job) {
+  return std::ranges::any_of(job.barriers,
+                             [](const auto& barrier) { return barrier::is_sampled(barrier); });
 }
 
 Json run_json(const SimRun& run) {
@@ -144,12 +145,12 @@ Json run_json(const SimRun& run) {
 void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier) {
   json["barrier"] = barrier::print(barrier);
   json["mode"] = core::print(job.mode);
-  if (barrier::draws(barrier)) json["recheck"] = barrier::print(job.options.recheck);
+  if (barrier::is_sampled(barrier)) json["recheck"] = barrier::print(job.options.recheck);
   json["workers"] = job.options.workers;
   json["step_time"] = print(job.options.step_time);
   if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
   json["horizon_s"] = in_seconds(job.options.horizon);
-  if (has_limit(job)) json["steps_limit"] = job.options.last;
+  if (has_step_limit(job)) json["steps_limit"] = job.options.last;
   json["level"] = job.level == Level::step ? "step" : "protocol";
   if (job.level == Level::step)
     json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
@@ -179,19 +180,20 @@ Json steps_json(const SimRuns& runs) {
   if (mean.count > 1)
     json["mean_ci95"] = {mean.mean - confidence_95(mean), mean.mean + confidence_95(mean)};
   json["sd"] = mean_of(runs, [](const SimRun& run) { return run.steps.sd; });
-  json["min"] = number(least(runs));
+  json["min"] = number(slowest_worker_steps(runs));
   json["median"] = number(mean_of(runs, [](const SimRun& run) { return run.median; }));
-  json["max"] = number(greatest(runs));
+  json["max"] = number(fastest_worker_steps(runs));
   return json;
 }
 
 void add_messages(Json& json, const SimRuns& runs) {
   json["messages"] = number(
-      mean_of(runs, [](const SimRun& r) { return static_cast<double>(r.messages.total()); }));
+      mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.messages.total()); }));
   json["messages_a_step"] = mean_of(runs, messages_a_step);
   for (const auto& [name, kind] : barrier_messages)
-    json["messages_by_kind"][name] = number(mean_of(
-        runs, [of = kind](const SimRun& run) { return static_cast<double>(run.messages.*of); }));
+    json["messages_by_kind"][name] = number(mean_of(runs, [count = kind](const SimRun& run) {
+      return static_cast<double>(run.messages.*count);
+    }));
 }
 
 Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimRuns& runs) {
@@ -203,14 +205,14 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   json["updates_per_s"] = mean_of(runs, updates_per_second);
   json["waiting_share"] = mean_of(runs, [](const SimRun& run) { return run.waiting_share; });
   add_messages(json, runs);
-  if (barrier::draws(barrier)) {
+  if (barrier::is_sampled(barrier)) {
     json["draws"] =
         number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.draws); }));
     json["passes"] =
         number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.passes); }));
   }
-  json["max_lag"] =
-      number(over_runs(runs, [](const SimRun& r) { return static_cast<double>(r.max_lag); }).max);
+  json["max_lag"] = number(
+      over_runs(runs, [](const SimRun& run) { return static_cast<double>(run.max_lag); }).max);
   json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
   if (job.level == Level::protocol) add_learning(json, runs);
   if (job.learn) json["normalised_error"] = mean_of(runs, last_error);
@@ -219,14 +221,14 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   return json;
 }
 
-/// Describes what is learned, and over which network.
+/// Describes what is learned, and the network.
 std::string describe_protocol(const SimJob& job) {
   const auto& link = job.link;
   std::string text = "level protocol";
   if (job.learned) {
     text += fmt::format(": {}, {}, {}, batch {}", job.learned->data, job.learned->model,
                         job.learned->optimizer, job.learned->batch);
-    if (job.learned->shards > 0) text += ", " + counted(job.learned->shards, "shard");
+    if (job.learned->shards > 0) text += ", " + print_count(job.learned->shards, "shard");
   }
   text += "; latency " + print(link.latency);
   if (link.bytes_per_second > 0) text += fmt::format(", {:.4g} MB/s", link.bytes_per_second / 1e6);
@@ -243,16 +245,17 @@ std::string describe_protocol(const SimJob& job) {
 
 std::string describe(const SimJob& job) {
   const auto& options = job.options;
-  std::string text = fmt::format("{}, {}, steps {}", counted(options.workers, "worker"),
+  std::string text = fmt::format("{}, {}, steps {}", print_count(options.workers, "worker"),
                                  core::print(job.mode), print(options.step_time));
   if (!job.stragglers.empty())
     text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
   text += ", " + print_duration(options.horizon);
-  if (has_limit(job)) text += fmt::format(", at most {} steps each", options.last);
-  if (draws_any(job)) text += ", recheck " + barrier::print(options.recheck);
-  const auto last = options.seed + (job.seeds - 1);
-  text += job.seeds == 1 ? fmt::format(", seed {}", options.seed)
-                         : fmt::format(", seeds {} to {}, ± a 95 % interval", options.seed, last);
+  if (has_step_limit(job)) text += fmt::format(", at most {} steps each", options.last);
+  if (is_any_sampled(job)) text += ", recheck " + barrier::print(options.recheck);
+  const auto last_seed = options.seed + (job.seeds - 1);
+  text += job.seeds == 1
+              ? fmt::format(", seed {}", options.seed)
+              : fmt::format(", seeds {} to {}, ± a 95 % interval", options.seed, last_seed);
   if (job.level == Level::protocol) text += "\n" + describe_protocol(job);
   if (!job.notes.empty()) text += fmt::format("\n{}", fmt::join(job.notes, "; "));
   return text;
@@ -262,7 +265,7 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
   TextTable table{
       {"barrier", "steps", "sd", "min", "median", "max", "waiting", "updates/s", "messages/step"}};
   if (job.learn) table.head.emplace_back("error");
-  if (has_limit(job)) table.head.emplace_back("ended");
+  if (has_step_limit(job)) table.head.emplace_back("ended");
   const auto figures = figure_names(simulated);
   table.head.insert(table.head.end(), figures.begin(), figures.end());
   for (std::size_t i = 0; i < simulated.size(); ++i) {

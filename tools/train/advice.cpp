@@ -11,10 +11,11 @@
 namespace starling::program {
 namespace {
 
-/// A fall of the loss over the last fifth of a job by more than this share of the baseline's.
-constexpr double falls_by = 0.01;
+/// The loss counts as still falling if it fell by more than this share of the baseline's loss over
+/// the last fifth of a job.
+constexpr double fall_min = 0.01;
 
-Baseline of_classes(const models::Table& train, const models::Table& test) {
+Baseline classes_baseline(const models::Table& train, const models::Table& test) {
   std::vector<double> counts(train.classes());
   for (std::size_t row = 0; row < train.size(); ++row)
     ++counts[static_cast<std::size_t>(train.label(row))];
@@ -30,7 +31,7 @@ Baseline of_classes(const models::Table& train, const models::Table& test) {
   return {{"accuracy", right / static_cast<double>(test.size())}, entropy};
 }
 
-Baseline of_targets(const models::Table& train, const models::Table& test) {
+Baseline targets_baseline(const models::Table& train, const models::Table& test) {
   const auto written = [](const models::Table& table, std::size_t row) {
     return static_cast<double>(table.labelling.written(table.label(row)));
   };
@@ -46,8 +47,8 @@ Baseline of_targets(const models::Table& train, const models::Table& test) {
   return {{"mse", squares(test)}, squares(train) / 2};
 }
 
-/// The loss at that step, between the two evaluations around it.
-double at_step(const LossCurve& losses, double step) {
+/// Returns the loss at a step, interpolated between the evaluations before and after it.
+double loss_at_step(const LossCurve& losses, double step) {
   const auto after =
       std::ranges::find_if(losses, [step](const auto& point) { return point.first >= step; });
   if (after == losses.begin()) return after->second;
@@ -56,8 +57,8 @@ double at_step(const LossCurve& losses, double step) {
   return std::lerp(begin, end, (step - from) / (to - from));
 }
 
-/// Suggests what may help a model that has learned nothing.
-std::string what_to_try(const Prepared& ready) {
+/// Returns suggestions for a model that is no better than the baseline.
+std::string suggest_changes(const Prepared& ready) {
   const models::Table* table = ready.data.train.table();
   const models::Recipe recipe = ready.model->recipe();
   const bool is_scaled = ready.job.data.scale.value_or(models::Scale::none) != models::Scale::none;
@@ -75,14 +76,16 @@ std::string what_to_try(const Prepared& ready) {
 }  // namespace
 
 std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test) {
-  const models::Table* known = train.table();
-  const models::Table* asked = test.table();
-  if (known == nullptr || asked == nullptr || known->size() == 0 || asked->size() == 0)
+  const models::Table* train_table = train.table();
+  const models::Table* test_table = test.table();
+  if (train_table == nullptr || test_table == nullptr || train_table->size() == 0 ||
+      test_table->size() == 0)
     return std::nullopt;
-  return known->classes() > 0 ? of_classes(*known, *asked) : of_targets(*known, *asked);
+  return train_table->classes() > 0 ? classes_baseline(*train_table, *test_table)
+                                    : targets_baseline(*train_table, *test_table);
 }
 
-std::string other_reading(const std::string& source, const AnyData& data) {
+std::string label_reading_hint(const std::string& source, const AnyData& data) {
   const auto other = other_task(source, data);
   const models::Table* table = data.table();
   if (!other || table == nullptr || !table->has_labels) return {};
@@ -91,21 +94,21 @@ std::string other_reading(const std::string& source, const AnyData& data) {
                      table->classes() > 0 ? "real targets" : "classes", other->source);
 }
 
-std::string doubt_of_classes(const std::string& source, const AnyData& data) {
+std::string rating_hint(const std::string& source, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr || table->labelling.signs) return {};
-  // Ratings seldom begin at 0; more classes than digits are seldom meant.
+  // Ratings seldom begin at 0, and labels seldom name more than ten classes.
   const bool is_odd =
       table->classes() > 10 || (table->classes() > 4 && table->labelling.first != 0);
-  return is_odd ? other_reading(source, data) : std::string{};
+  return is_odd ? label_reading_hint(source, data) : std::string{};
 }
 
-std::vector<std::string> advice(const Prepared& ready, const models::Metrics& test,
-                                const LossCurve& losses) {
+std::vector<std::string> find_advice(const Prepared& ready, const models::Metrics& test,
+                                     const LossCurve& losses) {
   const auto baseline =
       ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;
   std::vector<std::string> all;
-  if (std::string doubt = doubt_of_classes(ready.job.data.data, ready.data.train); !doubt.empty())
+  if (std::string doubt = rating_hint(ready.job.data.data, ready.data.train); !doubt.empty())
     all.push_back(std::move(doubt));
   if (!baseline) return all;
   const auto& [name, reached] = baseline->figure;
@@ -120,11 +123,11 @@ std::vector<std::string> advice(const Prepared& ready, const models::Metrics& te
                     is_class ? "the commonest class" : "the mean",
                     is_class ? fmt::format("accuracy {:.1f} %", 100 * reached)
                              : fmt::format("mse {:.4g}", reached),
-                    what_to_try(ready)));
+                    suggest_changes(ready)));
   if (losses.size() < 3) return all;
   const auto& [last, least] = losses.back();
-  const double before = at_step(losses, 0.8 * last);
-  if (before - least > falls_by * baseline->loss)
+  const double before = loss_at_step(losses, 0.8 * last);
+  if (before - least > fall_min * baseline->loss)
     all.push_back(fmt::format(
         "the test loss was still falling, from {:.3g} to {:.3g} over the last fifth; try more, "
         "like {}",

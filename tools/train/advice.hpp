@@ -1,5 +1,5 @@
-/// Notes for people about a model that was just trained: that it is no better than guessing,
-/// that it would have gone on learning, and what to try.
+/// Advises people about a model that was just trained: whether it is better than guessing, whether
+/// more steps would help, and what to try.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@
 
 namespace starling::program {
 
-/// The figures of one constant answer: the training data's commonest class, or its mean target.
+/// The figures of a model that always predicts the same: the commonest class of the training data,
+/// or its mean target.
 struct Baseline {
   /// "accuracy" or "mse", over the test data.
   models::Metric figure;
@@ -19,21 +20,22 @@ struct Baseline {
   double loss = 0;
 };
 
-/// Nothing where the data are no tables, or hold no rows.
+/// Returns nothing if the data are not tables or have no rows.
 [[nodiscard]] std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test);
 
-/// The test loss by steps of one worker, ascending.
+/// Pairs of step and test loss, in the order of the steps. A step is the mean of the workers.
 using LossCurve = std::vector<std::pair<double, double>>;
 
-/// One sentence each; empty where all is well, or nothing is known.
-[[nodiscard]] std::vector<std::string> advice(const Prepared& ready, const models::Metrics& test,
-                                              const LossCurve& losses);
+/// Returns one sentence for each piece of advice. `test` holds the metrics at the end of the job.
+[[nodiscard]] std::vector<std::string> find_advice(const Prepared& ready,
+                                                   const models::Metrics& test,
+                                                   const LossCurve& losses);
 
-/// Says how a source's labels are read where they may be meant otherwise: whole numbers are
-/// classes, and may be real targets. Empty where there is no choice.
-[[nodiscard]] std::string other_reading(const std::string& source, const AnyData& data);
+/// Returns a note on how a source's whole-number labels are read, as classes or as real targets,
+/// and how to choose the other; empty if there is no choice.
+[[nodiscard]] std::string label_reading_hint(const std::string& source, const AnyData& data);
 
-/// The same where whole numbers look more like ratings than like classes.
-[[nodiscard]] std::string doubt_of_classes(const std::string& source, const AnyData& data);
+/// Returns the same note only if labels that are read as classes look more like ratings.
+[[nodiscard]] std::string rating_hint(const std::string& source, const AnyData& data);
 
 }  // namespace starling::program

@@ -21,7 +21,7 @@ using Numbers = std::vector<std::uint64_t>;
 constexpr const char* slots_name = "starling.slots";
 constexpr const char* ranges_name = "starling.ranges";
 constexpr const char* ledger_name = "starling.ledger";
-/// The prefix of an agreement's keys in the metadata.
+/// The prefix of the keys of a JobIdentity in the metadata.
 constexpr const char* job_prefix = "job.";
 
 std::string metadata_key(const std::string& key) { return std::string{job_prefix}.append(key); }
@@ -41,7 +41,7 @@ Numbers ledger_of(const States& states) {
   return numbers;
 }
 
-/// Returns the optimiser's slots, one after the other, each as one vector over all ranges.
+/// Returns the optimiser's slots, one after the other. Each slot is a vector over all ranges.
 template <class T>
 std::vector<T> slots_of(const core::Layout& layout, const States& states, std::size_t count) {
   std::vector<T> slots(count * layout.size);
@@ -56,7 +56,7 @@ std::vector<T> slots_of(const core::Layout& layout, const States& states, std::s
   return slots;
 }
 
-/// Reads one tensor of the file into memory of its type; its shape must be the one expected.
+/// Reads one tensor of the file. Refuses another element type or shape.
 template <class T>
 Result<std::vector<T>> values_in(const StoredModel& stored, const char* name,
                                  const std::vector<std::uint64_t>& shape) {
@@ -123,7 +123,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// True if `count` is at most `times` x `each`, even where that product overflows.
+/// Returns whether `count` is at most `times` x `each`. The product may overflow.
 bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
   return __builtin_mul_overflow(times, each, &most) || count <= most;
@@ -133,16 +133,16 @@ bool is_dense(const AnyModel& model) {
   return std::ranges::none_of(model.parameters(), &models::Parameter::row_sparse);
 }
 
-/// Checks what a range counts for its workers against what it counts for itself. Where every step
-/// changes every range, no worker is further there than the range has updates.
+/// Refuses states in which a range's counters contradict its ledger. If every step changes every
+/// range, no worker's step in the ledger exceeds the range's updates.
 Result<void> check_counts(const AnyModel& model, const Running& job, const States& states) {
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
-  const bool has_all = is_dense(model) && job.train_samples >= options.job.workers;
+  const bool steps_change_all = is_dense(model) && job.train_samples >= options.job.workers;
   for (const core::RangeState& state : states) {
     const std::string range = "range " + std::to_string(state.range);
     // Under bsp one update is a round of all workers, and there may have been more workers before.
-    if (has_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
+    if (steps_change_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
       return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
                                state.samples, state.updates, options.batch)};
     for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {
@@ -151,7 +151,7 @@ Result<void> check_counts(const AnyModel& model, const Running& job, const State
         return Error{
             fmt::format("holds worker {} with {} samples at step {} of {}; valid: up to {} a step",
                         worker, entry.samples, entry.step, range, options.batch)};
-      if (has_all && entry.step > state.updates)
+      if (steps_change_all && entry.step > state.updates)
         return Error{fmt::format("holds worker {} at step {} of {}, which has had {} updates",
                                  worker, entry.step, range, state.updates)};
     }
@@ -159,14 +159,14 @@ Result<void> check_counts(const AnyModel& model, const Running& job, const State
   return {};
 }
 
-Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
+Result<void> check_identity(const StoredModel& stored, const JobIdentity& identity) {
   const auto& metadata = stored.file.metadata;
   const auto refuse = [&](std::string_view why) {
     return Error{fmt::format("{}: is {}", stored.path, why)};
   };
-  for (const auto& [key, value] : agreement) {
+  for (const auto& [key, value] : identity) {
     const auto at = metadata.find(metadata_key(key));
-    // Checkpoints written before scales existed have none.
+    // Checkpoints of versions without `scale` do not have this key.
     if (at == metadata.end() && key == "scale" && value == "none") continue;
     if (at == metadata.end())
       return refuse(fmt::format("no checkpoint: it does not say its job's {}", key));
@@ -179,7 +179,7 @@ Result<void> check_agreement(const StoredModel& stored, const Agreement& agreeme
 
 }  // namespace
 
-Agreement agreement_of(const Running& job, const DataRequest& request, const AnyData& train) {
+JobIdentity job_identity_of(const Running& job, const DataRequest& request, const AnyData& train) {
   const auto& options = job.options;
   const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
   return {{"data", request.data},
@@ -222,8 +222,8 @@ std::uint64_t fingerprint(const States& states) {
 }
 
 Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
-                              const AnyModel& model, const Running& job, const Agreement& agreement,
-                              const States& states) {
+                              const AnyModel& model, const Running& job,
+                              const JobIdentity& identity, const States& states) {
   const auto& options = job.options;
   const core::Layout layout = model.layout(options.job);
   const std::uint64_t ranges = layout.ranges.size();
@@ -246,15 +246,15 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   tensors.push_back(
       safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 3}, ledger));
   auto metadata = to_metadata(notes);
-  for (const auto& [key, value] : agreement) metadata[metadata_key(key)] = value;
+  for (const auto& [key, value] : identity) metadata[metadata_key(key)] = value;
   return safetensors::write(path, metadata, tensors);
 }
 
 Result<States> read_checkpoint(const std::string& path, const AnyModel& model, const Running& job,
-                               const Agreement& agreement, Trust trust) {
+                               const JobIdentity& identity, Trust trust) {
   const auto stored = read_model(path, trust);
   if (!stored) return stored.error();
-  if (auto same = check_agreement(*stored, agreement); !same) return std::move(same).error();
+  if (auto same = check_identity(*stored, identity); !same) return std::move(same).error();
   auto states = model.element_type() == ElementType::float32
                     ? states_in<float>(*stored, model, job)
                     : states_in<double>(*stored, model, job);

@@ -1,8 +1,8 @@
-/// The whole state of a job in a file, to go on from: a model file that also holds the optimiser's
-/// slots, the ranges' counters and how far each worker was. Blocking.
+/// Writes and reads checkpoints: files from which a job can resume. A checkpoint is a model file
+/// that also holds the optimiser's slots, the ranges' counters and each worker's step. Blocking.
 ///
-/// Beside the model's tensors stand
-/// - starling.slots   [slots, parameters]: optimiser state, slot by slot;
+/// Beside the model's tensors it has
+/// - starling.slots   [slots, parameters]: the optimiser's state, slot by slot;
 /// - starling.ranges  [ranges, 3]: updates, samples and round of each range;
 /// - starling.ledger  [ranges, workers, 3]: incarnation, step and samples of each worker in each
 /// range.
@@ -19,29 +19,30 @@
 
 namespace starling::program {
 
-/// The keys and values that must be the same for a job to go on as if it had never stopped.
-using Agreement = std::vector<std::pair<std::string, std::string>>;
+/// The settings that must be the same for a job to resume as if it had never stopped, as keys and
+/// values.
+using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns the agreement of a job. `request` is its data request, with the scale that was chosen;
-/// `train` is its training data.
-[[nodiscard]] Agreement agreement_of(const Running& job, const DataRequest& request,
-                                     const AnyData& train);
+/// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
+/// `train` its training data.
+[[nodiscard]] JobIdentity job_identity_of(const Running& job, const DataRequest& request,
+                                          const AnyData& train);
 
-/// Hashes all that a job resumes from; 0 for no states.
+/// Returns a hash of all states from which a job resumes; 0 for no states.
 [[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
 
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
                                             const AnyModel& model, const Running& job,
-                                            const Agreement& agreement,
+                                            const JobIdentity& identity,
                                             const std::vector<core::RangeState>& states);
 
-/// Reads the ranges' states. Refuses the checkpoint of another job, naming the key, and states that
-/// no job of this kind can have: values that are not finite, and ledgers that contradict one
-/// another, the counters of their range or the batches that the steps were made of.
+/// Reads the ranges' states. Refuses the checkpoint of a job with another identity, and names the
+/// key that differs. Refuses states that no such job can have: values that are not finite, and
+/// ledgers that contradict each other, the counters of their range or the batch size.
 [[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
                                                                     const AnyModel& model,
                                                                     const Running& job,
-                                                                    const Agreement& agreement,
+                                                                    const JobIdentity& identity,
                                                                     Trust trust = Trust::checked);
 
 }  // namespace starling::program

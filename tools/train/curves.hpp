@@ -1,5 +1,5 @@
-/// The figures of a job while it runs, as a report draws them. However long the job is they take
-/// little memory. One thread at a time.
+/// Collects the figures that a report draws while a job runs. Their memory is bounded, however long
+/// the job is. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace starling::program {
 
-/// Keeps no more than `most` points, evenly spread over all that were added, and the last one.
+/// Keeps at most `points_max` points, evenly spread over all that were added, and the last one.
 template <class Point>
-class Thinned {
+class ThinnedSeries {
  public:
-  static constexpr std::size_t most = 2000;
+  static constexpr std::size_t points_max = 2000;
 
   void add(Point point) {
     if (count_ % stride_ == 0) {
-      if (kept_.size() == most) thin_out();
+      if (kept_.size() == points_max) thin_out();
       if (count_ % stride_ == 0) kept_.push_back(point);
     }
     ++count_;
@@ -32,9 +32,9 @@ class Thinned {
     if (count_ > 0 && (count_ - 1) % stride_ != 0) all.push_back(*last_);
     return all;
   }
-  /// How many were added.
+  /// Returns how many points were added.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// One of so many is kept.
+  /// Returns n if every n-th point is kept.
   [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
 
  private:
@@ -50,10 +50,10 @@ class Thinned {
   std::size_t stride_ = 1;
 };
 
-/// A line `progress` of the metrics.
+/// A line of the metrics file with the event `progress`.
 struct ProgressPoint {
   double elapsed_s = 0;
-  /// Mean of the workers.
+  /// The mean step of the workers.
   double step = 0;
   actor::Spread spread{};
   std::uint64_t draws = 0;
@@ -63,7 +63,7 @@ struct ProgressPoint {
   std::optional<double> loss = std::nullopt;
 };
 
-/// A line `evaluation` of the metrics.
+/// A line of the metrics file with the event `evaluation`.
 struct EvaluationPoint {
   double elapsed_s = 0;
   double step = 0;
@@ -72,22 +72,22 @@ struct EvaluationPoint {
 
 class Curves {
  public:
-  /// `updates_before` were made before the job went on from a checkpoint.
+  /// `updates_before`: how many updates the checkpoint holds from which the job resumed.
   void add_progress(const actor::Progress& progress, std::size_t workers,
                     std::uint64_t updates_before);
   void add_evaluation(const actor::Progress& progress);
-  /// Warnings while the job ran; the first hundred.
+  /// Keeps a warning, if it is one of the first hundred.
   void add_warning(const std::string& text);
 
-  [[nodiscard]] const Thinned<ProgressPoint>& progress() const noexcept { return progress_; }
-  [[nodiscard]] const Thinned<EvaluationPoint>& evaluations() const noexcept {
+  [[nodiscard]] const ThinnedSeries<ProgressPoint>& progress() const noexcept { return progress_; }
+  [[nodiscard]] const ThinnedSeries<EvaluationPoint>& evaluations() const noexcept {
     return evaluations_;
   }
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:
-  Thinned<ProgressPoint> progress_;
-  Thinned<EvaluationPoint> evaluations_;
+  ThinnedSeries<ProgressPoint> progress_;
+  ThinnedSeries<EvaluationPoint> evaluations_;
   std::vector<std::string> warnings_;
 };
 

@@ -14,15 +14,18 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Different texts; `ascending` where they must be in order.
-Result<std::vector<std::string>> names_in(const Json& json, bool ascending) {
+enum class Order { any, ascending };
+
+/// Reads an array of distinct strings.
+Result<std::vector<std::string>> names_in(const Json& json, Order order) {
   std::vector<std::string> names;
   if (!json.is_array()) return Error{"is no array of texts"};
   for (const Json& name : json) {
     if (!name.is_string()) return Error{"is no array of texts"};
     names.push_back(name.get<std::string>());
   }
-  if (ascending && !std::ranges::is_sorted(names)) return Error{"holds texts that do not ascend"};
+  if (order == Order::ascending && !std::ranges::is_sorted(names))
+    return Error{"holds texts that do not ascend"};
   if (std::set<std::string>{names.begin(), names.end()}.size() < names.size())
     return Error{"holds a text twice"};
   return names;
@@ -41,7 +44,7 @@ Result<models::Column> column_in(const Json& json) {
   if (!name) return std::move(name).error();
   column.name = *std::move(name);
   if (json.contains("categories")) {
-    auto categories = names_in(json["categories"], true);
+    auto categories = names_in(json["categories"], Order::ascending);
     if (!categories) return std::move(categories).error().within("categories");
     if (categories->empty()) return Error{"holds a column without a category"};
     column.categories = *std::move(categories);
@@ -60,7 +63,7 @@ std::string print_names(const std::vector<std::string>& names) { return text_of(
 Result<std::vector<std::string>> parse_names(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   return json.is_discarded() ? Result<std::vector<std::string>>{Error{"is no JSON"}}
-                             : names_in(json, false);
+                             : names_in(json, Order::any);
 }
 
 std::string print_encoding(const models::Encoding& encoding) {

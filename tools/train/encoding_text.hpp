@@ -1,4 +1,5 @@
-/// How a text file's columns became features, as JSON text in a model file. Pure functions.
+/// Prints and parses an encoding, which says how a text file's columns became features, as JSON for
+/// the metadata of a model file. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 
 namespace starling::program {
 
-/// `["setosa", "versicolor"]`.
+/// Prints `["setosa", "versicolor"]`.
 [[nodiscard]] std::string print_names(const std::vector<std::string>& names);
-/// Refuses texts that are no array of different strings.
+/// Refuses a text that is not a JSON array of distinct strings.
 [[nodiscard]] Result<std::vector<std::string>> parse_names(const std::string& text);
 
-/// `{"label": "species", "missing": "mean", "columns": [{"name": "age", "mean": 38.5},
-/// {"name": "city", "categories": ["Berlin", "Paris"]}]}`; "mean" only where missing values are
-/// filled.
+/// Prints `{"label": "species", "missing": "mean", "columns": [{"name": "age", "mean": 38.5},
+/// {"name": "city", "categories": ["Berlin", "Paris"]}]}`. "missing" and "mean" are only there if
+/// missing values are filled.
 [[nodiscard]] std::string print_encoding(const models::Encoding& encoding);
 [[nodiscard]] Result<models::Encoding> parse_encoding(const std::string& text);
 

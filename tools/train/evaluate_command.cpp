@@ -9,7 +9,7 @@
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/program/interrupt.hpp"
-#include "starling/tools/registry/worth.hpp"
+#include "starling/tools/registry/prediction_figures.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/init_model.hpp"
 #include "starling/tools/train/model_file.hpp"
@@ -17,24 +17,24 @@
 namespace starling::program {
 namespace {
 
-/// A saved model beside the data it is to be used on.
-struct Use {
+/// A saved model, and the data to evaluate it on.
+struct ModelUse {
   std::shared_ptr<const AnyModel> model;
   std::string device;
   Weights weights;
   AnyData data;
-  /// As written; empty where there are none.
+  /// The labels as the data source has them, before scaling; empty if there are none.
   std::vector<double> labels;
   std::string source;
   models::Labelling labelling;
 };
 
-Error cannot_be_had(const StoredModel& stored, const Error& error) {
+Error data_unavailable(const StoredModel& stored, const Error& error) {
   return Error{stored.path + ": its data cannot be had (" + error.message +
                "); valid: --data SOURCE"};
 }
 
-/// The data that a model was tested on, or the one that was named.
+/// Loads the data that the options name, else the data that the model was tested on.
 Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
                          const EvaluateOptions& options) {
   const auto& notes = stored.notes;
@@ -45,33 +45,35 @@ Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
     return data;
   }
   auto both = load_data(registry, notes.data);
-  if (!both) return cannot_be_had(stored, both.error());
+  if (!both) return data_unavailable(stored, both.error());
   if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
-  // The file may have changed since.
+  // The file may have changed since the model was trained.
   if (const models::Table* table = both->test->table())
     if (auto alike = check_shape(stored, *table); !alike)
       return Error{alike.error()}.within(notes.data.data);
   return *std::move(both->test);
 }
 
-/// Refuses an output that would overwrite the model's file or its data.
+/// Refuses an output file that is the model's file or a file of its data.
 Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
                        const std::string& source) {
   std::vector<FileUse> taken{{"the model", options.model_file}};
   for (const std::string& file : files_in(registry, source)) taken.push_back({"the data", file});
-  return check_free({"--out", options.out}, taken);
+  return check_no_conflict({"--out", options.out}, taken);
 }
 
-/// Places `model` on the device that it is to be computed on.
-Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::Device& device) {
-  auto placed = model->on(device, models::rows_at_once);
-  if (!placed) return placed;
-  if (!placed->note.empty()) print_error("--device: computing on the CPU: " + placed->note);
-  if (placed->model == nullptr) placed->model = std::move(model);
-  return placed;
+/// Returns `model` on the device on which it is to compute. Prints a warning if that is not the
+/// device that was asked for.
+Result<ModelOnDevice> put_on_device(std::shared_ptr<const AnyModel> model,
+                                    const models::Device& device) {
+  auto moved = model->put_on_device(device, models::rows_at_once);
+  if (!moved) return moved;
+  if (!moved->note.empty()) print_error("--device: computing on the CPU: " + moved->note);
+  if (moved->model == nullptr) moved->model = std::move(model);
+  return moved;
 }
 
-/// Returns the labels as they were written, before they are scaled.
+/// Returns the labels as the data source has them, before scaling; empty if one is unknown.
 std::vector<double> labels_of(const AnyData& data) {
   std::vector<double> labels;
   for (std::size_t row = 0; row < data.size(); ++row) {
@@ -86,7 +88,7 @@ std::vector<double> labels_of(const AnyData& data) {
   return labels;
 }
 
-Result<Use> prepare(const Registry& registry, const EvaluateOptions& options) {
+Result<ModelUse> prepare(const Registry& registry, const EvaluateOptions& options) {
   if (auto free = check_out(registry, options, options.data); !free) return std::move(free).error();
   auto stored = read_model(options.model_file, options.trusts_file ? Trust::any : Trust::checked);
   if (!stored) return std::move(stored).error();
@@ -100,37 +102,37 @@ Result<Use> prepare(const Registry& registry, const EvaluateOptions& options) {
   if (!model) return std::move(model).error();
   auto weights = weights_in(*stored, **model);
   if (!weights) return std::move(weights).error();
-  auto placed = place(*std::move(model), options.device);
-  if (!placed) return std::move(placed).error().within("--device");
+  auto moved = put_on_device(*std::move(model), options.device);
+  if (!moved) return std::move(moved).error().within("--device");
   const bool own = options.data.empty();
   std::vector<double> labels = labels_of(*data);
-  auto seen = stored->notes.shape ? scaled_as(*stored->notes.shape, *data) : Result{*data};
+  auto seen = stored->notes.shape ? scale_like(*stored->notes.shape, *data) : Result{*data};
   if (!seen) return std::move(seen).error().within("--data");
-  return Use{std::move(placed->model),
-             std::move(placed->device),
-             *std::move(weights),
-             *std::move(seen),
-             std::move(labels),
-             own ? "the test part of " + stored->notes.data.data : options.data,
-             stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
+  return ModelUse{std::move(moved->model),
+                  std::move(moved->device),
+                  *std::move(weights),
+                  *std::move(seen),
+                  std::move(labels),
+                  own ? "the test part of " + stored->notes.data.data : options.data,
+                  stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
 }
 
-/// A label, or a class's name, as the training data have it.
-std::string written(const Use& use, double label) {
+/// Returns the text of a predicted label or class, as the training data writes it.
+std::string prediction_text(const ModelUse& use, double label) {
   return use.labelling.text(static_cast<float>(label));
 }
 
-/// A label as labels_of() has it.
-std::string label_text(const Use& use, double label) {
-  return use.labelling.names.empty() ? print_number(label) : written(use, label);
+/// Returns the text of a label that labels_of() returned.
+std::string label_text(const ModelUse& use, double label) {
+  return use.labelling.names.empty() ? print_number(label) : prediction_text(use, label);
 }
 
 nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-std::string json_of(const Use& use, const EvaluateOptions& options, const models::Metrics& metrics,
-                    const Worth& worth) {
+std::string json_of(const ModelUse& use, const EvaluateOptions& options,
+                    const models::Metrics& metrics, const PredictionFigures& figures) {
   nlohmann::ordered_json json;
   json["model"] = use.model->print();
   json["model_file"] = options.model_file;
@@ -138,22 +140,22 @@ std::string json_of(const Use& use, const EvaluateOptions& options, const models
   json["data"] = use.source;
   json["samples"] = use.data.size();
   for (const auto& metric : metrics) json[metric.name] = metric.value;
-  if (worth.targets) {
-    json["rmse"] = worth.targets->rmse;
-    json["mae"] = worth.targets->mae;
-    json["r2"] = json_or_null(worth.targets->r2);
+  if (figures.targets) {
+    json["rmse"] = figures.targets->rmse;
+    json["mae"] = figures.targets->mae;
+    json["r2"] = json_or_null(figures.targets->r2);
   }
-  if (worth.auc) json["auc"] = *worth.auc;
-  if (worth.classes) {
+  if (figures.auc) json["auc"] = *figures.auc;
+  if (figures.classes) {
     auto classes = nlohmann::ordered_json::array();
-    for (std::size_t c = 0; c < worth.classes->precision.size(); ++c)
-      classes.push_back({{"class", written(use, static_cast<double>(c))},
-                         {"precision", json_or_null(worth.classes->precision[c])},
-                         {"recall", json_or_null(worth.classes->recall[c])}});
-    json["precision"] = json_or_null(macro_precision(*worth.classes));
-    json["recall"] = json_or_null(macro_recall(*worth.classes));
+    for (std::size_t c = 0; c < figures.classes->precision.size(); ++c)
+      classes.push_back({{"class", prediction_text(use, static_cast<double>(c))},
+                         {"precision", json_or_null(figures.classes->precision[c])},
+                         {"recall", json_or_null(figures.classes->recall[c])}});
+    json["precision"] = json_or_null(macro_precision(*figures.classes));
+    json["recall"] = json_or_null(macro_recall(*figures.classes));
     json["classes"] = std::move(classes);
-    if (!worth.classes->confusion.empty()) json["confusion"] = worth.classes->confusion;
+    if (!figures.classes->confusion.empty()) json["confusion"] = figures.classes->confusion;
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -162,18 +164,19 @@ std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
 }
 
-/// Rows are labels, columns are predictions.
-std::string classes_text(const Use& use, const ClassFigures& figures) {
+/// Returns the precision and recall of each class, and the confusion matrix: a row for each label,
+/// a column for each prediction.
+std::string classes_text(const ModelUse& use, const ClassFigures& figures) {
   constexpr std::size_t shown = 20;
   const std::size_t classes = figures.precision.size();
   if (classes > shown) return fmt::format("  (figures of {} classes: --json)\n", classes);
   std::string text = fmt::format("\n  {:<12}{:>10}{:>10}   predicted as\n  {:<12}{:>10}{:>10}",
                                  "class", "precision", "recall", "", "", "");
   for (std::size_t c = 0; c < classes; ++c)
-    text += fmt::format("{:>8}", written(use, static_cast<double>(c)));
+    text += fmt::format("{:>8}", prediction_text(use, static_cast<double>(c)));
   text += "\n";
   for (std::size_t c = 0; c < classes; ++c) {
-    text += fmt::format("  {:<12}{:>10}{:>10}", written(use, static_cast<double>(c)),
+    text += fmt::format("  {:<12}{:>10}{:>10}", prediction_text(use, static_cast<double>(c)),
                         share_text(figures.precision[c]), share_text(figures.recall[c]));
     for (const std::uint64_t count : figures.confusion[c]) text += fmt::format("{:>8}", count);
     text += "\n";
@@ -182,39 +185,40 @@ std::string classes_text(const Use& use, const ClassFigures& figures) {
                             share_text(macro_recall(figures)));
 }
 
-std::string table_of(const Use& use, const models::Metrics& metrics, const Worth& worth) {
+std::string table_of(const ModelUse& use, const models::Metrics& metrics,
+                     const PredictionFigures& figures) {
   std::string text = fmt::format("{} on {} ({})\n", printable(use.model->print()),
                                  printable(use.source), describe(use.data));
   const auto row = [&](const std::string& name, double value) {
     text += fmt::format("  {:<12}{:.6g}\n", name, value);
   };
   for (const auto& metric : metrics) row(metric.name, metric.value);
-  if (worth.targets) {
-    row("rmse", worth.targets->rmse);
-    row("mae", worth.targets->mae);
-    if (worth.targets->r2) row("r2", *worth.targets->r2);
+  if (figures.targets) {
+    row("rmse", figures.targets->rmse);
+    row("mae", figures.targets->mae);
+    if (figures.targets->r2) row("r2", *figures.targets->r2);
   }
-  if (worth.auc) row("auc", *worth.auc);
-  if (worth.classes) text += classes_text(use, *worth.classes);
+  if (figures.auc) row("auc", *figures.auc);
+  if (figures.classes) text += classes_text(use, *figures.classes);
   return text;
 }
 
-/// A CSV cell, in quotes where it needs them.
-std::string cell(const std::string& text) {
+/// Returns a CSV cell, in quotes if it needs them.
+std::string quoted_cell(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
   return quoted + "\"";
 }
 
-/// The columns that are asked for beside the predictions, each with its name.
+/// The columns to write beside the predictions: names, and values row by row.
 struct Columns {
   std::vector<std::string> names;
-  /// Samples x names.
+  /// samples x names, row by row.
   std::vector<double> values;
 };
 
-Result<Columns> columns_of(const Use& use, const EvaluateOptions& options) {
+Result<Columns> columns_of(const ModelUse& use, const EvaluateOptions& options) {
   Columns columns;
   if (!options.probabilities && !options.scores) return columns;
   const auto scores = use.model->scores(use.weights, use.data);
@@ -237,23 +241,24 @@ Result<Columns> columns_of(const Use& use, const EvaluateOptions& options) {
                  " has none; valid: logistic, softmax, a net of classes, or --scores"};
   const std::size_t classes = shares->size() / use.data.size();
   for (std::size_t c = 0; c < classes; ++c)
-    columns.names.push_back("probability_" + written(use, static_cast<double>(c)));
+    columns.names.push_back("probability_" + prediction_text(use, static_cast<double>(c)));
   columns.values = *std::move(shares);
   return columns;
 }
 
-std::string rows_of(const Use& use, const std::vector<float>& predictions, const Columns& columns) {
+std::string rows_of(const ModelUse& use, const std::vector<float>& predictions,
+                    const Columns& columns) {
   const models::Table* table = use.data.table();
   const bool is_labelled = !use.labels.empty();
   const bool is_named = table != nullptr && !table->ids.empty();
   std::string text = is_named ? "id,prediction" : "index,prediction";
   if (is_labelled) text += ",label";
-  for (const std::string& name : columns.names) text += "," + cell(name);
+  for (const std::string& name : columns.names) text += "," + quoted_cell(name);
   text += "\n";
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    text += (is_named ? cell(table->ids[i]) : std::to_string(i)) + "," +
-            cell(written(use, static_cast<double>(predictions[i])));
-    if (is_labelled) text += "," + cell(label_text(use, use.labels[i]));
+    text += (is_named ? quoted_cell(table->ids[i]) : std::to_string(i)) + "," +
+            quoted_cell(prediction_text(use, static_cast<double>(predictions[i])));
+    if (is_labelled) text += "," + quoted_cell(label_text(use, use.labels[i]));
     for (std::size_t c = 0; c < columns.names.size(); ++c)
       text += "," + print_number(columns.values[i * columns.names.size() + c]);
     text += "\n";
@@ -269,9 +274,10 @@ Result<int> evaluate_command(const Registry& registry, const EvaluateOptions& op
   if (auto labelled = check_labels(use->data, use->source); !labelled)
     return std::move(labelled).error().within("--data");
   const auto metrics = use->model->evaluate(use->weights, use->data);
-  const Worth worth = worth_of(*use->model, use->weights, use->data);
+  const PredictionFigures figures = prediction_figures(*use->model, use->weights, use->data);
   return write_stdout(
-      options.json ? json_of(*use, options, metrics, worth) : table_of(*use, metrics, worth), done);
+      options.json ? json_of(*use, options, metrics, figures) : table_of(*use, metrics, figures),
+      done);
 }
 
 Result<int> predict_command(const Registry& registry, const EvaluateOptions& options) {
@@ -288,7 +294,7 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   if (!columns) return columns.error();
   const std::string rows = rows_of(*use, *predictions, *columns);
   if (options.out.empty()) return write_stdout(rows, done);
-  const OrderlyStop orderly{nullptr};  // what is begun is finished
+  const GracefulStop orderly{nullptr};  // a signal does not interrupt the writing
   if (auto written = replace_file(options.out, rows); !written) {
     print_error(written.error().message);
     return job_failed;

@@ -58,7 +58,7 @@ std::string value_text(const std::string& key, const Json& value) {
   return text.empty() ? value.dump() : text;
 }
 
-/// Without the unit, which stands beside the value.
+/// Returns the key in words, without the unit, which is shown beside the value.
 std::string label_of(std::string key) {
   if (key == "wall_s") return "wall time";
   if (key.ends_with("_per_s"))
@@ -72,7 +72,7 @@ void add_row(TextTable& table, std::string name, std::string value) {
   if (!value.empty()) table.rows.push_back({std::move(name), std::move(value)});
 }
 
-/// When the job was to end, and how often it was tested.
+/// Adds rows about the limits of the job and how often it was evaluated.
 void add_limits(TextTable& table, const actor::JobOptions& options) {
   if (options.steps != barrier::finished)
     add_row(table, "steps", std::to_string(options.steps) + " of each worker");
@@ -81,12 +81,12 @@ void add_limits(TextTable& table, const actor::JobOptions& options) {
   add_row(table, "tested",
           options.evaluate_every == 0
               ? "at the end"
-              : fmt::format("every {}", counted(options.evaluate_every, "step")));
+              : fmt::format("every {}", print_count(options.evaluate_every, "step")));
 }
 
 bool is_note(const std::string& key) { return key == "notes" || key == "error"; }
 
-/// The summary's settings stand before its `end`, what was measured after it.
+/// Splits the summary into settings, which are its keys before `end`, and measured figures.
 std::pair<TextTable, TextTable> tables_of(const Ended& ended) {
   TextTable settings{.head = {"setting", "value"}, .is_words = true};
   TextTable figures{.head = {"figure", "value"}, .is_words = true};
@@ -106,7 +106,7 @@ TextTable machine_table(const Running& job) {
   TextTable table{.head = {"machine", job.id.empty() ? "that trained" : "that followed the job"},
                   .is_words = true};
   const Machine machine = this_machine();
-  add_row(table, "processor", machine.processor + ", " + counted(machine.processors, "core"));
+  add_row(table, "processor", machine.processor + ", " + print_count(machine.processors, "core"));
   std::string libraries;
   for (const auto& [name, version] : machine.libraries)
     libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
@@ -133,13 +133,13 @@ std::string number_text(const std::optional<double>& value) {
 }
 
 template <class Point>
-std::string heading(const char* what, const Thinned<Point>& points) {
+std::string heading(const char* what, const ThinnedSeries<Point>& points) {
   return points.stride() == 1
              ? fmt::format("{} ({})", what, points.count())
              : fmt::format("{} (one of {} of {})", what, points.stride(), points.count());
 }
 
-Details progress_table(const Curves& curves) {
+FoldedTable progress_table(const Curves& curves) {
   TextTable table{
       {"elapsed_s", "step", "loss", "waiting_share", "min", "median", "max", "draws", "passes"}};
   for (const ProgressPoint& point : curves.progress().points())
@@ -151,7 +151,7 @@ Details progress_table(const Curves& curves) {
   return {"progress", heading("Progress", curves.progress()), std::move(table)};
 }
 
-Details evaluation_table(const Curves& curves) {
+FoldedTable evaluation_table(const Curves& curves) {
   const auto points = curves.evaluations().points();
   TextTable table{{"elapsed_s", "step"}};
   if (!points.empty())
@@ -167,16 +167,16 @@ Details evaluation_table(const Curves& curves) {
 
 using Figure = std::function<std::optional<double>(const ProgressPoint&)>;
 
-/// A curve over the job's progress; points without a figure are left out.
-Series over(const std::string& name, const Curves& curves,
-            const std::function<double(const ProgressPoint&)>& x, const Figure& y) {
+/// Returns the curve of a figure over the job's progress. Skips points at which `y` is absent.
+Series progress_series(const std::string& name, const Curves& curves,
+                       const std::function<double(const ProgressPoint&)>& x, const Figure& y) {
   Series series{.name = name};
   for (const ProgressPoint& point : curves.progress().points())
     if (const auto value = y(point)) series.points.push_back({x(point), *value});
   return series;
 }
 
-/// Curves that fall by more are shown with a logarithmic axis.
+/// Returns whether the values span so much that a logarithmic axis shows them better.
 bool falls_far(const Plot& plot) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
@@ -189,11 +189,11 @@ bool falls_far(const Plot& plot) {
   return least > 0 && std::isfinite(most) && most > far * least;
 }
 
-/// The series of one figure of the tests, by its place among them.
-Series test_series(const std::string& name, const Curves& curves, std::size_t which) {
+/// Returns the curve of the test metric with this index.
+Series test_series(const std::string& name, const Curves& curves, std::size_t index) {
   Series series{.name = name};
   for (const EvaluationPoint& point : curves.evaluations().points())
-    if (which < point.test.size()) series.points.push_back({point.step, point.test[which].value});
+    if (index < point.test.size()) series.points.push_back({point.step, point.test[index].value});
   return series;
 }
 
@@ -201,7 +201,7 @@ constexpr const char* step_axis = "steps of a worker, mean";
 
 Plot loss_plot(const Curves& curves) {
   Plot plot{.name = "loss", .title = "Loss", .x = step_axis, .y = "mean loss of a sample"};
-  plot.series.push_back(over(
+  plot.series.push_back(progress_series(
       "training, since the point before", curves, [](const auto& p) { return p.step; },
       [](const auto& p) { return p.loss; }));
   if (curves.evaluations().count() > 0) plot.series.push_back(test_series("test", curves, 0));
@@ -209,7 +209,7 @@ Plot loss_plot(const Curves& curves) {
   return plot;
 }
 
-/// The tests' figures beside the loss.
+/// Returns a plot for each test metric but the first, which is the loss.
 std::vector<Plot> metric_plots(const Curves& curves) {
   std::vector<Plot> plots;
   const auto points = curves.evaluations().points();
@@ -249,7 +249,7 @@ std::vector<Plot> report_plots(const Running& job, const Curves& curves) {
   const std::string time_axis = fmt::format("time since the start ({})", unit.name);
   const auto add = [&](Plot plot, const std::vector<std::pair<const char*, Figure>>& all) {
     plot.x = time_axis;
-    for (const auto& [name, y] : all) plot.series.push_back(over(name, curves, time, y));
+    for (const auto& [name, y] : all) plot.series.push_back(progress_series(name, curves, time, y));
     plots.push_back(std::move(plot));
   };
   const auto whole = [](std::uint64_t count) { return static_cast<double>(count); };
@@ -267,7 +267,7 @@ std::vector<Plot> report_plots(const Running& job, const Curves& curves) {
          .is_share = true},
         {{"", [](const auto& p) { return p.waiting_share; }}});
   }
-  if (barrier::draws(job.options.job.barrier))
+  if (barrier::is_sampled(job.options.job.barrier))
     add({.name = "draws", .title = "Draws of the barrier", .y = "draws so far"},
         {{"let the worker pass", [=](const auto& p) { return whole(p.passes); }},
          {"made it wait",

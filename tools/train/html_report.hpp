@@ -1,5 +1,6 @@
-/// The page of `--report`: a job's curves, configuration and figures as one HTML file that needs no
-/// other file, no network and no JavaScript. Drawn by gnuplot. One thread at a time.
+/// Writes the page of `--report`: a job's curves, configuration and figures as one HTML file that
+/// needs no other file, no network and no JavaScript. gnuplot draws the curves. One thread at a
+/// time.
 #pragma once
 
 #include <string>
@@ -13,16 +14,16 @@
 
 namespace starling::program {
 
-/// Refuses a path where no file can be written, and a machine without gnuplot.
+/// Refuses a path to which no file can be written, and a machine without gnuplot.
 [[nodiscard]] Result<void> check_report(const std::string& path);
 
-/// The curves of a job; those that would show nothing are left out.
+/// Returns the plots of a job's curves, without those that have no points.
 [[nodiscard]] std::vector<Plot> report_plots(const Running& job, const Curves& curves);
 
-/// The page without its curves' pictures.
+/// Returns the page without the pictures of its curves.
 [[nodiscard]] Document report_page(const Ended& ended, const Curves& curves);
 
-/// Replaces the file as a whole. Where gnuplot fails the page says so and has all figures.
+/// Replaces the file as a whole. If gnuplot fails, the page says so and still has all figures.
 [[nodiscard]] Result<void> write_report(const std::string& path, const Ended& ended,
                                         const Curves& curves);
 

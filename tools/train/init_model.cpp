@@ -21,7 +21,7 @@ std::string task_of(const models::Table& table) {
   return table.classes() > 0 ? std::to_string(table.classes()) + " classes" : "real targets";
 }
 
-/// Describes how classes are written, which the first one shows for all.
+/// Describes how classes are numbered, by their first number or as -1 and +1.
 std::string numbering_of(const models::Labelling& labels) {
   return labels.signs ? "are written -1 and +1"
                       : "begin with " + print_number(static_cast<double>(labels.first));
@@ -34,7 +34,8 @@ std::string names_of(const models::Labelling& labelling) {
   return text.empty() ? "that are numbers" : text;
 }
 
-/// Features of other columns, or of other categories, would be taken for one another.
+/// Refuses data with other columns or categories than the training data, because the model would
+/// take one feature for another.
 Result<void> check_columns(const StoredModel& stored, const models::Table& train) {
   const auto& known = stored.notes.shape->encoding;
   if (!known || !train.encoding) return {};
@@ -103,7 +104,7 @@ Result<void> check_shape(const StoredModel& stored, const models::Table& table) 
   const models::Table& known = *stored.notes.shape;
   if (table.features() != known.features())
     return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
-                             counted(known.features(), "feature"), table.features())};
+                             print_count(known.features(), "feature"), table.features())};
   if (table.is_sparse() && table.first_index != known.first_index)
     return Error{
         fmt::format("{}: was trained on features that count from {}, those of the data "
@@ -121,20 +122,21 @@ Result<void> check_init(const StoredModel& stored, const AnyModel& model, const 
   return table == nullptr ? Result<void>{} : check_shape(stored, *table);
 }
 
-Result<TrainAndTest> scaled_as_init(const StoredModel& stored, TrainAndTest data) {
+Result<TrainAndTest> scale_like_stored(const StoredModel& stored, TrainAndTest data) {
   if (!stored.notes.shape) return data;
-  auto train = scaled_as(*stored.notes.shape, data.train);
+  auto train = scale_like(*stored.notes.shape, data.train);
   if (!train) return std::move(train).error();
   data.train = *std::move(train);
   if (!data.test) return data;
-  auto test = scaled_as(*stored.notes.shape, *data.test);
+  auto test = scale_like(*stored.notes.shape, *data.test);
   if (!test) return std::move(test).error();
   data.test = *std::move(test);
   return data;
 }
 
-Result<std::vector<core::RangeState>> first_states(const StoredModel& stored, const AnyModel& model,
-                                                   const actor::JobOptions& options) {
+Result<std::vector<core::RangeState>> initial_states(const StoredModel& stored,
+                                                     const AnyModel& model,
+                                                     const actor::JobOptions& options) {
   const auto weights = weights_in(stored, model);
   if (!weights) return weights.error();
   return std::visit(

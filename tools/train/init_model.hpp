@@ -1,4 +1,4 @@
-/// `--init`: a saved model that a job begins with. Blocking.
+/// `--init`: begins a job with the parameters of a saved model. Blocking.
 #pragma once
 
 #include <vector>
@@ -12,25 +12,24 @@
 
 namespace starling::program {
 
-/// Reads the model of `job.init`, and takes over what the job does not set: the model, its element
-/// type and how data are scaled. Refuses a job that sets another element type or scale.
+/// Reads the model of `job.init`. Sets the job's model, element type and scale from it if the job
+/// does not set them. Refuses a job that sets another element type or scale.
 [[nodiscard]] Result<StoredModel> read_init(Job& job);
 
-/// Refuses a table whose features, columns or labels are not those that the stored model was
-/// trained on.
+/// Refuses a table whose features, columns or labels differ from those of the stored model's
+/// training data.
 [[nodiscard]] Result<void> check_shape(const StoredModel& stored, const models::Table& table);
 
-/// Refuses a model other than the stored one, and data whose features or labels are not those that
-/// it was trained on.
+/// Refuses a model other than the stored one, and data as check_shape() does.
 [[nodiscard]] Result<void> check_init(const StoredModel& stored, const AnyModel& model,
                                       const AnyData& train);
 
-/// The data as those that the stored model was trained on were scaled. Requires: check_init().
-[[nodiscard]] Result<TrainAndTest> scaled_as_init(const StoredModel& stored, TrainAndTest data);
+/// Scales the data by the scaling of the stored model. Requires: check_init() has accepted them.
+[[nodiscard]] Result<TrainAndTest> scale_like_stored(const StoredModel& stored, TrainAndTest data);
 
-/// The stored parameters, as a job of these options begins with them.
-[[nodiscard]] Result<std::vector<core::RangeState>> first_states(const StoredModel& stored,
-                                                                 const AnyModel& model,
-                                                                 const actor::JobOptions& options);
+/// Returns the states of all ranges with which a job of these options begins, from the stored
+/// parameters.
+[[nodiscard]] Result<std::vector<core::RangeState>> initial_states(
+    const StoredModel& stored, const AnyModel& model, const actor::JobOptions& options);
 
 }  // namespace starling::program

@@ -30,7 +30,7 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-/// "Berlin: 20, Paris: 10", of the first few.
+/// Returns "Berlin: 20, Paris: 10" for the first few counts.
 std::string counts_text(const std::vector<std::pair<std::string, std::size_t>>& counts,
                         const char* noun) {
   constexpr std::size_t shown = 20;
@@ -41,7 +41,7 @@ std::string counts_text(const std::vector<std::pair<std::string, std::size_t>>& 
   return text + (counts.size() > shown ? fmt::format(", ... {} {}", counts.size(), noun) : "");
 }
 
-/// Rows of each class, by its label as it is written.
+/// Returns the number of rows of each class, with the class's label as the data writes it.
 std::vector<std::pair<std::string, std::size_t>> classes_of(const models::Table& table,
                                                             const models::Description& d) {
   std::vector<std::pair<std::string, std::size_t>> classes;
@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::size_t>> classes_of(const models::Table&
   return classes;
 }
 
-/// Returns a line for each column; none where the columns have no names and are many.
+/// Returns a line for each column; none if the columns have no names and are many.
 std::string columns_text(const models::Table& table) {
   constexpr std::size_t shown_unnamed = 32;
   if (table.is_sparse() || (!table.encoding && table.features() > shown_unnamed)) return {};
@@ -142,9 +142,9 @@ std::string fact_line(const std::string& key, const std::string& what, const Jso
 
 Result<int> inspect_model(const std::string& path, bool as_json) {
   const auto file = safetensors::read(path);
-  if (!file && !path.ends_with(extension) && !safetensors::begins_well(path))
+  if (!file && !path.ends_with(extension) && !safetensors::has_safetensors_header(path))
     return Error{path + ": is no model that train --save wrote; data is named with its format: " +
-                 forms_of_data(path)};
+                 suggest_sources(path)};
   if (!file) return file.error();
   if (as_json) return write_stdout(fact_line("file", path, json_of(*file)), done);
   std::string text = path + "\n";
@@ -178,7 +178,7 @@ Result<int> inspect_command(const Registry& registry, const InspectOptions& opti
         done);
   std::string text = what + " (" + describe(*data) + ")\n";
   if (table != nullptr) text += text_of(*table);
-  if (const std::string other = other_reading(what, *data); !other.empty())
+  if (const std::string other = label_reading_hint(what, *data); !other.empty())
     text += row("note", other);
   return write_stdout(text, done);
 }

@@ -38,7 +38,7 @@ void note_shape(Metadata& metadata, const models::Table& table) {
   if (table.encoding) metadata["columns"] = print_encoding(*table.encoding);
 }
 
-/// Typed values out of a file's metadata; remembers the first that is wrong.
+/// Reads typed values from a file's metadata, and keeps the first error.
 class NotesReader {
  public:
   NotesReader(const std::string& path, const Metadata& metadata)
@@ -82,8 +82,8 @@ class NotesReader {
   std::string error_;
 };
 
-/// The most features or classes: more than any data source makes, so that a hostile file cannot ask
-/// for more.
+/// The most features or classes. No data source makes so many, and a hostile file cannot demand
+/// more memory than for so many.
 constexpr std::uint64_t extent_max = std::uint64_t{1} << 31U;
 
 models::Table read_shape(NotesReader& read) {
@@ -98,7 +98,7 @@ models::Table read_shape(NotesReader& read) {
                      .signs = read.flag("signed_labels")};
   if (read.has("first_index")) table.first_index = read.count("first_index");
   if (table.first_index > 1) read.refuse("has a first_index above 1");
-  // Files written before scales existed have none.
+  // Files of versions without `scale` do not have these keys.
   if (read.has("target_shift")) {
     table.labelling.shift = static_cast<float>(read.number("target_shift"));
     table.labelling.divisor = static_cast<float>(read.number("target_divisor"));
@@ -116,7 +116,7 @@ models::Table read_shape(NotesReader& read) {
   return table;
 }
 
-/// Reads how features were scaled into `shape`.
+/// Reads the scaling of the features into `shape`.
 Result<void> read_scaling(const std::string& path, const safetensors::File& file,
                           models::Table& shape) {
   const auto values = [&](const char* name) -> Result<std::vector<float>> {
@@ -145,8 +145,8 @@ Result<void> read_scaling(const std::string& path, const safetensors::File& file
   return {};
 }
 
-/// "[2, 7]": where the element stands in a tensor of this shape.
-std::string position(const std::vector<std::uint64_t>& shape, std::uint64_t element) {
+/// Returns the indices of an element in a tensor of this shape: "[2, 7]".
+std::string indices_text(const std::vector<std::uint64_t>& shape, std::uint64_t element) {
   std::string text;
   for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
     text.insert(0, std::to_string(element % *extent) + (text.empty() ? "" : ", "));
@@ -155,17 +155,18 @@ std::string position(const std::vector<std::uint64_t>& shape, std::uint64_t elem
   return "[" + text + "]";
 }
 
-/// Adds a parameter's values to `w`; its tensor must be of the right shape, and finite.
+/// Appends a parameter's values to `w`. Refuses a tensor of another type or shape, and values that
+/// are not finite.
 template <class T>
-Result<void> take(const StoredModel& stored, const AnyModel& model,
-                  const models::Parameter& parameter, std::vector<T>& w) {
-  const std::string place = stored.path + ": tensor '" + parameter.name + "'";
+Result<void> read_parameter(const StoredModel& stored, const AnyModel& model,
+                            const models::Parameter& parameter, std::vector<T>& w) {
+  const std::string location = stored.path + ": tensor '" + parameter.name + "'";
   const safetensors::Tensor* tensor = stored.file.find(parameter.name);
-  if (tensor == nullptr) return Error{place + " is missing"};
+  if (tensor == nullptr) return Error{location + " is missing"};
   const auto shape = shape_of(parameter);
   if (tensor->dtype != safetensors::dtype_of<T> || tensor->shape != shape) {
     const safetensors::Tensor wanted{{}, safetensors::dtype_of<T>, shape, {}};
-    return Error{place + " is " + tensor->describe() + ", but the model " + model.print() +
+    return Error{location + " is " + tensor->describe() + ", but the model " + model.print() +
                  " needs " + wanted.describe()};
   }
   const std::size_t at = w.size();
@@ -174,16 +175,17 @@ Result<void> take(const StoredModel& stored, const AnyModel& model,
   std::memcpy(w.data() + at, tensor->bytes.data(), tensor->bytes.size());
   for (std::size_t i = at; i < w.size(); ++i)
     if (!std::isfinite(w[i]))
-      return Error{place + " holds " + std::to_string(w[i]) + " at " + position(shape, i - at) +
-                   "; valid: finite numbers"};
+      return Error{location + " holds " + std::to_string(w[i]) + " at " +
+                   indices_text(shape, i - at) + "; valid: finite numbers"};
   return {};
 }
 
 template <class T>
-Result<Weights> take_all(const StoredModel& stored, const AnyModel& model) {
+Result<Weights> read_parameters(const StoredModel& stored, const AnyModel& model) {
   std::vector<T> w;
   for (const auto& parameter : model.parameters())
-    if (auto taken = take(stored, model, parameter, w); !taken) return std::move(taken).error();
+    if (auto done = read_parameter(stored, model, parameter, w); !done)
+      return std::move(done).error();
   return Weights{std::move(w)};
 }
 
@@ -193,7 +195,8 @@ Result<void> check_parameters(const AnyModel& model) {
   const auto parameters = model.parameters();
   if (auto valid = models::check(parameters); !valid) return valid;
   for (const auto& parameter : parameters)
-    if (!safetensors::can_name(parameter.name) || parameter.name.starts_with(own_prefix))
+    if (!safetensors::is_valid_tensor_name(parameter.name) ||
+        parameter.name.starts_with(own_prefix))
       return Error{"parameter '" + parameter.name +
                    "': no tensor of a file can have this name; valid: UTF-8, not __metadata__, and "
                    "not beginning with " +
@@ -281,14 +284,14 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
     if (auto scaling = read_scaling(path, *file, *notes.shape); !scaling)
       return std::move(scaling).error();
   stored.file = *std::move(file);
-  // Files written before linear models had an intercept by default hold no bias.
+  // Files of versions in which linear models had no intercept by default hold no bias.
   if (notes.model == "linear" && stored.file.find("bias") == nullptr) notes.model = "linear:bias=0";
   return stored;
 }
 
 Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model) {
-  return model.element_type() == ElementType::float32 ? take_all<float>(stored, model)
-                                                      : take_all<double>(stored, model);
+  return model.element_type() == ElementType::float32 ? read_parameters<float>(stored, model)
+                                                      : read_parameters<double>(stored, model);
 }
 
 Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,

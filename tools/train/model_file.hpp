@@ -1,5 +1,5 @@
-/// Trained models as files: safetensors whose metadata say which model they are and what they were
-/// trained on, so that the file alone is enough to evaluate and to predict. Blocking.
+/// Writes and reads trained models as safetensors files. The metadata describes the model and its
+/// training data, so that the file alone is enough to evaluate and to predict. Blocking.
 #pragma once
 
 #include <memory>
@@ -17,24 +17,24 @@
 
 namespace starling::program {
 
-/// The prefix of the names of Starling's own tensors, beside a model's.
+/// The prefix of the names of tensors that are not parameters of the model.
 inline constexpr const char* own_prefix = "starling.";
 
-/// Refuses a model that cannot be laid out, cannot be kept in a file, or that this machine's memory
-/// cannot hold.
+/// Refuses a model with invalid parameters, with parameters whose names a file cannot hold, or that
+/// is larger than this machine's memory.
 [[nodiscard]] Result<void> check_parameters(const AnyModel& model);
 
-/// A file's notes on its model.
+/// The description of a model in its file's metadata.
 struct ModelNotes {
   std::string model;
   ElementType element_type = ElementType::float32;
   /// The data that it was trained on.
   DataRequest data;
-  /// The shape of that data where it was a table, without rows.
+  /// The training data without its rows, if it was a table.
   std::optional<models::Table> shape = std::nullopt;
-  /// Says which of its job's models it is, and the workers' mean step when it was read; empty and 0
-  /// in a checkpoint.
+  /// "best" or "last": which of the job's models this is; empty in a checkpoint.
   std::string kept = {};
+  /// The workers' mean step when the model was read from their job; 0 in a checkpoint.
   double step = 0;
 };
 
@@ -43,8 +43,8 @@ struct ModelNotes {
 
 [[nodiscard]] safetensors::Metadata to_metadata(const ModelNotes& notes);
 
-/// One tensor for each parameter, as views into `w`, and how features were scaled, as views into
-/// `notes`.
+/// Returns one tensor for each parameter, as views into `w`, and the scaling of the features, as
+/// views into `notes`.
 [[nodiscard]] std::vector<safetensors::View> to_tensors(const ModelNotes& notes,
                                                         const AnyModel& model, const Weights& w);
 
@@ -52,23 +52,24 @@ struct ModelNotes {
 [[nodiscard]] Result<void> save_model(const std::string& path, const ModelNotes& notes,
                                       const AnyModel& model, const Weights& w);
 
-/// A file's content, not yet a model.
+/// The content of a model file, from which no model was made yet.
 struct StoredModel {
   std::string path;
   ModelNotes notes;
   safetensors::File file;
 };
 
-/// Says whether a file must have a checksum, so that damage cannot pass for content.
+/// Whether a file must have a checksum, so that damage is noticed.
 enum class Trust { checked, any };
 
 [[nodiscard]] Result<StoredModel> read_model(const std::string& path, Trust trust);
 
-/// Reads every parameter of `model` from the file; refuses tensors that are missing, of another
+/// Reads every parameter of `model` from the file. Refuses a tensor that is missing, of another
 /// shape or type, or not finite.
 [[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
 
-/// Makes the model of the file, which must accept `data`; errors name the data by `source`.
+/// Makes the file's model. Refuses data that the model does not accept; errors call the data
+/// `source`.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
                                                                const StoredModel& stored,
                                                                const AnyData& data,

@@ -14,7 +14,7 @@
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/net_file.hpp"
-#include "starling/tools/registry/worth.hpp"
+#include "starling/tools/registry/prediction_figures.hpp"
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
@@ -24,57 +24,59 @@ namespace starling::program {
 namespace {
 
 /// Returns the files that the job reads, except the checkpoint that it resumes from.
-std::vector<FileUse> inputs(const Registry& registry, const Job& job, const Settings& settings,
-                            const std::string& job_file) {
+std::vector<FileUse> input_files(const Registry& registry, const Job& job, const Settings& settings,
+                                 const std::string& job_file) {
   std::vector<FileUse> files{{"the job", job_file}};
   for (const std::string& file : files_in(registry, job.data.data))
-    files.push_back({place_of(settings, "data"), file});
+    files.push_back({location_of(settings, "data"), file});
   for (const std::string& file : files_in(registry, job.data.test.value_or("")))
-    files.push_back({place_of(settings, "test"), file});
+    files.push_back({location_of(settings, "test"), file});
   if (const auto model = Spec::parse(job.model))
-    files.push_back({place_of(settings, "model"), net_file_in(*model)});
-  files.push_back({place_of(settings, "init"), job.init});
+    files.push_back({location_of(settings, "model"), net_file_in(*model)});
+  files.push_back({location_of(settings, "init"), job.init});
   return files;
 }
 
-/// Refuses outputs that would overwrite an input or another output; a checkpoint may replace the
-/// one that the job resumes from.
+/// Refuses an output that would overwrite an input or another output. A checkpoint may replace the
+/// one from which the job resumes.
 Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
                          const std::string& job_file) {
-  auto taken = inputs(registry, job, settings, job_file);
+  auto taken = input_files(registry, job, settings, job_file);
   const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
-    const FileUse use{place_of(settings, key), path};
+    const FileUse use{location_of(settings, key), path};
     if (path.empty()) return {};
-    if (auto free = check_free(use, taken); !free) return free;
+    if (auto free = check_no_conflict(use, taken); !free) return free;
     taken.push_back(use);
     if (auto writable = check(path); !writable)
-      return std::move(writable).error().within(use.place);
+      return std::move(writable).error().within(use.location);
     return {};
   };
   if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
-  taken.push_back({place_of(settings, "resume"), job.resume});
+  taken.push_back({location_of(settings, "resume"), job.resume});
   if (auto free = claim("save", job.save, check_writable); !free) return free;
   if (auto free = claim("report", job.report, check_report); !free) return free;
   return claim("metrics", job.metrics, MetricsFile::check);
 }
 
-Error within_place(Error error, const Settings& settings, const char* key) {
-  const std::string place = place_of(settings, key);
-  return place.empty() ? error : std::move(error).within(place);
+Error with_location(Error error, const Settings& settings, const char* key) {
+  const std::string location = location_of(settings, key);
+  return location.empty() ? error : std::move(error).within(location);
 }
 
-Result<TrainAndTest> load(const Registry& registry, const Job& job, const Settings& settings) {
+Result<TrainAndTest> load_job_data(const Registry& registry, const Job& job,
+                                   const Settings& settings) {
   Display display{job.quiet};
   display.begin("loading " + job.data.data);
-  const auto start = std::chrono::steady_clock::now();
+  const auto started_at = std::chrono::steady_clock::now();
   auto data = load_data(registry, job.data);
-  if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - start));
-  if (!data) return placed(std::move(data).error(), settings);
+  if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - started_at));
+  if (!data) return add_location(std::move(data).error(), settings);
   return data;
 }
 
-Result<std::shared_ptr<const AnyModel>> make(const Registry& registry, const Job& job,
-                                             const TrainAndTest& data, const Settings& settings) {
+Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry, const Job& job,
+                                                       const TrainAndTest& data,
+                                                       const Settings& settings) {
   const std::string text =
       job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
   if (text.empty())
@@ -85,29 +87,29 @@ Result<std::shared_ptr<const AnyModel>> make(const Registry& registry, const Job
     const auto other = other_task(job.data.data, data.train);
     const bool fits = other && make_model(registry, text, other->shape, job.element_type);
     const std::string hint = fits ? "; or read its labels otherwise: " + other->source : "";
-    return within_place(Error{model.error().message + hint}, settings, "model");
+    return with_location(Error{model.error().message + hint}, settings, "model");
   }
   if (auto valid = check_parameters(**model); !valid)
-    return within_place(std::move(valid).error(), settings, "model");
+    return with_location(std::move(valid).error(), settings, "model");
   if (auto fits = (*model)->accepts(data.train); !fits)
-    return within_place(std::move(fits).error(), settings, "model");
+    return with_location(std::move(fits).error(), settings, "model");
   if (data.test)
     if (auto fits = (*model)->accepts(*data.test); !fits)
-      return within_place(std::move(fits).error(), settings, "test");
+      return with_location(std::move(fits).error(), settings, "test");
   return model;
 }
 
-/// Turns epochs into steps and fills in values that depend on the data and on the model, so that
-/// reports have the values that are used.
-actor::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
+/// Converts data epochs to steps and sets the options that depend on the data and the model, so
+/// that reports show the values that are used.
+actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const AnyModel& model) {
   actor::TrainOptions options = job.train;
   const auto samples = train.size();
   if (job.epochs) {
-    auto steps = actor::steps_in(*job.epochs, options, samples);
+    auto steps = actor::steps_in_epochs(*job.epochs, options, samples);
     if (job.has_default_length) steps = std::max<core::Step>(steps, model.recipe().steps);
     options.job.steps = std::min(options.job.steps, steps);
   }
-  // An epoch of a small table is a step or two.
+  // An epoch of a small table is only a step or two, which would be too many evaluations.
   const bool may_end_before = options.job.time || options.job.until;
   const core::Step often = may_end_before ? 1 : options.job.steps / 100;
   options.job.evaluate_every = job.evaluate_every.value_or(
@@ -119,8 +121,8 @@ actor::TrainOptions complete(const Job& job, const AnyData& train, const AnyMode
   return options;
 }
 
-/// Returns the file that a net was read from, or the beginning of the text that the model prints;
-/// empty where that text is short.
+/// Returns a shorter name for a model whose text `printed` is long: the file of the net, or the
+/// beginning of the text. Empty if the text is short.
 std::string short_name(const std::string& asked, const std::string& printed) {
   constexpr std::size_t most = 60;
   if (printed.size() <= most) return {};
@@ -132,18 +134,20 @@ bool has(const models::Metrics& metrics, const std::string& name) {
   return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
 }
 
-/// Returns a function for figures of evaluations beyond the model's own.
-actor::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
+/// Returns a function that computes the figure `name`, which the model itself does not compute, for
+/// an evaluation.
+actor::ExtraMetrics extra_metrics(const Prepared& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
-    const Worth worth = worth_of(*model, model->collect(options, states), data);
-    const auto value = figure_of(worth, data.table()->labelling, name);
+    const PredictionFigures figures =
+        prediction_figures(*model, model->collect(options, states), data);
+    const auto value = figure_of(figures, data.table()->labelling, name);
     return value ? models::Metrics{{name, *value}} : models::Metrics{};
   };
 }
 
-/// Has evaluations compute the figure of the target, where the model does not.
-Result<void> set_goal(Prepared& ready) {
+/// Checks the job's target. Makes evaluations compute its figure if the model does not.
+Result<void> set_target_figure(Prepared& ready) {
   auto& options = ready.running.options.job;
   if (!options.until) return {};
   if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
@@ -154,11 +158,11 @@ Result<void> set_goal(Prepared& ready) {
   if (auto valid = check_target(*options.until, own, figure_names(*ready.model, *ready.data.test));
       !valid)
     return valid;
-  options.more_figures = more_figures(ready, name);
+  options.extra_metrics = extra_metrics(ready, name);
   return {};
 }
 
-/// Refuses to choose among models by a loss that evaluations do not have.
+/// Refuses `patience` and `keep best` if evaluations have no test loss.
 Result<void> check_selection(const Prepared& ready) {
   const Job& job = ready.job;
   const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
@@ -170,25 +174,26 @@ Result<void> check_selection(const Prepared& ready) {
   return {};
 }
 
-/// Reads the checkpoint where its job scaled data like these, for it may have used the scaling of a
-/// model which it began with. A fault of the file shows when the job resumes from it.
-std::optional<StoredModel> scale_of_checkpoint(const Job& job, const AnyModel& model,
-                                               const AnyData& train) {
+/// Reads the checkpoint of a job that scaled its data in the same way. Its scaling must be used,
+/// because it may come from the model with which that job began. An invalid file gives nothing
+/// here; resume_job() reports the error.
+std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyModel& model,
+                                                   const AnyData& train) {
   auto stored = read_model(job.resume, job.trusts_file ? Trust::any : Trust::checked);
   if (!stored || stored->notes.data.scale != job.data.scale) return std::nullopt;
   if (!check_init(*stored, model, train)) return std::nullopt;
   return *std::move(stored);
 }
 
-Result<void> go_on(Prepared& ready, const Settings& settings) {
+Result<void> resume_job(Prepared& ready, const Settings& settings) {
   auto& running = ready.running;
-  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement,
+  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.identity,
                                 ready.job.trusts_file ? Trust::any : Trust::checked);
-  if (!states) return within_place(std::move(states).error(), settings, "resume");
-  const auto first = actor::first_entries(*states, running.options.job.workers);
+  if (!states) return with_location(std::move(states).error(), settings, "resume");
+  const auto first = actor::first_ledger_entries(*states, running.options.job.workers);
   const core::Step limit = running.options.job.steps;
   if (std::ranges::all_of(first, [&](const auto& entry) { return entry.step >= limit; }))
-    return Error{place_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
+    return Error{location_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
                  std::to_string(first[0].step) + " already, and the job ends at " +
                  std::to_string(limit) + "; valid: more steps or epochs"};
   for (const auto& entry : first) running.updates_before += entry.step;
@@ -198,13 +203,13 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
 
 }  // namespace
 
-bool follow(const models::Recipe& recipe, actor::TrainOptions& options, const Settings& settings,
-            std::size_t samples) {
-  const auto is_said = [&](const char* key) { return !place_of(settings, key).empty(); };
-  if (!is_said("l2") && recipe.decays_weights) options.l2 = 1 / static_cast<double>(samples);
-  if (is_said("optimizer")) return false;
+bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
+                  const Settings& settings, std::size_t samples) {
+  const auto is_set = [&](const char* key) { return !location_of(settings, key).empty(); };
+  if (!is_set("l2") && recipe.decays_weights) options.l2 = 1 / static_cast<double>(samples);
+  if (is_set("optimizer")) return false;
   options.optimizer = recipe.optimizer;
-  if (is_said("schedule") || !recipe.decays_rate) return false;
+  if (is_set("schedule") || !recipe.decays_rate) return false;
   const auto epoch = static_cast<double>(actor::steps_per_epoch(options, samples));
   const double seen = static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
   // The end of a job without a limit of steps is not known.
@@ -214,12 +219,13 @@ bool follow(const models::Recipe& recipe, actor::TrainOptions& options, const Se
 }
 
 void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings) {
-  const std::string place = place_of(settings, "recheck");
-  if (place.empty() || std::ranges::any_of(barriers, [](const auto& b) { return draws(b); }))
+  const std::string location = location_of(settings, "recheck");
+  if (location.empty() ||
+      std::ranges::any_of(barriers, [](const auto& b) { return barrier::is_sampled(b); }))
     return;
   std::string names;
   for (const auto& barrier : barriers) names += (names.empty() ? "" : ", ") + print(barrier);
-  print_error(place + ": has no effect under " + names +
+  print_error(location + ": has no effect under " + names +
               (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
 }
 
@@ -233,28 +239,28 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
   std::optional<StoredModel> init;
   if (!job->init.empty()) {
     auto stored = read_init(*job);
-    if (!stored) return within_place(std::move(stored).error(), settings, "init");
+    if (!stored) return with_location(std::move(stored).error(), settings, "init");
     init = *std::move(stored);
   }
-  auto data = load(registry, *job, settings);
+  auto data = load_job_data(registry, *job, settings);
   if (!data) return std::move(data).error();
-  auto model = make(registry, *job, *data, settings);
+  auto model = make_job_model(registry, *job, *data, settings);
   if (!model) return std::move(model).error();
   if (init)
     if (auto fits = check_init(*init, **model, data->train); !fits)
-      return within_place(std::move(fits).error(), settings, "init");
+      return with_location(std::move(fits).error(), settings, "init");
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(job->data, recipe, data->train);
-  if (!job->resume.empty()) init = scale_of_checkpoint(*job, **model, data->train);
-  data =
-      init ? scaled_as_init(*init, *std::move(data)) : scaled(*job->data.scale, *std::move(data));
+  if (!job->resume.empty()) init = read_checkpoint_scaling(*job, **model, data->train);
+  data = init ? scale_like_stored(*init, *std::move(data))
+              : scale_data(*job->data.scale, *std::move(data));
   if (!job->resume.empty()) init.reset();
-  if (!data) return placed(std::move(data).error(), settings);
+  if (!data) return add_location(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)
       if (auto fits = (*model)->accepts(*part); !fits)
-        return within_place(std::move(fits).error(), settings, "scale");
-  Running running{.options = complete(*job, data->train, **model),
+        return with_location(std::move(fits).error(), settings, "scale");
+  Running running{.options = fill_in_options(*job, data->train, **model),
                   .data = job->data.data,
                   .data_shape = describe(data->train),
                   .model = (*model)->print(),
@@ -263,31 +269,33 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
                   .test_samples = data->test ? data->test->size() : 0};
   running.short_model = short_name(job->model, running.model);
   if (auto fit = (*model)->accepts_batch(running.options.batch); !fit)
-    return within_place(std::move(fit).error(), settings, "batch");
-  auto there = (*model)->on(job->device, running.options.batch);
-  if (!there) return within_place(std::move(there).error(), settings, "device");
-  if (!there->note.empty() && !job->quiet)
-    print_error(place_of(settings, "device") + ": computing on the CPU: " + there->note);
-  running.device = std::move(there->device);
-  if (there->model != nullptr) *model = std::move(there->model);
+    return with_location(std::move(fit).error(), settings, "batch");
+  auto device_model = (*model)->put_on_device(job->device, running.options.batch);
+  if (!device_model) return with_location(std::move(device_model).error(), settings, "device");
+  if (!device_model->note.empty() && !job->quiet)
+    print_error(location_of(settings, "device") + ": computing on the CPU: " + device_model->note);
+  running.device = std::move(device_model->device);
+  if (device_model->model != nullptr) *model = std::move(device_model->model);
   if (job->data.scale != models::Scale::none) running.scale = print(*job->data.scale);
-  running.has_default_schedule = follow(recipe, running.options, settings, running.train_samples);
+  running.has_default_schedule =
+      apply_recipe(recipe, running.options, settings, running.train_samples);
   running.steps_per_epoch = actor::steps_per_epoch(running.options, running.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
   Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
                  std::move(running), std::move(notes), {}};
-  if (auto valid = set_goal(ready); !valid) return placed(std::move(valid).error(), settings);
+  if (auto valid = set_target_figure(ready); !valid)
+    return add_location(std::move(valid).error(), settings);
   if (auto valid = check_selection(ready); !valid)
-    return placed(std::move(valid).error(), settings);
+    return add_location(std::move(valid).error(), settings);
   if (init) {
-    auto states = first_states(*init, *ready.model, ready.running.options.job);
-    if (!states) return within_place(std::move(states).error(), settings, "init");
+    auto states = initial_states(*init, *ready.model, ready.running.options.job);
+    if (!states) return with_location(std::move(states).error(), settings, "init");
     ready.running.options.resume = *std::move(states);
   }
   if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
-    ready.agreement = agreement_of(ready.running, ready.job.data, ready.data.train);
+    ready.identity = job_identity_of(ready.running, ready.job.data, ready.data.train);
   if (!ready.job.resume.empty())
-    if (auto gone = go_on(ready, settings); !gone) return std::move(gone).error();
+    if (auto gone = resume_job(ready, settings); !gone) return std::move(gone).error();
   return ready;
 }
 

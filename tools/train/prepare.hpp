@@ -1,4 +1,5 @@
-/// Turns settings into a job that is ready to start: data loaded, model made, all checks passed.
+/// Makes a job that is ready to start from settings: loads the data, makes the model and runs all
+/// checks.
 #pragma once
 
 #include <span>
@@ -12,19 +13,19 @@
 
 namespace starling::program {
 
-/// Prepares a job. `job_file` is the file of the settings, empty for none. Prints on stderr that it
-/// loads data, and which settings have no effect. Refuses the first setting that is wrong, with its
-/// place.
+/// Prepares a job. `job_file` is the file from which settings were read, empty for none. Prints on
+/// stderr that it loads data, and which settings have no effect. The error for the first wrong
+/// setting begins with its location.
 [[nodiscard]] Result<Prepared> prepare(const Registry& registry, const Settings& settings,
                                        const std::string& job_file);
 
-/// Takes the optimiser, weight decay and schedule from the recipe where the settings do not give
-/// them. True where the schedule is left to the recipe: a cosine over the job, where its steps are
-/// known. Requires: steps and batch as they are.
-[[nodiscard]] bool follow(const models::Recipe& recipe, actor::TrainOptions& options,
-                          const Settings& settings, std::size_t samples);
+/// Takes the optimiser, weight decay and schedule from the recipe, unless the settings give them.
+/// Returns true if the recipe decides the schedule: a cosine over the job, if its steps are known.
+/// Requires: `options` has the final steps and batch.
+[[nodiscard]] bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
+                                const Settings& settings, std::size_t samples);
 
-/// Warns on stderr where a recheck policy was asked for and none of the barriers draws workers.
+/// Warns on stderr if a recheck policy was given and none of the barriers draws workers.
 void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings);
 
 }  // namespace starling::program

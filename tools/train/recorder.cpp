@@ -15,8 +15,8 @@
 namespace starling::program {
 namespace {
 
-/// A job stands still after this time without an update, and not before three mean steps.
-constexpr auto stands_after = std::chrono::milliseconds{1500};
+/// A job is stalled if no update came for this time and for three mean steps.
+constexpr auto stall_time_min = std::chrono::milliseconds{1500};
 
 bool is_finite(const Weights& weights) {
   return std::visit(
@@ -26,17 +26,17 @@ bool is_finite(const Weights& weights) {
       weights);
 }
 
-/// True if a range has values without a ledger, from which no job can resume.
-bool is_bare(const std::vector<core::RangeState>& states) {
+/// Returns whether a range has no ledger, so that no job can resume from the states.
+bool lacks_ledger(const std::vector<core::RangeState>& states) {
   return std::ranges::any_of(states, [](const auto& state) { return state.ledger.empty(); });
 }
 
-/// True where no update was made.
-bool is_fresh(const std::vector<core::RangeState>& states) {
+/// Returns whether no update was made.
+bool has_no_updates(const std::vector<core::RangeState>& states) {
   return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
 }
 
-/// True where the best model may be the one to keep.
+/// Returns whether the job may leave its best model instead of its last one.
 bool may_keep_best(const Job& job) {
   return job.keep.value_or(job.patience > 0 ? Keep::best : Keep::last) == Keep::best;
 }
@@ -49,9 +49,9 @@ bool has_reached_target(const Prepared& ready, const actor::Outcome& outcome) {
 
 }  // namespace
 
-models::Metrics Prepared::tested(const std::vector<core::RangeState>& states) const {
+models::Metrics Prepared::evaluate_on_test_data(const std::vector<core::RangeState>& states) const {
   models::Metrics figures = model->evaluate(weights_in(states), *test());
-  if (const auto& more = running.options.job.more_figures)
+  if (const auto& more = running.options.job.extra_metrics)
     std::ranges::move(more(states), std::back_inserter(figures));
   return figures;
 }
@@ -64,21 +64,21 @@ Recorder::Recorder(const Prepared& ready, MetricsFile metrics)
 
 bool Recorder::on_progress(const actor::Progress& progress, const std::string& missing) {
   display_.show(progress_line(ready_.running, progress,
-                              stands(progress) ? std::optional{missing} : std::nullopt));
-  note(metrics_.append(progress_json(ready_.running, progress)));
+                              is_stalled(progress) ? std::optional{missing} : std::nullopt));
+  record_outcome(metrics_.append(progress_json(ready_.running, progress)));
   add_to_curves(progress);
   return error_.empty() && !is_interrupted();
 }
 
 bool Recorder::on_evaluated(const actor::Progress& progress, const States& states) {
-  if (!ready_.job.save.empty()) kept_[0] = std::exchange(kept_[1], states);
+  if (!ready_.job.save.empty()) recent_models_[0] = std::exchange(recent_models_[1], states);
   if (!progress.test.empty()) {
     losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
-    selection_.see(progress.evaluated_at, progress.test, states);
-    note(metrics_.append(evaluation_json(ready_.running, progress)));
+    selection_.add_evaluation(progress.evaluated_at, progress.test, states);
+    record_outcome(metrics_.append(evaluation_json(ready_.running, progress)));
     curves_.add_evaluation(progress);
   }
-  return error_.empty() && !is_interrupted() && !selection_.is_enough();
+  return error_.empty() && !is_interrupted() && !selection_.is_patience_over();
 }
 
 void Recorder::warn(const std::string& message) {
@@ -88,12 +88,12 @@ void Recorder::warn(const std::string& message) {
 }
 
 bool Recorder::on_checkpoint(const States& states) {
-  if (ready_.job.checkpoint.empty() || is_fresh(states) || is_bare(states)) return false;
+  if (ready_.job.checkpoint.empty() || has_no_updates(states) || lacks_ledger(states)) return false;
   if (!actor::check_start(ready_.running.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
-  const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
-                                             ready_.running, ready_.agreement, states));
+  const bool written = record_outcome(write_checkpoint(
+      ready_.job.checkpoint, ready_.notes, *ready_.model, ready_.running, ready_.identity, states));
   if (written) checkpoint_ = ready_.job.checkpoint;
   return written;
 }
@@ -108,12 +108,13 @@ Ended Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
     ended.error = "the model holds values that are not finite";
   const bool checkpointed = finite && on_checkpoint(outcome.model);
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
-    ended.advice = advice(ready_, outcome.last.test, losses_);
-  const bool is_early = selection_.is_enough() && outcome.end == actor::Outcome::End::reached &&
+    ended.advice = find_advice(ready_, outcome.last.test, losses_);
+  const bool is_early = selection_.is_patience_over() &&
+                        outcome.end == actor::Outcome::End::reached &&
                         !has_reached_target(ready_, outcome);
   if (is_early) ended.patience = ready_.job.patience;
   if (const auto& best = selection_.best()) ended.best = {best->step, best->loss};
-  const States good = choose(outcome, !ended.error.empty(), ended.kept);
+  const States good = choose_model(outcome, !ended.error.empty(), ended.kept);
   ended.has_model = !good.empty();
   if (ended.error.empty() && ended.has_model)
     ended.normalised_error = ready_.model->normalised_error(
@@ -122,33 +123,34 @@ Ended Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
   ended.interrupted = is_interrupted();
   const bool is_written = (ready_.job.save.empty() || !saved_.empty()) &&
                           (ready_.job.checkpoint.empty() || checkpointed);
-  ended.is_kept = whole && (is_written || !finite || is_fresh(outcome.model));
+  ended.is_kept = whole && (is_written || !finite || has_no_updates(outcome.model));
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;
   write_page(ended);
-  note(metrics_.append(end_json(ended)));
+  record_outcome(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
   return ended;
 }
 
-bool Recorder::stands(const actor::Progress& progress) {
-  if (std::exchange(updates_, progress.updates) != progress.updates) moved_ = progress.elapsed;
+bool Recorder::is_stalled(const actor::Progress& progress) {
+  if (std::exchange(updates_, progress.updates) != progress.updates)
+    last_update_at_ = progress.elapsed;
   const Running& running = ready_.running;
   const std::uint64_t made = updates_ - std::min(updates_, running.updates_before);
-  const core::Time idle = progress.elapsed - moved_;
+  const core::Time idle = progress.elapsed - last_update_at_;
   const double steps = static_cast<double>(made) / static_cast<double>(running.options.job.workers);
-  return idle > stands_after && steps * idle > 3.0 * moved_;
+  return idle > stall_time_min && steps * idle > 3.0 * last_update_at_;
 }
 
-bool Recorder::note(const Result<void>& result) {
+bool Recorder::record_outcome(const Result<void>& result) {
   if (result) return true;
   if (error_.empty()) error_ = result.error().message;
   return false;
 }
 
-bool Recorder::is_good(const States& states) const {
-  if (is_fresh(states)) return false;
+bool Recorder::has_finite_figures(const States& states) const {
+  if (has_no_updates(states)) return false;
   const Weights w = ready_.weights_in(states);
   if (!is_finite(w)) return false;
   try {
@@ -156,23 +158,23 @@ bool Recorder::is_good(const States& states) const {
     return std::ranges::all_of(ready_.model->evaluate(w, data),
                                [](const auto& metric) { return std::isfinite(metric.value); });
   } catch (const std::exception&) {
-    return false;  // a user's model, which may be why the job failed
+    return false;  // the user's model threw, which may be why the job failed
   }
 }
 
-Recorder::States Recorder::latest_good(const States& last) const {
+Recorder::States Recorder::latest_finite(const States& last) const {
   if (ready_.job.save.empty()) return {};
-  for (const States* states : {&last, &kept_[1], &kept_[0]})
-    if (is_good(*states)) return *states;
+  for (const States* states : {&last, &recent_models_[1], &recent_models_[0]})
+    if (has_finite_figures(*states)) return *states;
   return {};
 }
 
-Recorder::States Recorder::choose(const actor::Outcome& outcome, bool has_failed,
-                                  KeptModel& kept) const {
+Recorder::States Recorder::choose_model(const actor::Outcome& outcome, bool has_failed,
+                                        KeptModel& kept) const {
   const auto& best = selection_.best();
   const bool is_best = best && may_keep_best(ready_.job) &&
                        (ready_.job.keep || !has_reached_target(ready_, outcome));
-  if (!is_best && has_failed) return latest_good(outcome.model);
+  if (!is_best && has_failed) return latest_finite(outcome.model);
   kept.step = outcome.last.evaluated_at;
   if (!is_best) return outcome.model;
   kept = {Keep::best, best->step, outcome.last.train, best->test};
@@ -187,7 +189,7 @@ void Recorder::save(const States& states, const KeptModel& kept) {
   ModelNotes notes = ready_.notes;
   if (kept.step > 0) notes.kept = print(kept.which);
   notes.step = kept.step;
-  if (note(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
+  if (record_outcome(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
     saved_ = ready_.job.save;
 }
 
@@ -198,7 +200,8 @@ void Recorder::add_to_curves(const actor::Progress& progress) {
 void Recorder::write_page(Ended& ended) {
   if (ready_.job.report.empty()) return;
   add_to_curves(ended.outcome.last);
-  if (note(write_report(ready_.job.report, ended, curves_))) ended.report = ready_.job.report;
+  if (record_outcome(write_report(ready_.job.report, ended, curves_)))
+    ended.report = ready_.job.report;
   if (ended.error.empty()) ended.error = error_;
 }
 

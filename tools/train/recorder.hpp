@@ -1,5 +1,4 @@
-/// A job as it was prepared, and the recorder that shows, writes and keeps its results while it
-/// runs.
+/// A prepared job, and the recorder that shows its progress and writes its results.
 #pragma once
 
 #include <array>
@@ -10,7 +9,7 @@
 
 #include "starling/tools/files/metrics_file.hpp"
 #include "starling/tools/job/job.hpp"
-#include "starling/tools/job/selection.hpp"
+#include "starling/tools/job/model_selection.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/curves.hpp"
@@ -19,89 +18,91 @@
 
 namespace starling::program {
 
-/// A job that is ready to start: nothing in it can be refused any more.
+/// A job that is ready to start, after all checks.
 struct Prepared {
   Job job;
   TrainAndTest data;
   std::shared_ptr<const AnyModel> model;
   Running running;
   ModelNotes notes;
-  Agreement agreement;
+  JobIdentity identity;
 
   [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
   [[nodiscard]] Weights weights_in(const std::vector<core::RangeState>& states) const {
     return model->collect(running.options.job, states);
   }
-  /// The figures of an evaluation on the test data. Requires: there are test data.
-  [[nodiscard]] models::Metrics tested(const std::vector<core::RangeState>& states) const;
+  /// Evaluates the model with these states on the test data. Requires: test() is not null.
+  [[nodiscard]] models::Metrics evaluate_on_test_data(
+      const std::vector<core::RangeState>& states) const;
 };
 
-/// Records a job. The job's observer calls it from one thread while the job runs; the caller that
-/// started the job calls end() once it is over.
+/// Records a job. The job's observer calls it from one thread while the job runs. After the job's
+/// end, the caller that started the job calls end().
 class Recorder {
  public:
-  /// `ready` outlives it.
+  /// Requires: `ready` outlives the recorder.
   Recorder(const Prepared& ready, MetricsFile metrics);
 
-  /// Takes a job's progress. False where the job is to stop: at Ctrl-C, and where a file cannot be
-  /// written. `missing` names nodes that are dead, on a cluster.
+  /// Shows and writes a job's progress. Returns false if the job is to stop: after Ctrl-C, or if a
+  /// file cannot be written. On a cluster, `missing` names the dead nodes.
   [[nodiscard]] bool on_progress(const actor::Progress& progress, const std::string& missing = {});
 
-  /// Prints a warning for people, also where the job is quiet.
+  /// Prints a warning for people, even if the job is quiet.
   void warn(const std::string& message);
 
-  /// Takes every evaluation, in order, with the model that was evaluated. False where the job is to
-  /// stop: as on_progress(), and where patience is at its end.
+  /// Takes each evaluation, in order, with the states of the model that was evaluated. Returns
+  /// false if the job is to stop: as on_progress(), and if patience is over.
   [[nodiscard]] bool on_evaluated(const actor::Progress& progress,
                                   const std::vector<core::RangeState>& states);
 
-  /// True once as many evaluations in a row as patience allows had no better test loss.
-  [[nodiscard]] bool is_patience_over() const { return selection_.is_enough(); }
+  /// Returns true once as many evaluations in a row as patience allows had no better test loss.
+  [[nodiscard]] bool is_patience_over() const { return selection_.is_patience_over(); }
 
-  /// Replaces the checkpoint, unless no job could resume from the new one: where no update was
-  /// made, values are not finite or lack a ledger, or the ranges of a bulk-synchronous job stand at
-  /// different rounds. False where it did not.
+  /// Replaces the checkpoint and returns true. Returns false if no job could resume from the new
+  /// one: no update was made, values are not finite, a range has no ledger, or the ranges of a bsp
+  /// job are at different rounds.
   bool on_checkpoint(const std::vector<core::RangeState>& states);
 
-  /// Writes the model that the job leaves, its report and the last line of the metrics; returns how
+  /// Writes the model that the job leaves, its report and the last line of the metrics. Returns how
   /// the job ended.
   [[nodiscard]] Ended end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
   using States = std::vector<core::RangeState>;
 
-  /// True where no update was made for much longer than a step takes.
-  [[nodiscard]] bool stands(const actor::Progress& progress);
-  /// Keeps the first error; true where there is none.
-  bool note(const Result<void>& result);
+  /// Returns whether no update was made for much longer than a step takes.
+  [[nodiscard]] bool is_stalled(const actor::Progress& progress);
+  /// Returns whether `result` is no error; keeps the first error.
+  bool record_outcome(const Result<void>& result);
   void add_to_curves(const actor::Progress& progress);
   void save(const States& states, const KeptModel& kept);
-  /// Returns the model that the job leaves: the best or the last one, and a good one where the job
-  /// failed.
-  [[nodiscard]] States choose(const actor::Outcome& outcome, bool has_failed,
-                              KeptModel& kept) const;
+  /// Returns the model that the job leaves: the best or the last one, or, if the job failed, the
+  /// latest one whose values are finite.
+  [[nodiscard]] States choose_model(const actor::Outcome& outcome, bool has_failed,
+                                    KeptModel& kept) const;
   /// Adds the last figures to the curves and writes the page.
   void write_page(Ended& ended);
-  /// Returns the latest of `last` and `kept_` whose values and figures are finite; empty where no
-  /// model is to be saved.
-  [[nodiscard]] States latest_good(const States& last) const;
-  [[nodiscard]] bool is_good(const States& states) const;
+  /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite; empty
+  /// if no model is to be saved.
+  [[nodiscard]] States latest_finite(const States& last) const;
+  [[nodiscard]] bool has_finite_figures(const States& states) const;
 
   const Prepared& ready_;
   MetricsFile metrics_;
   Display display_;
   Curves curves_;
-  Selection selection_;
-  /// The test loss by steps of one worker.
+  ModelSelection selection_;
+  /// Pairs of the workers' mean step and the test loss.
   std::vector<std::pair<double, double>> losses_;
-  /// The updates that were made, and when that was first seen.
+  /// The latest number of updates.
   std::uint64_t updates_ = 0;
-  core::Time moved_{};
+  /// When `updates_` last changed, since the start of the job.
+  core::Time last_update_at_{};
   std::string error_;
   std::string saved_;
   std::string checkpoint_;
   /// The last two models that were evaluated, the older first.
-  std::array<States, 2> kept_;
+  std::array<States, 2> recent_models_;
 };
 
 }  // namespace starling::program

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the updates made in this run, without those before a checkpoint.
+/// Returns the updates of this run, without those of the checkpoint from which it resumed.
 std::uint64_t updates_made(const Running& job, const actor::Progress& progress) {
   return progress.updates - std::min(progress.updates, job.updates_before);
 }
@@ -31,27 +31,27 @@ double mean_step(const Running& job, const actor::Progress& progress) {
   return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
 }
 
-/// False where the latest evaluation is of the checkpoint that the job went on from.
+/// Returns false if there is no evaluation later than the checkpoint from which the job resumed.
 bool is_tested(const Running& job, const actor::Progress& progress) {
   const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
-/// Returns the seconds until the first of the known limits; nothing where none is known. Where the
-/// job stands still, the time of the last step is unknown.
+/// Returns the seconds until the job reaches the first of its limits of time and steps; nothing if
+/// that is unknown. If the job is stalled, the time of the last step is unknown.
 std::optional<double> seconds_left(const Running& job, const actor::Progress& progress,
-                                   bool stands) {
+                                   bool is_stalled) {
   std::optional<double> left;
   const auto& options = job.options.job;
   const double elapsed = in_seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, in_seconds(*options.time) - elapsed);
-  // The mean over all workers ignores that some are lost, so a cluster's job uses the median.
+  // On a cluster workers may be lost, which would lower the mean, so it uses the median.
   const double at =
       job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
   const double before =
       static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
   const double rate = elapsed > 0 ? (at - before) / elapsed : 0;
-  if (options.steps != barrier::finished && rate > 0 && !stands) {
+  if (options.steps != barrier::finished && rate > 0 && !is_stalled) {
     const double steps = static_cast<double>(options.steps) - at;
     left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
   }
@@ -99,7 +99,7 @@ std::string end_text(const Ended& ended) {
   return {};
 }
 
-/// Returns the step of a job that was stopped; empty elsewhere.
+/// Returns the step at which a job was stopped; empty for other jobs.
 std::string reached_text(const Ended& ended) {
   const core::Step steps = ended.job.options.job.steps;
   const bool is_stopped = ended.outcome.end == actor::Outcome::End::stopped || ended.patience > 0;
@@ -107,14 +107,13 @@ std::string reached_text(const Ended& ended) {
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
 }
 
-/// Returns how a waiting worker rechecks; empty where the barrier draws no one, so that it does not
-/// matter.
+/// Returns how a waiting worker rechecks; empty if the barrier draws no workers.
 std::string recheck_text(const actor::JobOptions& options) {
-  if (!barrier::draws(options.barrier)) return {};
+  if (!barrier::is_sampled(options.barrier)) return {};
   return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
 }
 
-/// Returns the delay's text; empty where there is no delay.
+/// Returns the delay's text; empty if there is no delay.
 std::string delay_text(const actor::JobOptions& options) {
   return options.delay == Distribution{} ? std::string{} : print(options.delay);
 }
@@ -125,7 +124,7 @@ std::vector<std::string> straggler_texts(const actor::JobOptions& options) {
   return texts;
 }
 
-/// Returns the optimiser with its schedule and l2, where they are set, and the batch.
+/// Returns the optimiser with its batch, and with its schedule and l2 if they are set.
 std::string optimizer_text(const Running& job) {
   const actor::TrainOptions& options = job.options;
   std::string text = models::print(options.optimizer);
@@ -150,7 +149,7 @@ void add_figures(Json& json, const Running& job, const actor::Progress& last) {
   json["wall_s"] = in_seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
-  // Nodes report steps of different moments, so the largest lag is not known.
+  // Nodes report steps at different times, so the largest lag is not known.
   if (job.id.empty()) json["max_lag"] = last.max_lag;
   if (job.options.job.barrier.sample) {
     json["draws"] = last.draws;
@@ -183,7 +182,7 @@ void add_settings(Json& json, const Running& job) {
   if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
 }
 
-/// The figures of the model that is kept.
+/// Returns the metrics of the model that the job leaves.
 const models::Metrics& train_of(const Ended& ended) {
   return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
 }
@@ -221,13 +220,14 @@ Json event(const char* name, const actor::Progress& progress) {
   return json;
 }
 
-std::string row(const char* name, const std::string& value) {
+std::string report_row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
 }
 
 std::string members_text(const actor::JobOptions& options) {
-  std::string text = core::print(options.mode) + ", " + counted(options.workers, "worker");
-  if (core::has_servers(options.mode)) text += ", " + counted(actor::owner_count(options), "shard");
+  std::string text = core::print(options.mode) + ", " + print_count(options.workers, "worker");
+  if (core::has_servers(options.mode))
+    text += ", " + print_count(actor::owner_count(options), "shard");
   return text;
 }
 
@@ -252,7 +252,7 @@ std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took)
 }
 
 std::string progress_line(const Running& job, const actor::Progress& progress,
-                          const std::optional<std::string>& stands_for) {
+                          const std::optional<std::string>& awaited_nodes) {
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
   std::string text =
@@ -264,8 +264,8 @@ std::string progress_line(const Running& job, const actor::Progress& progress,
     text +=
         fmt::format("  waiting {:.0f} %  loss {:.3g}", 100 * progress.waiting_share, progress.loss);
   if (is_tested(job, progress)) text += "  " + metric_text(progress.test.back());
-  if (stands_for && !stands_for->empty()) text += "  waits for " + *stands_for;
-  if (const auto left = seconds_left(job, progress, stands_for.has_value()))
+  if (awaited_nodes && !awaited_nodes->empty()) text += "  waits for " + *awaited_nodes;
+  if (const auto left = seconds_left(job, progress, awaited_nodes.has_value()))
     text += "  ETA " + duration_text(*left);
   return text;
 }
@@ -275,35 +275,36 @@ std::string summary_table(const Ended& ended) {
   const auto& options = job.options;
   const actor::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model_name(), job.data, job.data_shape);
-  text += row("job", job.name.empty() ? job.id : job.name);
-  text += row("mode", members_text(options.job));
+  text += report_row("job", job.name.empty() ? job.id : job.name);
+  text += report_row("mode", members_text(options.job));
   const std::string recheck = recheck_text(options.job);
-  text += row("barrier", barrier::print(options.job.barrier) +
-                             (recheck.empty() ? "" : ", recheck " + recheck));
-  text += row("delay", delay_text(options.job));
-  text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
-  text += row("scale", job.scale);
-  text += row("optimizer", optimizer_text(job));
-  text += row("ended", fmt::format("{}{} after {}{}", end_text(ended), early_text(ended),
-                                   duration_text(in_seconds(last.elapsed)), reached_text(ended)));
+  text += report_row("barrier", barrier::print(options.job.barrier) +
+                                    (recheck.empty() ? "" : ", recheck " + recheck));
+  text += report_row("delay", delay_text(options.job));
+  text += report_row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
+  text += report_row("scale", job.scale);
+  text += report_row("optimizer", optimizer_text(job));
+  text += report_row("ended",
+                     fmt::format("{}{} after {}{}", end_text(ended), early_stop_text(ended),
+                                 duration_text(in_seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
       job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
-  text += row("updates",
-              fmt::format("{}{}, {:.0f}/s", last.updates, before, updates_per_second(job, last)));
-  text += row("waiting", percent(last.waiting_share) + " of the workers' time");
-  text += row("steps", spread_text(job, last));
-  if (ended.workers_lost > 0) text += row("lost", counted(ended.workers_lost, "worker"));
-  text += row("draws", draws_text(last));
-  text += row("evaluated", evaluations_text(ended));
-  text += row("kept", kept_text(ended));
-  text += row("train", metrics_text(train_of(ended)));
-  text += row("test", metrics_text(test_of(ended)));
+  text += report_row("updates", fmt::format("{}{}, {:.0f}/s", last.updates, before,
+                                            updates_per_second(job, last)));
+  text += report_row("waiting", percent(last.waiting_share) + " of the workers' time");
+  text += report_row("steps", spread_text(job, last));
+  if (ended.workers_lost > 0) text += report_row("lost", print_count(ended.workers_lost, "worker"));
+  text += report_row("draws", draws_text(last));
+  text += report_row("evaluated", evaluations_text(ended));
+  text += report_row("kept", kept_text(ended));
+  text += report_row("train", metrics_text(train_of(ended)));
+  text += report_row("test", metrics_text(test_of(ended)));
   if (ended.normalised_error)
-    text += row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
-  for (const std::string& line : ended.advice) text += row("note", line);
-  text += row("saved", ended.saved);
-  text += row("checkpoint", ended.checkpoint);
-  text += row("report", ended.report);
+    text += report_row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
+  for (const std::string& line : ended.advice) text += report_row("note", line);
+  text += report_row("saved", ended.saved);
+  text += report_row("checkpoint", ended.checkpoint);
+  text += report_row("report", ended.report);
   return text;
 }
 

@@ -1,4 +1,4 @@
-/// Prints a job's progress line, its summary, and the lines of `--metrics`, from measured values
+/// Prints a job's progress line, its summary and the lines of `--metrics`. Shows measured values
 /// only. Plain functions of values.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace starling::program {
 
-/// A job as it runs.
+/// A job with the settings with which it runs.
 struct Running {
-  /// With epochs turned into steps, and with all defaults filled in.
+  /// With data epochs converted to steps, and with all defaults set.
   actor::TrainOptions options;
   std::string data;
   std::string data_shape;
@@ -24,19 +24,19 @@ struct Running {
   std::size_t train_samples = 0;
   std::size_t test_samples = 0;
   core::Step steps_per_epoch = 1;
-  /// True where the schedule is left to the model's recipe.
+  /// True if the model's recipe decides the schedule.
   bool has_default_schedule = false;
-  /// How features and targets were scaled; empty where they were not.
+  /// How features and targets were scaled; empty if they were not.
   std::string scale{};
-  /// The updates of all workers before this run, where the job resumed from a checkpoint.
+  /// The updates of all workers in the checkpoint from which the job resumed; 0 without one.
   std::uint64_t updates_before = 0;
   /// "cpu" or "cuda:0".
   std::string device = "cpu";
-  /// Its number on a cluster, and its name there; empty elsewhere.
+  /// The job's number and its name on a cluster; empty in one process.
   std::string id{};
   std::string name{};
-  /// A shorter text for a long `model`: the file of a net, or the beginning of the text. Empty:
-  /// `model` is short.
+  /// A shorter name for the model if the text `model` is long: the file of the net, or the
+  /// beginning of the text; else empty.
   std::string short_model{};
 
   [[nodiscard]] const std::string& model_name() const {
@@ -47,9 +47,9 @@ struct Running {
 /// The model that a job leaves.
 struct KeptModel {
   Keep which = Keep::last;
-  /// The workers' mean step when it was read.
+  /// The workers' mean step when the model was read.
   double step = 0;
-  /// Its figures, where it is the best.
+  /// Its metrics, if it is the best model.
   models::Metrics train{};
   models::Metrics test{};
 };
@@ -61,42 +61,42 @@ struct Ended {
   std::optional<double> normalised_error = std::nullopt;
   bool interrupted = false;
   KeptModel kept{};
-  /// Step and loss of the model with the smallest test loss, where any was tested.
+  /// Step and loss of the model with the smallest test loss; absent if none was tested.
   std::optional<std::pair<double, double>> best{};
-  /// How many evaluations without a better loss ended the job; 0: something else did.
+  /// How many evaluations without a better loss ended the job; 0 if something else ended it.
   std::size_t patience = 0;
-  /// True where there was a model worth saving.
+  /// True if the job leaves a model.
   bool has_model = false;
-  /// True where its last model is in all files that were asked for, or is not worth saving.
+  /// True if the last model is in all files that were asked for, or is not worth saving.
   bool is_kept = false;
   /// On a cluster: the workers that died or left before the end.
   std::uint64_t workers_lost = 0;
-  /// Files that were written.
+  /// The files that were written; empty if not.
   std::string saved{};
   std::string checkpoint{};
   std::string report{};
-  /// Sentences for people about the model; see advice().
+  /// Sentences for people about the model; see find_advice().
   std::vector<std::string> advice{};
-  /// Why it failed, empty if it did not.
+  /// Why the job failed; empty if it did not.
   std::string error{};
 };
 
-/// "24000 rows, 784 features, 10 classes; 6000 to test on; 0.3 s".
+/// Returns "24000 rows, 784 features, 10 classes; 6000 to test on; 0.3 s".
 [[nodiscard]] std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took);
 
-/// Returns one line: elapsed time, speed, spread, waiting share, loss, test figures, time to go.
-/// Where no step is made any more, `stands_for` names the nodes that the job waits for, if they are
-/// known, and the line has no time to the last step.
+/// Returns one line: elapsed time, speed, spread, waiting share, loss, test metrics, remaining
+/// time. `awaited_nodes` is set if no step is made any more: it names the nodes for which the job
+/// waits, if they are known. The line then has no time until the last step.
 [[nodiscard]] std::string progress_line(const Running& job, const actor::Progress& progress,
-                                        const std::optional<std::string>& stands_for = {});
+                                        const std::optional<std::string>& awaited_nodes = {});
 
-/// A table for people.
+/// Returns the summary as a table for people.
 [[nodiscard]] std::string summary_table(const Ended& ended);
 
-/// One JSON object on one line.
+/// Returns the summary as one JSON object on one line.
 [[nodiscard]] std::string summary_json(const Ended& ended);
 
-/// Lines of `--metrics`: one JSON object each.
+/// Return lines of `--metrics`: one JSON object each.
 [[nodiscard]] std::string progress_json(const Running& job, const actor::Progress& progress);
 [[nodiscard]] std::string evaluation_json(const Running& job, const actor::Progress& progress);
 [[nodiscard]] std::string end_json(const Ended& ended);

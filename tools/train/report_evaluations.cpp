@@ -13,40 +13,40 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Why evaluations were left out, each with its key in the summary.
-struct LeftOut {
+/// How many evaluations were skipped for one reason: `key` in the JSON summary, `why` in words.
+struct SkippedEvaluations {
   std::uint64_t count;
   const char* key;
   const char* why;
 };
-std::vector<LeftOut> left_out_of(const actor::EvaluationCounts& counts) {
-  std::vector<LeftOut> all{
-      {counts.outrun, "outrun", "as the next was due when the workers were seen to be there"},
-      {counts.crowded, "crowded", "as earlier ones were still being made"},
-      {counts.missing, "missing", "as the model could not be had"},
-      {counts.ended, "ended", "as the job was ended before"}};
-  std::erase_if(all, [](const LeftOut& some) { return some.count == 0; });
+std::vector<SkippedEvaluations> skipped_evaluations(const actor::EvaluationCounts& counts) {
+  std::vector<SkippedEvaluations> all{
+      {counts.outrun, "outrun", "because the workers had already reached the step of the next one"},
+      {counts.crowded, "crowded", "because earlier ones were still running"},
+      {counts.missing, "missing", "because the model could not be read"},
+      {counts.ended, "ended", "because the job had ended"}};
+  std::erase_if(all, [](const SkippedEvaluations& skipped) { return skipped.count == 0; });
   return all;
 }
 
-bool counts_evaluations(const Ended& ended) {
+bool has_evaluations(const Ended& ended) {
   return ended.job.test_samples > 0 && ended.job.options.job.evaluate_every > 0 &&
          ended.outcome.last.counts.due > 0;
 }
 
 void add_evaluations(Json& json, const Ended& ended) {
-  if (!counts_evaluations(ended)) return;
+  if (!has_evaluations(ended)) return;
   const actor::EvaluationCounts& counts = ended.outcome.last.counts;
   json["eval_every"] = ended.job.options.job.evaluate_every;
   json["evaluations"] = ended.outcome.last.evaluations;
   json["evaluations_due"] = counts.due;
-  for (const LeftOut& some : left_out_of(counts))
-    json["evaluations_left_out"][some.key] = some.count;
+  for (const SkippedEvaluations& skipped : skipped_evaluations(counts))
+    json["evaluations_left_out"][skipped.key] = skipped.count;
 }
 
 void add_kept(Json& json, const Ended& ended) {
   if (ended.patience > 0) json["patience"] = ended.patience;
-  if (ended.best && counts_evaluations(ended)) {
+  if (ended.best && has_evaluations(ended)) {
     json["best_step"] = whole_or_real(ended.best->first);
     json["best_test_loss"] = ended.best->second;
   }
@@ -69,22 +69,22 @@ nlohmann::ordered_json evaluations_json(const Ended& ended) {
   return json;
 }
 
-std::string early_text(const Ended& ended) {
+std::string early_stop_text(const Ended& ended) {
   if (ended.patience == 0) return {};
   const std::string best =
       ended.best ? fmt::format(", best at step {}", print_number(ended.best->first)) : "";
-  return fmt::format(": no better test loss for {}{},", counted(ended.patience, "evaluation"),
+  return fmt::format(": no better test loss for {}{},", print_count(ended.patience, "evaluation"),
                      best);
 }
 
 std::string evaluations_text(const Ended& ended) {
-  if (!counts_evaluations(ended)) return {};
+  if (!has_evaluations(ended)) return {};
   const actor::EvaluationCounts& counts = ended.outcome.last.counts;
   std::string text =
       fmt::format("{} of {}, one every {} and one at the end", ended.outcome.last.evaluations,
-                  counts.due, counted(ended.job.options.job.evaluate_every, "step"));
-  for (const LeftOut& some : left_out_of(counts))
-    text += fmt::format("; {} left out {}", some.count, some.why);
+                  counts.due, print_count(ended.job.options.job.evaluate_every, "step"));
+  for (const SkippedEvaluations& skipped : skipped_evaluations(counts))
+    text += fmt::format("; {} left out {}", skipped.count, skipped.why);
   return text;
 }
 

@@ -1,5 +1,5 @@
-/// The part of a summary about a job's evaluations, and of the model that they chose. Internal to
-/// the report.
+/// Prints the part of a job's summary about its evaluations and the model that they chose. Internal
+/// to the report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,20 +9,20 @@
 
 namespace starling::program {
 
-/// A whole number where it is one: a mean of the workers' steps may be between two.
+/// Returns a whole number as one, and any other number as it is: a mean of steps may not be whole.
 [[nodiscard]] nlohmann::ordered_json whole_or_real(double value);
 
-/// How many evaluations there were, how many were left out and why; the best model, and which is
-/// kept.
+/// Returns how many evaluations there were, how many were skipped and why, the best model, and
+/// which model is kept.
 [[nodiscard]] nlohmann::ordered_json evaluations_json(const Ended& ended);
 
-/// The same for people; empty of a job that was only evaluated at its end.
+/// Returns the counts of evaluations for people; empty if a job was only evaluated at its end.
 [[nodiscard]] std::string evaluations_text(const Ended& ended);
 
-/// Which model is kept; empty where it is the last.
+/// Returns which model is kept; empty if it is the last one.
 [[nodiscard]] std::string kept_text(const Ended& ended);
 
-/// Why a job ended early; empty elsewhere.
-[[nodiscard]] std::string early_text(const Ended& ended);
+/// Returns why a job ended early; empty if it did not.
+[[nodiscard]] std::string early_stop_text(const Ended& ended);
 
 }  // namespace starling::program

@@ -15,8 +15,8 @@
 namespace starling::program {
 namespace {
 
-/// Describes a file that a failed job did not write: as it was before, or not there.
-std::string left(const std::string& path) {
+/// Returns a message about a file that a failed job did not write.
+std::string unwritten_text(const std::string& path) {
   std::error_code ignored;
   return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");
 }
@@ -26,16 +26,16 @@ void print_errors_of(const Ended& ended, const Job& job) {
   if (!ended.saved.empty())
     print_error("the last good model is in " + ended.saved);
   else if (!job.save.empty())
-    print_error(left(job.save) + (ended.has_model ? ", the model could not be saved"
-                                                  : ", there is no good model to save"));
+    print_error(unwritten_text(job.save) + (ended.has_model ? ", the model could not be saved"
+                                                            : ", there is no good model to save"));
   if (!ended.checkpoint.empty())
     print_error("the last checkpoint is in " + ended.checkpoint);
   else if (!job.checkpoint.empty())
-    print_error(left(job.checkpoint));
+    print_error(unwritten_text(job.checkpoint));
   if (!ended.report.empty())
     print_error("the report is in " + ended.report);
   else if (!job.report.empty())
-    print_error(left(job.report));
+    print_error(unwritten_text(job.report));
 }
 
 }  // namespace
@@ -52,16 +52,16 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   auto ready = prepare(registry, settings, job_file);
   if (!ready) return std::move(ready).error();
   if (auto fits = check_memory(*ready->model, ready->running.options); !fits)
-    return placed(std::move(fits).error(), settings);
+    return add_location(std::move(fits).error(), settings);
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
-  if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
+  if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
-  // Until the members begin there is nothing to save: a signal ends the program at once, however
-  // long it takes to lay out and fill a large model.
-  std::optional<OrderlyStop> orderly;
+  // Before the members begin there is nothing to save, so a signal ends the program at once, even
+  // if it takes long to initialise a large model.
+  std::optional<GracefulStop> orderly;
   options.job.on_start = [&](const auto&, auto&) {
-    orderly.emplace(ready->job.quiet ? nullptr : stops_without_saving);
+    orderly.emplace(ready->job.quiet ? nullptr : stop_message_without_saving);
   };
   options.job.on_progress = [&](const actor::Progress& p) { return recorder.on_progress(p); };
   options.job.on_evaluated = [&](const actor::Progress& progress, const auto& states) {
@@ -70,7 +70,7 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   if (!ready->job.checkpoint.empty())
     options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
   const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
-  if (!outcome) return placed(outcome.error(), settings);
+  if (!outcome) return add_location(outcome.error(), settings);
   return report(recorder.end(*outcome), ready->job);
 }
 

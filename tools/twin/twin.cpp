@@ -12,10 +12,10 @@
 namespace starling::program {
 namespace {
 
-/// Notes the steps that have begun: a run that is stopped ends them all.
-class Begun final : public sim::Learner {
+/// Records how many steps each worker has begun: in a run that is stopped, workers finish these.
+class BegunSteps final : public sim::Learner {
  public:
-  explicit Begun(std::size_t workers) : steps_(workers) {}
+  explicit BegunSteps(std::size_t workers) : steps_(workers) {}
 
   void on_begin(sim::MemberId worker, sim::Step step, sim::Time) override { steps_[worker] = step; }
   void on_end(sim::MemberId, sim::Step, sim::Time) override {}
@@ -29,23 +29,24 @@ class Begun final : public sim::Learner {
   std::vector<sim::Step> steps_;
 };
 
+/// The share by which a bound is wider than its quantile.
 constexpr double widening = 0.05;
-/// The least widening of the waiting share, in shares of the workers' time: even a worker that
-/// never waits takes time to ask.
-constexpr double points = 0.01;
+/// The smallest widening of the bounds of the waiting share, as a share of the workers' time: even
+/// a worker that never waits takes time to ask.
+constexpr double waiting_widening_min = 0.01;
 
-Compared judge(std::string name, double TwinRun::*figure, const TwinRun& live,
-               std::span<const TwinRun> simulated, double least_widening = 0) {
+FigureComparison compare_figure(std::string name, double TwinRun::*figure, const TwinRun& live,
+                                std::span<const TwinRun> simulated, double widening_min = 0) {
   std::vector<double> values;
   for (const TwinRun& run : simulated) values.push_back(run.*figure);
   std::ranges::sort(values);
-  Compared compared{.name = std::move(name),
-                    .live = live.*figure,
-                    .low = quantile(values, 0.005),
-                    .middle = quantile(values, 0.5),
-                    .high = quantile(values, 0.995)};
-  compared.from = std::max(0.0, compared.low - std::max(widening * compared.low, least_widening));
-  compared.to = compared.high + std::max(widening * compared.high, least_widening);
+  FigureComparison compared{.name = std::move(name),
+                            .live = live.*figure,
+                            .low = quantile(values, 0.005),
+                            .median = quantile(values, 0.5),
+                            .high = quantile(values, 0.995)};
+  compared.min = std::max(0.0, compared.low - std::max(widening * compared.low, widening_min));
+  compared.max = compared.high + std::max(widening * compared.high, widening_min);
   return compared;
 }
 
@@ -62,7 +63,7 @@ TwinRun figures_of(const actor::Progress& end) {
 }
 
 TwinRun simulate_twin(const sim::StepOptions& options) {
-  Begun begun{options.workers};
+  BegunSteps begun{options.workers};
   const auto result = sim::simulate(options, &begun);
   const auto steps = std::move(begun).sorted();
   const auto lag =
@@ -78,12 +79,12 @@ TwinRun simulate_twin(const sim::StepOptions& options) {
       .elapsed_s = in_seconds(result.elapsed)};
 }
 
-std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simulated,
-                              bool completed) {
+std::vector<FigureComparison> compare(const TwinRun& live, std::span<const TwinRun> simulated,
+                                      bool completed) {
   STARLING_CHECK(!simulated.empty());
-  std::vector<Compared> all;
-  const auto add = [&](const char* name, double TwinRun::*figure, double least = 0) {
-    all.push_back(judge(name, figure, live, simulated, least));
+  std::vector<FigureComparison> all;
+  const auto add = [&](const char* name, double TwinRun::*figure, double widening_min = 0) {
+    all.push_back(compare_figure(name, figure, live, simulated, widening_min));
   };
   if (completed) {
     add("elapsed_s", &TwinRun::elapsed_s);
@@ -94,16 +95,16 @@ std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simu
     add("steps_max", &TwinRun::steps_max);
   }
   add("max_lag", &TwinRun::max_lag);
-  add("waiting_share", &TwinRun::waiting_share, points);
+  add("waiting_share", &TwinRun::waiting_share, waiting_widening_min);
   return all;
 }
 
 double quantile(std::span<const double> values, double q) {
   STARLING_CHECK(!values.empty());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
   const auto above = std::min(below + 1, values.size() - 1);
-  return std::lerp(values[below], values[above], at - static_cast<double>(below));
+  return std::lerp(values[below], values[above], position - static_cast<double>(below));
 }
 
 }  // namespace starling::program

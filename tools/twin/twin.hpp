@@ -1,5 +1,5 @@
-/// Compares the figures of a live run with those of its simulations: do the actors do as the
-/// simulator predicts? Plain functions of values; any thread.
+/// Compares the figures of a live run with those of its simulations, and so shows whether the
+/// actors behave as the simulator predicts. Plain functions of values; any thread.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace starling::program {
 
-/// One run, live or simulated.
+/// The figures of one run, live or simulated.
 struct TwinRun {
   double updates = 0;
   /// The workers' steps at the end.
@@ -23,37 +23,39 @@ struct TwinRun {
   double elapsed_s = 0;
 };
 
+/// Returns the figures of a live run from its progress at the end.
 [[nodiscard]] TwinRun figures_of(const actor::Progress& end);
 
-/// Simulates a live run: when its time is up, each worker finishes the step that it is making and
-/// begins no other. Requires: sim::check(options).
+/// Simulates a run that ends as a live one does: when its time is up, each worker finishes the step
+/// that it is making, and begins no other. Requires: sim::check(options).
 [[nodiscard]] TwinRun simulate_twin(const sim::StepOptions& options);
 
 /// One figure of a live run and of its simulations.
-struct Compared {
+struct FigureComparison {
   std::string name;
   double live = 0;
   /// The 0.5 %, the 50 % and the 99.5 % quantile of the simulations.
   double low = 0;
-  double middle = 0;
+  double median = 0;
   double high = 0;
-  /// Within these bounds the live figure is as it should be.
-  double from = 0;
-  double to = 0;
+  /// The live figure agrees with the simulations if it is within these bounds, both included.
+  double min = 0;
+  double max = 0;
 
-  [[nodiscard]] bool is_inside() const { return from <= live && live <= to; }
+  [[nodiscard]] bool is_inside() const { return min <= live && live <= max; }
 };
 
-/// Compares the updates and steps that the live run made in its time, or, where it `completed` all
-/// its steps, how long it took; and its largest lag and waiting share. The bounds are the
-/// quantiles, `low` made 5 % smaller and `high` 5 % larger, and those of the waiting share by at
-/// least 1 percentage point, for even a barrier that never holds anyone back takes time to ask.
-/// Requires: simulated is not empty.
-[[nodiscard]] std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simulated,
-                                            bool completed);
+/// Compares a live run with its simulations: the updates and steps that it made in its time, or, if
+/// it `completed` all its steps, the time that it took; and its largest lag and its waiting share.
+/// The bounds are the quantiles, `low` made 5 % smaller and `high` 5 % larger. The bounds of the
+/// waiting share are widened by at least 1 percentage point, because asking a barrier takes time
+/// even if it never makes a worker wait. Requires: `simulated` is not empty.
+[[nodiscard]] std::vector<FigureComparison> compare(const TwinRun& live,
+                                                    std::span<const TwinRun> simulated,
+                                                    bool completed);
 
-/// Returns the value below which the share `q` of the values lies, between two of them by
-/// interpolation. Requires: values are sorted, and not empty; 0 <= q <= 1.
+/// Returns the value below which the share `q` of the values lies; between two values it is
+/// interpolated. Requires: `values` is sorted and not empty; 0 <= q <= 1.
 [[nodiscard]] double quantile(std::span<const double> values, double q);
 
 }  // namespace starling::program

@@ -15,30 +15,32 @@
 namespace starling::program {
 namespace {
 
-/// Returns the job as it is simulated, but for its end.
-Result<SimJob> simulation_of(const Settings& settings, const Registry& registry) {
+/// Returns the simulated job; its end is set later, from the live run.
+Result<SimJob> make_simulation(const Settings& settings, const Registry& registry) {
   auto job = make_sim_job(sim_settings(settings), registry, true);
   if (!job) return job;
   if (!job->delay)
     return Error{
-        "the job has no delay, and a simulated step takes as long as that; valid: with "
-        "--delay exp:20ms, or another law"};
+        "the job has no delay, which is the time of a simulated step; valid: "
+        "--delay exp:20ms, or another distribution"};
   if (*job->delay == Distribution{})
-    return Error{place_of(settings, "delay") +
-                 ": is what a simulated step takes; valid: exp:20ms and the like"};
-  if (const auto place = place_of(settings, "resume"); !place.empty())
-    return Error{place + ": a simulation begins at step 0; valid: a job from its start"};
-  const std::string seeds = place_of(settings, "seeds");
+    return Error{
+        location_of(settings, "delay") +
+        ": is the time of a simulated step, and must not be 0; valid: exp:20ms and the like"};
+  if (const auto location = location_of(settings, "resume"); !location.empty())
+    return Error{location + ": a simulation begins at step 0; valid: a job from its start"};
+  const std::string seeds = location_of(settings, "seeds");
   if (seeds.empty()) job->seeds = twin_seeds;
   if (job->seeds < twin_seeds_min)
-    return Error{seeds + ": of " + counted(job->seeds, "simulation") +
-                 " no quantiles can be had; valid: " + std::to_string(twin_seeds_min) + " or more"};
+    return Error{seeds + ": " + print_count(job->seeds, "simulation") +
+                 " are too few for the quantiles; valid: " + std::to_string(twin_seeds_min) +
+                 " or more"};
   return job;
 }
 
-/// Runs the real job, with its figures at the end; an error where it failed.
+/// Runs the live job. Returns its outcome, or an Error if it could not be started.
 Result<actor::Outcome> run_live(const Prepared& ready) {
-  const OrderlyStop orderly{ready.job.quiet ? nullptr : stops_plainly};
+  const GracefulStop orderly{ready.job.quiet ? nullptr : stop_message};
   Display display{ready.job.quiet};
   auto options = ready.running.options;
   options.job.on_progress = [&](const actor::Progress& progress) {
@@ -50,7 +52,7 @@ Result<actor::Outcome> run_live(const Prepared& ready) {
   return ready.model->train(ready.data.train, ready.test(), options);
 }
 
-std::vector<TwinRun> simulate_all(const SimJob& job) {
+std::vector<TwinRun> simulate_twins(const SimJob& job) {
   std::vector<TwinRun> runs(job.seeds);
   for_each_piece(
       runs.size(), threads_of(job),
@@ -59,9 +61,9 @@ std::vector<TwinRun> simulate_all(const SimJob& job) {
   return runs;
 }
 
-/// Gives the simulations the live run's end, by its steps or by its time, and the time that a step
-/// of it took beyond its delay.
-void liken(SimJob& job, const actor::JobOptions& options, const actor::Outcome& outcome) {
+/// Gives the simulations the end of the live run, by its steps or its time, and the time that its
+/// steps took beyond the delay.
+void adopt_live_run(SimJob& job, const actor::JobOptions& options, const actor::Outcome& outcome) {
   using std::chrono::milliseconds;
   const bool completed = outcome.end == actor::Outcome::End::completed;
   job.options.last = options.steps;
@@ -75,25 +77,25 @@ void liken(SimJob& job, const actor::JobOptions& options, const actor::Outcome& 
 
 Result<int> twin_command(const Registry& registry, const Settings& settings,
                          const std::string& job_file) {
-  auto job = simulation_of(settings, registry);
+  auto job = make_simulation(settings, registry);
   if (!job) return std::move(job).error();
   auto ready = prepare(registry, live_settings(settings), job_file);
   if (!ready) return std::move(ready).error();
   const auto outcome = run_live(*ready);
-  if (!outcome) return placed(outcome.error(), settings);
+  if (!outcome) return add_location(outcome.error(), settings);
   if (is_interrupted()) return interrupted_code;
   if (outcome->end == actor::Outcome::End::failed) {
     print_error(outcome->error);
     return job_failed;
   }
-  Twins twins{.job = *job,
-              .completed = outcome->end == actor::Outcome::End::completed,
-              .live = figures_of(outcome->last),
-              .compared = {}};
-  liken(*job, ready->running.options.job, *outcome);
-  twins.compared = compare(twins.live, simulate_all(*job), twins.completed);
-  return write_stdout(job->json ? twin_json(twins) + "\n" : twin_table(twins),
-                      agree(twins) ? done : job_failed);
+  TwinReport report{.job = *job,
+                    .completed = outcome->end == actor::Outcome::End::completed,
+                    .live = figures_of(outcome->last),
+                    .figures = {}};
+  adopt_live_run(*job, ready->running.options.job, *outcome);
+  report.figures = compare(report.live, simulate_twins(*job), report.completed);
+  return write_stdout(job->json ? twin_json(report) + "\n" : twin_table(report),
+                      do_all_agree(report) ? done : job_failed);
 }
 
 }  // namespace starling::program

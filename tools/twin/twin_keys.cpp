@@ -16,14 +16,14 @@ bool is_output(std::string_view key) { return std::ranges::find(outputs, key) !=
 
 }  // namespace
 
-const std::vector<KeyForm>& twin_keys() {
-  static const std::vector<KeyForm> all = [] {
-    std::vector<KeyForm> keys;
+const std::vector<KeyDescription>& twin_keys() {
+  static const std::vector<KeyDescription> all = [] {
+    std::vector<KeyDescription> keys;
     for (const Key& key : job_keys())
       if (!is_output(key.name) && key.name != "resume" && key.name != "trust-file")
         keys.push_back(key);
-    keys.push_back({"seeds", KeyKind::count, "N",
-                    "simulations, 100 or more, under the job's seed and those that follow [200]",
+    keys.push_back({"seeds", ValueType::count, "N",
+                    "simulations, 100 or more, under consecutive seeds from the job's [200]",
                     "What is simulated"});
     return keys;
   }();
@@ -31,13 +31,15 @@ const std::vector<KeyForm>& twin_keys() {
 }
 
 Settings live_settings(Settings settings) {
-  std::erase_if(settings, [](const Setting& s) { return is_output(s.key) || s.key == "seeds"; });
+  std::erase_if(settings, [](const Setting& setting) {
+    return is_output(setting.key) || setting.key == "seeds";
+  });
   return settings;
 }
 
 Settings sim_settings(Settings settings) {
-  std::erase_if(settings, [](const Setting& s) {
-    return s.key == "epochs" || std::ranges::count(learning_keys(), s.key) > 0;
+  std::erase_if(settings, [](const Setting& setting) {
+    return setting.key == "epochs" || std::ranges::count(learning_keys(), setting.key) > 0;
   });
   return settings;
 }

@@ -1,5 +1,5 @@
-/// The keys of `starling twin`: those of a job, but for the files that training writes and resumes
-/// from, and the number of simulations beside the live run.
+/// The options of `starling twin`: those of a training job, without the files that training writes
+/// and resumes from, and the number of simulations.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace starling::program {
 
-/// The number of simulations where none is given.
+/// The default number of simulations.
 inline constexpr std::uint64_t twin_seeds = 200;
-/// With fewer simulations, the 0.5 % quantile cannot be told from the smallest value.
+/// With fewer simulations, the 0.5 % quantile would be about the smallest value.
 inline constexpr std::uint64_t twin_seeds_min = 100;
 
-[[nodiscard]] const std::vector<KeyForm>& twin_keys();
+[[nodiscard]] const std::vector<KeyDescription>& twin_keys();
 
-/// Returns the settings of the live run: all but a job file's outputs and `seeds`.
+/// Returns the settings of the live run: all except the outputs of a job file and `seeds`.
 [[nodiscard]] Settings live_settings(Settings settings);
 
-/// Returns the settings of the simulations: they learn nothing, and their end comes from the live
-/// run.
+/// Returns the settings of the simulations. They have none of learning, and no `epochs`, because
+/// the end comes from the live run.
 [[nodiscard]] Settings sim_settings(Settings settings);
 
 }  // namespace starling::program

@@ -16,95 +16,99 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A figure's title in the table, and how its values are written there.
-struct Shown {
+/// The row of a figure in the table.
+struct FigureFormat {
   std::string_view name;
   std::string_view title;
-  std::string (*text)(double);
+  /// Prints a value of the figure.
+  std::string (*print)(double);
 };
 
-std::string whole(double value) { return fmt::format("{:.0f}", value); }
-std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
-std::string time(double value) { return fmt::format("{:.3g} s", value); }
+std::string print_whole(double value) { return fmt::format("{:.0f}", value); }
+std::string print_percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
+std::string print_time(double value) { return fmt::format("{:.3g} s", value); }
 
-constexpr Shown figures[] = {{"elapsed_s", "time", time},
-                             {"updates", "updates", whole},
-                             {"steps_min", "steps, slowest worker", whole},
-                             {"steps_median", "steps, median", whole},
-                             {"steps_max", "steps, fastest worker", whole},
-                             {"max_lag", "largest lag", whole},
-                             {"waiting_share", "waiting", percent}};
+constexpr FigureFormat formats[] = {{"elapsed_s", "time", print_time},
+                                    {"updates", "updates", print_whole},
+                                    {"steps_min", "steps, slowest worker", print_whole},
+                                    {"steps_median", "steps, median", print_whole},
+                                    {"steps_max", "steps, fastest worker", print_whole},
+                                    {"max_lag", "largest lag", print_whole},
+                                    {"waiting_share", "waiting", print_percent}};
 
 double overhead_s(const SimJob& job) { return in_seconds(job.options.overhead); }
 
-std::vector<std::string> row(const Compared& compared) {
-  const auto* shown = std::ranges::find(figures, compared.name, &Shown::name);
-  const auto text = shown->text;
-  return {std::string{shown->title},
-          text(compared.live),
-          text(compared.low),
-          text(compared.middle),
-          text(compared.high),
-          text(compared.from) + " to " + text(compared.to),
-          compared.is_inside() ? "yes" : "NO"};
+std::vector<std::string> table_row(const FigureComparison& figure) {
+  const auto* format = std::ranges::find(formats, figure.name, &FigureFormat::name);
+  const auto text = format->print;
+  return {std::string{format->title},
+          text(figure.live),
+          text(figure.low),
+          text(figure.median),
+          text(figure.high),
+          text(figure.min) + " to " + text(figure.max),
+          figure.is_inside() ? "yes" : "NO"};
 }
 
-/// "bsp, 50 workers, central, delay exp:20ms: 10 s live, 200 simulations".
-std::string description(const Twins& twins) {
-  const SimJob& job = twins.job;
+/// Describes the live run: "bsp, 50 workers, central, delay exp:20ms: 10 s live, 200 simulations".
+std::string description(const TwinReport& report) {
+  const SimJob& job = report.job;
   const auto& barrier = job.barriers.front();
   std::string text = fmt::format("{}, {}, {}, delay {}", barrier::print(barrier),
-                                 counted(job.options.workers, "worker"), core::print(job.mode),
+                                 print_count(job.options.workers, "worker"), core::print(job.mode),
                                  print(job.options.step_time));
   for (const StragglerRule& straggler : job.stragglers) text += ", straggler " + print(straggler);
-  if (barrier::draws(barrier)) text += ", recheck " + barrier::print(job.options.recheck);
-  return text +
-         fmt::format(": {:.3g} s live, {}", twins.live.elapsed_s, counted(job.seeds, "simulation"));
+  if (barrier::is_sampled(barrier)) text += ", recheck " + barrier::print(job.options.recheck);
+  return text + fmt::format(": {:.3g} s live, {}", report.live.elapsed_s,
+                            print_count(job.seeds, "simulation"));
 }
 
-std::string verdict(const Twins& twins) {
+std::string conclusion(const TwinReport& report) {
   const auto outside = std::ranges::count_if(
-      twins.compared, [](const Compared& compared) { return !compared.is_inside(); });
+      report.figures, [](const FigureComparison& figure) { return !figure.is_inside(); });
   if (outside == 0) return "the live run is as simulated";
   return fmt::format("{} of {} figures of the live run are not as simulated", outside,
-                     twins.compared.size());
+                     report.figures.size());
 }
 
 }  // namespace
 
-bool agree(const Twins& twins) { return std::ranges::all_of(twins.compared, &Compared::is_inside); }
-
-std::string twin_table(const Twins& twins) {
-  TextTable table{{"figure", "live", "0.5 %", "median", "99.5 %", "allowed", "inside"}};
-  for (const Compared& compared : twins.compared) table.rows.push_back(row(compared));
-  return fmt::format("{}\na step of the live run took {:.3g} ms beyond its delay\n{}{}\n",
-                     description(twins), 1000 * overhead_s(twins.job), plain_text(table),
-                     verdict(twins));
+bool do_all_agree(const TwinReport& report) {
+  return std::ranges::all_of(report.figures, &FigureComparison::is_inside);
 }
 
-std::string twin_json(const Twins& twins) {
-  const SimJob& job = twins.job;
+std::string twin_table(const TwinReport& report) {
+  TextTable table{{"figure", "live", "0.5 %", "median", "99.5 %", "allowed", "inside"}};
+  for (const FigureComparison& figure : report.figures) table.rows.push_back(table_row(figure));
+  return fmt::format("{}\na step of the live run took {:.3g} ms beyond its delay\n{}{}\n",
+                     description(report), 1000 * overhead_s(report.job), plain_text(table),
+                     conclusion(report));
+}
+
+std::string twin_json(const TwinReport& report) {
+  const SimJob& job = report.job;
   Json json;
   json["barrier"] = barrier::print(job.barriers.front());
   json["mode"] = core::print(job.mode);
-  if (barrier::draws(job.barriers.front())) json["recheck"] = barrier::print(job.options.recheck);
+  if (barrier::is_sampled(job.barriers.front()))
+    json["recheck"] = barrier::print(job.options.recheck);
   json["workers"] = job.options.workers;
   json["step_time"] = print(job.options.step_time);
   for (const StragglerRule& straggler : job.stragglers)
     json["straggler"].push_back(print(straggler));
   json["seed"] = job.options.seed;
   json["seeds"] = job.seeds;
-  json["live_s"] = twins.live.elapsed_s;
-  json["completed"] = twins.completed;
+  json["live_s"] = report.live.elapsed_s;
+  json["completed"] = report.completed;
   json["overhead_s"] = overhead_s(job);
-  for (const Compared& compared : twins.compared)
-    json["figures"][compared.name] = {{"live", compared.live},
-                                      {"low", compared.low},
-                                      {"median", compared.middle},
-                                      {"high", compared.high},
-                                      {"allowed", {compared.from, compared.to}},
-                                      {"inside", compared.is_inside()}};
-  json["inside"] = agree(twins);
+  for (const FigureComparison& figure : report.figures)
+    json["figures"][figure.name] = {{"live", figure.live},
+                                    {"low", figure.low},
+                                    {"median", figure.median},
+                                    {"high", figure.high},
+                                    {"allowed", {figure.min, figure.max}},
+                                    {"inside", figure.is_inside()}};
+  json["inside"] = do_all_agree(report);
   json["version"] = version();
   return json.dump();
 }

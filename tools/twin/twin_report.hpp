@@ -1,4 +1,4 @@
-/// Prints the comparison of a live run with its simulations. Plain functions of values.
+/// Prints the comparison of a live run with its simulations. Plain functions of values; any thread.
 #pragma once
 
 #include <string>
@@ -10,21 +10,22 @@
 namespace starling::program {
 
 /// A live run, the job that was simulated beside it, and their comparison.
-struct Twins {
-  /// As it was simulated: the live run's end and its overhead a step are in it.
+struct TwinReport {
+  /// The simulated job, with the end and the overhead per step of the live run.
   const SimJob& job;
+  /// True if the live run made all its steps, and did not end by its time.
   bool completed = false;
   TwinRun live;
-  std::vector<Compared> compared;
+  std::vector<FigureComparison> figures;
 };
 
-/// True where all figures are inside.
-[[nodiscard]] bool agree(const Twins& twins);
+/// True if all figures of the live run are within their bounds.
+[[nodiscard]] bool do_all_agree(const TwinReport& report);
 
-/// Returns a line on the run, a row for each figure, and the verdict.
-[[nodiscard]] std::string twin_table(const Twins& twins);
+/// Returns a line about the run, a row for each figure, and a line that says whether they agree.
+[[nodiscard]] std::string twin_table(const TwinReport& report);
 
-/// One JSON object on one line.
-[[nodiscard]] std::string twin_json(const Twins& twins);
+/// Returns one JSON object on one line.
+[[nodiscard]] std::string twin_json(const TwinReport& report);
 
 }  // namespace starling::program

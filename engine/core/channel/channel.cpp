@@ -2,22 +2,22 @@
 
 namespace starling::core {
 
-void ResendTime::measured(Time took) {
+void ResendTimeout::on_round_trip(Time took) {
   if (!smoothed_) {
     smoothed_ = took;
     deviation_ = took / 2;
     return;
   }
-  const Time off = took > *smoothed_ ? took - *smoothed_ : *smoothed_ - took;
-  deviation_ += (off - deviation_) / 4;
+  const Time difference = took > *smoothed_ ? took - *smoothed_ : *smoothed_ - took;
+  deviation_ += (difference - deviation_) / 4;
   *smoothed_ += (took - *smoothed_) / 8;
 }
 
-Time ResendTime::wait() const {
-  Time wait = smoothed_ ? *smoothed_ + 4 * deviation_ : first_;
-  wait = std::clamp(wait, least_, most_);
-  for (unsigned i = 0; i < silences_ && wait < most_; ++i) wait *= 2;
-  return std::min(wait, most_);
+Time ResendTimeout::get() const {
+  Time timeout = smoothed_ ? *smoothed_ + 4 * deviation_ : initial_;
+  timeout = std::clamp(timeout, min_, max_);
+  for (unsigned i = 0; i < timeouts_ && timeout < max_; ++i) timeout *= 2;
+  return std::min(timeout, max_);
 }
 
 }  // namespace starling::core

@@ -1,17 +1,16 @@
 /// A reliable link between two members over a network that loses, repeats and reorders packets, and
 /// that may be partitioned. Each payload that one side sends is delivered to the other exactly
-/// once, in order of sending. The caller chooses what carries the packets and what a payload is:
-/// the simulator sends core messages, the wire sends frames.
+/// once, in order of sending. The caller transmits the packets and chooses the payload's type.
 ///
 ///     channel.send(context, payload)      -> Transmit ...
 ///     channel.on(context, packet)         -> Deliver ..., Transmit ...
 ///     channel.on_timer(context)           -> Transmit ...
 ///
-/// A link is between two incarnations: where a member restarts, the other makes a new link to it.
+/// A link is between two incarnations: when a member restarts, the other makes a new link to it.
 ///
-/// Sources: sliding window with selective acknowledgement as in TCP (RFC 9293, RFC 2018), resend
-/// times from RFC 6298, tied to a pair of incarnations so that no packet of an old link is taken
-/// for one of a new link.
+/// Sources: the window slides and acknowledgements are selective as in TCP (RFC 9293, RFC 2018);
+/// resend timeouts are from RFC 6298. Each packet names both incarnations, so that no packet of an
+/// old link is taken for one of a new link.
 #pragma once
 
 #include <algorithm>
@@ -31,37 +30,38 @@
 
 namespace starling::core {
 
-/// Returns the bytes that a payload keeps in memory beside itself, which the window counts. Payload
-/// types that keep some overload this function.
+/// Returns the bytes of memory that a payload points to, for ChannelOptions::window_bytes. A
+/// payload type that points to memory overloads this function.
 template <class Payload>
 [[nodiscard]] std::size_t payload_bytes(const Payload&) {
   return 0;
 }
 
-/// The unit that travels between the two ends of a channel: acknowledgements, and perhaps a
-/// payload.
+/// One packet from one end of a channel to the other: acknowledgements, and perhaps a payload.
 template <class Payload>
 struct Packet {
   /// The sender's incarnation.
   Incarnation from = 0;
-  /// The receiver's incarnation; absent outside of channels, where the sender does not know it.
+  /// The receiver's incarnation; absent if the sender does not know it, as in a packet that is sent
+  /// without a channel.
   std::optional<Incarnation> to = std::nullopt;
-  /// The payload's number among all that the sender sends within this pair of incarnations, from 1;
-  /// 0 without a payload.
+  /// The payload's sequence number: the sender counts the payloads of this link from 1. 0: the
+  /// packet has no payload, or was sent without a channel.
   std::uint64_t sequence = 0;
   /// The sender of this packet has received all payloads up to this number.
   std::uint64_t acknowledged = 0;
-  /// Bit i is set if payload acknowledged + 2 + i has arrived too, ahead of one that is missing.
+  /// Selective acknowledgement: bit i is set if the sender of this packet has received payload
+  /// acknowledged + 2 + i out of order.
   std::uint64_t held = 0;
   std::optional<Payload> payload = std::nullopt;
-  /// True where the payload was sent before: while the earlier packet still waits to be sent, the
-  /// carrier may drop this one.
-  bool again = false;
+  /// True if the payload was sent before: if the earlier packet still waits in a queue on this
+  /// node, this packet may be dropped.
+  bool is_resend = false;
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.from, m.to, m.sequence, m.acknowledged, m.held, m.payload);
   }
-  static constexpr std::size_t fields_unlisted = 1;  // `again` is for the carrier alone
+  static constexpr std::size_t fields_unlisted = 1;  // `again` stays on the sender's node
 };
 
 /// Send this packet to the other side. It may get lost.
@@ -70,7 +70,7 @@ struct Transmit {
   Packet<Payload> packet;
 };
 
-/// This payload has arrived, the next in order.
+/// Hand this payload to the receiver: it is the next in order.
 template <class Payload>
 struct Deliver {
   Payload payload;
@@ -89,41 +89,43 @@ struct ChannelContext {
 };
 
 struct ChannelOptions {
-  /// At most this many payloads are in flight, 1 to 64.
+  /// At most this many payloads are in flight; 1 to 64.
   std::size_t window = 64;
-  /// At most this many bytes are in flight, except that a larger payload is sent alone.
+  /// At most this many bytes are in flight; a single payload that is larger is sent alone.
   std::size_t window_bytes = std::size_t{8} << 20U;
   /// At most this many payloads wait behind a full window; send() refuses more.
   std::size_t queue = 65536;
-  /// An acknowledgement waits this long for a payload to ride on. Shorter than resend_min.
-  Time acknowledge_within = std::chrono::milliseconds{1};
-  /// The resend time until a round trip is measured, and the bounds of the resend time.
-  Time resend_first = std::chrono::milliseconds{50};
+  /// An acknowledgement waits at most this long for a payload that can carry it. Shorter than
+  /// resend_min.
+  Time acknowledge_delay_max = std::chrono::milliseconds{1};
+  /// The resend timeout until a round trip is measured, and the bounds of the timeout.
+  Time resend_initial = std::chrono::milliseconds{50};
   Time resend_min = std::chrono::milliseconds{5};
   Time resend_max = std::chrono::seconds{1};
 };
 
-/// Computes when to send again: the smoothed round-trip time plus four times its deviation, doubled
-/// at each silence (RFC 6298).
-class ResendTime {
+/// Computes the resend timeout: the smoothed round-trip time plus four times its deviation, doubled
+/// at each timeout (RFC 6298).
+class ResendTimeout {
  public:
-  ResendTime(Time first, Time least, Time most) : first_(first), least_(least), most_(most) {}
+  ResendTimeout(Time initial, Time min, Time max) : initial_(initial), min_(min), max_(max) {}
 
-  /// An acknowledgement came `took` after its payload was sent; the payload was sent only once.
-  void measured(Time took);
-  /// No acknowledgement came in time.
-  void silence() { ++silences_; }
+  /// An acknowledgement came `took` after its payload was sent. Requires: the payload was sent only
+  /// once.
+  void on_round_trip(Time took);
+  /// No acknowledgement came before the timeout.
+  void on_timeout() { ++timeouts_; }
   /// An acknowledgement came: ends the doubling.
-  void heard() { silences_ = 0; }
-  [[nodiscard]] Time wait() const;
+  void on_acknowledged() { timeouts_ = 0; }
+  [[nodiscard]] Time get() const;
 
  private:
-  Time first_;
-  Time least_;
-  Time most_;
+  Time initial_;
+  Time min_;
+  Time max_;
   std::optional<Time> smoothed_;
   Time deviation_{};
-  unsigned silences_ = 0;
+  unsigned timeouts_ = 0;
 };
 
 /// One end of a link. One call at a time; not thread-safe. A payload is copied each time it is
@@ -136,29 +138,29 @@ class Channel {
   /// Requires: a window of 1 to 64.
   Channel(Incarnation self, Incarnation other, ChannelOptions options = {})
       : options_(options),
-        resend_(options.resend_first, options.resend_min, options.resend_max),
+        resend_timeout_(options.resend_initial, options.resend_min, options.resend_max),
         self_(self),
         other_(other) {
     STARLING_CHECK(options_.window >= 1 && options_.window <= 64);
   }
 
-  /// Sends `payload` to the other side. Returns false, and leaves `payload` as it was, where room()
-  /// is 0.
+  /// Sends `payload` to the other side. Returns false, and leaves `payload` as it was, if
+  /// free_capacity() is 0.
   [[nodiscard]] bool send(const Context& context, Payload&& payload) {
-    if (room() == 0) return false;
-    waiting_.push_back(std::move(payload));
+    if (free_capacity() == 0) return false;
+    queue_.push_back(std::move(payload));
     fill_window(context);
-    set_alarm(context);
+    set_timers(context);
     return true;
   }
 
-  /// A packet of the other side has arrived. Ignored where it is of another pair of incarnations.
+  /// Handles a packet from the other side; ignores it if it names other incarnations.
   void on(const Context& context, Packet<Payload> packet) {
     if (packet.from != other_ || packet.to != self_) return;
     acknowledge(context, packet);
-    if (packet.sequence > 0 && packet.payload) accept(context, std::move(packet));
+    if (packet.sequence > 0 && packet.payload) receive_payload(context, std::move(packet));
     fill_window(context);
-    set_alarm(context);
+    set_timers(context);
   }
 
   /// Does the same as on(), but drops the packet's payload as if it were lost.
@@ -171,154 +173,158 @@ class Channel {
   void on_timer(const Context& context) {
     timer_.fired(context.now);
     if (resend_at_ && *resend_at_ <= context.now) {
-      resend_.silence();
+      resend_timeout_.on_timeout();
       resend(context);
     }
     if (acknowledge_at_ && *acknowledge_at_ <= context.now) transmit(context);
-    set_alarm(context);
+    set_timers(context);
   }
 
   /// Returns how many payloads send() takes now.
-  [[nodiscard]] std::size_t room() const noexcept {
-    return options_.window + options_.queue - in_flight_.size() - waiting_.size();
+  [[nodiscard]] std::size_t free_capacity() const noexcept {
+    return options_.window + options_.queue - in_flight_.size() - queue_.size();
   }
-  /// Payloads that were sent and are not known to have arrived.
+  /// Returns how many payloads were sent and are not acknowledged.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
   [[nodiscard]] std::size_t bytes_in_flight() const noexcept { return bytes_in_flight_; }
-  /// Payloads that are not sent yet.
-  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
-  /// Payloads kept until one before them arrives.
-  [[nodiscard]] std::size_t early() const noexcept { return early_.size(); }
-  /// True where all payloads are known to have arrived.
-  [[nodiscard]] bool settled() const noexcept { return in_flight_.empty() && waiting_.empty(); }
+  /// Returns how many payloads wait behind a full window.
+  [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }
+  /// Returns how many payloads arrived out of order and are not delivered yet.
+  [[nodiscard]] std::size_t out_of_order() const noexcept { return out_of_order_.size(); }
+  /// True if all payloads are acknowledged.
+  [[nodiscard]] bool is_settled() const noexcept { return in_flight_.empty() && queue_.empty(); }
   [[nodiscard]] Incarnation other() const noexcept { return other_; }
 
  private:
   struct Sent {
     Payload payload;
-    Time at;
-    bool repeated = false;
-    bool held = false;
+    Time sent_at;
+    bool resent = false;
+    bool selectively_acknowledged = false;
   };
 
-  /// Number of the first payload in flight.
-  [[nodiscard]] std::uint64_t first() const noexcept { return sent_ - in_flight_.size() + 1; }
+  /// Returns the sequence number of the first payload in flight.
+  [[nodiscard]] std::uint64_t first_in_flight() const noexcept {
+    return sent_ - in_flight_.size() + 1;
+  }
 
   /// Sends a packet with this side's acknowledgements, and with `payload` if there is one.
   void transmit(const Context& context, std::uint64_t sequence = 0,
                 std::optional<Payload> payload = std::nullopt, bool again = false) {
     acknowledge_at_.reset();
-    unsaid_ = 0;
-    unsaid_bytes_ = 0;
+    unacknowledged_ = 0;
+    unacknowledged_bytes_ = 0;
     std::uint64_t held = 0;
-    for (const auto& [number, unused] : early_)
-      held |= std::uint64_t{1} << (number - delivered_ - 2);
+    for (const auto& [early, unused] : out_of_order_)
+      held |= std::uint64_t{1} << (early - delivered_ - 2);
     context.out.push_back(
         Transmit<Payload>{{self_, other_, sequence, delivered_, held, std::move(payload), again}});
   }
 
-  [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
+  [[nodiscard]] bool fits_window(std::size_t bytes) const noexcept {
     return in_flight_.empty() || (in_flight_.size() < options_.window &&
                                   bytes_in_flight_ + bytes <= options_.window_bytes);
   }
 
   void fill_window(const Context& context) {
-    while (!waiting_.empty()) {
-      const std::size_t bytes = payload_bytes(waiting_.front());
-      if (!has_room_for(bytes)) return;
+    while (!queue_.empty()) {
+      const std::size_t bytes = payload_bytes(queue_.front());
+      if (!fits_window(bytes)) return;
       bytes_in_flight_ += bytes;
-      if (in_flight_.empty()) resend_at_ = context.now + resend_.wait();
-      in_flight_.push_back({std::move(waiting_.front()), context.now});
-      waiting_.pop_front();
+      if (in_flight_.empty()) resend_at_ = context.now + resend_timeout_.get();
+      in_flight_.push_back({std::move(queue_.front()), context.now});
+      queue_.pop_front();
       transmit(context, ++sent_, in_flight_.back().payload);
     }
   }
 
   void resend(const Context& context) {
-    std::uint64_t number = first();
+    std::uint64_t sequence = first_in_flight();
     for (Sent& sent : in_flight_) {
-      if (!sent.held) {
-        sent.repeated = true;
-        transmit(context, number, sent.payload, true);
+      if (!sent.selectively_acknowledged) {
+        sent.resent = true;
+        transmit(context, sequence, sent.payload, true);
       }
-      ++number;
+      ++sequence;
     }
-    resend_at_ = context.now + resend_.wait();
+    resend_at_ = context.now + resend_timeout_.get();
   }
 
   /// Handles the acknowledgements in `packet`.
   void acknowledge(const Context& context, const Packet<Payload>& packet) {
-    if (packet.acknowledged > sent_) return;  // the other side cannot have received it
-    bool news = false;
-    while (!in_flight_.empty() && first() <= packet.acknowledged) {
+    if (packet.acknowledged > sent_) return;  // no such payload was sent
+    bool is_new = false;
+    while (!in_flight_.empty() && first_in_flight() <= packet.acknowledged) {
       const Sent& sent = in_flight_.front();
-      if (!sent.repeated && !sent.held) resend_.measured(context.now - sent.at);
+      if (!sent.resent && !sent.selectively_acknowledged)
+        resend_timeout_.on_round_trip(context.now - sent.sent_at);
       bytes_in_flight_ -= payload_bytes(sent.payload);
       in_flight_.pop_front();
-      news = true;
+      is_new = true;
     }
     for (std::uint64_t bit = 0; bit < 64; ++bit) {
       if ((packet.held >> bit & 1U) == 0) continue;
-      const std::uint64_t number = packet.acknowledged + 2 + bit;
-      if (number < first() || number > sent_) continue;
-      Sent& sent = in_flight_[number - first()];
-      if (std::exchange(sent.held, true)) continue;
-      if (!sent.repeated) resend_.measured(context.now - sent.at);
-      news = true;
+      const std::uint64_t sequence = packet.acknowledged + 2 + bit;
+      if (sequence < first_in_flight() || sequence > sent_) continue;
+      Sent& sent = in_flight_[sequence - first_in_flight()];
+      if (std::exchange(sent.selectively_acknowledged, true)) continue;
+      if (!sent.resent) resend_timeout_.on_round_trip(context.now - sent.sent_at);
+      is_new = true;
     }
-    if (!news) return;
-    resend_.heard();
+    if (!is_new) return;
+    resend_timeout_.on_acknowledged();
     resend_at_.reset();
-    if (!in_flight_.empty()) resend_at_ = context.now + resend_.wait();
+    if (!in_flight_.empty()) resend_at_ = context.now + resend_timeout_.get();
   }
 
-  /// Keeps the payload of `packet`, and delivers all payloads that are next in order.
-  void accept(const Context& context, Packet<Payload> packet) {
-    if (packet.sequence > delivered_ + 64) return;  // no window reaches so far
-    const Time latest = context.now + options_.acknowledge_within;
-    if (!acknowledge_at_) acknowledge_at_ = latest;
+  /// Stores the payload of `packet`, and delivers all payloads that are next in order.
+  void receive_payload(const Context& context, Packet<Payload> packet) {
+    if (packet.sequence > delivered_ + 64) return;  // no correct sender has so large a window
+    if (!acknowledge_at_) acknowledge_at_ = context.now + options_.acknowledge_delay_max;
     if (packet.sequence <= delivered_) return;
     const std::size_t bytes = payload_bytes(*packet.payload);
-    early_.try_emplace(packet.sequence, std::move(*packet.payload));
-    for (auto next = early_.begin(); next != early_.end() && next->first == delivered_ + 1;
-         next = early_.erase(next)) {
+    out_of_order_.try_emplace(packet.sequence, std::move(*packet.payload));
+    for (auto next = out_of_order_.begin();
+         next != out_of_order_.end() && next->first == delivered_ + 1;
+         next = out_of_order_.erase(next)) {
       ++delivered_;
       context.out.push_back(Deliver<Payload>{std::move(next->second)});
     }
-    // Acknowledges half a window at once; else a full window would wait for the timer.
-    unsaid_bytes_ += bytes;
-    if (++unsaid_ >= options_.window / 2 || unsaid_bytes_ >= options_.window_bytes / 2)
+    // Acknowledges half a window at once: the sender of a full window would wait for the timer.
+    unacknowledged_bytes_ += bytes;
+    if (++unacknowledged_ >= options_.window / 2 ||
+        unacknowledged_bytes_ >= options_.window_bytes / 2)
       acknowledge_at_ = context.now;
   }
 
-  void set_alarm(const Context& context) {
+  void set_timers(const Context& context) {
     if (acknowledge_at_ && *acknowledge_at_ <= context.now) transmit(context);
     if (acknowledge_at_) timer_.want(context, *acknowledge_at_);
     if (resend_at_) timer_.want(context, *resend_at_);
   }
 
   ChannelOptions options_;
-  ResendTime resend_;
+  ResendTimeout resend_timeout_;
   Incarnation self_;
   Incarnation other_;
 
-  /// Counts the payloads sent; the last of them are in flight.
+  /// Counts the payloads sent: the sequence number of the last one.
   std::uint64_t sent_ = 0;
   std::deque<Sent> in_flight_;
   std::size_t bytes_in_flight_ = 0;
-  std::deque<Payload> waiting_;
+  std::deque<Payload> queue_;
   /// When to send the payloads in flight again.
   std::optional<Time> resend_at_;
 
   /// Counts the payloads delivered.
   std::uint64_t delivered_ = 0;
-  /// Payloads that arrived ahead of a missing one, by number; at most 63.
-  std::map<std::uint64_t, Payload> early_;
-  /// When to acknowledge the received payloads, and how many payloads and bytes came since the last
-  /// acknowledgement.
+  /// Payloads that arrived out of order, by sequence number; at most 63.
+  std::map<std::uint64_t, Payload> out_of_order_;
+  /// When to acknowledge the received payloads.
   std::optional<Time> acknowledge_at_;
-  std::size_t unsaid_ = 0;
-  std::size_t unsaid_bytes_ = 0;
+  /// The payloads and bytes received since this side last acknowledged.
+  std::size_t unacknowledged_ = 0;
+  std::size_t unacknowledged_bytes_ = 0;
 
   Timer timer_;
 };

@@ -21,7 +21,7 @@ bool Configuration::contains(MemberId id, Incarnation incarnation) const {
   return member != nullptr && member->incarnation == incarnation;
 }
 
-bool Configuration::has_had(MemberId id, Incarnation incarnation) const {
+bool Configuration::is_or_was_member(MemberId id, Incarnation incarnation) const {
   if (const Member* member = find(id)) return member->incarnation >= incarnation;
   const auto at = std::ranges::lower_bound(departed, id, {}, &MemberIncarnation::id);
   return at != departed.end() && at->id == id && at->incarnation >= incarnation;
@@ -32,24 +32,24 @@ bool Configuration::in_council(MemberId id) const {
 }
 
 std::vector<Member> Configuration::members_not_in(const Configuration& other) const {
-  std::vector<Member> lacking;
-  std::ranges::copy_if(members, std::back_inserter(lacking), [&](const Member& member) {
+  std::vector<Member> missing;
+  std::ranges::copy_if(members, std::back_inserter(missing), [&](const Member& member) {
     return !other.contains(member.id, member.incarnation);
   });
-  return lacking;
+  return missing;
 }
 
-bool Configuration::keeps_coordinator_of(const Configuration& former) const {
+bool Configuration::has_same_coordinator_as(const Configuration& former) const {
   const Member* member = coordinator ? find(*coordinator) : nullptr;
   return former.coordinator == coordinator &&
          (member == nullptr || former.contains(member->id, member->incarnation));
 }
 
-bool Configuration::lost() const {
+bool Configuration::has_lost_range() const {
   return std::ranges::any_of(ranges, [](const Ownership& range) { return range.owners.empty(); });
 }
 
-std::size_t Configuration::copies_min() const {
+std::size_t Configuration::fewest_copies() const {
   if (ranges.empty()) return 0;
   return std::ranges::min(ranges, {}, [](const Ownership& range) { return range.owners.size(); })
       .owners.size();

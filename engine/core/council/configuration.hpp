@@ -1,5 +1,6 @@
-/// The members of a job and the owners of each range: one decided value an epoch. Pure values and
-/// functions; any thread. docs/design/0006-range-ownership.md describes the protocol.
+/// The members of a job and the owners of each range. The council decides on one configuration for
+/// each epoch. Pure values and functions; any thread. docs/design/0006-range-ownership.md describes
+/// the protocol.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +15,18 @@
 
 namespace starling::core {
 
-/// At most this many members vote on the next configuration: seven survive the loss of three.
+/// At most this many members vote on the next configuration. A majority of seven survives the loss
+/// of three.
 inline constexpr std::size_t council_max = 7;
 
-/// One incarnation of one member. A member that restarts is a new incarnation; the old one is dead.
+/// One incarnation of one member. A restart makes a new incarnation; the old one is dead.
 struct Member {
   MemberId id = 0;
   Incarnation incarnation = 0;
-  /// Computes updates.
+  /// True if it computes updates.
   bool works = true;
-  /// May own ranges. The next configuration sets this for more members where too few others may.
+  /// True if it may own ranges. If too few members may, the next configuration lets more of them
+  /// own ranges.
   bool owns = true;
   /// The node that it runs on: members of one node die together. At most one of a node's members
   /// owns ranges, and at most one is in the council, so that no death takes two copies or two
@@ -36,7 +39,7 @@ struct Member {
   auto operator<=>(const Member&) const = default;
 };
 
-/// The name of one incarnation of one member.
+/// Names one incarnation of one member.
 struct MemberIncarnation {
   MemberId id = 0;
   Incarnation incarnation = 0;
@@ -52,21 +55,22 @@ struct MemberIncarnation {
 /// One owner of a range.
 struct RangeOwner {
   MemberId id = 0;
-  /// The epoch since which it has owned the range without a break: what it held before then does
-  /// not count.
+  /// The configuration epoch since which it has owned the range without a break. The state that it
+  /// held before is out of date.
   Epoch since = 0;
-  /// True where it is to give the range up once the owners that keep the range hold it.
+  /// True if it gives the range up once all the owners that stay hold it.
   bool retiring = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.id, m.since, m.retiring); }
   bool operator==(const RangeOwner&) const = default;
 };
 
+/// The owners of one range.
 struct Ownership {
-  /// The epoch since which the owners are the same; in bulk-synchronous jobs, since which the
-  /// workers are the same too.
+  /// The configuration epoch since which the owners have been the same; in bulk-synchronous jobs,
+  /// since which the workers have been the same too.
   Epoch view = 0;
-  /// The primary comes first. Empty: the range is lost, and with it the job.
+  /// The primary comes first. Empty if the range is lost; the job fails then.
   std::vector<RangeOwner> owners;
 
   static constexpr auto fields(auto& m) { return std::tie(m.view, m.owners); }
@@ -77,18 +81,18 @@ struct Ownership {
 
 struct Configuration {
   Epoch epoch = 0;
-  /// By id, each at most once.
+  /// Ascending by id, each id at most once.
   std::vector<Member> members;
   /// The members that decide on the next configuration, ascending.
   std::vector<MemberId> council;
-  /// By range.
+  /// Indexed by RangeId.
   std::vector<Ownership> ranges;
-  /// The last incarnation of each former member, by id. That incarnation never becomes a member
-  /// again: links and ledgers would take its old messages and pushes for new ones.
+  /// The last incarnation of each former member, ascending by id. It never becomes a member again:
+  /// links and ledgers would take its old messages and pushes for new ones.
   std::vector<MemberIncarnation> departed = {};
-  /// The member that keeps the steps; absent in jobs without a coordinator. It stays coordinator as
-  /// long as it is a member. No incarnation is coordinator twice, so an id tells which coordinator
-  /// sent a message.
+  /// The member that keeps the workers' steps; absent in jobs without a coordinator. It stays
+  /// coordinator as long as it is a member. No incarnation becomes coordinator twice, so the
+  /// sender's id of a message says which coordinator sent it.
   std::optional<MemberId> coordinator = std::nullopt;
 
   static constexpr auto fields(auto& m) {
@@ -100,64 +104,68 @@ struct Configuration {
   [[nodiscard]] const Member* find(MemberId id) const;
   [[nodiscard]] bool contains(MemberId id, Incarnation incarnation) const;
   /// True if this incarnation, or a later one of the same member, is or was a member.
-  [[nodiscard]] bool has_had(MemberId id, Incarnation incarnation) const;
+  [[nodiscard]] bool is_or_was_member(MemberId id, Incarnation incarnation) const;
   [[nodiscard]] bool in_council(MemberId id) const;
   /// Returns the members that `other` does not name, or names in another incarnation.
   [[nodiscard]] std::vector<Member> members_not_in(const Configuration& other) const;
-  /// True if the same incarnation is the coordinator here and in `former`, or neither has one.
-  [[nodiscard]] bool keeps_coordinator_of(const Configuration& former) const;
-  /// True if a range has no owner left.
-  [[nodiscard]] bool lost() const;
-  /// Returns the number of owners of the range that has the fewest; 0 where there are no ranges.
-  [[nodiscard]] std::size_t copies_min() const;
+  /// True if this configuration and `former` have the same incarnation as coordinator, or both have
+  /// none.
+  [[nodiscard]] bool has_same_coordinator_as(const Configuration& former) const;
+  /// True if some range has no owner.
+  [[nodiscard]] bool has_lost_range() const;
+  /// Returns the number of owners of the range with the fewest; 0 if there are no ranges.
+  [[nodiscard]] std::size_t fewest_copies() const;
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
-/// True if `voters` are a majority of the council, or an exact half that includes its lowest
-/// member: any two such sets meet. Both lists are ascending.
+/// True if `voters` contains a majority of the council, or an exact half that includes the
+/// council's lowest member. Any two such sets have a member in common. Both lists are ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
-/// Returns the configuration of epoch 1: each range has `copies` owners, or all there are, and
-/// loads differ by at most one range; if `coordinated`, one member keeps the steps, preferably one
-/// that neither works nor owns. Requires: a member that owns; members sorted by id.
+/// Returns the configuration of epoch 1. Each range has `copies` owners, or all members that own if
+/// these are fewer, and loads differ by at most one range. If `has_coordinator`, one member keeps
+/// the steps, preferably one that neither works nor owns. Requires: at least one member owns;
+/// members are sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
-                                                std::size_t copies, bool coordinated = false);
+                                                std::size_t copies, bool has_coordinator = false);
 
 /// The changes that the next configuration is to make.
 struct PendingChanges {
-  /// Owners wanted for each range.
+  /// The number of owners that each range should have.
   std::size_t copies = 2;
-  /// Members wanted that may own ranges, each on a node of its own. Where fewer than this, or than
-  /// `copies`, may own, members on nodes without an owner are let own too, as long as there are
-  /// any.
+  /// The number of members that should be owners, each on a node of its own. While fewer than this,
+  /// or fewer than `copies`, may own ranges, members on nodes without an owner become owners too.
   std::size_t owners = 0;
-  /// Bulk-synchronous jobs: the workers decide when a round is complete, so every change of workers
-  /// starts a new view of every range.
+  /// True in bulk-synchronous jobs: a round is complete when all workers have pushed, so every
+  /// change of workers renews Ownership::view of every range.
   bool bsp = false;
   std::vector<Member> joins = {};
   /// Members that want to leave once they own no range.
   std::vector<MemberId> leaves = {};
-  /// Members suspected to be dead, in the incarnation that the configuration names.
+  /// Members whose present incarnation is suspected to be dead.
   std::vector<MemberId> dead = {};
-  /// By range, the owners that are known to hold all that was acknowledged, ascending.
+  /// Indexed by RangeId: the full owners, which are known to hold every acknowledged update;
+  /// ascending.
   std::vector<std::vector<MemberId>> full = {};
-  /// True: gives up a range that no live owner is known to hold. False: Successor::lost names such
-  /// a range, and nothing changes.
+  /// Says what to do about a range that no live owner is known to hold. True: the next
+  /// configuration gives the range no owners. False: there is no next configuration, and
+  /// Successor::lost names the range.
   bool give_up = false;
 };
 
+/// The result of next_configuration().
 struct Successor {
-  /// Absent where there is nothing to change, where no member is left, and where ranges are lost
-  /// and not given up.
+  /// Absent if nothing changes, if no member is left, or if ranges are lost and not given up.
   std::shared_ptr<Configuration> next;
   /// Ranges that no live owner is known to hold.
   std::vector<RangeId> lost;
 };
 
-/// Returns the configuration after `now`. Loads differ by at most one range among the members that
-/// may own, few ranges move, a range that moves has its old and its new owners until the new ones
-/// hold it, and a primary always holds its range. Where the coordinator leaves or dies, another
-/// member becomes coordinator. Repeated with all owners full, the changes end.
+/// Returns the configuration after `now`. Few ranges move, and in the end the loads of the members
+/// that may own differ by at most one range. A range that moves has both its old and its new owners
+/// until the new ones hold it, and a primary always holds its range. If the coordinator leaves or
+/// dies, another member becomes coordinator. Repeated calls with all owners full reach a
+/// configuration that needs no change.
 [[nodiscard]] Successor next_configuration(const Configuration& now, const PendingChanges& pending);
 
 }  // namespace starling::core

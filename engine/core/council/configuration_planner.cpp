@@ -10,7 +10,7 @@
 namespace starling::core {
 namespace {
 
-/// True where one of `ids` runs on the node of `member`.
+/// True if one of `ids` runs on the node of `member`.
 bool shares_node(const Member& member, std::span<const MemberId> ids,
                  const std::vector<Member>& members) {
   return member.node != 0 && std::ranges::any_of(ids, [&](MemberId id) {
@@ -32,39 +32,41 @@ MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
       ->id;
 }
 
-/// Builds one successor; used once.
-class Planner {
+/// Plans the configuration after `now`. For one call of plan().
+class ConfigurationPlanner {
  public:
-  Planner(const Configuration& now, const PendingChanges& pending) : now_(now), pending_(pending) {
+  ConfigurationPlanner(const Configuration& now, const PendingChanges& pending)
+      : now_(now), pending_(pending) {
     gather_members();
-    targets_.resize(now.ranges.size());
+    final_owners_.resize(now.ranges.size());
   }
 
   Successor plan() {
     Successor result;
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      if (survivors(r, true).empty() && !now_.ranges[r].owners.empty()) result.lost.push_back(r);
+      if (surviving_owners(r, /*only_full=*/true).empty() && !now_.ranges[r].owners.empty())
+        result.lost.push_back(r);
     if (members_.empty() || (!result.lost.empty() && !pending_.give_up)) return result;
-    choose_targets();
+    choose_final_owners();
     auto next = std::make_shared<Configuration>();
     next->epoch = now_.epoch + 1;
     next->ranges.resize(now_.ranges.size());
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      next->ranges[r].owners = owners_of(r, is_among(result.lost, r));
-    spread_primaries(*next);
-    dismiss_leavers(*next);
+      next->ranges[r].owners = next_owners(r, is_among(result.lost, r));
+    even_out_primaries(*next);
+    remove_leavers(*next);
     next->members = members_;
     next->departed = departed();
     next->council = council();
     next->coordinator = coordinator();
-    const bool new_views = pending_.bsp && workers_of(now_.members) != workers_of(members_);
+    const bool workers_change = pending_.bsp && workers_of(now_.members) != workers_of(members_);
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      next->ranges[r].view = !new_views && same_owners(now_.ranges[r], next->ranges[r])
+      next->ranges[r].view = !workers_change && have_same_owners(now_.ranges[r], next->ranges[r])
                                  ? now_.ranges[r].view
                                  : next->epoch;
-    const bool changes = next->members != now_.members || next->council != now_.council ||
-                         next->ranges != now_.ranges;
-    if (changes) result.next = std::move(next);
+    const bool is_change = next->members != now_.members || next->council != now_.council ||
+                           next->ranges != now_.ranges;
+    if (is_change) result.next = std::move(next);
     return result;
   }
 
@@ -75,7 +77,7 @@ class Planner {
     return workers;
   }
 
-  static bool same_owners(const Ownership& a, const Ownership& b) {
+  static bool have_same_owners(const Ownership& a, const Ownership& b) {
     return std::ranges::equal(a.owners, b.owners, [](const RangeOwner& x, const RangeOwner& y) {
       return x.id == y.id && x.since == y.since;
     });
@@ -85,36 +87,36 @@ class Planner {
     for (const Member& member : now_.members)
       if (survives(member.id)) members_.push_back(member);
     for (const Member& joiner : pending_.joins) {
-      const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
-      if (place != members_.end() && place->id == joiner.id) continue;  // is a member already
-      if (!now_.has_had(joiner.id, joiner.incarnation)) members_.insert(place, joiner);
+      const auto position = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
+      if (position != members_.end() && position->id == joiner.id) continue;  // is a member already
+      if (!now_.is_or_was_member(joiner.id, joiner.incarnation)) members_.insert(position, joiner);
     }
     for (const Member& member : members_)
       if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);
-    make_owners();
-    // An owner that wants to leave stays while fewer than `copies` others may own.
+    add_eligible_owners();
+    // An owner that wants to leave stays an owner while fewer than `copies` others may own.
     for (const Member& member : members_)
       if (member.owns && eligible_.size() < pending_.copies && !is_among(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
   }
 
-  /// Lets more members own ranges, on nodes without an owner that stays: first members that are not
+  /// Lets more members own ranges, on nodes without an eligible owner. Prefers members that are not
   /// on the coordinator's node, then members that do not work, then the lowest ids.
-  void make_owners() {
-    std::vector<MemberId> keeper;
-    if (now_.coordinator) keeper.push_back(*now_.coordinator);
+  void add_eligible_owners() {
+    std::vector<MemberId> coordinators;
+    if (now_.coordinator) coordinators.push_back(*now_.coordinator);
     const std::size_t wanted = std::max(pending_.owners, pending_.copies);
     while (eligible_.size() < wanted) {
-      std::vector<Member*> others;
+      std::vector<Member*> candidates;
       for (Member& member : members_)
         if (!member.owns && !is_among(pending_.leaves, member.id) &&
             !shares_node(member, eligible_, members_))
-          others.push_back(&member);
-      if (others.empty()) return;
-      Member& chosen = **std::ranges::min_element(others, {}, [&](const Member* member) {
+          candidates.push_back(&member);
+      if (candidates.empty()) return;
+      Member& chosen = **std::ranges::min_element(candidates, {}, [&](const Member* member) {
         return std::tuple{
-            is_among(keeper, member->id) || shares_node(*member, keeper, now_.members),
+            is_among(coordinators, member->id) || shares_node(*member, coordinators, now_.members),
             member->works, member->id};
       });
       chosen.owns = true;
@@ -122,7 +124,7 @@ class Planner {
     }
   }
 
-  /// True for a member that stays in the incarnation that it has now.
+  /// True if the present incarnation of the member is neither dead nor replaced by a later one.
   [[nodiscard]] bool survives(MemberId id) const {
     const Member* member = now_.find(id);
     if (member == nullptr || is_among(pending_.dead, id)) return false;
@@ -131,88 +133,91 @@ class Planner {
     });
   }
   [[nodiscard]] bool is_eligible(MemberId id) const { return is_among(eligible_, id); }
-  [[nodiscard]] bool is_full(RangeId range, MemberId id) const {
+  [[nodiscard]] bool is_in_sync(RangeId range, MemberId id) const {
     return range < pending_.full.size() && is_among(pending_.full[range], id) && survives(id);
   }
 
-  [[nodiscard]] std::vector<RangeOwner> survivors(RangeId range, bool full) const {
+  [[nodiscard]] std::vector<RangeOwner> surviving_owners(RangeId range, bool only_full) const {
     std::vector<RangeOwner> alive;
     for (const RangeOwner& owner : now_.ranges[range].owners)
-      if (survives(owner.id) && (!full || is_full(range, owner.id))) alive.push_back(owner);
+      if (survives(owner.id) && (!only_full || is_in_sync(range, owner.id))) alive.push_back(owner);
     return alive;
   }
 
-  /// Chooses the final owners of each range: its present owners, as far as they stay and loads are
-  /// even.
-  void choose_targets() {
+  /// Chooses the final owners of each range: those that it has once all moves are done. Keeps
+  /// present owners that stay, as far as that leaves loads even.
+  void choose_final_owners() {
     const std::size_t copies = std::min(pending_.copies, eligible_.size());
-    Loads loads{eligible_};
-    for (RangeId r = 0; r < targets_.size(); ++r) {
-      for (const RangeOwner& owner : survivors(r, false))
-        if (!owner.retiring && is_eligible(owner.id) && targets_[r].size() < copies)
-          targets_[r].push_back(owner.id);
-      for (const MemberId id : targets_[r]) loads.add(id);
+    RangeLoads loads{eligible_};
+    for (RangeId r = 0; r < final_owners_.size(); ++r) {
+      for (const RangeOwner& owner : surviving_owners(r, /*only_full=*/false))
+        if (!owner.retiring && is_eligible(owner.id) && final_owners_[r].size() < copies)
+          final_owners_[r].push_back(owner.id);
+      for (const MemberId id : final_owners_[r]) loads.add(id);
     }
     if (eligible_.empty()) return;
-    for (RangeId r = 0; r < targets_.size(); ++r)
-      while (targets_[r].size() < copies) {
-        targets_[r].push_back(next_owner(r, loads));
-        loads.add(targets_[r].back());
+    for (RangeId r = 0; r < final_owners_.size(); ++r)
+      while (final_owners_[r].size() < copies) {
+        final_owners_[r].push_back(choose_owner(r, loads));
+        loads.add(final_owners_[r].back());
       }
-    while (loads.of(loads.most()) > loads.of(loads.least()) + 1) even_out(loads);
+    while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1)
+      move_one_range(loads);
   }
 
-  /// Returns the least loaded member that may own and is not a target of `range` yet; among equals,
-  /// one that owns the range now.
-  [[nodiscard]] MemberId next_owner(RangeId range, const Loads& loads) const {
+  /// Returns the least loaded eligible member that is not a final owner of `range` yet; among
+  /// equals, one that owns the range now.
+  [[nodiscard]] MemberId choose_owner(RangeId range, const RangeLoads& loads) const {
     std::optional<MemberId> best;
     const auto rank = [&](MemberId id) {
-      return std::pair{loads.of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
+      return std::pair{loads.load_of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
     };
     for (const MemberId id : eligible_)
-      if (!is_among(targets_[range], id) && (!best || rank(id) < rank(*best))) best = id;
+      if (!is_among(final_owners_[range], id) && (!best || rank(id) < rank(*best))) best = id;
     STARLING_CHECK(best);
     return *best;
   }
 
-  /// Moves one range from the most to the least loaded member: one whose primary need not change,
-  /// if there is any.
-  void even_out(Loads& loads) {
-    const MemberId from = loads.most();
-    const MemberId to = loads.least();
+  /// Moves one range from the most to the least loaded member; if possible, a range whose primary
+  /// need not change.
+  void move_one_range(RangeLoads& loads) {
+    const MemberId from = loads.most_loaded();
+    const MemberId to = loads.least_loaded();
     std::optional<RangeId> chosen;
-    for (RangeId r = 0; r < targets_.size(); ++r) {
-      if (!is_among(targets_[r], from) || is_among(targets_[r], to)) continue;
+    for (RangeId r = 0; r < final_owners_.size(); ++r) {
+      if (!is_among(final_owners_[r], from) || is_among(final_owners_[r], to)) continue;
       const auto& owners = now_.ranges[r].owners;
       const bool keeps_primary = owners.empty() || owners.front().id != from;
       if (!chosen || keeps_primary) chosen = r;
       if (keeps_primary) break;
     }
     STARLING_CHECK(chosen);
-    std::ranges::replace(targets_[*chosen], from, to);
+    std::ranges::replace(final_owners_[*chosen], from, to);
     loads.remove(from);
     loads.add(to);
   }
 
-  [[nodiscard]] bool settled(RangeId range) const {
-    return std::ranges::all_of(targets_[range], [&](MemberId id) { return is_full(range, id); });
+  /// True if all final owners of the range are full.
+  [[nodiscard]] bool is_settled(RangeId range) const {
+    return std::ranges::all_of(final_owners_[range],
+                               [&](MemberId id) { return is_in_sync(range, id); });
   }
 
-  /// Returns the owners of the next epoch: the primary, then the other present owners in their
-  /// order, then the new ones.
-  [[nodiscard]] std::vector<RangeOwner> owners_of(RangeId range, bool lost) const {
-    if (lost || now_.ranges[range].owners.empty()) return {};
+  /// Returns the owners of `range` in the next epoch: the primary, then the other present owners in
+  /// their order, then the new ones.
+  [[nodiscard]] std::vector<RangeOwner> next_owners(RangeId range, bool is_lost) const {
+    if (is_lost || now_.ranges[range].owners.empty()) return {};
     std::vector<RangeOwner> owners;
-    for (RangeOwner owner : survivors(range, false)) {
-      owner.retiring = !is_among(targets_[range], owner.id);
-      if (!owner.retiring || !settled(range)) owners.push_back(owner);
+    for (RangeOwner owner : surviving_owners(range, /*only_full=*/false)) {
+      owner.retiring = !is_among(final_owners_[range], owner.id);
+      if (!owner.retiring || !is_settled(range)) owners.push_back(owner);
     }
-    for (const MemberId id : targets_[range])
+    for (const MemberId id : final_owners_[range])
       if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
         owners.push_back({id, now_.epoch + 1, false});
     // The present primary stays primary; else a full owner becomes it, preferably one that stays.
     const auto rank = [&](const RangeOwner& owner) {
-      if (!is_full(range, owner.id)) return 3;
+      if (!is_in_sync(range, owner.id)) return 3;
       if (owner.id == now_.ranges[range].owners.front().id) return 0;
       return owner.retiring ? 2 : 1;
     };
@@ -222,20 +227,20 @@ class Planner {
     return owners;
   }
 
-  /// Evens out the numbers of primaries, within ranges whose final owners all hold them.
-  void spread_primaries(Configuration& next) const {
-    Loads loads{eligible_};
+  /// Evens out how many ranges each member is primary of. Changes only settled ranges.
+  void even_out_primaries(Configuration& next) const {
+    RangeLoads loads{eligible_};
     for (const Ownership& range : next.ranges)
-      if (!range.owners.empty() && loads.knows(range.owners.front().id))
+      if (!range.owners.empty() && loads.contains(range.owners.front().id))
         loads.add(range.owners.front().id);
     for (bool moved = true; moved;) {
       moved = false;
       for (RangeId r = 0; r < next.ranges.size(); ++r) {
         auto& owners = next.ranges[r].owners;
-        if (owners.size() < 2 || !settled(r) || !loads.knows(owners.front().id)) continue;
+        if (owners.size() < 2 || !is_settled(r) || !loads.contains(owners.front().id)) continue;
         const auto least = std::ranges::min_element(
-            owners, {}, [&](const RangeOwner& owner) { return loads.of(owner.id); });
-        if (loads.of(owners.front().id) < loads.of(least->id) + 2) continue;
+            owners, {}, [&](const RangeOwner& owner) { return loads.load_of(owner.id); });
+        if (loads.load_of(owners.front().id) < loads.load_of(least->id) + 2) continue;
         loads.remove(owners.front().id);
         loads.add(least->id);
         std::rotate(owners.begin(), least, least + 1);
@@ -244,8 +249,8 @@ class Planner {
     }
   }
 
-  /// Removes members that want to leave and own no range in `next`.
-  void dismiss_leavers(const Configuration& next) {
+  /// Removes the members that want to leave and own no range in `next`.
+  void remove_leavers(const Configuration& next) {
     std::erase_if(members_, [&](const Member& member) {
       if (!is_among(pending_.leaves, member.id) || members_.size() == 1) return false;
       return std::ranges::none_of(
@@ -253,8 +258,8 @@ class Planner {
     });
   }
 
-  /// Returns the former and present members that are not members next, each with its last
-  /// incarnation.
+  /// Returns the former and present members that are not members of the next configuration, each
+  /// with its last incarnation.
   [[nodiscard]] std::vector<MemberIncarnation> departed() const {
     std::vector<MemberIncarnation> gone = now_.departed;
     for (const Member& member : now_.members) gone.push_back({member.id, member.incarnation});
@@ -265,7 +270,8 @@ class Planner {
     return gone;
   }
 
-  /// Returns the present council without members that go, filled up with the lowest ids.
+  /// Returns the present council without the members that die or leave, filled up with the lowest
+  /// ids.
   [[nodiscard]] std::vector<MemberId> council() const {
     std::vector<MemberId> chosen;
     const auto is_member = [&](MemberId id) {
@@ -273,7 +279,7 @@ class Planner {
     };
     for (const MemberId id : now_.council)
       if (survives(id) && is_member(id) && !is_among(pending_.leaves, id)) chosen.push_back(id);
-    for (const bool leavers : {false, true})  // leavers only where there are no others
+    for (const bool leavers : {false, true})  // if all members leave, one of them votes
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
         if (is_among(pending_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
@@ -284,8 +290,8 @@ class Planner {
     return chosen;
   }
 
-  /// Returns the present coordinator while it is a member. Its successor preferably does not want
-  /// to leave, did not share its node, and is a member already.
+  /// Returns the present coordinator if it stays a member, else its successor: preferably a member
+  /// that does not want to leave, then one on another node, then one that was a member before.
   [[nodiscard]] std::optional<MemberId> coordinator() const {
     if (!now_.coordinator) return std::nullopt;
     const auto is_member = [&](MemberId id) {
@@ -303,27 +309,28 @@ class Planner {
   const PendingChanges& pending_;
   std::vector<Member> members_;
   std::vector<MemberId> eligible_;
-  std::vector<std::vector<MemberId>> targets_;
+  std::vector<std::vector<MemberId>> final_owners_;
 };
 
-/// Returns the least loaded of `owners` that does not own `range`; among equals, the first from
-/// position `turn` on.
-MemberId least_without(const Ownership& range, const std::vector<MemberId>& owners,
-                       std::size_t turn, const Loads& loads) {
+/// Returns the least loaded of `owners` that does not own `range`; among equals, the first that a
+/// search from index `start` finds.
+MemberId least_loaded_non_owner(const Ownership& range, const std::vector<MemberId>& owners,
+                                std::size_t start, const RangeLoads& loads) {
   std::optional<MemberId> best;
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    const MemberId id = owners[(turn + i) % owners.size()];
-    if (range.find(id) == nullptr && (!best || loads.of(id) < loads.of(*best))) best = id;
+    const MemberId id = owners[(start + i) % owners.size()];
+    if (range.find(id) == nullptr && (!best || loads.load_of(id) < loads.load_of(*best))) best = id;
   }
   STARLING_CHECK(best);
   return *best;
 }
 
-/// Moves copies, never primaries, from the most to the least loaded owner, as long as that helps.
-void even_out_copies(Configuration& configuration, Loads& loads) {
-  while (loads.of(loads.most()) > loads.of(loads.least()) + 1) {
-    const MemberId from = loads.most();
-    const MemberId to = loads.least();
+/// Moves copies, never primaries, from the most to the least loaded owner until loads differ by at
+/// most one range or no copy can move.
+void even_out_copies(Configuration& configuration, RangeLoads& loads) {
+  while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1) {
+    const MemberId from = loads.most_loaded();
+    const MemberId to = loads.least_loaded();
     const auto range = std::ranges::find_if(configuration.ranges, [&](const Ownership& ownership) {
       return ownership.find(from) != nullptr && ownership.owners.front().id != from &&
              ownership.find(to) == nullptr;
@@ -338,7 +345,7 @@ void even_out_copies(Configuration& configuration, Loads& loads) {
 }  // namespace
 
 Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
-                                  std::size_t copies, bool coordinated) {
+                                  std::size_t copies, bool has_coordinator) {
   Configuration first;
   first.epoch = 1;
   first.members = std::move(members);
@@ -346,30 +353,30 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
   for (const Member& member : first.members)
     if (first.council.size() < council_max && !shares_node(member, first.council, first.members))
       first.council.push_back(member.id);
-  if (coordinated)
+  if (has_coordinator)
     first.coordinator = choose_coordinator(first.members, [](const Member&) { return 0; });
   std::vector<MemberId> owners;
   for (const Member& member : first.members)
     if (member.owns) owners.push_back(member.id);
   STARLING_CHECK(!owners.empty());
   first.ranges.resize(ranges);
-  const std::size_t each = std::min(copies, owners.size());
-  const auto own = [&](RangeId range, MemberId id) {
+  const std::size_t copies_each = std::min(copies, owners.size());
+  const auto add_owner = [&](RangeId range, MemberId id) {
     first.ranges[range].view = 1;
     first.ranges[range].owners.push_back({id, 1, false});
   };
   // Owners become primary in turn; copies go to the least loaded. The start of the search shifts,
-  // so that ranges with one primary have different other owners.
-  Loads loads{owners};
-  for (RangeId r = 0; r < ranges && each > 0; ++r) {
-    own(r, owners[r % owners.size()]);
+  // so that the ranges of one primary have different other owners.
+  RangeLoads loads{owners};
+  for (RangeId r = 0; r < ranges && copies_each > 0; ++r) {
+    add_owner(r, owners[r % owners.size()]);
     loads.add(owners[r % owners.size()]);
   }
-  for (std::size_t copy = 1; copy < each; ++copy)
+  for (std::size_t copy = 1; copy < copies_each; ++copy)
     for (RangeId r = 0; r < ranges; ++r) {
       const MemberId id =
-          least_without(first.ranges[r], owners, r + r / owners.size() + copy, loads);
-      own(r, id);
+          least_loaded_non_owner(first.ranges[r], owners, r + r / owners.size() + copy, loads);
+      add_owner(r, id);
       loads.add(id);
     }
   even_out_copies(first, loads);
@@ -377,7 +384,7 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
 }
 
 Successor next_configuration(const Configuration& now, const PendingChanges& pending) {
-  return Planner{now, pending}.plan();
+  return ConfigurationPlanner{now, pending}.plan();
 }
 
 }  // namespace starling::core

@@ -8,9 +8,9 @@
 namespace starling::core {
 namespace {
 
-void insert(std::vector<MemberId>& ids, MemberId id) {
-  const auto place = std::ranges::lower_bound(ids, id);
-  if (place == ids.end() || *place != id) ids.insert(place, id);
+void insert_sorted(std::vector<MemberId>& ids, MemberId id) {
+  const auto position = std::ranges::lower_bound(ids, id);
+  if (position == ids.end() || *position != id) ids.insert(position, id);
 }
 
 }  // namespace
@@ -21,12 +21,12 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   promised_ = accepted_ = ballot_ = highest_ = {};
   accepted_value_ = value_ = nullptr;
   phase_ = Phase::idle;
-  losses_ = 0;
+  lost_ballots_ = 0;
   retry_at_ = {};
-  cause_since_.reset();
+  change_due_at_.reset();
   asked_at_.reset();
-  lost_since_.reset();
-  answers_.clear();
+  range_lost_at_.reset();
+  range_reports_.clear();
   reported_.clear();
   std::erase_if(reports_, [&](const auto& report) {
     return !configuration_->contains(report.first.id, report.first.incarnation);
@@ -35,13 +35,13 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
     return !configuration_->contains(suspicion.id, suspicion.incarnation);
   });
-  std::erase_if(pending_, [&](const PendingChange& change) {
-    const Member& member = change.member;
-    return change.leave ? !configuration_->contains(member.id, member.incarnation)
-                        : configuration_->has_had(member.id, member.incarnation);
+  std::erase_if(requests_, [&](const Request& request) {
+    const Member& member = request.member;
+    return request.is_leave ? !configuration_->contains(member.id, member.incarnation)
+                            : configuration_->is_or_was_member(member.id, member.incarnation);
   });
   report_suspicions(context);
-  review(context);
+  propose_if_due(context);
 }
 
 void Council::suspect(const CouncilContext& context, MemberId id, Incarnation incarnation) {
@@ -49,40 +49,40 @@ void Council::suspect(const CouncilContext& context, MemberId id, Incarnation in
   if (id == options_.self.id || suspects(id)) return;
   suspicions_.push_back({id, incarnation, context.now});
   report_suspicions(context);
-  review(context);
+  propose_if_due(context);
 }
 
 void Council::trust(const CouncilContext& context, MemberId id, Incarnation incarnation) {
-  const auto is_meant = [&](const Suspicion& suspicion) {
+  const auto is_same = [&](const Suspicion& suspicion) {
     return suspicion.id == id && suspicion.incarnation == incarnation;
   };
-  if (std::erase_if(suspicions_, is_meant) == 0) return;
-  lost_since_.reset();
+  if (std::erase_if(suspicions_, is_same) == 0) return;
+  range_lost_at_.reset();
   report_suspicions(context);
-  review(context);
+  propose_if_due(context);
 }
 
 void Council::join(const CouncilContext& context, const Member& member) {
-  if (configuration_ && configuration_->has_had(member.id, member.incarnation)) return;
-  add(context, {member, false, context.now + options_.change_holds});
+  if (configuration_ && configuration_->is_or_was_member(member.id, member.incarnation)) return;
+  add(context, {member, false, context.now + options_.request_expiry});
 }
 
 void Council::leave(const CouncilContext& context, const Member& member) {
   if (!configuration_ || !configuration_->contains(member.id, member.incarnation)) return;
-  add(context, {member, true, context.now + options_.change_holds});
+  add(context, {member, true, context.now + options_.request_expiry});
 }
 
-void Council::add(const CouncilContext& context, const PendingChange& change) {
-  const auto same = std::ranges::find_if(
-      pending_, [&](const PendingChange& other) { return other.member.id == change.member.id; });
-  if (same == pending_.end())
-    pending_.push_back(change);
-  else if (same->member.incarnation <= change.member.incarnation)
-    *same = change;
-  review(context);
+void Council::add(const CouncilContext& context, const Request& request) {
+  const auto earlier = std::ranges::find_if(
+      requests_, [&](const Request& other) { return other.member.id == request.member.id; });
+  if (earlier == requests_.end())
+    requests_.push_back(request);
+  else if (earlier->member.incarnation <= request.member.incarnation)
+    *earlier = request;
+  propose_if_due(context);
 }
 
-void Council::on_full_ranges(const CouncilContext& context, std::vector<RangeId> full) {
+void Council::on_in_sync_ranges(const CouncilContext& context, std::vector<RangeId> full) {
   if (full == full_ranges_) return;
   full_ranges_ = std::move(full);
   for (const MemberId requester : requesters_)
@@ -105,11 +105,11 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
     else
       return m.epoch;
   };
-  const bool is_of_now =
+  const bool is_query =
       std::holds_alternative<Ask>(message) || std::holds_alternative<RangeReport>(message);
-  const Epoch expected = configuration_->epoch + (is_of_now ? 0 : 1);
+  const Epoch expected = configuration_->epoch + (is_query ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
-  if (!is_of_now && !configuration_->in_council(from)) return true;  // has no vote
+  if (!is_query && !configuration_->in_council(from)) return true;  // has no vote
   std::visit([&](const auto& m) { receive(context, from, m); }, message);
   return true;
 }
@@ -117,22 +117,22 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
 void Council::on_timer(const CouncilContext& context) {
   timer_.fired(context.now);
   for (const Suspicion& suspicion : suspicions_) {
-    if (context.now < suspicion.since + options_.patience) continue;
+    if (context.now < suspicion.suspected_at + options_.patience) continue;
     context.out.push_back(Fail{"member " + std::to_string(suspicion.id) +
                                " is silent, and no majority of the council decided without it"});
     return;
   }
   report_suspicions(context);
-  review(context);
+  propose_if_due(context);
 }
 
-/// Reports suspicions that led to no decision in time to the council; sets timers for the others.
+/// Reports the suspicions that are older than `report_after` to the council; sets timers.
 void Council::report_suspicions(const CouncilContext& context) {
   std::vector<MemberIncarnation> silent;
   for (const Suspicion& suspicion : suspicions_) {
-    const Time due = suspicion.since + options_.report_after;
+    const Time due = suspicion.suspected_at + options_.report_after;
     if (due <= context.now) silent.push_back({suspicion.id, suspicion.incarnation});
-    wake(context, due <= context.now ? suspicion.since + options_.patience : due);
+    set_timer(context, due <= context.now ? suspicion.suspected_at + options_.patience : due);
   }
   if (silent == reported_) return;
   reported_ = std::move(silent);
@@ -142,13 +142,13 @@ void Council::report_suspicions(const CouncilContext& context) {
 // --- answering proposers ------------------------------------------------------------------------
 
 void Council::receive(const CouncilContext& context, MemberId from, const Ask&) {
-  insert(requesters_, from);
+  insert_sorted(requesters_, from);
   context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, full_ranges_}});
 }
 
-/// Raises the highest known round. Returns false if the ballot's round is too far ahead: then the
-/// known round rises by a part of the way, so that a sender that repeats the ballot is believed in
-/// the end, because it may know rounds that this member does not.
+/// Raises the highest known ballot. Returns false if the ballot's round is more than round_jump_max
+/// ahead, which may be true or a lie. The known round then rises by round_jump_max only: if the
+/// sender does know later rounds and repeats its ballot, it is accepted in the end.
 bool Council::learn_round(const Ballot& ballot) {
   const bool is_near =
       ballot.round <= highest_.round || ballot.round - highest_.round <= round_jump_max;
@@ -183,25 +183,24 @@ void Council::receive(const CouncilContext& context, MemberId from, const Accept
 // --- proposing ----------------------------------------------------------------------------------
 
 void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& report) {
-  const auto known =
-      std::ranges::find(answers_, from, &std::pair<MemberId, std::vector<RangeId>>::first);
-  if (known == answers_.end())
-    answers_.emplace_back(from, report.full);
+  const auto known = std::ranges::find(range_reports_, from, &MemberRanges::first);
+  if (known == range_reports_.end())
+    range_reports_.emplace_back(from, report.full);
   else
     known->second = report.full;
-  review(context);
+  propose_if_due(context);
 }
 
 void Council::receive(const CouncilContext& context, MemberId from, const Promise& promise) {
   if (phase_ != Phase::preparing || promise.ballot != ballot_) return;
-  if (promise.value && (!value_ || promise.accepted > best_accepted_)) {
-    best_accepted_ = promise.accepted;
+  if (promise.value && (!value_ || promise.accepted > highest_accepted_)) {
+    highest_accepted_ = promise.accepted;
     value_ = promise.value;
   }
-  insert(voters_, from);
+  insert_sorted(voters_, from);
   if (!is_quorum(configuration_->council, voters_)) return;
-  // Proposes again a value that may have been decided already, else the changes wanted now.
-  if (!value_) value_ = next(context);
+  // Proposes the value that an earlier ballot may have decided, else a new configuration.
+  if (!value_) value_ = choose_proposal(context);
   if (!value_) {
     phase_ = Phase::idle;
     return;
@@ -213,7 +212,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Promis
 
 void Council::receive(const CouncilContext& context, MemberId from, const Accepted& accepted) {
   if (phase_ != Phase::accepting || accepted.ballot != ballot_) return;
-  insert(voters_, from);
+  insert_sorted(voters_, from);
   if (!is_quorum(configuration_->council, voters_)) return;
   phase_ = Phase::idle;
   context.out.push_back(Decided{value_});
@@ -224,51 +223,51 @@ void Council::receive(const CouncilContext& context, MemberId, const Nack& nack)
   if (phase_ == Phase::idle || nack.promised <= ballot_) return;
   phase_ = Phase::idle;
   Time wait = options_.back_off;
-  for (unsigned i = 0; i < losses_ && wait < options_.back_off_max; ++i) wait *= 2;
-  ++losses_;
+  for (unsigned i = 0; i < lost_ballots_ && wait < options_.back_off_max; ++i) wait *= 2;
+  ++lost_ballots_;
   retry_at_ = context.now + wait +
               Time{static_cast<Time::rep>(
                   context.random.below(static_cast<std::uint64_t>(wait.count()) + 1))};
-  wake(context, retry_at_);
+  set_timer(context, retry_at_);
 }
 
 void Council::receive(const CouncilContext& context, MemberId from, const SuspicionReport& report) {
   const Member* sender = configuration_->find(from);
   if (sender == nullptr) return;
   reports_[{from, sender->incarnation}] = report.silent;
-  review(context);
+  propose_if_due(context);
 }
 
-/// Proposes the next configuration where a change is due and it is this member's turn.
-void Council::review(const CouncilContext& context) {
-  std::erase_if(pending_, [&](const PendingChange& change) { return change.until < context.now; });
+/// Proposes the next configuration if a change is due and it is this member's turn.
+void Council::propose_if_due(const CouncilContext& context) {
+  std::erase_if(requests_, [&](const Request& r) { return r.expires_at < context.now; });
   if (!configuration_ || phase_ != Phase::idle) return;
   if (!configuration_->in_council(options_.self.id)) return;
-  if (!has_cause(context.now)) return cause_since_.reset();
-  if (!cause_since_) cause_since_ = context.now;
-  const Time turn = *cause_since_ + static_cast<Time::rep>(rank()) * options_.turn;
-  const Time from = std::max(turn, retry_at_);
-  if (context.now < from) return wake(context, from);
+  if (!is_change_due(context.now)) return change_due_at_.reset();
+  if (!change_due_at_) change_due_at_ = context.now;
+  const auto before = static_cast<Time::rep>(proposers_before());
+  const Time propose_at = std::max(*change_due_at_ + before * options_.turn, retry_at_);
+  if (context.now < propose_at) return set_timer(context, propose_at);
   if (!asked_at_) ask_everyone(context);
-  if (next(context)) begin_ballot(context);
+  if (choose_proposal(context)) begin_ballot(context);
 }
 
-/// Returns how many council members are to propose before this one.
-std::size_t Council::rank() const {
+/// Returns how many council members propose before this one.
+std::size_t Council::proposers_before() const {
   return static_cast<std::size_t>(std::ranges::count_if(configuration_->council, [&](MemberId id) {
     return id < options_.self.id && !suspects(id);
   }));
 }
 
-/// True where the next configuration would differ, or a range be lost, if all owners were full.
-bool Council::has_cause(Time now) const {
-  PendingChanges ideal = pending(now);
-  ideal.full.clear();
+/// True if the next configuration would change anything or lose a range if all owners were full.
+bool Council::is_change_due(Time now) const {
+  PendingChanges with_all_full = pending_changes(now);
+  with_all_full.full.clear();
   for (const Ownership& range : configuration_->ranges) {
-    auto& full = ideal.full.emplace_back();
+    auto& full = with_all_full.full.emplace_back();
     for (const RangeOwner& owner : range.owners) full.push_back(owner.id);
   }
-  const Successor successor = next_configuration(*configuration_, ideal);
+  const Successor successor = next_configuration(*configuration_, with_all_full);
   return successor.next || !successor.lost.empty();
 }
 
@@ -276,109 +275,110 @@ void Council::ask_everyone(const CouncilContext& context) {
   asked_at_ = context.now;
   for (const Member& member : configuration_->members)
     context.out.push_back(CouncilSend{member.id, Ask{configuration_->epoch}});
-  wake(context, context.now + options_.ask_within);
+  set_timer(context, context.now + options_.answer_timeout);
 }
 
-/// True where `id` has answered, or is suspected and need not answer.
-bool Council::heard(MemberId id) const {
-  return suspects(id) ||
-         std::ranges::any_of(answers_, [&](const auto& answer) { return answer.first == id; });
+/// True if `id` is not suspected and has not answered yet.
+bool Council::lacks_answer(MemberId id) const {
+  return !suspects(id) &&
+         std::ranges::find(range_reports_, id, &MemberRanges::first) == range_reports_.end();
 }
 
-bool Council::answered_all() const {
-  return std::ranges::all_of(configuration_->members,
-                             [&](const Member& member) { return heard(member.id); });
+bool Council::has_everyone_answered() const {
+  return std::ranges::none_of(configuration_->members,
+                              [&](const Member& member) { return lacks_answer(member.id); });
 }
 
-bool Council::owners_answered_of(RangeId range) const {
-  return std::ranges::all_of(configuration_->ranges[range].owners,
-                             [&](const RangeOwner& owner) { return heard(owner.id); });
+bool Council::have_owners_answered(RangeId range) const {
+  return std::ranges::none_of(configuration_->ranges[range].owners,
+                              [&](const RangeOwner& owner) { return lacks_answer(owner.id); });
 }
 
-/// Returns the members to remove so that no member that stays suspects another that stays. This
-/// member stays, for the others receive from it: in a report between it and another, the other
-/// goes. Then the member in the most reports goes, and so on; among equals, the one that is
-/// reported most.
-std::vector<MemberId> Council::at_odds() const {
-  using Pair = std::pair<MemberId, MemberId>;
-  std::vector<Pair> open;
-  const auto stays = [&](MemberId id) { return id == options_.self.id; };
-  for (const auto& [by, silent] : reports_)
-    for (const auto& [of, incarnation] : silent)
-      if (configuration_->contains(of, incarnation) && !suspects(by.id) && !suspects(of) &&
-          !(stays(by.id) && stays(of)))
-        open.emplace_back(by.id, of);
-  std::vector<MemberId> gone;
-  const auto let_go = [&](MemberId id) {
-    gone.push_back(id);
-    std::erase_if(open, [&](const Pair& pair) { return pair.first == id || pair.second == id; });
+/// Returns the members to remove so that no remaining member suspects another. If one member
+/// reports another, one of the two goes. This member stays, because the others receive from it.
+/// Among the others, the member in the most pairs goes first, until no pair is left; among equals,
+/// the one that most members report, then the highest id.
+std::vector<MemberId> Council::choose_conflicting() const {
+  using Pair = std::pair<MemberId, MemberId>;  // a reporter and the member that it suspects
+  std::vector<Pair> pairs;
+  const auto is_self = [&](MemberId id) { return id == options_.self.id; };
+  for (const auto& [reporter, silent] : reports_)
+    for (const auto& [suspect, incarnation] : silent)
+      if (configuration_->contains(suspect, incarnation) && !suspects(reporter.id) &&
+          !suspects(suspect) && !(is_self(reporter.id) && is_self(suspect)))
+        pairs.emplace_back(reporter.id, suspect);
+  std::vector<MemberId> removed;
+  const auto remove = [&](MemberId id) {
+    removed.push_back(id);
+    std::erase_if(pairs, [&](const Pair& pair) { return pair.first == id || pair.second == id; });
   };
-  const auto is_settled = [&](const Pair& pair) { return stays(pair.first) || stays(pair.second); };
-  for (auto at = open.begin(); (at = std::ranges::find_if(open, is_settled)) != open.end();)
-    let_go(stays(at->first) ? at->second : at->first);
-  while (!open.empty()) {
-    std::map<MemberId, Pair> counts;  // reports by or about it, reports about it
-    for (const auto& [by, of] : open) {
-      ++counts[by].first;
-      ++counts[of].first;
-      ++counts[of].second;
+  const auto names_self = [&](const Pair& p) { return is_self(p.first) || is_self(p.second); };
+  for (auto pair = pairs.begin(); (pair = std::ranges::find_if(pairs, names_self)) != pairs.end();)
+    remove(is_self(pair->first) ? pair->second : pair->first);
+  while (!pairs.empty()) {
+    std::map<MemberId, Pair> counts;  // the pairs that name it, and those in which it is suspected
+    for (const auto& [reporter, suspect] : pairs) {
+      ++counts[reporter].first;
+      ++counts[suspect].first;
+      ++counts[suspect].second;
     }
-    let_go(std::ranges::max_element(counts, {}, [](const auto& entry) {
+    remove(std::ranges::max_element(counts, {}, [](const auto& entry) {
              return std::pair{entry.second, entry.first};
            })->first);
   }
-  return gone;
+  return removed;
 }
 
-PendingChanges Council::pending(Time now) const {
-  PendingChanges all{.copies = options_.copies, .owners = options_.owners, .bsp = options_.bsp};
-  for (const PendingChange& change : pending_) {
-    if (change.until < now) continue;
-    if (change.leave)
-      all.leaves.push_back(change.member.id);
+PendingChanges Council::pending_changes(Time now) const {
+  PendingChanges changes{.copies = options_.copies, .owners = options_.owners, .bsp = options_.bsp};
+  for (const Request& request : requests_) {
+    if (request.expires_at < now) continue;
+    if (request.is_leave)
+      changes.leaves.push_back(request.member.id);
     else
-      all.joins.push_back(change.member);
+      changes.joins.push_back(request.member);
   }
-  for (const Suspicion& suspicion : suspicions_) all.dead.push_back(suspicion.id);
-  for (const MemberId id : at_odds()) all.dead.push_back(id);
-  std::ranges::sort(all.dead);
+  for (const Suspicion& suspicion : suspicions_) changes.dead.push_back(suspicion.id);
+  for (const MemberId id : choose_conflicting()) changes.dead.push_back(id);
+  std::ranges::sort(changes.dead);
   for (RangeId r = 0; r < configuration_->ranges.size(); ++r) {
     // A primary always holds its range.
     const Ownership& range = configuration_->ranges[r];
-    auto& full = all.full.emplace_back();
+    auto& full = changes.full.emplace_back();
     if (!range.owners.empty()) full.push_back(range.owners.front().id);
-    for (const auto& [id, ranges] : answers_)
-      if (range.find(id) != nullptr && std::ranges::binary_search(ranges, r)) insert(full, id);
+    for (const auto& [id, ranges] : range_reports_)
+      if (range.find(id) != nullptr && std::ranges::binary_search(ranges, r))
+        insert_sorted(full, id);
   }
-  return all;
+  return changes;
 }
 
-ConfigurationPtr Council::next(const CouncilContext& context) {
-  if (!answered_all() && asked_at_ && context.now < *asked_at_ + options_.ask_within) {
-    wake(context, *asked_at_ + options_.ask_within);
+ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
+  if (!has_everyone_answered() && asked_at_ && context.now < *asked_at_ + options_.answer_timeout) {
+    set_timer(context, *asked_at_ + options_.answer_timeout);
     return nullptr;
   }
-  PendingChanges wanted = pending(context.now);
-  Successor successor = next_configuration(*configuration_, wanted);
+  PendingChanges changes = pending_changes(context.now);
+  Successor successor = next_configuration(*configuration_, changes);
   if (!successor.lost.empty() && !suspicions_.empty()) {
-    // Reports of other members must not cost a range: removes only what this member suspects.
-    std::erase_if(wanted.dead, [&](MemberId id) { return !suspects(id); });
-    successor = next_configuration(*configuration_, wanted);
+    // Others' suspicions must not cost a range: removes only members that this one suspects.
+    std::erase_if(changes.dead, [&](MemberId id) { return !suspects(id); });
+    successor = next_configuration(*configuration_, changes);
   }
   if (successor.lost.empty()) {
-    lost_since_.reset();
+    range_lost_at_.reset();
     return successor.next;
   }
-  // Every owner of such a range answers in the end, or is suspected.
-  if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return owners_answered_of(r); }))
+  // Waits until every owner of the lost ranges has answered or is suspected.
+  if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return have_owners_answered(r); }))
     return nullptr;
-  if (!lost_since_) lost_since_ = context.now;
-  if (context.now < *lost_since_ + options_.give_up_after) {
-    wake(context, *lost_since_ + options_.give_up_after);
+  if (!range_lost_at_) range_lost_at_ = context.now;
+  if (context.now < *range_lost_at_ + options_.give_up_after) {
+    set_timer(context, *range_lost_at_ + options_.give_up_after);
     return nullptr;
   }
-  wanted.give_up = true;
-  return next_configuration(*configuration_, wanted).next;
+  changes.give_up = true;
+  return next_configuration(*configuration_, changes).next;
 }
 
 void Council::begin_ballot(const CouncilContext& context) {
@@ -386,7 +386,7 @@ void Council::begin_ballot(const CouncilContext& context) {
   ballot_ = {highest_.round + 1, options_.self.id};
   highest_ = ballot_;
   voters_.clear();
-  best_accepted_ = {};
+  highest_accepted_ = {};
   value_ = nullptr;
   send_council(context, Prepare{configuration_->epoch + 1, ballot_});
 }
@@ -395,6 +395,6 @@ void Council::send_council(const CouncilContext& context, const CouncilMessage& 
   for (const MemberId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
 }
 
-void Council::wake(const CouncilContext& context, Time at) { timer_.want(context, at); }
+void Council::set_timer(const CouncilContext& context, Time at) { timer_.want(context, at); }
 
 }  // namespace starling::core

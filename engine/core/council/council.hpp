@@ -2,16 +2,16 @@
 /// 2001) among the council of the epoch before, one instance an epoch as in Vertical Paxos
 /// (Lamport, Malkhi, Zhou, PODC 2009).
 ///
-/// Every member has a Council object. Council members promise and accept; one that suspects all
-/// lower ones proposes, after it has asked every member which ranges that member holds. A proposer
-/// may receive nothing without noticing: so if nothing is decided, the next council member proposes
-/// too, and then the one after it. Agreement does not depend on which member proposes. No
-/// message asks for a past epoch: if on() returns false, its caller answers a message of an older
-/// epoch with the configuration.
+/// Every member has a Council object. Council members promise and accept. The council member that
+/// suspects all lower ones asks every member which ranges it holds, and then proposes. A proposer
+/// that can send but not receive does not notice it: if nothing is decided, the next council member
+/// proposes too, and then the one after it. Members agree whichever of them proposes. A member that
+/// lags behind sends messages of an older epoch: on() returns false, and its caller answers with
+/// the configuration.
 ///
-/// A member that the proposer suspects is removed at once; a member that only others suspect is
-/// removed when they report it. If two members do not receive from each other, one must go, because
-/// every member must reach every other: see at_odds().
+/// The proposer removes the members that it suspects itself. It also learns of suspicions that
+/// others report: if one member does not receive from another, one of the two must go, because
+/// every member must reach every other. See choose_conflicting().
 #pragma once
 
 #include <map>
@@ -26,11 +26,12 @@
 
 namespace starling::core {
 
-/// A message may name a round at most this far beyond all that were received; each ballot is one
-/// round. A Prepare or Accept of a later round is ignored, so that no sender can use the rounds up.
+/// A message may name a ballot round at most this far beyond all that were received. A Prepare or
+/// Accept of a later round is ignored, so that no sender can use up the rounds.
 inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
 
-/// Later ballots replace earlier ones: by round, then by proposer.
+/// One attempt to decide, ordered by round and then by proposer: later ballots replace earlier
+/// ones.
 struct Ballot {
   std::uint64_t round = 0;
   MemberId by = 0;
@@ -40,14 +41,15 @@ struct Ballot {
 };
 
 // --- messages between councils ------------------------------------------------------------------
-// `epoch` is the epoch to be decided; in Ask and RangeReport, the sender's epoch.
+// `epoch` is the epoch to be decided, but in Ask and RangeReport the sender's present epoch.
 
-/// Asks which ranges the receiver holds. The receiver answers at once, and again whenever they
-/// change within the epoch.
+/// Asks which ranges the receiver holds. It answers with a RangeReport at once, and again whenever
+/// its ranges change within the epoch.
 struct Ask {
   Epoch epoch;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch); }
 };
+/// Answers Ask.
 struct RangeReport {
   Epoch epoch;
   /// Ranges of which the sender holds every acknowledged update, ascending.
@@ -55,11 +57,13 @@ struct RangeReport {
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.full); }
 };
+/// Phase 1a of Paxos.
 struct Prepare {
   Epoch epoch;
   Ballot ballot;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
+/// Phase 1b of Paxos.
 struct Promise {
   Epoch epoch;
   Ballot ballot;
@@ -69,12 +73,13 @@ struct Promise {
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot, m.accepted, m.value); }
 };
-/// The sender has promised not to take part in a ballot below `promised`.
+/// Refuses a Prepare or an Accept: the sender has promised to ignore ballots below `promised`.
 struct Nack {
   Epoch epoch;
   Ballot promised;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.promised); }
 };
+/// Phase 2a of Paxos.
 struct Accept {
   Epoch epoch;
   Ballot ballot;
@@ -82,14 +87,15 @@ struct Accept {
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot, m.value); }
 };
+/// Phase 2b of Paxos.
 struct Accepted {
   Epoch epoch;
   Ballot ballot;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
-/// To the council: the sender has received nothing from these members for long. A later report
-/// replaces an earlier one. A report names no epoch, because a member that receives nothing does
-/// not learn of epochs either.
+/// To the council: the sender has suspected these members for CouncilOptions::report_after. A later
+/// report replaces an earlier one. A report names no epoch, because a member that receives nothing
+/// does not learn of new epochs.
 struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
   static constexpr auto fields(auto& m) { return std::tie(m.silent); }
@@ -99,13 +105,13 @@ using CouncilMessage =
 
 // --- effects ------------------------------------------------------------------------------------
 
-/// Send this message; `to` may be this member itself.
+/// Send this message to member `to`, which may be this member itself.
 struct CouncilSend {
   MemberId to;
   CouncilMessage message;
 };
-/// This is the configuration of the next epoch: adopt it, and send it to all members of the old and
-/// the new one.
+/// The council has decided on this configuration of the next epoch: adopt it, and send it to all
+/// members of the old and the new configuration.
 struct Decided {
   ConfigurationPtr configuration;
 };
@@ -120,47 +126,50 @@ struct CouncilContext {
 struct CouncilOptions {
   Member self;
   std::size_t copies = 2;
-  /// See PendingChanges.
+  /// As in PendingChanges, like `copies` and `bsp`.
   std::size_t owners = 0;
   bool bsp = false;
-  /// A proposer waits this long for answers of members that it does not suspect.
-  Time ask_within = std::chrono::milliseconds{500};
-  /// If a change is due and nothing is decided for this long, the next council member proposes too.
+  /// A proposer waits at most this long for the RangeReports of members that it does not suspect.
+  Time answer_timeout = std::chrono::milliseconds{500};
+  /// If a change is due and nothing is decided for this time, the next council member proposes too.
   Time turn = std::chrono::milliseconds{1500};
-  /// A suspicion that led to no decision for this long is reported to the council.
+  /// A suspicion that led to no decision for this time is reported to the council.
   Time report_after = std::chrono::seconds{1};
-  /// After a lost ballot a proposer waits between one and two times this, doubled at each loss.
+  /// After a lost ballot a proposer waits a random time between this and twice this, doubled at
+  /// each further loss.
   Time back_off = std::chrono::milliseconds{20};
   Time back_off_max = std::chrono::seconds{2};
-  /// A request to join or leave is kept this long; its sender repeats it.
-  Time change_holds = std::chrono::seconds{2};
-  /// A range without a live owner that holds it is given up after this time, and with it the job:
-  /// a suspicion may yet turn out to be wrong.
+  /// A request to join or leave expires after this time; its sender repeats it.
+  Time request_expiry = std::chrono::seconds{2};
+  /// A range without a live owner that holds it is given up after this time, and the job ends:
+  /// until then a suspicion may turn out to be wrong.
   Time give_up_after = std::chrono::seconds{30};
-  /// A member that suspects another for this long without a decision ends the job: there is no
-  /// majority.
+  /// A member that has suspected another for this time without a decision reports that the job
+  /// cannot continue: there is no majority.
   Time patience = std::chrono::seconds{60};
 };
 
-/// One call at a time; not thread-safe. Late and repeated messages do no harm; the channel sends
-/// lost ones again.
+/// One call at a time; not thread-safe. Late and repeated messages do no harm. The channel sends
+/// lost messages again.
 class Council {
  public:
   explicit Council(CouncilOptions options) : options_(options) {}
 
-  /// `configuration` is decided, and later than all earlier ones.
+  /// The council has decided on `configuration`. Requires: its epoch is later than all earlier
+  /// ones.
   void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
 
-  /// Failure detection suspects or trusts one incarnation. Both ignore an incarnation that the
-  /// configuration does not name.
+  /// Failure detection suspects, or trusts again, one incarnation of a member. Both functions
+  /// ignore an incarnation that the configuration does not name.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
   /// `member` wants to join, or to leave.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
 
-  /// This member holds every acknowledged update of the ranges `full`, ascending, and of no others.
-  void on_full_ranges(const CouncilContext& context, std::vector<RangeId> full);
+  /// This member holds every acknowledged update of the ranges `full`, ascending, and of no other
+  /// range.
+  void on_in_sync_ranges(const CouncilContext& context, std::vector<RangeId> full);
 
   /// Returns false, and does nothing, if the message is of another epoch.
   [[nodiscard]] bool on(const CouncilContext& context, MemberId from,
@@ -171,15 +180,17 @@ class Council {
 
  private:
   enum class Phase { idle, preparing, accepting };
+  using MemberRanges = std::pair<MemberId, std::vector<RangeId>>;
   struct Suspicion {
     MemberId id;
     Incarnation incarnation;
-    Time since;
+    Time suspected_at;
   };
-  struct PendingChange {
+  struct Request {
     Member member;
-    bool leave;
-    Time until;
+    /// True if the member wants to leave, false if it wants to join.
+    bool is_leave;
+    Time expires_at;
   };
 
   void receive(const CouncilContext& context, MemberId from, const Ask& ask);
@@ -191,27 +202,29 @@ class Council {
   void receive(const CouncilContext& context, MemberId from, const Accepted& accepted);
   void receive(const CouncilContext& context, MemberId from, const SuspicionReport& report);
 
-  void add(const CouncilContext& context, const PendingChange& change);
+  void add(const CouncilContext& context, const Request& request);
   void report_suspicions(const CouncilContext& context);
-  void review(const CouncilContext& context);
+  void propose_if_due(const CouncilContext& context);
   void ask_everyone(const CouncilContext& context);
-  [[nodiscard]] std::size_t rank() const;
-  [[nodiscard]] bool has_cause(Time now) const;
-  [[nodiscard]] bool heard(MemberId id) const;
-  [[nodiscard]] bool answered_all() const;
-  [[nodiscard]] bool owners_answered_of(RangeId range) const;
-  [[nodiscard]] std::vector<MemberId> at_odds() const;
-  [[nodiscard]] PendingChanges pending(Time now) const;
-  /// Returns the configuration to propose, or nullptr; sets a timer where it must wait.
-  ConfigurationPtr next(const CouncilContext& context);
+  [[nodiscard]] std::size_t proposers_before() const;
+  [[nodiscard]] bool is_change_due(Time now) const;
+  [[nodiscard]] bool lacks_answer(MemberId id) const;
+  [[nodiscard]] bool has_everyone_answered() const;
+  [[nodiscard]] bool have_owners_answered(RangeId range) const;
+  [[nodiscard]] std::vector<MemberId> choose_conflicting() const;
+  [[nodiscard]] PendingChanges pending_changes(Time now) const;
+  /// Returns the configuration to propose, or nullptr if none is due yet; sets a timer if it must
+  /// wait.
+  ConfigurationPtr choose_proposal(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
   void send_council(const CouncilContext& context, const CouncilMessage& message) const;
-  void wake(const CouncilContext& context, Time at);
+  void set_timer(const CouncilContext& context, Time at);
 
   CouncilOptions options_;
   ConfigurationPtr configuration_;
   std::vector<Suspicion> suspicions_;
-  std::vector<PendingChange> pending_;
+  /// The requests to join and to leave that this member has received.
+  std::vector<Request> requests_;
   std::vector<RangeId> full_ranges_;
   /// The suspicions that this member has reported to the council of this epoch.
   std::vector<MemberIncarnation> reported_;
@@ -229,18 +242,18 @@ class Council {
   /// The highest ballot known in this epoch.
   Ballot highest_;
   std::vector<MemberId> voters_;
-  Ballot best_accepted_;
+  Ballot highest_accepted_;
   ConfigurationPtr value_;
-  unsigned losses_ = 0;
+  unsigned lost_ballots_ = 0;
   Time retry_at_{};
-  /// Since when a change has been due.
-  std::optional<Time> cause_since_;
+  /// When the pending change became due; absent if none is due.
+  std::optional<Time> change_due_at_;
   std::optional<Time> asked_at_;
-  std::optional<Time> lost_since_;
-  /// The ranges that each member holds, as it answered in this epoch.
-  std::vector<std::pair<MemberId, std::vector<RangeId>>> answers_;
+  std::optional<Time> range_lost_at_;
+  /// The ranges that each member holds, from its last RangeReport in this epoch.
+  std::vector<MemberRanges> range_reports_;
 
-  /// The suspicions of each member, as it reported them.
+  /// By reporter: the members that it suspects, from its last SuspicionReport.
   std::map<MemberIncarnation, std::vector<MemberIncarnation>> reports_;
 
   /// The members that have sent Ask in this epoch.

@@ -1,4 +1,4 @@
-/// Counts the ranges that each of some members holds, while a configuration is planned.
+/// Counts the ranges of each member while the next configuration is planned.
 #pragma once
 
 #include <algorithm>
@@ -10,23 +10,23 @@
 
 namespace starling::core {
 
-/// Counts the ranges that each of some members holds.
-class Loads {
+/// The load of each of a set of members: the number of its ranges.
+class RangeLoads {
  public:
-  explicit Loads(const std::vector<MemberId>& ids) {
+  explicit RangeLoads(const std::vector<MemberId>& ids) {
     for (const MemberId id : ids) loads_.push_back({id, 0});
   }
-  [[nodiscard]] bool knows(MemberId id) const {
+  [[nodiscard]] bool contains(MemberId id) const {
     return std::ranges::find(loads_, id, &Entry::id) != loads_.end();
   }
-  /// Requires: knows(id), as for all that follow.
-  void add(MemberId id) { ++loads_[place(id)].load; }
-  void remove(MemberId id) { --loads_[place(id)].load; }
-  [[nodiscard]] std::size_t of(MemberId id) const { return loads_[place(id)].load; }
-  [[nodiscard]] MemberId most() const {
+  /// All functions below require contains(id).
+  void add(MemberId id) { ++loads_[index_of(id)].load; }
+  void remove(MemberId id) { --loads_[index_of(id)].load; }
+  [[nodiscard]] std::size_t load_of(MemberId id) const { return loads_[index_of(id)].load; }
+  [[nodiscard]] MemberId most_loaded() const {
     return std::ranges::max_element(loads_, {}, &Entry::load)->id;
   }
-  [[nodiscard]] MemberId least() const {
+  [[nodiscard]] MemberId least_loaded() const {
     return std::ranges::min_element(loads_, {}, &Entry::load)->id;
   }
 
@@ -35,10 +35,10 @@ class Loads {
     MemberId id;
     std::size_t load;
   };
-  [[nodiscard]] std::size_t place(MemberId id) const {
-    const auto at = std::ranges::find(loads_, id, &Entry::id);
-    STARLING_CHECK(at != loads_.end());
-    return static_cast<std::size_t>(at - loads_.begin());
+  [[nodiscard]] std::size_t index_of(MemberId id) const {
+    const auto entry = std::ranges::find(loads_, id, &Entry::id);
+    STARLING_CHECK(entry != loads_.end());
+    return static_cast<std::size_t>(entry - loads_.begin());
   }
   std::vector<Entry> loads_;
 };

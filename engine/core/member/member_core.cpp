@@ -14,7 +14,7 @@
 namespace starling::core {
 namespace {
 
-/// True for messages that an owner refuses if they do not fit its own configuration.
+/// True for messages that an owner refuses if the sender knows other owners of the range.
 template <class M>
 constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
@@ -29,17 +29,17 @@ bool is_bsp(const MemberOptions<T>& options) {
 template <class T>
 MemberCore<T>::MemberCore(MemberOptions<T> options)
     : options_(std::move(options)), council_([&] {
-        CouncilOptions council = options_.council;
-        council.self = options_.self;
-        council.bsp = is_bsp(options_);
-        return council;
+        CouncilOptions council_options = options_.council;
+        council_options.self = options_.self;
+        council_options.bsp = is_bsp(options_);
+        return council_options;
       }()) {
   options_.worker.id = options_.self.id;
   options_.worker.incarnation = options_.self.incarnation;
   options_.worker.central = keeps_steps_centrally(options_.mode);
   options_.worker.joins = !options_.first;
   if (options_.first) {
-    const LedgerEntry entry = first_entry(*options_.start, options_.self.id);
+    const LedgerEntry entry = first_ledger_entry(*options_.start, options_.self.id);
     options_.worker.first = entry.step;
     options_.worker.samples = entry.samples;
   }
@@ -52,11 +52,11 @@ template <class T>
 void MemberCore<T>::start(const MemberContext& context) {
   STARLING_CHECK(state_ == State::idle);
   state_ = State::joining;
-  joining_since_ = context.now;
+  join_started_at_ = context.now;
   if (options_.first)
     adopt(context, options_.first);
   else
-    ask_again(context);
+    repeat_request(context);
   finish_event(context);
 }
 
@@ -65,26 +65,26 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
-  const bool to_self = packet.to == options_.self.incarnation;
-  if (state_ != State::excluded && packet.payload && to_self) {
+  const bool is_to_self = packet.to == options_.self.incarnation;
+  if (state_ != State::excluded && packet.payload && is_to_self) {
     // Adopts a decided configuration ahead of the channel's order, so that packets of the members
     // that it adds are accepted.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
-    if (next != nullptr && is_news(*next)) adopt(context, *next);
+    if (next != nullptr && may_adopt(*next)) adopt(context, *next);
   }
   if (!configuration_) return;
-  const bool from_member = configuration_->contains(envelope.from, packet.from);
-  if (state_ != State::member || !from_member || !to_self) {
+  const bool is_from_member = configuration_->contains(envelope.from, packet.from);
+  if (state_ != State::member || !is_from_member || !is_to_self) {
     if (envelope.epoch < configuration_->epoch)
-      send_unreliable(context, envelope.from, packet.from, peer_message_of(configuration_));
+      send_unreliable(context, envelope.from, packet.from, make_peer_message(configuration_));
     return finish_event(context);
   }
   Link& sender = *link(envelope.from);
-  // A sender may falsely claim a later epoch, so that epoch's configuration is still sent.
+  // A sender may falsely claim a later epoch: it is still sent the configurations that follow.
   sender.epoch_sent = std::max(sender.epoch_sent, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
   sender.on({context.now, effects}, envelope, configuration_->epoch);
-  act_on(context, envelope.from, envelope.traffic_class, std::move(effects));
+  execute_link_effects(context, envelope.from, envelope.traffic_class, std::move(effects));
   finish_event(context);
 }
 
@@ -100,13 +100,14 @@ void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
     run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
   } else if (key == request_key) {
     timer_.fired(context.now);
-    ask_again(context);
+    repeat_request(context);
   } else if (key == probe_key) {
     probe_epoch(context);
-  } else if (Link* timed = link(Link::member_of(key)); timed && timed->has_timer(key)) {
+  } else if (Link* sender = link(Link::member_of(key)); sender && sender->has_timer(key)) {
     LinkEffects effects;
-    timed->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
-    act_on(context, Link::member_of(key), Link::traffic_class_of(key), std::move(effects));
+    sender->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
+    execute_link_effects(context, Link::member_of(key), Link::traffic_class_of(key),
+                         std::move(effects));
   }
   finish_event(context);
 }
@@ -158,9 +159,9 @@ void MemberCore<T>::stop(const MemberContext& context) {
 
 template <class T>
 void MemberCore<T>::leave(const MemberContext& context) {
-  if (state_ != State::member || std::exchange(leaving_, true)) return;
+  if (state_ != State::member || std::exchange(is_leaving_, true)) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
-  ask_again(context);
+  repeat_request(context);
   finish_event(context);
 }
 
@@ -179,38 +180,38 @@ void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envel
   if (std::holds_alternative<EpochProbe>(**packet.payload)) {
     if (!configuration_) return;
     if (envelope.epoch < configuration_->epoch)
-      send_unreliable(context, envelope.from, packet.from, peer_message_of(configuration_));
+      send_unreliable(context, envelope.from, packet.from, make_peer_message(configuration_));
     else if (envelope.epoch > configuration_->epoch && state_ == State::member)
-      send_unreliable(context, envelope.from, packet.from, peer_message_of(EpochProbe{}));
+      send_unreliable(context, envelope.from, packet.from, make_peer_message(EpochProbe{}));
     return;
   }
   if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
-    if (state_ != State::excluded && is_news(*next)) adopt(context, *next);
+    if (state_ != State::excluded && may_adopt(*next)) adopt(context, *next);
   } else if (const auto* request = std::get_if<JoinRequest>(&**packet.payload)) {
     receive_join_request(context, envelope, request->member);
   } else if (const auto* refused = std::get_if<JoinRefused>(&**packet.payload)) {
     const auto& seeds = options_.seeds;
     if (state_ == State::joining && std::ranges::find(seeds, envelope.from) != seeds.end())
-      fail(context, "not taken in: " + refused->why);
+      fail(context, "refused to join: " + refused->why);
   }
   finish_event(context);
 }
 
-/// Handles the request of a node that is not a member to join.
+/// Handles the request to join of a node that is not a member.
 template <class T>
 void MemberCore<T>::receive_join_request(const MemberContext& context, const Envelope& envelope,
                                          const Member& member) {
   const Incarnation incarnation = envelope.packet.from;
   if (!configuration_ || member.id != envelope.from || member.incarnation != incarnation) return;
-  if (state_ == State::excluded || configuration_->has_had(member.id, incarnation))
-    send_unreliable(context, member.id, incarnation, peer_message_of(configuration_));
+  if (state_ == State::excluded || configuration_->is_or_was_member(member.id, incarnation))
+    send_unreliable(context, member.id, incarnation, make_peer_message(configuration_));
   else if (member.id >= options_.members_max)
     send_unreliable(context, member.id, incarnation,
-                    peer_message_of(JoinRefused{"members are numbered below " +
-                                                std::to_string(options_.members_max) +
-                                                ", and this one is " + std::to_string(member.id)}));
+                    make_peer_message(JoinRefused{
+                        "member ids must be below " + std::to_string(options_.members_max) +
+                        ", and this id is " + std::to_string(member.id)}));
   else if (state_ == State::member)
-    post_to_council(context, peer_message_of(JoinRequest{member}));
+    post_to_council(context, make_peer_message(JoinRequest{member}));
 }
 
 template <class T>
@@ -221,7 +222,7 @@ void MemberCore<T>::finish_event(const MemberContext& context) {
   if (state_ != State::member || reported_changes_ == replica_->changes()) return;
   reported_changes_ = replica_->changes();
   run_council(context, [&](Council& council, const auto& c) {
-    council.on_full_ranges(c, replica_->full_ranges());
+    council.on_in_sync_ranges(c, replica_->in_sync_ranges());
   });
   finish_event(context);
 }
@@ -239,11 +240,11 @@ void MemberCore<T>::deliver(const MemberContext& context, MemberId from,
 template <class T>
 void MemberCore<T>::handle(const MemberContext& context, MemberId from, const PeerMessagePtr&,
                            const CouncilMessage& message) {
-  bool current = true;
+  bool has_current_epoch = true;
   run_council(context, [&](Council& council, const CouncilContext& c) {
-    current = council.on(c, from, message);
+    has_current_epoch = council.on(c, from, message);
   });
-  if (!current) send_configuration(context, from);
+  if (!has_current_epoch) send_configuration(context, from);
 }
 
 template <class T>
@@ -258,15 +259,16 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
     run_council(context,
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
   } else if constexpr (is_for_owners<M>) {
-    const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-      if constexpr (std::is_same_v<M, Push>)
-        return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
-      else if constexpr (std::is_same_v<M, Pull>)
-        return replica.on(c, message);
-      else
-        return replica.on(c, from, message);
-    });
-    if (!fits) send_configuration(context, from);
+    const bool is_accepted =
+        run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+          if constexpr (std::is_same_v<M, Push>)
+            return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
+          else if constexpr (std::is_same_v<M, Pull>)
+            return replica.on(c, message);
+          else
+            return replica.on(c, from, message);
+        });
+    if (!is_accepted) send_configuration(context, from);
   } else if constexpr (Takes<Coordinator, M> && !Takes<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
       run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
@@ -282,24 +284,24 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
   }
 }
 
-/// Asks to join or to leave, again and again until the configuration grants it.
+/// Sends the request to join or to leave, and repeats it until a configuration grants it.
 template <class T>
-void MemberCore<T>::ask_again(const MemberContext& context) {
+void MemberCore<T>::repeat_request(const MemberContext& context) {
   if (state_ == State::joining) {
-    if (context.now >= joining_since_ + options_.council.patience)
-      return fail(context, "no member has let this one in");
+    if (context.now >= join_started_at_ + options_.council.patience)
+      return fail(context, "no member has let this node join in time");
     if (!options_.seeds.empty())
       send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
-                      std::nullopt, peer_message_of(JoinRequest{options_.self}));
-  } else if (state_ == State::member && leaving_) {
+                      std::nullopt, make_peer_message(JoinRequest{options_.self}));
+  } else if (state_ == State::member && is_leaving_) {
     if (!worker_ || worker_->done())
-      post_to_council(context, peer_message_of(LeaveRequest{options_.self}));
+      post_to_council(context, make_peer_message(LeaveRequest{options_.self}));
   } else {
     return;
   }
   MemberEffects& out = context.out;
   Effects timers;
-  timer_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
+  timer_.want(Context{context.now, context.random, timers}, context.now + options_.request_every);
   for (const Effect& timer : timers)
     out.push_back(MemberTimer{std::get<SetTimer>(timer).at, request_key});
 }
@@ -310,8 +312,8 @@ void MemberCore<T>::probe_epoch(const MemberContext& context) {
   const auto& members = configuration_->members;
   const Member& other = members[context.random.below(members.size())];
   if (other.id != options_.self.id)
-    send_unreliable(context, other.id, other.incarnation, peer_message_of(EpochProbe{}));
-  context.out.push_back(MemberTimer{context.now + options_.probe_every, probe_key});
+    send_unreliable(context, other.id, other.incarnation, make_peer_message(EpochProbe{}));
+  context.out.push_back(MemberTimer{context.now + options_.probe_interval, probe_key});
 }
 
 template <class T>

@@ -1,7 +1,7 @@
-/// One member of a replicated job as a core: its worker, the ranges that it owns, the coordinator
-/// if this member is the coordinator, its Council, and a link to every other member.
+/// One member of a replicated job as a core. It holds the member's worker, its ranges, its Council,
+/// a link to every other member and, if this member is the coordinator, the Coordinator.
 ///
-/// A core is one incarnation of one member. A core that learns that the job goes on without it ends
+/// A core is one incarnation of one member. If it learns that a configuration excludes it, it ends
 /// (Excluded); a new incarnation may join.
 ///
 ///     start -> [joining] -> member --declared dead, or has left--> excluded
@@ -21,7 +21,7 @@
 
 namespace starling::core {
 
-/// Names a timer of a member: pass it back to on_timer.
+/// Identifies a timer of a member in on_timer.
 using TimerKey = std::uint64_t;
 
 /// Call on_timer with this key at this time or soon after.
@@ -29,11 +29,11 @@ struct MemberTimer {
   Time at;
   TimerKey key;
 };
-/// Send this over the network. It may get lost.
+/// Send this envelope over the network. It may get lost.
 struct Dispatch {
   Envelope envelope;
 };
-/// The job goes on without this incarnation.
+/// The job continues without this incarnation of the member.
 struct Excluded {};
 
 using MemberEffect = std::variant<Dispatch, MemberTimer, Plan, Compute, Done, Fail, Excluded>;
@@ -49,27 +49,29 @@ template <class T>
 struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
-  /// The worker's options if this member works: its barrier, its last step, whether it plans.
-  /// The core itself sets id, incarnation, start, bsp, members and owners.
+  /// The worker's options if this member works. The caller sets its barrier, its last step and
+  /// whether it plans; the core sets id, incarnation, first step, bsp, members and owners.
   WorkerOptions worker;
   /// Member ids are below this, and a node with a higher id cannot join: every owner keeps a ledger
-  /// entry for each id in each of its ranges. The same for all members.
+  /// entry for each possible id in each of its ranges. All members have the same value.
   MemberId members_max = 1024;
-  /// The shard's options for ranges that this member comes to own, without the ranges; the core
-  /// itself sets `bsp` and `workers_max`.
+  /// The options of the shard that holds this member's ranges, without the ranges; the core sets
+  /// `bsp` and `workers_max`.
   ShardOptions<T> shard;
+  /// The state of each range when the job starts.
   std::shared_ptr<const std::vector<RangeState>> start;
-  /// The configuration of epoch 1, for the members that it names; absent for members that join.
+  /// The configuration of epoch 1, for the members that it names; nullptr for members that join
+  /// later.
   ConfigurationPtr first;
   /// The members to which a joining member sends its requests to join.
   std::vector<MemberId> seeds;
-  /// The council's options; the core itself sets `self` and `bsp`.
+  /// The council's options; the core sets `self` and `bsp`.
   CouncilOptions council;
   ChannelOptions channel;
   /// A request to join or to leave is repeated after this time.
-  Time ask_again = std::chrono::milliseconds{200};
-  /// A random other member is sent an EpochProbe at this interval.
-  Time probe_every = std::chrono::milliseconds{500};
+  Time request_every = std::chrono::milliseconds{200};
+  /// The member sends an EpochProbe to a random other member at this interval.
+  Time probe_interval = std::chrono::milliseconds{500};
 };
 
 /// One call at a time; not thread-safe.
@@ -81,24 +83,24 @@ class MemberCore {
   void start(const MemberContext& context);
   void on_packet(const MemberContext& context, const Envelope& envelope);
   void on_timer(const MemberContext& context, TimerKey key);
-  /// The answers to Plan and Compute; see Worker.
+  /// These answer Plan and Compute; see Worker.
   void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
   void on_update(const MemberContext& context, Step step, Update update);
   void on_failure(const MemberContext& context, Step step, const std::string& why);
 
-  /// suspect(): failure detection has received nothing from this incarnation of a member for long;
-  /// trust(): it receives messages from the incarnation again. docs/design/0006-range-ownership.md
-  /// says what failure detection must guarantee. Both ignore an incarnation that the configuration
-  /// does not name.
+  /// Failure detection calls suspect() if it has received nothing from this incarnation of a member
+  /// for long, and trust() if it receives from the incarnation again. Both ignore an incarnation
+  /// that the configuration does not name. docs/design/0006-range-ownership.md says what failure
+  /// detection must guarantee.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
-  /// Stops the worker at the end of its step; this member's ranges stay, and are served.
+  /// Stops the worker at the end of its step. The member keeps and serves its ranges.
   void stop(const MemberContext& context);
   /// Stops the worker at the end of its step, hands over this member's ranges, and leaves the job.
   void leave(const MemberContext& context);
 
-  /// Handles a message as if a channel had delivered it; for tests that need no network. Ignores
-  /// the message if this incarnation of the sender is not a member.
+  /// Handles a message as if a channel had delivered it; for tests without a network. Ignores the
+  /// message if this incarnation of the sender is not a member.
   void on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
                   const PeerMessagePtr& peer_message);
 
@@ -111,6 +113,7 @@ class MemberCore {
   [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
   /// Returns nullptr if this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
+  /// Returns nullptr if this member is not the coordinator.
   [[nodiscard]] const Coordinator* coordinator() const noexcept {
     return coordinator_ ? &*coordinator_ : nullptr;
   }
@@ -120,24 +123,24 @@ class MemberCore {
 
  private:
   struct Link {
-    /// By traffic class: control, data.
+    /// Indexed by TrafficClass: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
-    /// The other member knows the configuration of this epoch, or is sent that configuration before
-    /// any later message.
+    /// The latest epoch whose configuration the other member knows or was sent. All messages that
+    /// are sent later arrive after that configuration.
     Epoch epoch_sent = 0;
-    /// The lower 31 bits are the other member's id. The upper 32 bits number the links of this
-    /// core, so that a link to a former incarnation has another key. The bit between them,
-    /// data_bit, says which channel a timer is for.
-    TimerKey timer = 0;
+    /// The key of this link's timers. The lower 31 bits are the other member's id. The upper 32
+    /// bits number the links of this core, so that a link to a former incarnation has another key.
+    /// The bit between them, data_bit, is set in the keys of the data channel.
+    TimerKey timer_key = 0;
 
     [[nodiscard]] Channel<PeerMessagePtr>& channel(TrafficClass traffic_class) {
       return channels[static_cast<std::size_t>(traffic_class)];
     }
     void on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope, Epoch known);
-    [[nodiscard]] TimerKey timer_of(TrafficClass traffic_class) const {
-      return timer | (traffic_class == TrafficClass::data ? data_bit : 0);
+    [[nodiscard]] TimerKey timer_key_of(TrafficClass traffic_class) const {
+      return timer_key | (traffic_class == TrafficClass::data ? data_bit : 0);
     }
-    [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~data_bit) == timer; }
+    [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~data_bit) == timer_key; }
     static constexpr TimerKey data_bit = TimerKey{1} << 31U;
     static TrafficClass traffic_class_of(TimerKey key) {
       return (key & data_bit) != 0 ? TrafficClass::data : TrafficClass::control;
@@ -149,14 +152,14 @@ class MemberCore {
   static constexpr TimerKey worker_key = 0;
   static constexpr TimerKey coordinator_key = 1;
   static constexpr TimerKey council_key = 2;
-  /// For asking again to join or to leave.
+  /// Fires when a request to join or to leave is to be repeated.
   static constexpr TimerKey request_key = 3;
   static constexpr TimerKey probe_key = 4;
 
   [[nodiscard]] Link* link(MemberId id) const;
-  void act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
-              LinkEffects effects);
-  void send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
+  void execute_link_effects(const MemberContext& context, MemberId id, TrafficClass traffic_class,
+                            LinkEffects effects);
+  void send_by_link(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
   void post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
   void post_to_council(const MemberContext& context, const PeerMessagePtr& peer_message);
   void send_configuration(const MemberContext& context, MemberId id);
@@ -167,10 +170,11 @@ class MemberCore {
   void receive_unreliable(const MemberContext& context, const Envelope& envelope);
   void receive_join_request(const MemberContext& context, const Envelope& envelope,
                             const Member& member);
-  /// Returns true if this member may adopt `next`, which is later than what it knows.
-  [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
-  /// Ends an event: handles the messages that this member sent to itself, and reports changed
-  /// ranges to its council.
+  /// Returns true if `next` is well-formed, belongs to this job and is later than the known
+  /// configuration.
+  [[nodiscard]] bool may_adopt(const ConfigurationPtr& next) const;
+  /// Ends an event: delivers the messages that this member sent to itself, and tells its council
+  /// which ranges it holds if these have changed.
   void finish_event(const MemberContext& context);
 
   void adopt(const MemberContext& context, const ConfigurationPtr& next);
@@ -178,8 +182,8 @@ class MemberCore {
   void inform_worker(const MemberContext& context, const Configuration* former);
   void inform_coordinator(const MemberContext& context, const Configuration* former);
   void send_status(const MemberContext& context, const Configuration* former);
-  void announce(const MemberContext& context, const ConfigurationPtr& former);
-  void ask_again(const MemberContext& context);
+  void announce_configuration(const MemberContext& context, const ConfigurationPtr& former);
+  void repeat_request(const MemberContext& context);
   void probe_epoch(const MemberContext& context);
   void fail(const MemberContext& context, std::string why);
 
@@ -203,23 +207,24 @@ class MemberCore {
   State state_ = State::idle;
   ConfigurationPtr configuration_;
   std::vector<std::unique_ptr<Link>> links_;
-  TimerKey links_made_ = 0;
+  TimerKey link_count_ = 0;
   std::optional<Worker> worker_;
-  /// Set by the constructor.
+  /// Never empty after the constructor.
   std::optional<Replica<T>> replica_;
   std::optional<Coordinator> coordinator_;
   Council council_;
+  /// Replica::changes() when the council was last told which ranges this member holds.
   std::uint64_t reported_changes_ = 0;
-  bool leaving_ = false;
-  Time joining_since_{};
+  bool is_leaving_ = false;
+  Time join_started_at_{};
   /// Messages that this member sends to itself, in order.
   std::vector<PeerMessagePtr> inbox_;
   Timer timer_;
 };
 
-/// Receives a packet at a member that knows configurations up to epoch `known`. Configurations
-/// travel as control traffic, which a tensor of a later epoch may overtake: such a packet is
-/// dropped here, and its sender sends it again.
+/// Handles a packet; this member knows the configuration of epoch `known`. Configurations travel as
+/// control traffic, and data of a later epoch may overtake them: such a data packet is dropped
+/// here, and its sender sends it again.
 template <class T>
 void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
                              const Envelope& envelope, Epoch known) {

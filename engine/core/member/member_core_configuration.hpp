@@ -1,5 +1,5 @@
-/// Internal: how a MemberCore adopts a decided configuration and tells its parts and the other
-/// members. Only member_core.cpp includes this file.
+/// Internal: how a MemberCore adopts a decided configuration and passes it to its worker, replica,
+/// coordinator and council, and to the other members. Only member_core.cpp includes this file.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 namespace starling::core {
 
 template <class T>
-bool MemberCore<T>::is_news(const ConfigurationPtr& next) const {
+bool MemberCore<T>::may_adopt(const ConfigurationPtr& next) const {
   if (configuration_)
     return may_follow(*configuration_, next, options_.members_max) &&
            next->epoch > configuration_->epoch;
-  return is_sound(next, options_.members_max) &&
+  return is_valid(next, options_.members_max) &&
          next->ranges.size() == options_.shard.layout->ranges.size() &&
          next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
 }
@@ -24,8 +24,8 @@ template <class T>
 void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
   if (state_ == State::failed || state_ == State::excluded) return;
   if (!next->contains(options_.self.id, options_.self.incarnation)) {
-    const bool was_member = next->has_had(options_.self.id, options_.self.incarnation);
-    if (state_ == State::joining && !was_member) return;  // not let in yet
+    const bool was_member = next->is_or_was_member(options_.self.id, options_.self.incarnation);
+    if (state_ == State::joining && !was_member) return;  // has not joined yet
     state_ = State::excluded;
     configuration_ = next;
     context.out.push_back(Excluded{});
@@ -33,10 +33,10 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
   }
   const ConfigurationPtr former = std::exchange(configuration_, next);
   if (state_ != State::member)
-    context.out.push_back(MemberTimer{context.now + options_.probe_every, probe_key});
+    context.out.push_back(MemberTimer{context.now + options_.probe_interval, probe_key});
   state_ = State::member;
   renew_links(*next);
-  if (next->lost()) return fail(context, "a range has lost all its owners");
+  if (next->has_lost_range()) return fail(context, "a range has lost all its owners");
   run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
     replica.on_configuration(c, *next, former ? former->epoch : 0);
     return true;
@@ -45,7 +45,7 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
   inform_worker(context, former.get());
   send_status(context, former.get());
   run_council(context, [&](Council& council, const CouncilContext& c) {
-    council.on_full_ranges(c, replica_->full_ranges());
+    council.on_in_sync_ranges(c, replica_->in_sync_ranges());
     council.on_configuration(c, configuration_);
   });
 }
@@ -60,18 +60,19 @@ void MemberCore<T>::renew_links(const Configuration& next) {
     if (member.id == options_.self.id) continue;
     if (member.id >= links_.size()) links_.resize(member.id + 1);
     if (links_[member.id]) continue;
-    const Channel<PeerMessagePtr> fresh{options_.self.incarnation, member.incarnation,
-                                        options_.channel};
+    const Channel<PeerMessagePtr> channel{options_.self.incarnation, member.incarnation,
+                                          options_.channel};
     links_[member.id] =
-        std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
-    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know the first one
+        std::make_unique<Link>(Link{{channel, channel}, 0, (++link_count_ << 32U) + member.id});
+    if (next.epoch == 1)
+      links_[member.id]->epoch_sent = 1;  // the members of epoch 1 know its configuration
   }
 }
 
 template <class T>
 void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  WorkerView view = view_of_worker(*configuration_, former);
+  WorkerConfiguration view = worker_configuration(*configuration_, former);
   if (worker_)
     return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(view)); });
   WorkerOptions& worker = options_.worker;
@@ -96,38 +97,39 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
   const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
     for (const MemberId worker : workers)
-      coordinator_->on_founded(worker, first_entry(*options_.start, worker).step);
+      coordinator_->add_founder(worker, first_ledger_entry(*options_.start, worker).step);
     return;
   }
   coordinator_->take_over(workers, owners_of(now));
   for (const Member& member : now.members)
-    send_configuration(context, member.id);  // members send their status once they know it
+    send_configuration(context, member.id);  // members answer it with their WorkerStatus
 }
 
-/// Sends the coordinator, if it is another one than before, what this member knows of the steps.
+/// If another member is coordinator than before, sends it what this member knows about the steps.
 template <class T>
 void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
   if (!now.coordinator || now.epoch == 1) return;
-  if (former != nullptr && now.keeps_coordinator_of(*former)) return;
+  if (former != nullptr && now.has_same_coordinator_as(*former)) return;
   WorkerStatus status = worker_ ? worker_->status() : WorkerStatus{.member = options_.self.id};
   status.held = replica_->shard().highest_step();
-  post(context, *now.coordinator, peer_message_of(status));
+  post(context, *now.coordinator, make_peer_message(status));
 }
 
-/// Sends the decided configuration to all members of the old and of the new one.
+/// Sends the decided configuration to all members of the former and of the new configuration.
 template <class T>
-void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPtr& former) {
+void MemberCore<T>::announce_configuration(const MemberContext& context,
+                                           const ConfigurationPtr& former) {
   for (const Member& member : configuration_->members) {
     if (member.id == options_.self.id) continue;
     if (state_ == State::excluded)
-      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
+      send_unreliable(context, member.id, member.incarnation, make_peer_message(configuration_));
     else
       send_configuration(context, member.id);
   }
   for (const Member& member : former->members)
     if (!configuration_->contains(member.id, member.incarnation) && member.id != options_.self.id)
-      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
+      send_unreliable(context, member.id, member.incarnation, make_peer_message(configuration_));
 }
 
 }  // namespace starling::core

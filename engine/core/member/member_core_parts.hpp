@@ -12,7 +12,8 @@
 
 namespace starling::core {
 
-/// True for messages to observers: cores send them to no member, and PeerMessage holds none.
+/// True for messages between owners and observers. A member core never sends them, and PeerMessage
+/// has no alternative for them.
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
@@ -40,12 +41,12 @@ bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
   Effects effects;
   std::vector<std::pair<MemberId, ReplicaMessage>> out;
   const Context core{context.now, context.random, effects};
-  const bool fits = event(*replica_, ReplicaContext{core, out});
+  const bool is_accepted = event(*replica_, ReplicaContext{core, out});
   for (auto& [to, message] : out)
-    std::visit([&, to = to](auto& m) { post(context, to, peer_message_of(std::move(m))); },
+    std::visit([&, to = to](auto& m) { post(context, to, make_peer_message(std::move(m))); },
                message);
   execute(context, std::move(effects), request_key);
-  return fits;
+  return is_accepted;
 }
 
 template <class T>
@@ -55,7 +56,7 @@ void MemberCore<T>::run_council(const MemberContext& context, Event event) {
   event(council_, CouncilContext{context.now, context.random, effects});
   for (CouncilEffect& effect : effects) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
-      post(context, send->to, peer_message_of(std::move(send->message)));
+      post(context, send->to, make_peer_message(std::move(send->message)));
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, council_key});
     } else if (auto* why = std::get_if<Fail>(&effect)) {
@@ -63,7 +64,7 @@ void MemberCore<T>::run_council(const MemberContext& context, Event event) {
     } else {
       const ConfigurationPtr former = configuration_;
       adopt(context, std::get<Decided>(effect).configuration);
-      announce(context, former);
+      announce_configuration(context, former);
     }
   }
 }
@@ -78,12 +79,12 @@ void MemberCore<T>::execute(const MemberContext& context, Effects effects, Timer
       if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
       if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
       if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
-      if (!to) continue;  // no observer yet
+      if (!to) continue;  // there is no observer, or no coordinator
       std::visit(
           [&]<class M>(M& message) {
             static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);
             if constexpr (!is_for_observers<M>)
-              post(context, *to, peer_message_of(std::move(message)));
+              post(context, *to, make_peer_message(std::move(message)));
           },
           send->message);
     } else if (auto* plan = std::get_if<Plan>(&effect)) {

@@ -1,5 +1,5 @@
-/// Internal: how a MemberCore sends: packets by its links, and single packets to nodes that may not
-/// be members. Only member_core.cpp includes this file.
+/// Internal: how a MemberCore sends packets: by its links to members, and without a channel to
+/// nodes that may not be members. Only member_core.cpp includes this file.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ typename MemberCore<T>::Link* MemberCore<T>::link(MemberId id) const {
 }
 
 template <class T>
-void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
-                           LinkEffects effects) {
+void MemberCore<T>::execute_link_effects(const MemberContext& context, MemberId id,
+                                         TrafficClass traffic_class, LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
-  const TimerKey key = link(id)->timer_of(traffic_class);
+  const TimerKey key = link(id)->timer_key_of(traffic_class);
   for (auto& effect : effects) {
     if (auto* transmit = std::get_if<Transmit<PeerMessagePtr>>(&effect)) {
       context.out.push_back(
@@ -28,32 +28,35 @@ void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficCla
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
-      // An earlier message may have removed the incarnation that sent this one.
+      // Handling an earlier message may have removed the sender's incarnation, and this link.
       if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
         deliver(context, id, arrived->payload);
     }
   }
 }
 
+/// Sends a message to a member, which may be this one, after the configuration that it needs.
 template <class T>
 void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));
     return;
   }
-  if (link(to) == nullptr) return;  // not a member, or not any more
+  if (link(to) == nullptr) return;  // `to` is not a member
   send_configuration(context, to);
-  send(context, to, std::move(peer_message));
+  send_by_link(context, to, std::move(peer_message));
 }
 
-/// Sends a message by the channel of its traffic class. Requires: there is a link to `to`.
+/// Sends a message by the link's channel for its traffic class. Requires: there is a link to `to`.
 template <class T>
-void MemberCore<T>::send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
+void MemberCore<T>::send_by_link(const MemberContext& context, MemberId to,
+                                 PeerMessagePtr peer_message) {
   const TrafficClass traffic_class = traffic_class_of(*peer_message);
   LinkEffects effects;
   if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
-    fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
-  act_on(context, to, traffic_class, std::move(effects));
+    fail(context,
+         "member " + std::to_string(to) + " acknowledges nothing, and is not known to be dead");
+  execute_link_effects(context, to, traffic_class, std::move(effects));
 }
 
 template <class T>
@@ -63,16 +66,16 @@ void MemberCore<T>::post_to_council(const MemberContext& context,
   for (const MemberId id : now->council) post(context, id, peer_message);
 }
 
-/// Sends a member the configuration ahead of the next message, unless the member knows it.
+/// Sends a member the configuration, unless the member knows it or was sent it.
 template <class T>
 void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
   Link* receiver = link(id);
   if (receiver == nullptr || receiver->epoch_sent >= configuration_->epoch) return;
   receiver->epoch_sent = configuration_->epoch;
-  send(context, id, peer_message_of(configuration_));
+  send_by_link(context, id, make_peer_message(configuration_));
 }
 
-/// Sends a message once to a node that may not be a member.
+/// Sends a message once, without a channel, to a node that may not be a member.
 template <class T>
 void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
                                     std::optional<Incarnation> incarnation,

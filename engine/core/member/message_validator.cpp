@@ -6,88 +6,92 @@
 namespace starling::core {
 namespace {
 
-/// One overload for each kind of message: a message without one does not compile.
+/// Has one overload for each message type: a type without one does not compile.
 struct Check {
   const MessageValidator& validator;
 
-  [[nodiscard]] bool is_range(RangeId range) const {
-    return range < validator.now.ranges.size() && range < validator.layout.ranges.size();
+  [[nodiscard]] bool has_range(RangeId range) const {
+    return range < validator.configuration.ranges.size() && range < validator.layout.ranges.size();
   }
-  [[nodiscard]] bool is_of(RangeId range, const Slice& slice) const {
-    return is_range(range) && fits(validator.layout.ranges[range], slice, validator.element_bytes);
+  [[nodiscard]] bool fits_range(RangeId range, const Slice& slice) const {
+    return has_range(range) && fits(validator.layout.ranges[range], slice, validator.element_bytes);
   }
-  [[nodiscard]] bool is_update(const Push& push) const {
-    return push.update.empty() ? is_range(push.range) : is_of(push.range, push.update);
+  [[nodiscard]] bool has_valid_update(const Push& push) const {
+    return push.update.empty() ? has_range(push.range) : fits_range(push.range, push.update);
   }
-  [[nodiscard]] bool is_primary(RangeId range) const {
-    return is_range(range) && !validator.now.ranges[range].owners.empty() &&
-           validator.now.ranges[range].owners.front().id == validator.from;
+  [[nodiscard]] bool is_from_primary(RangeId range) const {
+    return has_range(range) && !validator.configuration.ranges[range].owners.empty() &&
+           validator.configuration.ranges[range].owners.front().id == validator.from;
   }
-  [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
-    return may_follow(validator.now, next, validator.members_max);
+  [[nodiscard]] bool is_possible_next(const ConfigurationPtr& next) const {
+    return may_follow(validator.configuration, next, validator.members_max);
   }
-  /// True if `worker` is the sender's own worker.
-  [[nodiscard]] bool is_own_worker(MemberId worker) const {
-    const Member* sender = validator.now.find(validator.from);
+  /// True if `worker` is the sender and works.
+  [[nodiscard]] bool is_senders_worker(MemberId worker) const {
+    const Member* sender = validator.configuration.find(validator.from);
     return worker == validator.from && sender != nullptr && sender->works;
   }
 
-  bool operator()(const ConfigurationPtr& m) const { return is_configuration(m); }
-  bool operator()(const Pull& m) const { return m.worker == validator.from && is_range(m.range); }
-  bool operator()(const Value& m) const { return is_of(m.range, m.value); }
+  bool operator()(const ConfigurationPtr& m) const { return is_possible_next(m); }
+  bool operator()(const Pull& m) const { return m.worker == validator.from && has_range(m.range); }
+  bool operator()(const Value& m) const { return fits_range(m.range, m.value); }
   bool operator()(const Push& m) const {
-    return validator.now.contains(m.worker, m.incarnation) && m.worker == validator.from &&
-           is_update(m);
+    return validator.configuration.contains(m.worker, m.incarnation) &&
+           m.worker == validator.from && has_valid_update(m);
   }
-  bool operator()(const Ack& m) const { return is_primary(m.range); }
+  bool operator()(const Ack& m) const { return is_from_primary(m.range); }
   bool operator()(const Ended& m) const {
-    return is_own_worker(m.worker) && m.step <= barrier::finished;
+    return is_senders_worker(m.worker) && m.step <= barrier::finished;
   }
   bool operator()(const Arrived& m) const {
-    return is_own_worker(m.worker) && m.step < barrier::finished;
+    return is_senders_worker(m.worker) && m.step < barrier::finished;
   }
-  bool operator()(const Proceed&) const { return validator.from == validator.now.coordinator; }
-  bool operator()(const Stop&) const { return validator.from == validator.now.coordinator; }
+  bool operator()(const Proceed&) const {
+    return validator.from == validator.configuration.coordinator;
+  }
+  bool operator()(const Stop&) const {
+    return validator.from == validator.configuration.coordinator;
+  }
   bool operator()(const WorkerStatus& m) const {
-    const bool fits =
-        m.phase == WorkerStatus::Phase::idle ? m.member == validator.from : is_own_worker(m.member);
-    return fits && m.step <= barrier::finished && m.held < barrier::finished;
+    const bool is_senders = m.phase == WorkerStatus::Phase::idle ? m.member == validator.from
+                                                                 : is_senders_worker(m.member);
+    return is_senders && m.step <= barrier::finished && m.held < barrier::finished;
   }
-  /// A message that names its sender, and nothing else that could be wrong.
+  /// These messages name their sender, and hold nothing else that could be wrong.
   template <class M>
   requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
   bool operator()(const M& m) const { return m.from == validator.from; }
-  bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
+  bool operator()(const Install& m) const { return m.state && has_range(m.state->range); }
   bool operator()(const Forward& m) const {
     const MemberId worker = m.push ? m.push->worker : m.ended;
-    return is_range(m.range) && worker < validator.members_max &&
-           (!m.push || (m.push->range == m.range && is_update(*m.push)));
+    return has_range(m.range) && worker < validator.members_max &&
+           (!m.push || (m.push->range == m.range && has_valid_update(*m.push)));
   }
-  bool operator()(const Held& m) const { return is_range(m.range); }
+  bool operator()(const Held& m) const { return has_range(m.range); }
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
   bool operator()(const SuspicionReport&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
-  /// An accepted ballot is no later than the promised one.
+  /// No ballot is accepted after a later one is promised.
   bool operator()(const Promise& m) const {
-    return m.accepted <= m.ballot && (!m.value || is_next(m.value, m.epoch));
+    return m.accepted <= m.ballot && (!m.value || has_epoch(m.value, m.epoch));
   }
   bool operator()(const Nack&) const { return true; }
   bool operator()(const Accept& m) const {
-    return m.ballot.by == validator.from && is_next(m.value, m.epoch);
+    return m.ballot.by == validator.from && has_epoch(m.value, m.epoch);
   }
   bool operator()(const Accepted&) const { return true; }
   bool operator()(const JoinRequest& m) const { return m.member.id < validator.members_max; }
   bool operator()(const LeaveRequest& m) const {
     return m.member.id == validator.from &&
-           validator.now.contains(validator.from, m.member.incarnation);
+           validator.configuration.contains(validator.from, m.member.incarnation);
   }
   bool operator()(const EpochProbe&) const { return true; }
-  bool operator()(const JoinRefused&) const { return false; }  // no member has asked to join
+  bool operator()(const JoinRefused&) const { return false; }  // a member has not asked to join
 
-  [[nodiscard]] bool is_next(const ConfigurationPtr& value, Epoch epoch) const {
-    return is_configuration(value) && value->epoch == epoch;
+  [[nodiscard]] bool has_epoch(const ConfigurationPtr& value, Epoch epoch) const {
+    return is_possible_next(value) && value->epoch == epoch;
   }
 };
 
@@ -97,7 +101,7 @@ bool MessageValidator::is_valid(const PeerMessage& peer_message) const {
   return std::visit(Check{*this}, peer_message);
 }
 
-bool is_sound(const ConfigurationPtr& next, MemberId members_max) {
+bool is_valid(const ConfigurationPtr& next, MemberId members_max) {
   if (!next || next->epoch > epoch_max) return false;
   const auto& members = next->members;
   const auto is_member = [&](MemberId id) { return next->find(id) != nullptr; };
@@ -115,7 +119,7 @@ bool may_follow(const Configuration& now, const ConfigurationPtr& next, MemberId
   const auto is_near = [&] {
     return next->epoch <= now.epoch || next->epoch - now.epoch <= epoch_jump_max;
   };
-  return is_sound(next, members_max) && is_near() && next->ranges.size() == now.ranges.size() &&
+  return is_valid(next, members_max) && is_near() && next->ranges.size() == now.ranges.size() &&
          next->coordinator.has_value() == now.coordinator.has_value();
 }
 

@@ -1,5 +1,4 @@
-/// The messages between the members of a replicated job, and the envelopes in which they travel: a
-/// channel's packets with both ends and the sender's epoch.
+/// The messages between the members of a replicated job, and the envelopes in which they travel.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@
 
 namespace starling::core {
 
-/// To any member, at intervals: the envelope's epoch is its whole content. A receiver that knows a
-/// later epoch answers with its configuration, so that members with nothing to send and former
-/// members learn of it too.
+/// To any member, at intervals: tells it the sender's epoch, which the envelope holds. A receiver
+/// that knows a later epoch answers with its configuration, so that members that send nothing else,
+/// and former members, learn of it too.
 struct EpochProbe {};
-/// To any member, which passes it on to the council: `member` asks to join.
+/// To any member, which passes it to the council: `member` asks to join.
 struct JoinRequest {
   Member member;
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
@@ -29,7 +28,7 @@ struct LeaveRequest {
   Member member;
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
-/// To a node that asked to join: the node can never join, and `why`.
+/// Answers the JoinRequest of a node that can never join; `why` is the reason.
 struct JoinRefused {
   std::string why;
   static constexpr auto fields(auto& m) { return std::tie(m.why); }
@@ -38,20 +37,20 @@ struct JoinRefused {
 using PeerMessage = AnyOf<Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
                                  MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
                                              LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>>;
-/// Immutable and shared: a packet, when it is sent again too, and every copy of it hold the same
-/// message.
+/// Immutable and shared: all copies of a packet, resent ones too, point to the same message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 
 /// Returns `data` for messages that may hold tensors, else `control`.
 [[nodiscard]] TrafficClass traffic_class_of(const PeerMessage& peer_message);
-[[nodiscard]] inline PeerMessagePtr peer_message_of(PeerMessage peer_message) {
+[[nodiscard]] inline PeerMessagePtr make_peer_message(PeerMessage peer_message) {
   return std::make_shared<const PeerMessage>(std::move(peer_message));
 }
 /// Returns the bytes of the tensors in a message.
 [[nodiscard]] std::size_t payload_bytes(const PeerMessagePtr& peer_message);
 
-/// The unit that the network carries from node to node. A packet with a message and no number
-/// belongs to no channel: its sender or its receiver may not be a member.
+/// A packet with its sender, its receiver and the sender's epoch, as it travels from node to node.
+/// A packet with a payload and sequence number 0 belongs to no channel: its sender or its receiver
+/// may not be a member.
 struct Envelope {
   MemberId from = 0;
   MemberId to = 0;

@@ -1,5 +1,6 @@
-/// The members with news to send, in the order of sending: news that was sent least often first,
-/// and of that the newest. Every operation takes O(log of the queue's length) for each member.
+/// The nodes whose records a node has to send to others as news. News that was sent least often is
+/// sent first, and the newest first among news sent equally often. Every operation takes O(log n)
+/// for each node if the queue has n nodes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace starling::core {
 /// One call at a time; not thread-safe.
 class GossipQueue {
  public:
-  /// Adds news of `id`; older news of it is not sent any more.
+  /// Adds news of `id`. It replaces older news of the same node.
   void put(NodeId id) {
     remove(id);
     const Key key{0, ~order_++, id};
@@ -31,8 +32,8 @@ class GossipQueue {
     keys_.erase(known);
   }
 
-  /// Calls `send(id)` for the first members in turn, until it returns false or news of `most` was
-  /// sent. Removes a member once news of it was sent `limit` times.
+  /// Calls `send(id)` for the first nodes in turn, until it returns false or news of `most` nodes
+  /// was sent. Removes a node after news of it was sent `limit` times.
   template <class Send>
   void take(std::size_t most, unsigned limit, Send send) {
     std::vector<Key> sent;
@@ -55,7 +56,7 @@ class GossipQueue {
   [[nodiscard]] bool contains(NodeId id) const { return keys_.contains(id); }
 
  private:
-  /// Times sent, a number that is lower the later the news was put, and the member.
+  /// How often the news was sent, a number that is lower the later the news was put, and the node.
   using Key = std::tuple<unsigned, std::uint64_t, NodeId>;
 
   std::uint64_t order_ = 0;

@@ -1,26 +1,28 @@
-/// Finds the nodes of a cluster and notices when they go: SWIM (Das, Gupta, Motivala, DSN 2002)
-/// with Lifeguard's refinements (Dadgar, Phillips, Currey, arXiv 1707.00788), full membership.
+/// Keeps a list of all nodes of a cluster, and notices when they die or leave: SWIM (Das, Gupta,
+/// Motivala, DSN 2002) with Lifeguard's refinements (Dadgar, Phillips, Currey, arXiv 1707.00788).
 ///
 ///     membership.start(context)            -> MembershipSend ..., SetTimer
-///     membership.on(context, message)      -> MembershipSend ..., MemberChanged ...
-///     membership.on_timer(context)         -> MembershipSend ..., MemberChanged ...
+///     membership.on(context, message)      -> MembershipSend ..., NodeChanged ...
+///     membership.on_timer(context)         -> MembershipSend ..., NodeChanged ...
 ///     membership.leave(context)            -> MembershipSend ..., later HasLeft
 ///
-/// Others know a member by (incarnation, state); the later pair wins:
+/// Of two records of a node, others keep the one with the higher incarnation, then the one with the
+/// later state:
 ///
-///     alive --probe failed--> suspect --nobody refuted in time--> dead --some minutes--> forgotten
-///       ^                       |                                  |
-///       +---- the member itself says so, with a higher incarnation-+        leave() --> left
+///     alive --probe failed--> suspect --not refuted in time--> dead --dead_for--> forgotten
+///       ^                       |                               |
+///       +---- the node itself refutes, with a higher incarnation-+        leave() --> left
 ///
-/// A name belongs to one live member. A node that asks to join under the name of another is
-/// admitted once the other is dead, at once where it comes from the other's address, and is refused
-/// as soon as the other shows that it lives. Where two members have one name already (they joined
-/// at the same time through different seeds, or two clusters became one), the one with the lower id
-/// stays, and a member that receives from it and knows the other one sends that one NameTaken.
+/// A name belongs to one live node. A node that asks to join with the name of another is admitted
+/// once the other is dead, or at once if it has the other's address; it is refused as soon as the
+/// other shows that it lives. If two nodes have one name already (they joined at the same time
+/// through different seeds, or two clusters became one), the node with the lower id stays. A node
+/// that knows both sends the other one NameTaken when it receives a message from the one that
+/// stays.
 ///
-/// Messages and work per second do not depend on the number of members, except for joins, healed
+/// Messages and work per second do not depend on the number of nodes, except for joins, healed
 /// partitions and anti-entropy, which send the records that differ. docs/concepts/membership.md
-/// says how soon changes are noticed.
+/// states how soon changes are noticed.
 #pragma once
 
 #include <algorithm>
@@ -49,26 +51,26 @@ struct MembershipSend {
   std::string address;
   MembershipMessage message;
 };
-/// Another member's state or facts have changed, or it is new.
-struct MemberChanged {
+/// Another node's state, address, name or number of workers has changed, or the node is new.
+struct NodeChanged {
   NodeRecord record;
 };
-/// A seed node has answered: the members that it knows follow, or are known already.
+/// A seed node has answered: it sends the nodes that this node does not know yet.
 struct HasJoined {};
-/// The news that this member leaves was sent often enough: it may go.
+/// The news that this node leaves was sent often enough: its process may end.
 struct HasLeft {};
-/// Another member has this one's name, and stays: this one has to go.
+/// Another node has this one's name, and stays: this one has to leave.
 struct NameRefused {
   NodeRecord holder;
 };
-/// This member has refused another one, because `holder` has its name.
-struct MemberRefused {
+/// This node has refused another one, because `holder` has its name.
+struct NodeRefused {
   NodeRecord record;
   NodeRecord holder;
 };
 
-using MembershipEffect = std::variant<MembershipSend, SetTimer, MemberChanged, HasJoined, HasLeft,
-                                      NameRefused, MemberRefused>;
+using MembershipEffect = std::variant<MembershipSend, SetTimer, NodeChanged, HasJoined, HasLeft,
+                                      NameRefused, NodeRefused>;
 
 struct MembershipContext {
   Time now;
@@ -79,59 +81,61 @@ struct MembershipContext {
 /// The defaults are for 3 to 500 nodes in one network, chosen by the measurements in
 /// docs/concepts/membership.md.
 struct MembershipOptions {
-  /// This member. Requires: an id other than 0, an address; state and incarnation as they are.
+  /// The record of this node. Requires: it has an id other than 0, an address, and the default
+  /// state and incarnation.
   NodeRecord self;
-  /// Addresses of members to join through; this member's own is ignored. Empty for the first
-  /// member.
+  /// The addresses of the seed nodes; this node's own is ignored. Empty for the first node of a
+  /// cluster.
   std::vector<std::string> seeds = {};
 
-  /// One member is probed in each interval. If it has not answered within the timeout, others are
-  /// asked to probe it; if it has not answered at the interval's end, it is suspected. Interval and
-  /// timeout are multiplied by 1 + health().
-  Time probe_every = std::chrono::milliseconds{200};
+  /// One node is probed in each interval. If it has not answered within the timeout,
+  /// `probe_helpers` others are asked to probe it; if it has not answered at the interval's end, it
+  /// is suspected. Interval and timeout are multiplied by 1 + health_score().
+  Time probe_interval = std::chrono::milliseconds{200};
   Time probe_timeout = std::chrono::milliseconds{80};
   std::size_t probe_helpers = 3;
-  /// A helper that has no answer sends a nack after this time.
+  /// A helper that has received no answer sends a nack after this time.
   Time nack_after = std::chrono::milliseconds{60};
-  /// health() is at most this.
-  unsigned health_max = 7;
-  /// A timer that fires this much late shows that this member did not run: that time is not
-  /// counted.
+  /// health_score() is at most this.
+  unsigned health_score_max = 7;
+  /// A timer that fires later than due by more than this shows that the process did not run. The
+  /// node's clock leaves that time out.
   Time late = std::chrono::milliseconds{40};
 
-  /// A suspect is declared dead after this many probe intervals, times log10 of the members where
-  /// that is more than 1, where `confirmations` other members, or all that are not suspected
-  /// themselves, suspect it too; where no other does, after `suspicion_max` times that.
+  /// A suspect is declared dead after `suspicion_intervals` probe intervals, times max(1, log10 of
+  /// the number of nodes), if `confirmations` other nodes suspect it too, or all that are not
+  /// suspected themselves. If no other node suspects it, the time is `suspicion_max` times longer.
   double suspicion_intervals = 6;
   double suspicion_max = 6;
   std::size_t confirmations = 3;
 
-  /// News goes to `gossip_to` random members in each interval, and with every probe.
+  /// News goes to `gossip_to` random nodes in each interval, and with every probe.
   Time gossip_every = std::chrono::milliseconds{100};
   std::size_t gossip_to = 3;
-  /// Each member sends a piece of news this many times, times log2 of the members.
+  /// Each node sends a piece of news this many times, times log2 of the number of nodes.
   double gossip_repeats = 3;
 
-  /// A message, with the news that rides along, is at most this many bytes by wire_size().
+  /// A message with its news is at most this many bytes by wire_size().
   std::size_t message_bytes = 4096;
   /// A message of Records is at most this many bytes.
   std::size_t records_bytes = 60'000;
 
-  /// Records are compared with those of a random member at this interval, which starts at
-  /// `sync_first` after a join and doubles.
+  /// Anti-entropy: a node compares its records with those of a random node at intervals of
+  /// `sync_interval` on average. After a join the interval starts at `sync_first` and doubles up to
+  /// that.
   Time sync_first = std::chrono::milliseconds{500};
-  Time sync_every = std::chrono::seconds{10};
-  /// The next seed node is asked where one has not answered within this time.
+  Time sync_interval = std::chrono::seconds{10};
+  /// A joining node asks the next seed node if one has not answered within this time.
   Time join_again = std::chrono::milliseconds{500};
-  /// Each dead member is pinged once in this time on average, by any one of the others.
+  /// Each dead node is pinged once in this time on average, by any one of the live nodes.
   Time retry_every = std::chrono::milliseconds{500};
-  /// A member that is dead or has left is forgotten after this time.
+  /// A node that is dead or has left is forgotten after this time.
   Time dead_for = std::chrono::minutes{10};
 
-  /// At most this many members are known, the dead included; a further one replaces a dead one or
+  /// At most this many nodes are known, the dead included; a further one replaces a dead one or
   /// is ignored.
-  std::size_t members_max = 200'000;
-  /// A record with more workers, or with a string of more bytes, is ignored.
+  std::size_t nodes_max = 200'000;
+  /// A record with more workers, or with a name or address of more bytes, is ignored.
   std::uint32_t workers_max = 65'536;
   std::size_t text_max = 255;
 };
@@ -139,70 +143,76 @@ struct MembershipOptions {
 /// One call at a time; not thread-safe. Messages may be lost, late, repeated, or nonsense.
 class Membership {
  public:
-  /// `salt`: any random number.
+  /// `salt` is any random number (see NodeList).
   Membership(MembershipOptions options, std::uint64_t salt);
 
-  /// Call first, once.
+  /// Call once, before all other events.
   void start(const MembershipContext& context);
   void on(const MembershipContext& context, const MembershipMessage& message);
   void on_timer(const MembershipContext& context);
-  /// Sends the news that this member leaves, to some members at once. It probes and suspects no
-  /// member any more.
+  /// Begins to leave: sends the news of it to some nodes at once, and to others later. This node
+  /// probes and suspects no node any more.
   void leave(const MembershipContext& context);
-  /// This member offers `workers` workers from now on.
+  /// This node offers `workers` workers from now on.
   void offer(const MembershipContext& context, std::uint32_t workers);
 
   [[nodiscard]] const NodeRecord& self() const noexcept { return self_; }
-  /// The other members.
-  [[nodiscard]] const NodeList& members() const noexcept { return members_; }
-  /// True from the start where there are no seeds.
-  [[nodiscard]] bool joined() const noexcept { return joined_; }
-  /// Lifeguard's local health multiplier less one: 0 when this member has no doubts about itself.
-  [[nodiscard]] unsigned health() const noexcept { return health_; }
+  /// The other nodes.
+  [[nodiscard]] const NodeList& nodes() const noexcept { return nodes_; }
+  /// Returns true once a seed node has answered; from the start if there are no seeds.
+  [[nodiscard]] bool joined() const noexcept { return has_joined_; }
+  /// Lifeguard's local health multiplier less one: 0 if this node has no doubts about its own
+  /// health, higher the more it has.
+  [[nodiscard]] unsigned health_score() const noexcept { return health_; }
   [[nodiscard]] const MembershipCounts& counts() const noexcept { return counts_; }
 
  private:
+  /// The probe of the present interval.
   struct Probe {
     NodeId target;
     std::uint64_t sequence;
-    Time started;
+    Time started_at;
     std::vector<NodeId> helpers = {};
     std::size_t nacks = 0;
-    bool indirect = false;
+    bool is_indirect = false;
 
-    [[nodiscard]] bool asked(NodeId id) const {
+    [[nodiscard]] bool has_helper(NodeId id) const {
       return std::ranges::find(helpers, id) != helpers.end();
     }
   };
+  /// A ping that this node has sent as the helper of `requester`, whose probe has number
+  /// `sequence`.
   struct Relay {
     NodeId target;
     NodeId requester;
     std::uint64_t sequence;
-    Time since;
+    Time started_at;
   };
-  /// A node that asks to join under another's name.
+  /// The attempt of a node to join with the name of another.
   struct JoinAttempt {
-    Time since;
+    Time first_at;
     bool is_refused = false;
   };
   enum class Source { gossip, sync };
   static constexpr Time never = Time::max();
-  /// At most this many members are probed for others at a time; a further request gets a nack.
+  /// At most this many relays are kept at a time; a further request is answered with a nack.
   static constexpr std::size_t relays_max = 1024;
-  /// At most this many suspects are pinged rather than probed in one interval.
-  static constexpr std::size_t told_max = 3;
-  /// At most this many join attempts are kept; beyond that, the first one is forgotten.
+  /// At most this many suspects are pinged without a probe in one interval.
+  static constexpr std::size_t pinged_suspects_max = 3;
+  /// At most this many join attempts are kept; a further one replaces the oldest.
   static constexpr std::size_t join_attempts_max = 64;
-  /// A message may come this much later than it was sent.
-  static constexpr Time name_doubt = std::chrono::milliseconds{250};
+  /// A message received within this time after an event may have been sent before the event.
+  static constexpr Time message_delay_max = std::chrono::milliseconds{250};
   /// Limits for one message; further updates and records are ignored.
   static constexpr std::size_t updates_max = 1024;
   static constexpr std::size_t records_max = 65'536;
-  /// A larger jump of an incarnation is ignored: no member raises its own so far unnoticed.
+  /// A record whose incarnation is higher than known by more than this is ignored: no node raises
+  /// its own that far unnoticed.
   static constexpr std::uint64_t incarnation_jump_max = std::uint64_t{1} << 32U;
 
-  void begin(const MembershipContext& context);
-  void finish(const MembershipContext& context);
+  /// Each event begins and ends with these two: they set the clock, then the timer.
+  void begin_event(const MembershipContext& context);
+  void end_event(const MembershipContext& context);
   [[nodiscard]] Time next_deadline() const;
 
   // Received messages.
@@ -215,86 +225,92 @@ class Membership {
   void receive(const MembershipContext& context, const NodeRecord& from, const NameTaken& taken);
   void receive(const MembershipContext&, const NodeRecord&, const Gossip&) {}
 
-  // Members that have the same name (membership_names.cpp).
-  /// Returns false where a message of `from` is ignored, because another member has its name.
+  // Nodes that have the same name (membership_names.cpp).
+  /// Returns false if a message of `from` is to be ignored because another node has its name.
   [[nodiscard]] bool may_join(const MembershipContext& context, const NodeRecord& from);
-  /// Decides on the name of `from`, which is a live member.
-  void settle_name(const MembershipContext& context, const NodeRecord& from);
-  void refuse(const MembershipContext& context, const NodeRecord& member, const NodeRecord& holder);
-  void bury(const MembershipContext& context, NodeId id);
+  /// Declares a node dead that has the same name as `from`, or refuses `from`, by has_precedence().
+  void resolve_name_conflict(const MembershipContext& context, const NodeRecord& from);
+  void refuse(const MembershipContext& context, const NodeRecord& node, const NodeRecord& holder);
+  void declare_dead(const MembershipContext& context, NodeId id);
 
-  // Knowledge of other members (membership_view.cpp).
+  // Knowledge of other nodes (membership_view.cpp).
   [[nodiscard]] bool is_sane(const NodeRecord& record) const;
+  /// Changes the records by one received record.
   void learn(const MembershipContext& context, const NodeUpdate& update, Source source);
-  MemberEntry* admit(const MembershipContext& context, const NodeRecord& record);
+  NodeEntry* add_node(const MembershipContext& context, const NodeRecord& record);
   void learn_of_self(const NodeRecord& record);
-  void adopt(const MembershipContext& context, MemberEntry& entry, NodeRecord record, NodeId by);
-  void confirm(MemberEntry& entry, NodeId by);
-  void renew(std::uint64_t above);
+  void update_record(const MembershipContext& context, NodeEntry& entry, NodeRecord record,
+                     NodeId by);
+  void confirm_suspicion(NodeEntry& entry, NodeId by);
+  void raise_incarnation(std::uint64_t above);
   void suspect(const MembershipContext& context, NodeId id);
-  void judge(const MembershipContext& context);
-  /// True where this member itself suspects the other one.
-  [[nodiscard]] bool accused(const MemberEntry& entry) const;
-  [[nodiscard]] std::size_t confirmers() const;
-  [[nodiscard]] Time patience(const MemberEntry& entry) const;
-  void set_deadline(MemberEntry& suspect);
+  void expire_suspicions(const MembershipContext& context);
+  /// Returns true if this node itself suspects the other one.
+  [[nodiscard]] bool is_suspected_here(const NodeEntry& entry) const;
+  [[nodiscard]] std::size_t possible_confirmers() const;
+  [[nodiscard]] Time suspicion_time(const NodeEntry& entry) const;
+  void set_deadline(NodeEntry& suspect);
   void forget(NodeId id);
   void forget_old();
-  void spread(NodeId id);
-  void ail(unsigned by);
+  void queue_news(NodeId id);
+  /// Makes this node doubt its own health more: raises health_score().
+  void raise_health_score(unsigned by);
 
-  // Sent messages.
+  // Sent messages. A function without a receiver as parameter does nothing before its time has
+  // come.
   void send(const MembershipContext& context, const std::string& address, NodeId to,
             MembershipMessage::Body body);
-  void ride(MembershipMessage& message, NodeId to);
-  void gossip(const MembershipContext& context);
+  void attach_news(MembershipMessage& message, NodeId to);
+  void send_gossip(const MembershipContext& context);
   void probe(const MembershipContext& context);
   void probe_indirectly(const MembershipContext& context);
   void end_probe(const MembershipContext& context);
   void send_nacks(const MembershipContext& context);
   void sync(const MembershipContext& context);
-  void sync_with(const MembershipContext& context, const NodeRecord& member);
-  [[nodiscard]] std::size_t buckets() const;
-  [[nodiscard]] std::vector<std::uint64_t> summary() const;
+  void sync_with(const MembershipContext& context, const NodeRecord& node);
+  [[nodiscard]] std::size_t bucket_count() const;
+  [[nodiscard]] std::vector<std::uint64_t> own_digest() const;
   void send_records(const MembershipContext& context, const NodeRecord& to,
                     const std::vector<std::uint64_t>& theirs);
   void ask_next_seed(const MembershipContext& context);
   void join(const MembershipContext& context);
-  void ping(const MembershipContext& context, const MemberEntry& entry);
-  void retry(const MembershipContext& context);
+  void ping(const MembershipContext& context, const NodeEntry& entry);
+  void ping_dead(const MembershipContext& context);
 
   MembershipOptions options_;
   NodeRecord self_;
-  NodeList members_;
+  NodeList nodes_;
   GossipQueue news_;
-  bool joined_ = false;
+  bool has_joined_ = false;
   unsigned health_ = 0;
   MembershipCounts counts_;
 
-  // All times but due_ are on the member's own clock, which stands still while it does not run.
+  // All times but timer_due_at_ are on the node's own clock: the driver's clock less stopped_time_,
+  // the time in which the process did not run.
   Time now_{};
-  Time slept_{};
+  Time stopped_time_{};
   /// When the driver was to call on_timer, on the driver's clock.
-  Time due_ = never;
+  Time timer_due_at_ = never;
   Timer timer_;
 
   std::optional<Probe> probe_;
+  /// The number of the last probe or relay of this node.
   std::uint64_t sequence_ = 0;
   Time probe_at_ = never;
   std::map<std::uint64_t, Relay> relays_;
-  /// Relays that still have to send an ack or a nack, in the order of their times.
-  std::deque<std::uint64_t> nacks_;
-  /// Suspicions in the order of their deadlines; members that died or left, in the order of those
-  /// times.
+  /// The relays that have sent neither an ack nor a nack yet, in the order of their starts.
+  std::deque<std::uint64_t> relays_to_nack_;
+  /// The suspects by their deadlines, and the dead and left nodes by the time of that change.
   std::set<std::pair<Time, NodeId>> suspicions_;
-  std::set<std::pair<Time, NodeId>> graves_;
+  std::set<std::pair<Time, NodeId>> dead_by_time_;
 
   Time gossip_at_{};
   Time sync_at_ = never;
-  Time sync_wait_{};
-  /// No comparison of records begins before this time.
-  Time sync_free_at_{};
+  Time sync_interval_{};
+  /// sync_with() sends nothing before this time.
+  Time next_sync_with_at_{};
   Time join_at_ = never;
+  /// The position in options_.seeds of the seed node that was asked last.
   std::size_t seed_ = 0;
   Time retry_at_ = never;
   std::map<NodeId, JoinAttempt> join_attempts_;

@@ -1,4 +1,4 @@
-// Decides which of several members with one name stays.
+// Decides which one stays if several nodes have one name.
 #include <algorithm>
 
 #include "starling/engine/core/membership/membership.hpp"
@@ -6,64 +6,66 @@
 namespace starling::core {
 namespace {
 
-/// True where `one` stays, of two members with one name. Ids are random, and all decide alike.
-bool stays(const NodeRecord& one, const NodeRecord& other) { return one.id < other.id; }
+/// Returns true if `one` stays, and `other`, of the same name, leaves. Ids are random, and all
+/// nodes decide alike.
+bool has_precedence(const NodeRecord& one, const NodeRecord& other) { return one.id < other.id; }
 
 }  // namespace
 
 bool Membership::may_join(const MembershipContext& context, const NodeRecord& from) {
-  if (from.name.empty() || from.state == NodeState::left || members_.find(from.id) != nullptr)
+  if (from.name.empty() || from.state == NodeState::left || nodes_.find(from.id) != nullptr)
     return true;
-  const bool is_own = from.name == self_.name && from.address != self_.address && joined_;
-  const MemberEntry* rival = is_own ? nullptr : members_.find_named(from.name, from.id);
-  if (!is_own && (rival == nullptr || rival->record.address == from.address)) {
+  const bool has_own_name = from.name == self_.name && from.address != self_.address && has_joined_;
+  const NodeEntry* rival = has_own_name ? nullptr : nodes_.find_named(from.name, from.id);
+  if (!has_own_name && (rival == nullptr || rival->record.address == from.address)) {
     join_attempts_.erase(from.id);
     return true;
   }
   if (join_attempts_.size() >= join_attempts_max && !join_attempts_.contains(from.id))
     join_attempts_.erase(std::ranges::min_element(
-        join_attempts_, {}, [](const auto& attempt) { return attempt.second.since; }));
+        join_attempts_, {}, [](const auto& attempt) { return attempt.second.first_at; }));
   JoinAttempt& attempt = join_attempts_.try_emplace(from.id, JoinAttempt{now_}).first->second;
-  if (!is_own && rival->heard < attempt.since + name_doubt) {
-    ping(context, *rival);  // so that it shows that it lives
+  if (!has_own_name && rival->heard_at < attempt.first_at + message_delay_max) {
+    ping(context, *rival);  // its answer will show that it lives
     return false;
   }
-  const NodeRecord holder = is_own ? self_ : rival->record;
-  if (!std::exchange(attempt.is_refused, true)) context.out.push_back(MemberRefused{from, holder});
+  const NodeRecord holder = has_own_name ? self_ : rival->record;
+  if (!std::exchange(attempt.is_refused, true)) context.out.push_back(NodeRefused{from, holder});
   send(context, from.address, from.id, NameTaken{from.id, holder});
   return false;
 }
 
-void Membership::settle_name(const MembershipContext& context, const NodeRecord& from) {
-  MemberEntry* known = members_.find(from.id);
+void Membership::resolve_name_conflict(const MembershipContext& context, const NodeRecord& from) {
+  NodeEntry* known = nodes_.find(from.id);
   if (known == nullptr || !is_live(known->record.state) || from.name.empty()) return;
-  known->heard = now_;
-  if (joined_ && from.name == self_.name && from.address != self_.address && stays(self_, from))
+  known->heard_at = now_;
+  if (has_joined_ && from.name == self_.name && from.address != self_.address &&
+      has_precedence(self_, from))
     return refuse(context, from, self_);
-  const MemberEntry* rival = members_.find_named(from.name, from.id);
+  const NodeEntry* rival = nodes_.find_named(from.name, from.id);
   if (rival == nullptr) return;
   const NodeRecord other = rival->record;
   if (other.address == from.address)
-    bury(context, other.id);  // a former process at the same address
-  else if (stays(from, other))
+    declare_dead(context, other.id);  // a former process at the same address
+  else if (has_precedence(from, other))
     refuse(context, other, from);
-  else if (rival->heard + name_doubt < now_)
+  else if (rival->heard_at + message_delay_max < now_)
     ping(context, *rival);
 }
 
-/// Removes `member`, which was admitted with the name that `holder` has.
-void Membership::refuse(const MembershipContext& context, const NodeRecord& member,
+/// Removes `node`, which had joined with the name that `holder` has.
+void Membership::refuse(const MembershipContext& context, const NodeRecord& node,
                         const NodeRecord& holder) {
-  context.out.push_back(MemberRefused{member, holder});
-  send(context, member.address, member.id, NameTaken{member.id, holder});
-  bury(context, member.id);
+  context.out.push_back(NodeRefused{node, holder});
+  send(context, node.address, node.id, NameTaken{node.id, holder});
+  declare_dead(context, node.id);
 }
 
-void Membership::bury(const MembershipContext& context, NodeId id) {
-  MemberEntry& entry = *members_.find(id);
+void Membership::declare_dead(const MembershipContext& context, NodeId id) {
+  NodeEntry& entry = *nodes_.find(id);
   NodeRecord dead = entry.record;
   dead.state = NodeState::dead;
-  adopt(context, entry, std::move(dead), self_.id);
+  update_record(context, entry, std::move(dead), self_.id);
 }
 
 void Membership::receive(const MembershipContext& context, const NodeRecord&,
@@ -72,7 +74,7 @@ void Membership::receive(const MembershipContext& context, const NodeRecord&,
   if (taken.to != self_.id || !is_sane(holder) || holder.name != self_.name ||
       holder.id == self_.id)
     return;
-  if (!joined_ || stays(holder, self_))
+  if (!has_joined_ || has_precedence(holder, self_))
     context.out.push_back(NameRefused{holder});
   else
     send(context, holder.address, holder.id, NameTaken{holder.id, self_});

@@ -1,4 +1,4 @@
-// The records that a member has of others, and how it updates them by what it receives.
+// Updates a node's records of other nodes from the news that it receives.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,12 +17,12 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
   if (!is_sane(update.record)) return;
   NodeRecord record = update.record;
   if (record.id == self_.id) return learn_of_self(record);
-  MemberEntry* known = members_.find(record.id);
+  NodeEntry* known = nodes_.find(record.id);
   bool replaced = false;
   if (known == nullptr) {
-    known = admit(context, record);
+    known = add_node(context, record);
     if (known == nullptr) return;
-    // This address is this member's own: the record is of a former process here.
+    // A record with this node's own address describes a former process at that address.
     replaced = record.address == self_.address;
     if (replaced) record.state = NodeState::dead;
   }
@@ -30,31 +30,32 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
   if (record.incarnation < before.incarnation ||
       record.incarnation - before.incarnation > incarnation_jump_max)
     return;
-  // Each side of a partition has declared the other dead. A member may still refute that.
+  // After a partition each side has declared the other dead. A record from anti-entropy only makes
+  // a node a suspect, so that the node can still refute it.
   if (source == Source::sync && record.state == NodeState::dead && !replaced &&
       is_live(before.state))
     record.state = NodeState::suspect;
   if (record.incarnation > before.incarnation || record.state > before.state)
-    adopt(context, *known, std::move(record), update.by);
+    update_record(context, *known, std::move(record), update.by);
   else if (record.state == NodeState::suspect && before.state == NodeState::suspect)
-    confirm(*known, update.by);
+    confirm_suspicion(*known, update.by);
 }
 
-/// Adds a member that was not known; returns nullptr where it is not live, its incarnation is too
-/// high, or there is no capacity.
-MemberEntry* Membership::admit(const MembershipContext& context, const NodeRecord& record) {
+/// Adds a node that was not known. Returns nullptr if it is not live, if its incarnation is too
+/// high, or if the list is full.
+NodeEntry* Membership::add_node(const MembershipContext& context, const NodeRecord& record) {
   if (!is_live(record.state) || record.incarnation > incarnation_jump_max) return nullptr;
-  if (members_.size() >= options_.members_max) {
-    if (graves_.empty()) return nullptr;
-    forget(graves_.begin()->second);
+  if (nodes_.size() >= options_.nodes_max) {
+    if (dead_by_time_.empty()) return nullptr;
+    forget(dead_by_time_.begin()->second);
   }
-  MemberEntry& entry = members_.insert(record);
+  NodeEntry& entry = nodes_.insert(record);
   NodeRecord alive = record;
   alive.state = NodeState::alive;
-  members_.update(entry, std::move(alive));
-  // The others know already the members that a seed node sends to a new one.
-  if (joined_) spread(record.id);
-  context.out.push_back(MemberChanged{entry.record});
+  nodes_.update(entry, std::move(alive));
+  // While this node joins, it receives from a seed node the nodes that all others know already.
+  if (has_joined_) queue_news(record.id);
+  context.out.push_back(NodeChanged{entry.record});
   return &entry;
 }
 
@@ -64,131 +65,134 @@ void Membership::learn_of_self(const NodeRecord& record) {
       record.incarnation - self_.incarnation > incarnation_jump_max)
     return;
   ++counts_.refutations;
-  if (record.state != NodeState::alive) ail(1);
-  renew(record.incarnation);
+  if (record.state != NodeState::alive) raise_health_score(1);
+  raise_incarnation(record.incarnation);
 }
 
-/// Raises this member's incarnation above `above`, and spreads its record.
-void Membership::renew(std::uint64_t above) {
+/// Raises this node's incarnation above `above`, and queues its record as news.
+void Membership::raise_incarnation(std::uint64_t above) {
   constexpr auto last = std::numeric_limits<std::uint64_t>::max();
   self_.incarnation = above == last ? last : above + 1;
-  spread(self_.id);
+  queue_news(self_.id);
 }
 
-void Membership::adopt(const MembershipContext& context, MemberEntry& entry, NodeRecord record,
-                       NodeId by) {
+void Membership::update_record(const MembershipContext& context, NodeEntry& entry,
+                               NodeRecord record, NodeId by) {
   const NodeRecord before = entry.record;
-  const auto needed = [&] { return std::min(options_.confirmations, confirmers()); };
+  const auto needed = [&] { return std::min(options_.confirmations, possible_confirmers()); };
   const std::size_t needed_before = needed();
   if (record.incarnation == before.incarnation) {
-    // Only the member itself changes its facts, and with a new incarnation.
+    // Only the node itself changes its address, name and workers, and with a new incarnation.
     const NodeState state = record.state;
     record = before;
     record.state = state;
   }
   if (before.state == NodeState::suspect) suspicions_.erase({entry.deadline, before.id});
-  if (!is_live(before.state)) graves_.erase({entry.since, before.id});
-  entry.since = now_;
+  if (!is_live(before.state)) dead_by_time_.erase({entry.state_changed_at, before.id});
+  entry.state_changed_at = now_;
   entry.by = by;
-  entry.accusers.clear();
-  members_.update(entry, std::move(record));
+  entry.suspected_by.clear();
+  nodes_.update(entry, std::move(record));
   if (entry.record.state == NodeState::suspect) {
-    entry.accusers.push_back(by);
+    entry.suspected_by.push_back(by);
     suspicions_.insert({entry.deadline, before.id});
     set_deadline(entry);
   } else if (!is_live(entry.record.state)) {
-    graves_.insert({entry.since, before.id});
+    dead_by_time_.insert({entry.state_changed_at, before.id});
   }
   if (needed() != needed_before)
-    for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*members_.find(id));
-  spread(before.id);
-  // A new incarnation alone is not worth an effect.
+    for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*nodes_.find(id));
+  queue_news(before.id);
+  // A new incarnation alone causes no effect.
   NodeRecord same = entry.record;
   same.incarnation = before.incarnation;
-  if (same != before) context.out.push_back(MemberChanged{entry.record});
+  if (same != before) context.out.push_back(NodeChanged{entry.record});
 }
 
-void Membership::confirm(MemberEntry& entry, NodeId by) {
-  if (entry.accusers.size() > options_.confirmations ||
-      std::ranges::find(entry.accusers, by) != entry.accusers.end())
+void Membership::confirm_suspicion(NodeEntry& entry, NodeId by) {
+  if (entry.suspected_by.size() > options_.confirmations ||
+      std::ranges::find(entry.suspected_by, by) != entry.suspected_by.end())
     return;
-  entry.accusers.push_back(by);
+  entry.suspected_by.push_back(by);
   entry.by = by;
   set_deadline(entry);
-  spread(entry.record.id);
+  queue_news(entry.record.id);
 }
 
-void Membership::set_deadline(MemberEntry& suspect) {
-  const Time deadline = std::max(now_, suspect.since + patience(suspect));
+void Membership::set_deadline(NodeEntry& suspect) {
+  const Time deadline = std::max(now_, suspect.state_changed_at + suspicion_time(suspect));
   suspicions_.erase({suspect.deadline, suspect.record.id});
   suspect.deadline = deadline;
   suspicions_.insert({suspect.deadline, suspect.record.id});
 }
 
-bool Membership::accused(const MemberEntry& entry) const {
-  return std::ranges::find(entry.accusers, self_.id) != entry.accusers.end();
+bool Membership::is_suspected_here(const NodeEntry& entry) const {
+  return std::ranges::find(entry.suspected_by, self_.id) != entry.suspected_by.end();
 }
 
-/// Returns how many others could confirm a suspicion: those that are not suspected themselves, for
-/// of two that die at once neither confirms the death of the other. At least half of all others
-/// count: a member that suspects more than half may itself be partitioned.
-std::size_t Membership::confirmers() const {
-  const std::size_t others = members_.live().size();
+/// Returns how many other nodes could confirm a suspicion. Suspects do not count, because of two
+/// nodes that die at the same time neither can confirm the death of the other. At least half of all
+/// others count, because a node that suspects more than half may itself be partitioned.
+std::size_t Membership::possible_confirmers() const {
+  const std::size_t others = nodes_.live().size();
   return std::max(others - suspicions_.size(), others / 2);
 }
 
-/// Returns how long a suspicion lasts: Lifeguard's logarithm between the longest time, where no
-/// other member suspects, and the shortest; a member that doubts its own health waits longer.
-Time Membership::patience(const MemberEntry& entry) const {
-  const auto members = static_cast<double>(members_.live().size() + 1);
-  const double least = options_.suspicion_intervals * std::max(1.0, std::log10(members)) *
-                       static_cast<double>(options_.probe_every.count()) * (1 + health_);
+/// Returns how long a suspicion lasts, by Lifeguard's formula: it falls with the logarithm of the
+/// number of confirmations, from the longest time to the shortest. A node that doubts its own
+/// health waits longer.
+Time Membership::suspicion_time(const NodeEntry& entry) const {
+  const auto nodes = static_cast<double>(nodes_.live().size() + 1);
+  const double least = options_.suspicion_intervals * std::max(1.0, std::log10(nodes)) *
+                       static_cast<double>(options_.probe_interval.count()) * (1 + health_);
   const double most = options_.suspicion_max * least;
-  const auto could = static_cast<double>(std::min(options_.confirmations, confirmers()));
+  const auto needed = static_cast<double>(std::min(options_.confirmations, possible_confirmers()));
   double wait = least;
-  if (could >= 1) {
-    const auto have = static_cast<double>(entry.accusers.size() - 1);
-    wait = std::max(least, most - (most - least) * std::log(have + 1) / std::log(could + 1));
+  if (needed >= 1) {
+    const auto have = static_cast<double>(entry.suspected_by.size() - 1);
+    wait = std::max(least, most - (most - least) * std::log(have + 1) / std::log(needed + 1));
   }
   return Time{static_cast<Time::rep>(wait)};
 }
 
 void Membership::suspect(const MembershipContext& context, NodeId id) {
-  NodeUpdate update{members_.find(id)->record, self_.id};
+  NodeUpdate update{nodes_.find(id)->record, self_.id};
   if (update.record.state == NodeState::alive) ++counts_.suspicions;
   update.record.state = NodeState::suspect;
   learn(context, update, Source::gossip);
 }
 
-void Membership::judge(const MembershipContext& context) {
+void Membership::expire_suspicions(const MembershipContext& context) {
   while (!suspicions_.empty() && suspicions_.begin()->first <= now_) {
-    MemberEntry& entry = *members_.find(suspicions_.begin()->second);
-    // Meanwhile this member may have come to doubt its own health.
+    NodeEntry& entry = *nodes_.find(suspicions_.begin()->second);
+    // The deadline is later if this node has come to doubt its own health meanwhile.
     set_deadline(entry);
     if (entry.deadline > now_) continue;
     ++counts_.deaths;
     NodeRecord record = entry.record;
     record.state = NodeState::dead;
-    adopt(context, entry, std::move(record), self_.id);
+    update_record(context, entry, std::move(record), self_.id);
   }
 }
 
 void Membership::forget(NodeId id) {
-  graves_.erase({members_.find(id)->since, id});
+  dead_by_time_.erase({nodes_.find(id)->state_changed_at, id});
   news_.remove(id);
-  members_.erase(id);
+  nodes_.erase(id);
 }
 
 void Membership::forget_old() {
-  while (!graves_.empty() && graves_.begin()->first + options_.dead_for <= now_)
-    forget(graves_.begin()->second);
+  while (!dead_by_time_.empty() && dead_by_time_.begin()->first + options_.dead_for <= now_)
+    forget(dead_by_time_.begin()->second);
 }
 
-void Membership::spread(NodeId id) {
+void Membership::queue_news(NodeId id) {
   if (news_.empty()) gossip_at_ = std::max(gossip_at_, now_);
   news_.put(id);
 }
 
-void Membership::ail(unsigned by) { health_ = std::min(health_ + by, options_.health_max); }
+void Membership::raise_health_score(unsigned by) {
+  health_ = std::min(health_ + by, options_.health_score_max);
+}
 
 }  // namespace starling::core

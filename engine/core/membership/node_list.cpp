@@ -7,34 +7,34 @@
 
 namespace starling::core {
 
-MemberEntry* NodeList::find(NodeId id) {
+NodeEntry* NodeList::find(NodeId id) {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-const MemberEntry* NodeList::find(NodeId id) const {
+const NodeEntry* NodeList::find(NodeId id) const {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-MemberEntry& NodeList::insert(NodeRecord record) {
+NodeEntry& NodeList::insert(NodeRecord record) {
   const NodeId id = record.id;
-  const auto [place, fresh] = entries_.try_emplace(id, MemberEntry{.record = std::move(record)});
-  STARLING_CHECK(fresh);
-  ids_[MemberDigest::bucket(id)].push_back(id);
-  enlist(place->second);
-  return place->second;
+  const auto [inserted, is_new] = entries_.try_emplace(id, NodeEntry{.record = std::move(record)});
+  STARLING_CHECK(is_new);
+  ids_[NodeDigest::bucket(id)].push_back(id);
+  add_to_lists(inserted->second);
+  return inserted->second;
 }
 
-void NodeList::update(MemberEntry& entry, NodeRecord record) {
+void NodeList::update(NodeEntry& entry, NodeRecord record) {
   STARLING_CHECK(entry.record.id == record.id);
-  // A suspicion does not change when a member is probed next.
-  const bool moves = is_live(entry.record.state) != is_live(record.state) ||
-                     (!is_live(record.state) && entry.record.state != record.state);
-  if (moves) {
-    strike(entry);
+  // A node that becomes suspected stays in the live list: it keeps its turn to be probed.
+  const bool changes_list = is_live(entry.record.state) != is_live(record.state) ||
+                            (!is_live(record.state) && entry.record.state != record.state);
+  if (changes_list) {
+    remove_from_lists(entry);
     entry.record = std::move(record);
-    enlist(entry);
+    add_to_lists(entry);
   } else {
     digest_.toggle(entry.record);
     remove_name(entry.record);
@@ -45,16 +45,17 @@ void NodeList::update(MemberEntry& entry, NodeRecord record) {
 }
 
 void NodeList::erase(NodeId id) {
-  const MemberEntry* entry = find(id);
+  const NodeEntry* entry = find(id);
   if (entry == nullptr) return;
-  strike(*entry);
-  std::erase(ids_[MemberDigest::bucket(id)], id);
+  remove_from_lists(*entry);
+  std::erase(ids_[NodeDigest::bucket(id)], id);
   entries_.erase(id);
 }
 
-const MemberEntry* NodeList::find_named(const std::string& name, NodeId but) const {
+const NodeEntry* NodeList::find_named(const std::string& name, NodeId except) const {
   const auto [begin, end] = names_.equal_range(name);
-  const auto found = std::find_if(begin, end, [&](const auto& one) { return one.second != but; });
+  const auto found =
+      std::find_if(begin, end, [&](const auto& one) { return one.second != except; });
   return found == end ? nullptr : find(found->second);
 }
 
@@ -69,49 +70,50 @@ void NodeList::remove_name(const NodeRecord& record) {
   if (found != end) names_.erase(found);
 }
 
-void NodeList::enlist(MemberEntry& entry) {
+void NodeList::add_to_lists(NodeEntry& entry) {
   digest_.toggle(entry.record);
   add_name(entry.record);
   if (entry.record.state == NodeState::left) return;
   auto& list = is_live(entry.record.state) ? live_ : dead_;
-  entry.place = list.size();
+  entry.list_position = list.size();
   list.push_back(entry.record.id);
 }
 
-void NodeList::strike(const MemberEntry& entry) {
+void NodeList::remove_from_lists(const NodeEntry& entry) {
   digest_.toggle(entry.record);
   remove_name(entry.record);
   if (entry.record.state == NodeState::left) return;
   const bool live = is_live(entry.record.state);
   auto& list = live ? live_ : dead_;
-  std::size_t gap = entry.place;
+  std::size_t hole = entry.list_position;
   const auto fill = [&](std::size_t from) {
-    if (from == gap) return;
-    list[gap] = list[from];
-    find(list[gap])->place = gap;
-    gap = from;
+    if (from == hole) return;
+    list[hole] = list[from];
+    find(list[hole])->list_position = hole;
+    hole = from;
   };
-  if (live && gap < probed_) fill(--probed_);
+  if (live && hole < probed_count_) fill(--probed_count_);
   fill(list.size() - 1);
   list.pop_back();
 }
 
-MemberEntry* NodeList::next(Random& random) {
+NodeEntry* NodeList::next(Random& random) {
   if (live_.empty()) return nullptr;
-  if (probed_ >= live_.size()) probed_ = 0;
-  const std::size_t drawn = probed_ + random.below(live_.size() - probed_);
-  std::swap(live_[probed_], live_[drawn]);
-  find(live_[drawn])->place = drawn;
-  MemberEntry* entry = find(live_[probed_]);
-  entry->place = probed_++;
+  if (probed_count_ >= live_.size()) probed_count_ = 0;
+  const std::size_t drawn = probed_count_ + random.below(live_.size() - probed_count_);
+  std::swap(live_[probed_count_], live_[drawn]);
+  find(live_[drawn])->list_position = drawn;
+  NodeEntry* entry = find(live_[probed_count_]);
+  entry->list_position = probed_count_++;
   return entry;
 }
 
-std::vector<const MemberEntry*> NodeList::draw_live(
-    Random& random, std::size_t count, const std::function<bool(const MemberEntry&)>& fit) const {
-  std::vector<const MemberEntry*> drawn;
-  const auto consider = [&](const MemberEntry* entry) {
-    if (std::ranges::find(drawn, entry) == drawn.end() && (!fit || fit(*entry)))
+std::vector<const NodeEntry*> NodeList::draw_live(
+    Random& random, std::size_t count,
+    const std::function<bool(const NodeEntry&)>& is_eligible) const {
+  std::vector<const NodeEntry*> drawn;
+  const auto consider = [&](const NodeEntry* entry) {
+    if (std::ranges::find(drawn, entry) == drawn.end() && (!is_eligible || is_eligible(*entry)))
       drawn.push_back(entry);
   };
   if (live_.size() > 4 * count) {

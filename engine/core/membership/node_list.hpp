@@ -1,5 +1,6 @@
-/// The other members that one member knows: found by id, probed in turn, drawn at random, summed up
-/// in digests. No operation looks at all of them.
+/// The list of the other nodes that one node knows. It finds them by id or name, chooses the next
+/// to probe, draws random ones, and keeps checksums of them. No operation visits the whole list,
+/// except draw_live() for a large part of it.
 #pragma once
 
 #include <array>
@@ -16,35 +17,36 @@
 
 namespace starling::core {
 
-/// An entry of one member's list, for another member.
-struct MemberEntry {
+/// The entry of one other node in a node's list.
+struct NodeEntry {
   NodeRecord record;
-  /// Since when it is suspected, dead or gone; without meaning in other states.
-  Time since{};
-  /// When a suspicion is looked at again.
+  /// When it was suspected, died or left; without meaning while it is alive.
+  Time state_changed_at{};
+  /// When a suspect is to be declared dead, by the present knowledge.
   Time deadline{};
-  /// The members that suspect it, each once; only as many as affect the deadline.
-  std::vector<NodeId> accusers = {};
-  /// When a message last came from the member itself; kept only for members with a name.
-  Time heard{};
-  /// The member that reported the state.
+  /// The nodes that suspect it, each once, up to the number that affects the deadline.
+  std::vector<NodeId> suspected_by = {};
+  /// When this node last received a message from it; kept only for nodes with a name.
+  Time heard_at{};
+  /// The node that reported its state.
   NodeId by = 0;
-  /// Its position among the live or the dead.
-  std::size_t place = 0;
+  /// Its position in NodeList::live() or dead().
+  std::size_t list_position = 0;
 };
 
-/// Checksums of the known live members, in buckets by a hash of their ids. Equal sums mean equal
-/// members and incarnations, but for a chance of 2^-64 each.
-class MemberDigest {
+/// Checksums of the known live nodes, one for each bucket of a hash of their ids. Two equal sums
+/// mean the same nodes in the same incarnations, but for a chance of 2^-64.
+class NodeDigest {
  public:
   static constexpr std::size_t buckets_max = 1024;
 
   static std::size_t bucket(NodeId id) noexcept { return mix(id) % buckets_max; }
-  /// Adds a live member, or takes it out.
+  /// Adds the node if it is not in the sums, else takes it out. Ignores nodes that are not live.
   void toggle(const NodeRecord& record) noexcept {
     if (is_live(record.state)) sums_[bucket(record.id)] ^= mix(mix(record.id) ^ record.incarnation);
   }
-  /// Returns the sums in `count` buckets. Requires: `count` is a power of two, up to buckets_max.
+  /// Returns the sums of `count` larger buckets. Requires: `count` is a power of two, at most
+  /// buckets_max.
   [[nodiscard]] std::vector<std::uint64_t> folded(std::size_t count) const {
     std::vector<std::uint64_t> sums(count);
     for (std::size_t i = 0; i < buckets_max; ++i) sums[i % count] ^= sums_[i];
@@ -55,40 +57,42 @@ class MemberDigest {
   std::array<std::uint64_t, buckets_max> sums_{};
 };
 
-/// One call at a time; not thread-safe. Pointers to entries hold until the entry is erased.
+/// One call at a time; not thread-safe. Pointers to an entry stay valid until it is erased.
 class NodeList {
  public:
-  /// `salt`: secret, so that no sender can choose ids whose hashes collide.
+  /// `salt` is a secret number: without it no sender can choose ids whose hashes collide.
   explicit NodeList(std::uint64_t salt) : entries_(0, Hash{salt}) {}
 
-  [[nodiscard]] MemberEntry* find(NodeId id);
-  [[nodiscard]] const MemberEntry* find(NodeId id) const;
-  /// Adds a member. Requires: its id is not known yet.
-  MemberEntry& insert(NodeRecord record);
-  /// Replaces the member's record. Requires: the same id.
-  void update(MemberEntry& entry, NodeRecord record);
+  [[nodiscard]] NodeEntry* find(NodeId id);
+  [[nodiscard]] const NodeEntry* find(NodeId id) const;
+  /// Adds a node. Requires: its id is not known yet.
+  NodeEntry& insert(NodeRecord record);
+  /// Replaces the node's record. Requires: the same id.
+  void update(NodeEntry& entry, NodeRecord record);
   void erase(NodeId id);
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-  /// The live members, in no order.
+  /// The live nodes, in no order.
   [[nodiscard]] const std::vector<NodeId>& live() const noexcept { return live_; }
-  /// The dead members, in no order, without those that have left.
+  /// The dead nodes, in no order, without those that have left.
   [[nodiscard]] const std::vector<NodeId>& dead() const noexcept { return dead_; }
 
-  /// Returns the next live member in turn, nullptr where there is none: each once in a round, in a
-  /// new random order each round, so that at most 2 n - 2 others come between.
-  MemberEntry* next(Random& random);
-  /// Returns a live member of this name other than `but`; nullptr where there is none, or `name` is
-  /// empty.
-  [[nodiscard]] const MemberEntry* find_named(const std::string& name, NodeId but) const;
-  /// Returns up to `count` different live members that `fit` accepts. It may miss some where few of
-  /// many fit.
-  [[nodiscard]] std::vector<const MemberEntry*> draw_live(
+  /// Returns the next live node to probe, or nullptr if there is none. Each round returns each of
+  /// the n live nodes once, in a new random order: at most 2 n - 2 others come between two turns of
+  /// one node.
+  NodeEntry* next(Random& random);
+  /// Returns a live node of this name other than `except`; nullptr if there is none, or if `name`
+  /// is empty.
+  [[nodiscard]] const NodeEntry* find_named(const std::string& name, NodeId except) const;
+  /// Returns up to `count` different live nodes that `is_eligible` accepts. It may return fewer
+  /// than there are if it accepts few of many.
+  [[nodiscard]] std::vector<const NodeEntry*> draw_live(
       Random& random, std::size_t count,
-      const std::function<bool(const MemberEntry&)>& fit = {}) const;
+      const std::function<bool(const NodeEntry&)>& is_eligible = {}) const;
 
-  [[nodiscard]] const MemberDigest& digest() const noexcept { return digest_; }
-  /// Calls `each(record)` for all members whose bucket, of `count`, is `bucket`.
+  [[nodiscard]] const NodeDigest& digest() const noexcept { return digest_; }
+  /// Calls `each(record)` for all nodes in bucket `bucket` of `count`, as in
+  /// NodeDigest::folded().
   template <class Each>
   void each_in(std::size_t bucket, std::size_t count, Each each) const {
     for (std::size_t i = bucket; i < ids_.size(); i += count)
@@ -101,21 +105,21 @@ class NodeList {
     std::size_t operator()(NodeId id) const noexcept { return mix(id ^ salt); }
   };
 
-  void enlist(MemberEntry& entry);
-  void strike(const MemberEntry& entry);
+  void add_to_lists(NodeEntry& entry);
+  void remove_from_lists(const NodeEntry& entry);
   void add_name(const NodeRecord& record);
   void remove_name(const NodeRecord& record);
 
-  std::unordered_map<NodeId, MemberEntry, Hash> entries_;
-  /// The names of live members that have one.
+  std::unordered_map<NodeId, NodeEntry, Hash> entries_;
+  /// The live nodes that have a name, by name.
   std::unordered_multimap<std::string, NodeId> names_;
-  /// The first `probed_` have had their turn in this round.
+  /// The first `probed_count_` of the live nodes have had their turn in this round.
   std::vector<NodeId> live_;
-  std::size_t probed_ = 0;
+  std::size_t probed_count_ = 0;
   std::vector<NodeId> dead_;
-  MemberDigest digest_;
-  /// The ids of all members, by their buckets.
-  std::array<std::vector<NodeId>, MemberDigest::buckets_max> ids_;
+  NodeDigest digest_;
+  /// The ids of all nodes, by their buckets.
+  std::array<std::vector<NodeId>, NodeDigest::buckets_max> ids_;
 };
 
 }  // namespace starling::core

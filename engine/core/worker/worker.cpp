@@ -8,7 +8,10 @@
 namespace starling::core {
 namespace {
 
-constexpr std::uint32_t not_asked = UINT32_MAX;
+/// The owner of a part that was not sent to its present owner.
+constexpr OwnerId not_sent = UINT32_MAX;
+/// The position of a range that is not in the plan.
+constexpr std::uint32_t not_planned = UINT32_MAX;
 
 /// Returns every range, whole.
 std::vector<RangeRows> all_ranges(std::size_t count) {
@@ -30,7 +33,7 @@ Worker::Worker(WorkerOptions options)
       owners_(distinct(*options_.owner_of)),
       step_(options_.first),
       samples_(options_.samples),
-      position_(options_.owner_of->size(), not_asked) {
+      position_(options_.owner_of->size(), not_planned) {
   if (!options_.central)
     gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.members);
 }
@@ -45,7 +48,7 @@ void Worker::start(const Context& context) {
 /// Asks others at which step to begin, or waits for the coordinator's Proceed.
 void Worker::enter(const Context& context) {
   phase_ = Phase::entering;
-  if (gate_ && gate_->enter(context)) begin_at(context, gate_->lowest());
+  if (gate_ && gate_->enter(context)) begin_at(context, gate_->entry_step());
 }
 
 void Worker::begin_at(const Context& context, Step first) {
@@ -56,20 +59,20 @@ void Worker::begin_at(const Context& context, Step first) {
   begin_step(context);
 }
 
-/// In bulk-synchronous jobs every range must know of the worker before the worker counts: its first
-/// step pushes only its entry.
+/// In bulk-synchronous jobs every owner must know of the worker before rounds wait for it.
+/// Therefore the worker's first step pushes an entry without an update to every range.
 void Worker::push_entry(const Context& context) {
   is_entry_ = true;
-  step_began_ = context.now;
+  step_started_at_ = context.now;
   update_ = {};
   for (RangeId range = 0; range < position_.size(); ++range) update_.parts.push_back({range, {}});
-  unheld_.assign(update_.parts.size(), true);
-  missing_ = update_.parts.size();
+  unacknowledged_.assign(update_.parts.size(), true);
+  unanswered_ = update_.parts.size();
   push(context);
 }
 
 void Worker::begin_step(const Context& context) {
-  step_began_ = context.now;
+  step_started_at_ = context.now;
   failures_ = 0;
   if (options_.plans) {
     phase_ = Phase::planning;
@@ -85,11 +88,11 @@ void Worker::begin_step(const Context& context) {
 
 void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> wanted) {
   if (phase_ != Phase::planning || step != step_) return;
-  for (const RangeRows& old : plan_) position_[old.range] = not_asked;
+  for (const RangeRows& old : plan_) position_[old.range] = not_planned;
   plan_ = std::move(wanted);
   for (std::uint32_t i = 0; i < plan_.size(); ++i) {
     std::uint32_t& position = position_.at(plan_[i].range);
-    STARLING_CHECK(position == not_asked);
+    STARLING_CHECK(position == not_planned);
     position = i;
   }
   pull(context);
@@ -98,9 +101,9 @@ void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> w
 void Worker::pull(const Context& context) {
   phase_ = Phase::pulling;
   values_.assign(plan_.size(), Value{});
-  missing_ = plan_.size();
+  unanswered_ = plan_.size();
   send_all(context);
-  if (missing_ == 0) {
+  if (unanswered_ == 0) {
     phase_ = Phase::computing;
     context.out.push_back(Compute{step_, {}});
   }
@@ -115,43 +118,42 @@ RangeId Worker::range_of(std::uint32_t part) const {
 }
 
 bool Worker::is_answered(std::uint32_t part) const {
-  return phase_ == Phase::pulling ? values_[part].value.buffer != nullptr : !unheld_[part];
+  return phase_ == Phase::pulling ? values_[part].value.buffer != nullptr : !unacknowledged_[part];
 }
 
-/// Pulls or pushes all parts, as far as the window allows.
+/// Pulls or pushes all parts; queues those for which the owner's window is full.
 void Worker::send_all(const Context& context) {
-  asked_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), not_asked);
-  send_rest(context);
+  sent_to_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), not_sent);
+  send_unsent(context);
 }
 
-/// Sends the parts that are neither answered nor in flight.
-void Worker::send_rest(const Context& context) {
-  in_flight_.resize(owners_.empty() ? 0
-                                    : std::max<std::size_t>(in_flight_.size(), owners_.back() + 1));
-  for (InFlight& there : in_flight_) {
-    there.count = 0;
-    there.waiting.clear();
+/// Sends or queues the parts that are neither answered nor in flight.
+void Worker::send_unsent(const Context& context) {
+  windows_.resize(owners_.empty() ? 0 : std::max<std::size_t>(windows_.size(), owners_.back() + 1));
+  for (OwnerWindow& window : windows_) {
+    window.in_flight = 0;
+    window.queued.clear();
   }
-  for (std::uint32_t part = 0; part < asked_.size(); ++part)
-    if (!is_answered(part) && asked_[part] != not_asked) ++in_flight_[asked_[part]].count;
-  for (std::uint32_t part = 0; part < asked_.size(); ++part)
-    if (!is_answered(part) && asked_[part] == not_asked) offer(context, part);
-  for (InFlight& there : in_flight_) std::ranges::reverse(there.waiting);
+  for (std::uint32_t part = 0; part < sent_to_.size(); ++part)
+    if (!is_answered(part) && sent_to_[part] != not_sent) ++windows_[sent_to_[part]].in_flight;
+  for (std::uint32_t part = 0; part < sent_to_.size(); ++part)
+    if (!is_answered(part) && sent_to_[part] == not_sent) send_or_queue(context, part);
+  for (OwnerWindow& window : windows_) std::ranges::reverse(window.queued);
 }
 
-void Worker::offer(const Context& context, std::uint32_t part) {
-  InFlight& there = in_flight_[(*options_.owner_of)[range_of(part)]];
-  if (there.count < options_.window)
+void Worker::send_or_queue(const Context& context, std::uint32_t part) {
+  OwnerWindow& window = windows_[(*options_.owner_of)[range_of(part)]];
+  if (window.in_flight < options_.window)
     send_part(context, part);
   else
-    there.waiting.push_back(part);
+    window.queued.push_back(part);
 }
 
 void Worker::send_part(const Context& context, std::uint32_t part) {
   const RangeId range = range_of(part);
   const OwnerId owner = (*options_.owner_of)[range];
-  ++in_flight_[owner].count;
-  asked_[part] = owner;
+  ++windows_[owner].in_flight;
+  sent_to_[part] = owner;
   if (phase_ == Phase::pulling)
     context.send(ToOwner{owner}, Pull{options_.id, range, step_, plan_[part].rows});
   else
@@ -160,14 +162,14 @@ void Worker::send_part(const Context& context, std::uint32_t part) {
                                       update_.parts[part].values, is_entry_, view(range)});
 }
 
-/// Sends the next part that waits for the same owner.
-void Worker::on_answered(const Context& context, std::uint32_t part) {
-  if (asked_[part] == not_asked) return;  // a former owner has answered
-  InFlight& there = in_flight_[asked_[part]];
-  --there.count;
-  while (!there.waiting.empty()) {
-    const std::uint32_t next = there.waiting.back();
-    there.waiting.pop_back();
+/// `part` was answered: sends the next part that is queued for the same owner.
+void Worker::send_next(const Context& context, std::uint32_t part) {
+  if (sent_to_[part] == not_sent) return;  // a former owner has answered
+  OwnerWindow& window = windows_[sent_to_[part]];
+  --window.in_flight;
+  while (!window.queued.empty()) {
+    const std::uint32_t next = window.queued.back();
+    window.queued.pop_back();
     if (!is_answered(next)) return send_part(context, next);
   }
 }
@@ -175,16 +177,16 @@ void Worker::on_answered(const Context& context, std::uint32_t part) {
 void Worker::on(const Context& context, const Value& value) {
   if (phase_ != Phase::pulling || value.at != step_) return;
   const std::uint32_t at = position_.at(value.range);
-  if (at == not_asked || values_[at].value.buffer) return;
+  if (at == not_planned || values_[at].value.buffer) return;
   values_[at] = value;
-  if (--missing_ > 0) return on_answered(context, at);
+  if (--unanswered_ > 0) return send_next(context, at);
   phase_ = Phase::computing;
   context.out.push_back(Compute{step_, values_});
 }
 
 void Worker::on_update(const Context& context, Step step, Update update) {
   if (phase_ != Phase::computing || step != step_) return;
-  values_.clear();  // lets owners change the ranges in place again
+  values_.clear();  // owners change a range in place if no one else holds its buffer
   update_ = std::move(update);
   if (options_.bsp) {
     std::vector<bool> covered(position_.size());
@@ -195,8 +197,8 @@ void Worker::on_update(const Context& context, Step step, Update update) {
   std::ranges::sort(update_.parts, {}, &Update::Part::range);
   STARLING_CHECK(std::ranges::adjacent_find(update_.parts, {}, &Update::Part::range) ==
                  update_.parts.end());
-  unheld_.assign(update_.parts.size(), true);
-  missing_ = update_.parts.size();
+  unacknowledged_.assign(update_.parts.size(), true);
+  unanswered_ = update_.parts.size();
   push(context);
 }
 
@@ -219,7 +221,7 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
 void Worker::push(const Context& context) {
   phase_ = Phase::pushing;
   send_all(context);
-  if (missing_ == 0) arrive(context);
+  if (unanswered_ == 0) finish_step(context);
 }
 
 void Worker::on(const Context& context, const Ack& ack) {
@@ -228,28 +230,28 @@ void Worker::on(const Context& context, const Ack& ack) {
   const auto part = std::ranges::lower_bound(update_.parts, ack.range, {}, &Update::Part::range);
   if (part == update_.parts.end() || part->range != ack.range) return;
   const auto at = static_cast<std::size_t>(part - update_.parts.begin());
-  if (!unheld_[at]) return;
-  unheld_[at] = false;
-  if (--missing_ > 0) return on_answered(context, static_cast<std::uint32_t>(at));
-  arrive(context);
+  if (!unacknowledged_[at]) return;
+  unacknowledged_[at] = false;
+  if (--unanswered_ > 0) return send_next(context, static_cast<std::uint32_t>(at));
+  finish_step(context);
 }
 
-void Worker::arrive(const Context& context) {
+void Worker::finish_step(const Context& context) {
   ++step_;
   samples_ += update_.samples;
   update_ = {};
-  if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_began_);
+  if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_started_at_);
   notify_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
-  wait_began_ = context.now;
+  wait_started_at_ = context.now;
   phase_ = Phase::waiting;
-  ask_to_pass(context);
+  ask_to_pass_barrier(context);
 }
 
 void Worker::finish(const Context& context) {
-  if (phase_ == Phase::waiting) waited_ += context.now - wait_began_;
+  if (phase_ == Phase::waiting) waited_ += context.now - wait_started_at_;
   phase_ = Phase::done;
-  if (gate_) gate_->abandon();
+  if (gate_) gate_->stop_asking();
   send_ended(context);
   notify_waiters(context);
 }
@@ -269,23 +271,23 @@ void Worker::on(const Context& context, const Stop&) {
   if (phase_ == Phase::waiting || phase_ == Phase::entering) finish(context);
 }
 
-void Worker::on_view(const Context& context, WorkerView now) {
-  const auto old_views = std::exchange(options_.view_of, std::move(now.view_of));
-  options_.owner_of = std::move(now.owner_of);
+void Worker::on_view(const Context& context, WorkerConfiguration next) {
+  const auto old_views = std::exchange(options_.view_of, std::move(next.view_of));
+  options_.owner_of = std::move(next.owner_of);
   owners_ = distinct(*options_.owner_of);
   if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
-    // Parts that were sent to owners that stay are not sent again.
-    for (std::uint32_t part = 0; part < asked_.size(); ++part) {
+    // A part is sent again only if its range has a new view.
+    for (std::uint32_t part = 0; part < sent_to_.size(); ++part) {
       const RangeId range = range_of(part);
-      if (!old_views || (*old_views)[range] != view(range)) asked_[part] = not_asked;
+      if (!old_views || (*old_views)[range] != view(range)) sent_to_[part] = not_sent;
     }
-    send_rest(context);
+    send_unsent(context);
   } else if (phase_ == Phase::done && options_.bsp) {
     send_ended_to_owners(context);
   }
-  for (const MemberId id : now.changed) waiters_.erase(id);
-  options_.members = now.members;
-  if (gate_ && gate_->on_members(context, std::move(now.members), now.changed)) go_on(context);
+  for (const MemberId id : next.changed) notify_requests_.erase(id);
+  options_.members = next.members;
+  if (gate_ && gate_->on_members(context, std::move(next.members), next.changed)) go_on(context);
 }
 
 void Worker::resume(const Context& context) {
@@ -306,7 +308,7 @@ void Worker::resume(const Context& context) {
     case Phase::pushing:
       return push(context);
     case Phase::waiting:
-      if (!gate_) ask_to_pass(context);
+      if (!gate_) ask_to_pass_barrier(context);
       return;
     case Phase::done:
       return send_ended(context);

@@ -11,17 +11,17 @@
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/core/worker/sample_gate.hpp"
-#include "starling/engine/core/worker/worker_view.hpp"
+#include "starling/engine/core/worker/worker_configuration.hpp"
 
 namespace starling::core {
 
-/// One range that a worker wants to read, or rows of it.
+/// A range that a worker reads in a step, or rows of it.
 struct RangeRows {
   RangeId range;
   Rows rows;
 };
 
-/// The update that a worker computed in one step: one part for each range that it concerns.
+/// The update that a worker computed in one step: one part for each range that it changes.
 struct Update {
   struct Part {
     RangeId range;
@@ -34,61 +34,63 @@ struct Update {
 struct WorkerOptions {
   MemberId id = 0;
   Incarnation incarnation = 0;
-  /// The step to go on from; more than 0 when a job resumes.
+  /// The number of finished steps at the start; more than 0 when a job resumes.
   Step first = 0;
-  /// Samples of the steps up to `first`.
+  /// The number of samples of the steps up to `first`.
   std::uint64_t samples = 0;
-  /// The step after which the worker is done.
+  /// The worker ends after this step.
   Step last = barrier::finished;
-  /// True where a coordinator keeps the steps; else the worker asks others itself.
+  /// True if a coordinator keeps the workers' steps; else the worker asks other workers.
   bool central = true;
-  /// True where a range waits for a push of every worker in every step.
+  /// True if each range waits in each step for the pushes of all workers.
   bool bsp = false;
-  /// True where the job says before each step which ranges it needs; else it needs all.
+  /// True if the job names before each step the ranges that it needs; else it needs all.
   bool plans = false;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
-  /// All workers of the job; needed where workers ask one another for their steps.
-  Members members;
-  /// The owner of each range.
+  /// All workers of the job; needed if workers ask one another for their steps.
+  WorkerIds members;
+  /// The primary owner of each range.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
-  /// The view of each range; absent where owners never change.
+  /// The configuration epoch of each range's present owners (Ownership::view). Absent if owners
+  /// never change.
   std::shared_ptr<const std::vector<Epoch>> view_of = nullptr;
-  /// True where the job runs already: the worker finds out at which step to begin.
+  /// True if the job runs already: the worker first asks at which step to begin.
   bool joins = false;
-  /// At most this many ranges are pulled from one owner, or pushed to it, at once: this bounds the
-  /// part of a large model that is in flight. At least 1.
+  /// At most this many ranges are pulled from one owner, or pushed to it, at once. This bounds how
+  /// much of a large model is in flight. At least 1.
   std::size_t window = 64;
-  /// A step that failed this many times in a row ends the job.
+  /// The job fails when one step has failed this many times in a row.
   int attempts = 3;
 };
 
-/// One call at a time; not thread-safe. Repeated or late messages do no harm; only resume() asks
-/// again for lost ones.
+/// One call at a time; not thread-safe. Repeated or late messages do no harm. The worker does not
+/// send anything again by a timer, except the queries of its SampleGate: after a loss, call
+/// resume().
 ///
 ///     start -> [entering] -> [planning] -> pulling -> computing -> pushing -> waiting ->
 ///     [planning] ... -> done
 ///                  |                    |
-///                  +-- (too often) -----+-> failed
+///                  +-- (failures) ------+-> failed
 class Worker {
  public:
   explicit Worker(WorkerOptions options);
 
   void start(const Context& context);
 
-  /// The answer to Plan at `step`; ignored where the worker has moved on. Requires: each range at
-  /// most once.
+  /// The answer to the Plan effect of `step`; ignored if the worker has moved on. Requires:
+  /// `wanted` names each range at most once.
   void on_plan(const Context& context, Step step, std::vector<RangeRows> wanted);
-  /// The answer to Compute at `step`; ignored where the worker has moved on.
+  /// The answer to the Compute effect of `step`; ignored if the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
-  /// Planning or computing at `step` threw: it is tried again, until after `attempts` failures the
-  /// job is given up.
+  /// Planning or computing at `step` threw an exception. The worker asks for it again; after
+  /// `attempts` failures it asks for the job to fail.
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
   void on_left(const Context& context, MemberId worker);
-  /// Owners or members have changed. Sends new owners the pushes and pulls that are not answered
-  /// yet.
-  void on_view(const Context& context, WorkerView view);
+  /// Owners or members have changed. Sends to new owners the pulls and pushes that the former
+  /// owners have not answered.
+  void on_view(const Context& context, WorkerConfiguration view);
 
   void on(const Context& context, const Value& value);
   void on(const Context& context, const Ack& ack);
@@ -99,34 +101,35 @@ class Worker {
   void on(const Context& context, const NotifyRequest& request);
   void on(const Context& context, const Notice& notice);
 
-  /// The core's driver was lost and replaced, and with it all messages, computations and timers in
-  /// flight: asks again for all of them.
+  /// The core's driver was lost and replaced; messages and computations in flight and all timers
+  /// were lost with it. Asks for all of them again.
   void resume(const Context& context);
 
-  /// Returns the status for a coordinator that does not know this worker yet. Where there is a
-  /// coordinator, the core's driver sends it when the worker joins, because the worker itself does
-  /// not ask at which step to begin. Requires: start() was called.
+  /// Returns the status for a coordinator that does not know this worker yet. If there is a
+  /// coordinator, the core's driver sends it the status when the worker joins, because the worker
+  /// itself does not ask the coordinator at which step to begin. Requires: start() was called.
   [[nodiscard]] WorkerStatus status() const;
 
   [[nodiscard]] Step step() const noexcept { return step_; }
-  /// Samples of the steps finished.
+  /// The number of samples of the finished steps.
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
-  /// Time spent waiting at barriers; updated when a wait ends.
+  /// The time spent waiting at barriers, without the present wait.
   [[nodiscard]] Time waited() const noexcept { return waited_; }
-  /// The same, with the present wait.
+  /// The time spent waiting at barriers up to `now`, with the present wait.
   [[nodiscard]] Time waited(Time now) const noexcept {
-    return waiting() ? waited_ + (now - wait_began_) : waited_;
+    return waiting() ? waited_ + (now - wait_started_at_) : waited_;
   }
   [[nodiscard]] bool waiting() const noexcept { return phase_ == Phase::waiting; }
   [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
-  /// False until it knows its first step.
+  /// Returns false until the worker knows its first step and, in bulk-synchronous jobs, all owners
+  /// hold its entry.
   [[nodiscard]] bool begun() const noexcept {
     return phase_ != Phase::idle && phase_ != Phase::entering && !is_entry_;
   }
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
-  /// Draws and passes of a barrier that asks other workers; zero in central mode.
+  /// The draws and passes of the worker's SampleGate; zero in central mode.
   [[nodiscard]] SampleGate::Counts gate_counts() const;
-  /// How often others have drawn this worker, and asked for its step.
+  /// How often others have drawn this worker and asked for its step.
   [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
 
  private:
@@ -136,21 +139,22 @@ class Worker {
   void begin_at(const Context& context, Step first);
   void push_entry(const Context& context);
   void begin_step(const Context& context);
-  /// Begins or passes, as the gate has allowed.
+  /// Begins the first step or passes the barrier, after the gate has allowed it.
   void go_on(const Context& context);
   [[nodiscard]] Epoch view(RangeId range) const;
+  // Below, `part` is a position in plan_ while pulling, in update_.parts while pushing.
   [[nodiscard]] RangeId range_of(std::uint32_t part) const;
   [[nodiscard]] bool is_answered(std::uint32_t part) const;
   void send_all(const Context& context);
-  void send_rest(const Context& context);
-  void offer(const Context& context, std::uint32_t part);
+  void send_unsent(const Context& context);
+  void send_or_queue(const Context& context, std::uint32_t part);
   void send_part(const Context& context, std::uint32_t part);
-  void on_answered(const Context& context, std::uint32_t part);
+  void send_next(const Context& context, std::uint32_t part);
   void pull(const Context& context);
   void push(const Context& context);
-  void arrive(const Context& context);
-  void ask_to_pass(const Context& context);
-  void pass(const Context& context);
+  void finish_step(const Context& context);
+  void ask_to_pass_barrier(const Context& context);
+  void pass_barrier(const Context& context);
   void finish(const Context& context);
   void send_ended(const Context& context) const;
   void send_ended_to_owners(const Context& context) const;
@@ -165,36 +169,40 @@ class Worker {
   Step step_;
   std::uint64_t samples_;
   bool stopping_ = false;
-  /// bsp only: the current push is the entry, after which the worker takes part.
+  /// Bulk-synchronous jobs: the worker pushes its entry; once all owners hold it, they wait for the
+  /// worker's pushes.
   bool is_entry_ = false;
   int failures_ = 0;
 
+  /// The ranges that the worker reads in the present step.
   std::vector<RangeRows> plan_;
-  /// The plan's answers; an unanswered one has no buffer.
+  /// The values pulled, in the plan's order; a value that has not come yet has no buffer.
   std::vector<Value> values_;
-  /// Position in the plan by range, or UINT32_MAX.
+  /// The position in the plan by range, or not_planned.
   std::vector<std::uint32_t> position_;
-  /// The update that is being pushed, by range, kept until every owner holds it; `unheld_` marks
-  /// its unacknowledged parts.
+  /// The update that is being pushed, sorted by range, kept until every owner holds it; and which
+  /// of its parts are unacknowledged.
   Update update_;
-  std::vector<bool> unheld_;
-  std::size_t missing_ = 0;
-  /// Counts the parts of the plan or of the update that are in flight to one owner, and holds the
-  /// parts that wait for capacity in the window, the first of them last.
-  struct InFlight {
-    std::size_t count = 0;
-    std::vector<std::uint32_t> waiting;
+  std::vector<bool> unacknowledged_;
+  /// The number of parts, of the plan or of the update, that have no answer yet.
+  std::size_t unanswered_ = 0;
+  /// One owner's window: the number of parts in flight to it, and the parts that are queued because
+  /// the window is full, the next one last.
+  struct OwnerWindow {
+    std::size_t in_flight = 0;
+    std::vector<std::uint32_t> queued;
   };
-  /// By owner.
-  std::vector<InFlight> in_flight_;
-  /// The owner that each part was sent to, or not_asked.
-  std::vector<OwnerId> asked_;
+  /// By owner id.
+  std::vector<OwnerWindow> windows_;
+  /// The owner that each part was sent to, or not_sent.
+  std::vector<OwnerId> sent_to_;
 
-  /// The workers to notify when this worker has caught up, with their requests.
-  std::map<MemberId, NotifyRequest> waiters_;
+  /// The requests of workers that want a Notice when this worker has caught up, by worker.
+  std::map<MemberId, NotifyRequest> notify_requests_;
+  /// How often others have drawn this worker.
   std::uint64_t drawn_ = 0;
-  Time step_began_{};
-  Time wait_began_{};
+  Time step_started_at_{};
+  Time wait_started_at_{};
   Time waited_{};
   StepTimes step_times_;
 };

@@ -1,32 +1,31 @@
-/// How a worker passes its barrier, and what it tells others of its step.
+/// The part of a worker that passes barriers and reports its step to others.
 #include "starling/engine/core/worker/worker.hpp"
 
 namespace starling::core {
 
-/// Asks to pass the barrier.
-void Worker::ask_to_pass(const Context& context) {
+void Worker::ask_to_pass_barrier(const Context& context) {
   if (!gate_) {
     context.send(ToCoordinator{}, Arrived{options_.id, step_});
   } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
-    pass(context);
+    pass_barrier(context);
   }
 }
 
-void Worker::pass(const Context& context) {
-  waited_ += context.now - wait_began_;
+void Worker::pass_barrier(const Context& context) {
+  waited_ += context.now - wait_started_at_;
   begin_step(context);
 }
 
 void Worker::on(const Context& context, const Proceed& proceed) {
   if (phase_ == Phase::entering && !gate_) return begin_at(context, proceed.step);
-  if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass(context);
+  if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass_barrier(context);
 }
 
 void Worker::go_on(const Context& context) {
   if (phase_ == Phase::entering)
-    begin_at(context, gate_->lowest());
+    begin_at(context, gate_->entry_step());
   else
-    pass(context);
+    pass_barrier(context);
 }
 
 void Worker::on_timer(const Context& context) {
@@ -34,7 +33,7 @@ void Worker::on_timer(const Context& context) {
 }
 
 void Worker::on_left(const Context& context, MemberId worker) {
-  waiters_.erase(worker);
+  notify_requests_.erase(worker);
   if (gate_ && gate_->on_left(context, worker)) go_on(context);
 }
 
@@ -52,17 +51,17 @@ void Worker::on(const Context& context, const StepQuery& query) {
 }
 
 void Worker::on(const Context& context, const NotifyRequest& request) {
-  NotifyRequest& latest = waiters_.try_emplace(request.from, request).first->second;
-  if (latest.draw > request.draw) return;  // overtaken on its way
+  NotifyRequest& latest = notify_requests_.try_emplace(request.from, request).first->second;
+  if (latest.draw > request.draw) return;  // an older request has come after a newer one
   latest = request;
   if (reported_step() < request.floor) return;
   context.send(ToWorker{request.from}, Notice{options_.id, request.draw});
-  waiters_.erase(request.from);
+  notify_requests_.erase(request.from);
 }
 
 void Worker::notify_waiters(const Context& context) {
   const Step step = reported_step();
-  std::erase_if(waiters_, [&](const auto& entry) {
+  std::erase_if(notify_requests_, [&](const auto& entry) {
     const NotifyRequest& request = entry.second;
     if (step < request.floor) return false;
     context.send(ToWorker{request.from}, Notice{options_.id, request.draw});

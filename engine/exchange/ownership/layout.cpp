@@ -11,61 +11,63 @@ namespace {
 
 constexpr std::size_t range_bytes_min = std::size_t{4} << 10U;
 
-/// Returns how many elements a range may hold so that each of `owners` gets some of `size`.
+/// Returns how many elements a range may hold so that each of `owners` gets a range of a vector of
+/// `size` elements.
 std::size_t range_elements(std::size_t size, std::size_t element_bytes, std::size_t owners) {
-  const std::size_t fair = (size + owners - 1) / owners;
-  // Shares that are rounded up are equal, but with many owners there may be too few of them.
-  const bool enough = fair == 0 || (size + fair - 1) / fair >= owners;
-  return std::clamp(enough ? fair : size / owners, range_bytes_min / element_bytes,
+  const std::size_t fair_share = (size + owners - 1) / owners;
+  // Shares are rounded up. With many owners this may make fewer ranges than owners: then round
+  // down.
+  const bool enough = fair_share == 0 || (size + fair_share - 1) / fair_share >= owners;
+  return std::clamp(enough ? fair_share : size / owners, range_bytes_min / element_bytes,
                     range_bytes_max / element_bytes);
 }
 
-class Cutter {
+class LayoutBuilder {
  public:
-  /// Ranges hold about `elements` and never more than `most`.
-  Cutter(Layout& layout, std::size_t elements, std::size_t most)
-      : layout_(layout), elements_(elements), most_(most) {}
+  /// Each range holds about `target` elements, and never more than `max`.
+  LayoutBuilder(Layout& layout, std::size_t target, std::size_t max)
+      : layout_(layout), target_(target), max_(max) {}
 
-  void add_rows(std::size_t parameter) {
+  void add_row_sparse(std::size_t parameter) {
     const auto& shape = layout_.parameters[parameter];
     const std::size_t row = shape.row_size();
-    if (row > most_) return add_dense(parameter);
-    close();
+    if (row > max_) return add_dense(parameter);
+    finish_range();
     row_size_ = row;
-    const std::size_t limit = std::max(elements_, row) / row * row;
+    const std::size_t limit = std::max(target_, row) / row * row;
     fill(parameter, shape.size(), limit);
-    close();
+    finish_range();
     row_size_ = 0;
   }
 
   void add_dense(std::size_t parameter) {
-    fill(parameter, layout_.parameters[parameter].size(), elements_);
+    fill(parameter, layout_.parameters[parameter].size(), target_);
   }
 
-  void close() {
-    if (open_.count > 0) layout_.ranges.push_back(std::move(open_));
-    open_ = {.offset = at_, .count = 0, .row_size = 0, .segments = {}};
+  void finish_range() {
+    if (current_.count > 0) layout_.ranges.push_back(std::move(current_));
+    current_ = {.offset = offset_, .count = 0, .row_size = 0, .segments = {}};
   }
 
  private:
   void fill(std::size_t parameter, std::size_t size, std::size_t limit) {
     for (std::size_t done = 0; done < size;) {
-      const std::size_t take = std::min(size - done, limit - open_.count);
-      open_.row_size = row_size_;
-      open_.segments.push_back({parameter, open_.count, done, take});
-      open_.count += take;
-      at_ += take;
+      const std::size_t take = std::min(size - done, limit - current_.count);
+      current_.row_size = row_size_;
+      current_.segments.push_back({parameter, current_.count, done, take});
+      current_.count += take;
+      offset_ += take;
       done += take;
-      if (open_.count == limit) close();
+      if (current_.count == limit) finish_range();
     }
   }
 
   Layout& layout_;
-  std::size_t elements_;
-  std::size_t most_;
-  std::size_t at_ = 0;
+  std::size_t target_;
+  std::size_t max_;
+  std::size_t offset_ = 0;
   std::size_t row_size_ = 0;
-  Range open_{.offset = 0, .count = 0, .row_size = 0, .segments = {}};
+  Range current_{.offset = 0, .count = 0, .row_size = 0, .segments = {}};
 };
 
 }  // namespace
@@ -81,23 +83,23 @@ std::pair<RangeId, RangeId> Layout::ranges_of(std::size_t p) const {
   return {static_cast<RangeId>(from - ranges.begin()), static_cast<RangeId>(to - ranges.begin())};
 }
 
-Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
-           std::size_t owners) {
+Layout make_layout(std::vector<models::Parameter> parameters, std::size_t element_bytes,
+                   std::size_t owners) {
   STARLING_CHECK(owners > 0 && element_bytes > 0);
   Layout layout{.parameters = std::move(parameters), .offsets = {}, .ranges = {}, .size = 0};
   for (const auto& parameter : layout.parameters) {
     layout.offsets.push_back(layout.size);
     layout.size += parameter.size();
   }
-  Cutter cutter{layout, range_elements(layout.size, element_bytes, owners),
-                range_bytes_max / element_bytes};
+  LayoutBuilder builder{layout, range_elements(layout.size, element_bytes, owners),
+                        range_bytes_max / element_bytes};
   for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
     if (layout.parameters[p].row_sparse)
-      cutter.add_rows(p);
+      builder.add_row_sparse(p);
     else
-      cutter.add_dense(p);
+      builder.add_dense(p);
   }
-  cutter.close();
+  builder.finish_range();
   return layout;
 }
 
@@ -112,34 +114,34 @@ bool fits(const Range& range, const Slice& slice, std::size_t element_bytes) {
          count <= buffer->size() - offset;
 }
 
-std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners) {
+std::vector<OwnerId> assign_ranges(std::size_t ranges, std::size_t owners) {
   STARLING_CHECK(owners > 0);
-  std::vector<std::vector<RangeId>> held(owners);
-  held[0].resize(ranges);
-  std::iota(held[0].begin(), held[0].end(), RangeId{0});
-  std::ranges::sort(held[0], {}, [](RangeId range) { return mix(range); });
-  // Each owner in `rich` holds one range more than each in `poor`.
-  std::vector<OwnerId> rich;
-  std::vector<OwnerId> poor{0};
+  std::vector<std::vector<RangeId>> ranges_of_owner(owners);
+  ranges_of_owner[0].resize(ranges);
+  std::iota(ranges_of_owner[0].begin(), ranges_of_owner[0].end(), RangeId{0});
+  std::ranges::sort(ranges_of_owner[0], {}, [](RangeId range) { return mix(range); });
+  // Each owner in `larger` holds one range more than each owner in `smaller`.
+  std::vector<OwnerId> larger;
+  std::vector<OwnerId> smaller{0};
   for (OwnerId joiner = 1; joiner < owners; ++joiner) {
     const std::size_t share = ranges / (joiner + 1);
-    while (held[joiner].size() < share) {
-      if (rich.empty()) std::swap(rich, poor);
-      const OwnerId giver = rich.back();
-      rich.pop_back();
-      poor.push_back(giver);
-      held[joiner].push_back(held[giver].back());
-      held[giver].pop_back();
+    while (ranges_of_owner[joiner].size() < share) {
+      if (larger.empty()) std::swap(larger, smaller);
+      const OwnerId giver = larger.back();
+      larger.pop_back();
+      smaller.push_back(giver);
+      ranges_of_owner[joiner].push_back(ranges_of_owner[giver].back());
+      ranges_of_owner[giver].pop_back();
     }
-    if (!poor.empty() && held[poor.back()].size() > share) {
-      STARLING_CHECK(rich.empty());
-      std::swap(rich, poor);
+    if (!smaller.empty() && ranges_of_owner[smaller.back()].size() > share) {
+      STARLING_CHECK(larger.empty());
+      std::swap(larger, smaller);
     }
-    poor.push_back(joiner);
+    smaller.push_back(joiner);
   }
   std::vector<OwnerId> owner_of(ranges);
   for (OwnerId owner = 0; owner < owners; ++owner)
-    for (const RangeId range : held[owner]) owner_of[range] = owner;
+    for (const RangeId range : ranges_of_owner[owner]) owner_of[range] = owner;
   return owner_of;
 }
 

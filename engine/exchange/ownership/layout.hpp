@@ -1,4 +1,4 @@
-/// The parameter vector cut into ranges, once, when a job starts.
+/// How the parameter vector is cut into ranges. This happens once, when a job starts.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace starling::core {
 
-/// A range never holds more than this many bytes, whatever the element type.
+/// A range holds at most this many bytes.
 inline constexpr std::size_t range_bytes_max = std::size_t{256} << 10U;
 
 /// The part of one parameter that lies in one range.
 struct Segment {
-  /// Position in Layout::parameters.
+  /// Index in Layout::parameters.
   std::size_t parameter;
-  /// First element, counted from the range's first.
+  /// The index of the segment's first element in the range.
   std::size_t offset;
-  /// First element, counted from the parameter's first.
+  /// The index of the segment's first element in the parameter.
   std::size_t parameter_offset;
   std::size_t count;
 };
@@ -27,43 +27,45 @@ struct Segment {
 /// A run of consecutive elements of the parameter vector: the unit of push, pull, acknowledgement,
 /// de-duplication and ownership.
 struct Range {
+  /// The index of the range's first element in the vector.
   std::size_t offset;
   std::size_t count;
-  /// Elements a row where the range belongs to a row-sparse parameter; 0 elsewhere.
+  /// The number of elements of a row if the range belongs to a row-sparse parameter; else 0.
   std::size_t row_size;
   std::vector<Segment> segments;
 };
 
-/// True where `slice` can be of `range`: it has all elements of the range, or those of existing
-/// rows, and its buffer holds them. Slices of other members are not trusted before this check.
+/// True if `slice` can hold the range or some of its rows: its size fits, its rows exist, and its
+/// buffer contains its elements. A slice from another member is not trusted before this check.
 [[nodiscard]] bool fits(const Range& range, const Slice& slice, std::size_t element_bytes);
 
-/// The parameters, their places in the vector, and its ranges. Immutable and shared by all members
-/// of a job.
+/// The parameters, their offsets in the parameter vector, and the vector's ranges. Immutable and
+/// shared by all members of a job.
 struct Layout {
   std::vector<models::Parameter> parameters;
-  /// First element of each parameter in the vector.
+  /// By parameter: the index of its first element in the vector.
   std::vector<std::size_t> offsets;
   std::vector<Range> ranges;
-  /// Elements in all.
+  /// The number of elements of the vector.
   std::size_t size = 0;
 
-  /// The ranges that hold elements of parameter `p`: [first, last), which is empty for an empty
-  /// parameter.
+  /// Returns the ranges that hold elements of parameter `p` as a half-open interval [first, last);
+  /// it is empty if the parameter is.
   [[nodiscard]] std::pair<RangeId, RangeId> ranges_of(std::size_t p) const;
 };
 
-/// Cuts `parameters` for `owners` owners: row-sparse parameters at row boundaries in ranges of
-/// their own, all others as one run. Ranges are small enough for every owner to have some where the
-/// parameters allow it (4 KiB and a row at least), and never above range_bytes_max; rows larger
-/// than that are cut like a dense parameter.
-[[nodiscard]] Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
-                         std::size_t owners);
+/// Cuts `parameters` into ranges for `owners` owners. A row-sparse parameter is cut at row
+/// boundaries into ranges of its own; dense parameters that follow each other share ranges. Ranges
+/// are small enough to give every owner one, if that leaves them 4 KiB and a row at least. They
+/// never exceed range_bytes_max: a parameter with larger rows is cut like a dense one.
+[[nodiscard]] Layout make_layout(std::vector<models::Parameter> parameters,
+                                 std::size_t element_bytes, std::size_t owners);
 
-/// Returns the owner of each range: loads differ by one range at most, and neighbouring ranges are
-/// spread. Defined by joining: n + 1 owners hold the ranges that n held, except the newcomer's fair
-/// share, rounded down, which it takes from the owners that hold most. No assignment as balanced
-/// moves fewer ranges. Alternatives: docs/design/0004-range-assignment.md. Requires: owners > 0.
-[[nodiscard]] std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners);
+/// Returns the owner of each range. The owners' numbers of ranges differ by at most one, and
+/// neighbouring ranges have different owners as a rule. With n + 1 owners, the first n hold the
+/// same ranges as with n owners, except the fair share of the last owner, rounded down, which it
+/// takes from the owners that hold most. No assignment of the same balance moves fewer ranges.
+/// Alternatives: docs/design/0004-range-assignment.md. Requires: owners > 0.
+[[nodiscard]] std::vector<OwnerId> assign_ranges(std::size_t ranges, std::size_t owners);
 
 }  // namespace starling::core

@@ -6,14 +6,14 @@
 
 namespace starling::core {
 
-/// A core that takes messages of type M.
+/// A core that has a handler for messages of type M.
 template <class Core, class M>
 concept Takes = requires(Core& core, const Context& context, const M& message) {
   core.on(context, message);
 };
 
-/// Passes each message to the worker or to the shard, whichever takes it. Both stay usable on their
-/// own, so a peer's worker is the same as in the other modes. One call at a time; not thread-safe.
+/// Passes each message to the worker or to the shard, depending on which has a handler for it. The
+/// worker is the same class as in the other modes. One call at a time; not thread-safe.
 template <class T>
 class Peer {
  public:

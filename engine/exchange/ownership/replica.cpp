@@ -10,92 +10,94 @@ template <class T>
 Replica<T>::Replica(ReplicaOptions<T> options)
     : options_(std::move(options)),
       shard_(options_.shard),
-      parts_(options_.shard.layout->ranges.size()) {}
+      ranges_(options_.shard.layout->ranges.size()) {}
 
 template <class T>
 void Replica<T>::on_configuration(const ReplicaContext& context, const Configuration& next,
                                   Epoch former) {
-  for (RangeId r = 0; r < parts_.size(); ++r) {
+  for (RangeId r = 0; r < ranges_.size(); ++r) {
     const Ownership& ownership = next.ranges[r];
     const RangeOwner* self = ownership.find(options_.self);
-    Part& part = parts_[r];
-    // An owner that lost the range in between lacks the updates acknowledged meanwhile.
-    if (part.view > 0 && (self == nullptr || self->since > former)) give_up(r);
+    OwnedRange& owned = ranges_[r];
+    // A member that did not own the range in an epoch in between lacks the updates that were
+    // acknowledged then.
+    if (owned.view > 0 && (self == nullptr || self->since > former)) release(r);
     if (self == nullptr) continue;
-    // Acknowledgements go to the incarnations that pushed, and to no later ones.
-    std::erase_if(part.pending, [&](const Pending& waiting) {
-      return !next.contains(waiting.worker, waiting.ack.incarnation);
+    // Drops the acknowledgements for incarnations that are not members any more.
+    std::erase_if(owned.pending_acks, [&](const PendingAck& pending) {
+      return !next.contains(pending.worker, pending.ack.incarnation);
     });
-    if (part.view != ownership.view) begin_view(context, r, next, former == 0 && next.epoch == 1);
+    if (owned.view != ownership.view) begin_view(context, r, next, former == 0 && next.epoch == 1);
   }
 }
 
 template <class T>
-void Replica<T>::give_up(RangeId range) {
-  changes_ += parts_[range].full ? 1 : 0;
-  parts_[range] = {};
+void Replica<T>::release(RangeId range) {
+  changes_ += ranges_[range].full ? 1 : 0;
+  ranges_[range] = {};
   shard_.release(range);
 }
 
 template <class T>
 void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
-                            bool founding) {
+                            bool is_first_view) {
   const Ownership& ownership = next.ranges[range];
-  Part& part = parts_[range];
-  if (founding) {
+  OwnedRange& owned = ranges_[range];
+  if (is_first_view) {
     RangeState start = options_.start->at(range);
     start.awaited.emplace();
     for (const Member& member : next.members)
       if (member.works) start.awaited->push_back({member.id, member.incarnation, start.round});
-    shard_.take_in(start);
-    part.full = true;
+    shard_.put_range(start);
+    owned.full = true;
     ++changes_;
   }
-  part.view = ownership.view;
-  part.leader = ownership.owners.front().id;
-  part.primary = part.leader == options_.self;
-  part.installed = part.primary || founding;
-  part.number = 0;
-  part.copies.clear();
-  part.pending.clear();  // workers push again to the owners of the new view
-  if (!part.primary) return;
-  STARLING_CHECK(part.full);
+  owned.view = ownership.view;
+  owned.primary_id = ownership.owners.front().id;
+  owned.primary = owned.primary_id == options_.self;
+  owned.installed = owned.primary || is_first_view;
+  owned.number = 0;
+  owned.others.clear();
+  owned.pending_acks.clear();  // workers push again to the owners of the new view
+  if (!owned.primary) return;
+  STARLING_CHECK(owned.full);
   for (const RangeOwner& owner : ownership.owners)
-    if (owner.id != options_.self) part.copies.push_back({owner.id, founding, 0});
-  if (founding) return;
-  if (options_.shard.bsp)  // the view changes which workers are awaited, and copies begin with that
-    shard_.keep_awaiting(context.core, range, [&](MemberId worker, Incarnation incarnation) {
+    if (owner.id != options_.self) owned.others.push_back({owner.id, is_first_view, 0});
+  if (is_first_view) return;
+  if (options_.shard.bsp)  // before the state is handed over, because it names the awaited workers
+    shard_.await_only(context.core, range, [&](MemberId worker, Incarnation incarnation) {
       return next.contains(worker, incarnation);
     });
-  if (part.copies.empty()) return;
+  if (owned.others.empty()) return;
   const auto state = std::make_shared<const RangeState>(shard_.hand_over(range));
-  for (const Copy& copy : part.copies) context.out.emplace_back(copy.id, Install{part.view, state});
+  for (const OtherOwner& other : owned.others)
+    context.out.emplace_back(other.id, Install{owned.view, state});
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const Push>& push) {
-  if (push->range >= parts_.size()) return true;  // no worker of the job sends that
-  Part& part = parts_[push->range];
-  if (!part.primary || part.view != push->view) return false;
-  const PushResult receipt = shard_.take(context.core, *push);
-  if (receipt == PushResult::refused) return true;
-  if (receipt == PushResult::taken && !part.copies.empty()) {
-    ++part.number;
-    for (const Copy& copy : part.copies)
-      context.out.emplace_back(copy.id, Forward{push->range, part.view, part.number, push});
+  if (push->range >= ranges_.size()) return true;  // no correct worker sends this
+  OwnedRange& owned = ranges_[push->range];
+  if (!owned.primary || owned.view != push->view) return false;
+  const PushResult result = shard_.take(context.core, *push);
+  if (result == PushResult::refused) return true;
+  if (result == PushResult::taken && !owned.others.empty()) {
+    ++owned.number;
+    for (const OtherOwner& other : owned.others)
+      context.out.emplace_back(other.id, Forward{push->range, owned.view, owned.number, push});
   }
-  // A repeated push may have been taken in a former view, or may still wait for other owners: all
-  // owners hold it once they hold everything taken up to now.
-  part.pending.push_back(
-      {part.number, push->worker, {push->range, push->step, push->incarnation, push->view}});
-  acknowledge(context, part);
+  // A repeated push may have been taken in a former view, or other owners may not hold it yet. All
+  // owners hold it once they hold everything that is numbered up to now.
+  owned.pending_acks.push_back(
+      {owned.number, push->worker, {push->range, push->step, push->incarnation, push->view}});
+  acknowledge(context, owned);
   return true;
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, const Pull& pull) {
-  if (pull.range >= parts_.size()) return true;
-  if (!parts_[pull.range].primary) return false;
+  if (pull.range >= ranges_.size()) return true;
+  if (!ranges_[pull.range].primary) return false;
   shard_.on(context.core, pull);
   return true;
 }
@@ -103,78 +105,81 @@ bool Replica<T>::on(const ReplicaContext& context, const Pull& pull) {
 template <class T>
 void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
   if (!options_.shard.bsp) return;
-  for (RangeId r = 0; r < parts_.size(); ++r) {
-    Part& part = parts_[r];
-    if (!part.primary || !shard_.end(context.core, r, ended.worker)) continue;
-    ++part.number;
-    for (const Copy& copy : part.copies)
-      context.out.emplace_back(copy.id, Forward{r, part.view, part.number, nullptr, ended.worker});
+  for (RangeId r = 0; r < ranges_.size(); ++r) {
+    OwnedRange& owned = ranges_[r];
+    if (!owned.primary || !shard_.end(context.core, r, ended.worker)) continue;
+    ++owned.number;
+    for (const OtherOwner& other : owned.others)
+      context.out.emplace_back(other.id,
+                               Forward{r, owned.view, owned.number, nullptr, ended.worker});
   }
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Install& install) {
   const RangeId range = install.state->range;
-  Part& part = parts_.at(range);
-  if (part.view != install.view || part.leader != from || part.primary) return false;
-  if (part.installed || !shard_.fits(*install.state)) return true;
-  shard_.take_in(*install.state);
-  part.installed = true;
-  changes_ += part.full ? 0 : 1;
-  part.full = true;
-  context.out.emplace_back(from, Held{range, part.view, 0});
+  OwnedRange& owned = ranges_.at(range);
+  if (owned.view != install.view || owned.primary_id != from || owned.primary) return false;
+  if (owned.installed || !shard_.fits(*install.state)) return true;
+  shard_.put_range(*install.state);
+  owned.installed = true;
+  changes_ += owned.full ? 0 : 1;
+  owned.full = true;
+  context.out.emplace_back(from, Held{range, owned.view, 0});
   return true;
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
-  Part& part = parts_.at(range);
-  if (part.view != forward.view || part.leader != from || part.primary) return false;
-  if (!part.installed || forward.number <= part.number) return true;
-  STARLING_CHECK(forward.number == part.number + 1);
-  // The state and the push are the primary's, so this shard takes the push as well.
+  OwnedRange& owned = ranges_.at(range);
+  if (owned.view != forward.view || owned.primary_id != from || owned.primary) return false;
+  if (!owned.installed || forward.number <= owned.number) return true;
+  STARLING_CHECK(forward.number == owned.number + 1);
+  // This shard has the primary's state and takes the same pushes in the same order, so it takes
+  // this push if the primary did.
   if (forward.push)
     STARLING_CHECK(shard_.take(context.core, *forward.push) == PushResult::taken);
   else
     STARLING_CHECK(shard_.end(context.core, range, forward.ended));
-  part.number = forward.number;
-  context.out.emplace_back(from, Held{range, part.view, part.number});
+  owned.number = forward.number;
+  context.out.emplace_back(from, Held{range, owned.view, owned.number});
   return true;
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Held& held) {
-  Part& part = parts_.at(held.range);
-  if (!part.primary || part.view != held.view) return false;
-  const auto copy = std::ranges::find(part.copies, from, &Copy::id);
-  if (copy == part.copies.end() || held.number > part.number) return true;
-  copy->installed = true;
-  copy->held = std::max(copy->held, held.number);
-  acknowledge(context, part);
+  OwnedRange& owned = ranges_.at(held.range);
+  if (!owned.primary || owned.view != held.view) return false;
+  const auto other = std::ranges::find(owned.others, from, &OtherOwner::id);
+  if (other == owned.others.end() || held.number > owned.number) return true;
+  other->installed = true;
+  other->held = std::max(other->held, held.number);
+  acknowledge(context, owned);
   return true;
 }
 
 template <class T>
-bool Replica<T>::everywhere(const Part& part, std::uint64_t number) {
-  return std::ranges::all_of(
-      part.copies, [&](const Copy& copy) { return copy.installed && copy.held >= number; });
+bool Replica<T>::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {
+  return std::ranges::all_of(owned.others, [&](const OtherOwner& other) {
+    return other.installed && other.held >= number;
+  });
 }
 
 template <class T>
-void Replica<T>::acknowledge(const ReplicaContext& context, Part& part) {
-  while (!part.pending.empty() && everywhere(part, part.pending.front().number)) {
-    const Pending& next = part.pending.front();
+void Replica<T>::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
+  while (!owned.pending_acks.empty() && is_held_by_all(owned, owned.pending_acks.front().number)) {
+    const PendingAck& next = owned.pending_acks.front();
     context.core.send(ToWorker{next.worker}, next.ack);
-    part.pending.pop_front();
+    owned.pending_acks.pop_front();
   }
 }
 
 template <class T>
-std::vector<RangeId> Replica<T>::full_ranges() const {
+std::vector<RangeId> Replica<T>::in_sync_ranges() const {
   std::vector<RangeId> ranges;
-  for (RangeId r = 0; r < parts_.size(); ++r)
-    if (parts_[r].full) ranges.push_back(r);
+  for (RangeId r = 0; r < ranges_.size(); ++r)
+    if (ranges_[r].full) ranges.push_back(r);
   return ranges;
 }
 

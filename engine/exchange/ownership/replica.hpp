@@ -1,10 +1,11 @@
-/// The ranges that one member owns together with others: a Shard, and the protocol that keeps its
-/// copies equal (docs/design/0006-range-ownership.md).
+/// The ranges that one member owns together with other members: a Shard, and the protocol that
+/// keeps all copies of a range equal (docs/design/0006-range-ownership.md).
 ///
-/// Within a view the primary numbers what it takes in each range. Number 0 is the state that the
-/// view begins with (Install); pushes follow in the primary's order (Forward). Owners report up to
-/// which number they hold the range (Held), and the primary acknowledges a push to its worker once
-/// every owner of the view holds it.
+/// The view of a range is the time in which its owners stay the same, named by the epoch in which
+/// it began (Ownership::view). Within a view, the primary of a range numbers the pushes that it
+/// takes. It sends the other owners the state with which the view begins, which has number 0
+/// (Install), and then each push (Forward). They report the number up to which they hold the range
+/// (Held). The primary acknowledges a push to its worker once every owner of the view holds it.
 #pragma once
 
 #include <deque>
@@ -19,7 +20,7 @@
 
 namespace starling::core {
 
-/// Primary to the other owners: the state that `view` begins with.
+/// Primary to the other owners: the state with which `view` begins.
 struct Install {
   Epoch view;
   std::shared_ptr<const RangeState> state;
@@ -27,14 +28,15 @@ struct Install {
   [[nodiscard]] bool is_well_formed() const { return state != nullptr; }
   static constexpr auto fields(auto& m) { return std::tie(m.view, m.state); }
 };
-/// Primary to the other owners: what it has taken next in this view, counted from 1: a push, or in
-/// bulk-synchronous jobs the end of a worker.
+/// Primary to the other owners: the next push that it has taken, or in bulk-synchronous jobs the
+/// end of a worker. `number` counts from 1 within the view.
 struct Forward {
   RangeId range;
   Epoch view;
   std::uint64_t number;
+  /// nullptr if a worker has ended.
   std::shared_ptr<const Push> push;
-  /// The worker that has ended, where there is no push.
+  /// The worker that has ended, if `push` is nullptr.
   MemberId ended = 0;
 
   static constexpr auto fields(auto& m) {
@@ -51,8 +53,8 @@ struct Held {
 };
 using ReplicaMessage = std::variant<Install, Forward, Held>;
 
-/// Passed to every event. Acknowledgements and values go to `core`'s effects, messages to other
-/// owners to `out`.
+/// Passed to every event. The replica appends acknowledgements and values to the effects of `core`,
+/// and messages to other owners, with their receivers, to `out`.
 struct ReplicaContext {
   const Context& core;
   std::vector<std::pair<MemberId, ReplicaMessage>>& out;
@@ -67,80 +69,86 @@ struct ReplicaOptions {
   std::shared_ptr<const std::vector<RangeState>> start;
 };
 
-/// One call at a time; not thread-safe. Messages between owners arrive once and in order, as
-/// channels deliver them; messages of former views are refused. A function that returns false has
-/// refused its message: send the sender the configuration.
+/// One call at a time; not thread-safe. Channels deliver the messages between owners once and in
+/// order. An on() that returns false has refused a message of another view: send the sender the
+/// configuration.
 template <class T>
 class Replica {
  public:
   explicit Replica(ReplicaOptions<T> options);
 
-  /// `next` follows the configuration of epoch `former`, perhaps with others between; `former` is 0
-  /// where `next` is the first that this member knows. Requires: `next` names this member.
+  /// Adopts configuration `next`. `former` is the epoch of the configuration that this member knew
+  /// before, perhaps several epochs earlier, or 0 if it knew none. Requires: `next` names this
+  /// member.
   void on_configuration(const ReplicaContext& context, const Configuration& next, Epoch former);
 
-  /// Requires: the push comes from the worker that it names, a member in the incarnation that it
-  /// names.
+  /// Requires: the push comes from the worker that it names, and this incarnation is a member.
   [[nodiscard]] bool on(const ReplicaContext& context, const std::shared_ptr<const Push>& push);
   [[nodiscard]] bool on(const ReplicaContext& context, const Pull& pull);
-  /// Requires: the message comes from the worker itself. Ignored unless the job is
-  /// bulk-synchronous.
+  /// Ignores the message unless the job is bulk-synchronous. Requires: the message comes from the
+  /// worker itself.
   void on(const ReplicaContext& context, const Ended& ended);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Install& install);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Held& held);
 
-  /// The ranges of which this member holds every acknowledged update, ascending.
-  [[nodiscard]] std::vector<RangeId> full_ranges() const;
-  [[nodiscard]] bool is_full(RangeId range) const { return parts_[range].full; }
-  [[nodiscard]] bool is_primary(RangeId range) const { return parts_[range].primary; }
-  [[nodiscard]] Epoch view(RangeId range) const { return parts_[range].view; }
-  /// True if this member holds the state that the range's view begins with.
-  [[nodiscard]] bool is_installed(RangeId range) const { return parts_[range].installed; }
-  /// The last number of the view that this member has sent, as primary, or holds.
-  [[nodiscard]] std::uint64_t number(RangeId range) const { return parts_[range].number; }
-  /// Counts the changes of full_ranges().
+  /// Returns the ranges of which this member holds every acknowledged update, ascending.
+  [[nodiscard]] std::vector<RangeId> in_sync_ranges() const;
+  [[nodiscard]] bool is_in_sync(RangeId range) const { return ranges_[range].full; }
+  [[nodiscard]] bool is_primary(RangeId range) const { return ranges_[range].primary; }
+  [[nodiscard]] Epoch view(RangeId range) const { return ranges_[range].view; }
+  /// True if this member holds the state with which the range's view begins.
+  [[nodiscard]] bool is_installed(RangeId range) const { return ranges_[range].installed; }
+  /// Returns the last number in the view that this member has sent as primary, or holds as another
+  /// owner.
+  [[nodiscard]] std::uint64_t number(RangeId range) const { return ranges_[range].number; }
+  /// Returns how often in_sync_ranges() has changed.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
   [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }
   [[nodiscard]] const Shard<T>& shard() const noexcept { return shard_; }
 
  private:
-  struct Copy {
+  /// Another owner of a range, as the primary knows it.
+  struct OtherOwner {
     MemberId id;
     bool installed;
+    /// The last number that it has reported to hold.
     std::uint64_t held;
   };
-  /// An Ack to send once all owners hold everything up to `number`.
-  struct Pending {
+  /// An Ack that the primary sends once all owners hold everything up to `number`.
+  struct PendingAck {
     std::uint64_t number;
     MemberId worker;
     Ack ack;
   };
-  struct Part {
-    /// 0: not owned.
+  struct OwnedRange {
+    /// 0 if this member does not own the range.
     Epoch view = 0;
+    /// True if this member holds every acknowledged update of the range.
     bool full = false;
     bool primary = false;
-    /// True once the view's state has come; on the primary from the beginning.
+    /// True once this member holds the state with which the view begins; on the primary at once.
     bool installed = false;
-    MemberId leader = 0;
-    /// The last number sent or held.
+    MemberId primary_id = 0;
+    /// The last number that was sent or is held.
     std::uint64_t number = 0;
-    std::vector<Copy> copies;
-    std::deque<Pending> pending;
+    /// Primary only: the other owners.
+    std::vector<OtherOwner> others;
+    /// Primary only, in order of numbers.
+    std::deque<PendingAck> pending_acks;
   };
 
-  void give_up(RangeId range);
+  void release(RangeId range);
   void begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
-                  bool founding);
-  /// True where every owner in the view holds everything up to `number`.
-  [[nodiscard]] static bool everywhere(const Part& part, std::uint64_t number);
-  void acknowledge(const ReplicaContext& context, Part& part);
+                  bool is_first_view);
+  /// True if every owner in the view holds everything up to `number`.
+  [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
+  void acknowledge(const ReplicaContext& context, OwnedRange& owned);
 
   ReplicaOptions<T> options_;
   Shard<T> shard_;
-  std::vector<Part> parts_;
+  std::vector<OwnedRange> ranges_;
   std::uint64_t changes_ = 0;
 };
 

@@ -10,9 +10,9 @@
 namespace starling::core {
 namespace {
 
-constexpr std::uint32_t nowhere = UINT32_MAX;
+constexpr std::uint32_t not_held = UINT32_MAX;  // in index_of_
 
-LedgerEntry entry_of(const RangeState& state, MemberId worker) {
+LedgerEntry ledger_entry_of(const RangeState& state, MemberId worker) {
   return worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
 }
 
@@ -25,55 +25,55 @@ std::shared_ptr<Buffer> zeros(std::size_t count) {
 
 }  // namespace
 
-LedgerEntry first_entry(const std::vector<RangeState>& start, MemberId worker) {
+LedgerEntry first_ledger_entry(const std::vector<RangeState>& start, MemberId worker) {
   const auto least = std::ranges::min_element(
-      start, {}, [&](const RangeState& state) { return entry_of(state, worker).step; });
-  return least == start.end() ? LedgerEntry{} : entry_of(*least, worker);
+      start, {}, [&](const RangeState& state) { return ledger_entry_of(state, worker).step; });
+  return least == start.end() ? LedgerEntry{} : ledger_entry_of(*least, worker);
 }
 
 template <class T>
 Shard<T>::Shard(ShardOptions<T> options)
     : options_(std::move(options)),
-      due_(options_.due),
-      position_(options_.layout->ranges.size(), nowhere) {
+      pending_snapshot_(options_.due),
+      index_of_(options_.layout->ranges.size(), not_held) {
   if (options_.workers_max == 0) options_.workers_max = options_.workers;
-  for (const RangeState& state : options_.ranges) take_in(state);
+  for (const RangeState& state : options_.ranges) put_range(state);
   options_.ranges.clear();
 }
 
 template <class T>
-void Shard<T>::take_in(const RangeState& state) {
-  const auto* descend = std::get_if<GradientApplier>(&options_.applier);
-  const std::size_t slots = descend ? models::slots(descend->optimizer) : 0;
+void Shard<T>::put_range(const RangeState& state) {
+  const auto* gradients = std::get_if<GradientApplier>(&options_.applier);
+  const std::size_t slots = gradients ? models::slots(gradients->optimizer) : 0;
   const std::size_t count = options_.layout->ranges.at(state.range).count;
   STARLING_CHECK(fits(state));
-  Held held{.value = Buffer::copy_of<T>(state.value.as<T>()),
-            .slots = state.slots.empty() ? zeros<T>(slots * count)
-                                         : Buffer::copy_of<T>(state.slots.as<T>()),
-            .updates = state.updates,
-            .samples = state.samples,
-            .round = state.round,
-            .ledger = state.ledger,
-            .gathered = {},
-            .missing = 0,
-            .parked = {}};
+  HeldRange held{.value = Buffer::copy_of<T>(state.value.as<T>()),
+                 .slots = state.slots.empty() ? zeros<T>(slots * count)
+                                              : Buffer::copy_of<T>(state.slots.as<T>()),
+                 .updates = state.updates,
+                 .samples = state.samples,
+                 .round = state.round,
+                 .ledger = state.ledger,
+                 .gathered = {},
+                 .missing_pushes = 0,
+                 .waiting_pulls = {}};
   held.ledger.resize(options_.workers_max);
   if (options_.bsp) {
     held.gathered.resize(options_.workers_max);
     for (const Push& push : state.gathered) held.gathered.at(push.worker).push_back(push);
     held.awaited.resize(options_.workers_max);
     if (state.awaited)
-      for (const Awaited& awaited : *state.awaited) held.awaited.at(awaited.worker) = awaited;
+      for (const AwaitedWorker& awaited : *state.awaited) held.awaited.at(awaited.worker) = awaited;
     else
       for (MemberId worker = 0; worker < options_.workers; ++worker)
-        held.awaited[worker] = Awaited{worker, held.ledger[worker].incarnation, 0};
-    held.missing = count_missing(held);
+        held.awaited[worker] = AwaitedWorker{worker, held.ledger[worker].incarnation, 0};
+    held.missing_pushes = count_missing(held);
   }
   if (holds(state.range)) {
-    held_[position_[state.range]] = std::move(held);
+    held_[index_of_[state.range]] = std::move(held);
     return;
   }
-  position_[state.range] = static_cast<std::uint32_t>(held_.size());
+  index_of_[state.range] = static_cast<std::uint32_t>(held_.size());
   ranges_.push_back(state.range);
   held_.push_back(std::move(held));
 }
@@ -81,24 +81,24 @@ void Shard<T>::take_in(const RangeState& state) {
 template <class T>
 void Shard<T>::release(RangeId range) {
   if (!holds(range)) return;
-  const std::uint32_t at = position_[range];
-  position_[ranges_.back()] = at;
-  position_[range] = nowhere;
-  ranges_[at] = ranges_.back();
-  held_[at] = std::move(held_.back());
+  const std::uint32_t index = index_of_[range];
+  index_of_[ranges_.back()] = index;
+  index_of_[range] = not_held;
+  ranges_[index] = ranges_.back();
+  held_[index] = std::move(held_.back());
   ranges_.pop_back();
   held_.pop_back();
 }
 
 template <class T>
-typename Shard<T>::Held& Shard<T>::held(RangeId range) {
-  STARLING_CHECK(position_.at(range) != nowhere);
-  return held_[position_[range]];
+typename Shard<T>::HeldRange& Shard<T>::held(RangeId range) {
+  STARLING_CHECK(index_of_.at(range) != not_held);
+  return held_[index_of_[range]];
 }
 
 template <class T>
-bool Shard<T>::has(RangeId id, const Rows& rows) const {
-  if (id >= position_.size() || position_[id] == nowhere) return false;
+bool Shard<T>::holds_rows(RangeId id, const Rows& rows) const {
+  if (id >= index_of_.size() || index_of_[id] == not_held) return false;
   if (!rows || rows->empty()) return true;
   const Range& range = options_.layout->ranges[id];
   return range.row_size > 0 && std::ranges::max(*rows) < range.count / range.row_size;
@@ -106,12 +106,12 @@ bool Shard<T>::has(RangeId id, const Rows& rows) const {
 
 template <class T>
 bool Shard<T>::takes(const Pull& pull) const {
-  return pull.worker < options_.workers_max && has(pull.range, pull.rows);
+  return pull.worker < options_.workers_max && holds_rows(pull.range, pull.rows);
 }
 
 template <class T>
 bool Shard<T>::takes(const Push& push) const {
-  if (push.worker >= options_.workers_max || !has(push.range, nullptr)) return false;
+  if (push.worker >= options_.workers_max || !holds_rows(push.range, nullptr)) return false;
   return push.update.empty() ||
          core::fits(options_.layout->ranges[push.range], push.update, sizeof(T));
 }
@@ -122,10 +122,10 @@ bool Shard<T>::fits(const RangeState& state) const {
   if (state.range >= ranges.size() || state.value.rows || state.slots.rows ||
       !core::fits(ranges[state.range], state.value, sizeof(T)))
     return false;
-  const auto* descend = std::get_if<GradientApplier>(&options_.applier);
-  const std::size_t slot_count = descend ? models::slots(descend->optimizer) : 0;
+  const auto* gradients = std::get_if<GradientApplier>(&options_.applier);
+  const std::size_t slot_count = gradients ? models::slots(gradients->optimizer) : 0;
   const Range slots{0, slot_count * ranges[state.range].count, 0, {}};
-  const auto is_worker = [&](const auto& of) { return of.worker < options_.workers_max; };
+  const auto is_worker = [&](const auto& entry) { return entry.worker < options_.workers_max; };
   return (state.slots.empty() || core::fits(slots, state.slots, sizeof(T))) &&
          state.ledger.size() <= options_.workers_max &&
          std::ranges::all_of(state.gathered,
@@ -140,19 +140,19 @@ bool Shard<T>::fits(const RangeState& state) const {
 template <class T>
 void Shard<T>::on(const Context& context, const Pull& pull) {
   if (!takes(pull)) return;
-  Held& range = held(pull.range);
-  if (!options_.bsp || range.round >= pull.at) return answer(context, pull, range);
-  std::erase_if(range.parked, [&](const Pull& old) { return old.worker == pull.worker; });
-  range.parked.push_back(pull);
+  HeldRange& range = held(pull.range);
+  if (!options_.bsp || range.round >= pull.at) return send_value(context, pull, range);
+  std::erase_if(range.waiting_pulls, [&](const Pull& old) { return old.worker == pull.worker; });
+  range.waiting_pulls.push_back(pull);
 }
 
 template <class T>
-void Shard<T>::answer(const Context& context, const Pull& pull, const Held& range) const {
+void Shard<T>::send_value(const Context& context, const Pull& pull, const HeldRange& range) const {
   context.send(ToWorker{pull.worker}, value_of(pull, range));
 }
 
 template <class T>
-Value Shard<T>::value_of(const Pull& pull, const Held& range) const {
+Value Shard<T>::value_of(const Pull& pull, const HeldRange& range) const {
   Slice slice{range.value, 0, range.value->size(), nullptr};
   const std::size_t row = options_.layout->ranges[pull.range].row_size;
   if (pull.rows && row > 0) {
@@ -175,60 +175,60 @@ void Shard<T>::on(const Context& context, const Push& push) {
 template <class T>
 PushResult Shard<T>::take(const Context& context, const Push& push) {
   if (!takes(push)) return PushResult::refused;
-  Held& range = held(push.range);
-  if (options_.bsp && push.enters) return enter(context, push, range);
+  HeldRange& range = held(push.range);
+  if (options_.bsp && push.is_join) return add_joiner(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation)
     return PushResult::refused;  // that incarnation was replaced
   if (push.incarnation > last.incarnation) {
-    // All workers share a round: a push of a former incarnation to it is not repeated by a new one.
+    // A round has one push of each worker: a new incarnation does not repeat the push of a former
+    // one.
     if (options_.bsp)
       last.incarnation = push.incarnation;
     else
       last = {push.incarnation, 0, 0};
   }
-  // The round was completed without this push, as happens where its worker was declared dead: no
-  // answer either.
+  // The round was completed without this push, because its worker had been declared dead.
   if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
   if (push.step <= last.step) return PushResult::known;
   last.step = push.step;
-  accept(context, push, range);
+  process(context, push, range);
   return PushResult::taken;
 }
 
 template <class T>
-void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
-  if (options_.bsp) return gather(context, push, range);
+void Shard<T>::process(const Context& context, const Push& push, HeldRange& range) {
+  if (options_.bsp) return queue_push(context, push, range);
   double weight = 1;
-  if (const auto* descend = std::get_if<GradientApplier>(&options_.applier))
-    weight =
-        static_cast<double>(push.samples) / static_cast<double>(options_.workers * descend->batch);
-  // A push over no samples has no gradient: it must not even age momentum.
+  if (const auto* gradients = std::get_if<GradientApplier>(&options_.applier))
+    weight = static_cast<double>(push.samples) /
+             static_cast<double>(options_.workers * gradients->batch);
+  // A push over no samples has no gradient: it must not decay the momentum either.
   if (!push.update.empty() && weight > 0) {
     ++range.updates;
     apply(push.range, range, push.update, weight);
   }
-  count(push, range);
+  count_samples(push, range);
 }
 
-/// Counts the samples seen since the worker's last push here.
+/// Counts the samples of the worker since its last push to this range.
 template <class T>
-void Shard<T>::count(const Push& push, Held& range) {
+void Shard<T>::count_samples(const Push& push, HeldRange& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
-  range.samples += options_.bsp ? push.samples : push.samples_sum - counted;
-  counted = push.samples_sum;
+  range.samples += options_.bsp ? push.samples : push.samples_total - counted;
+  counted = push.samples_total;
 }
 
 template <class T>
 void Shard<T>::on(const Context& context, const Snapshot& request) {
   if (request.round > 0) {
-    if (!options_.bsp) return;  // there are no rounds
-    due_ = request;
+    if (!options_.bsp) return;  // the job has no rounds
+    pending_snapshot_ = request;
   }
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const Step round = held_[i].round;
     if (request.round == 0 || round == request.round)
-      context.send(ToObserver{}, state(ranges_[i], held_[i], request.ticket));
+      context.send(ToObserver{}, make_state(ranges_[i], held_[i], request.ticket));
     else if (round > request.round)
       context.send(ToObserver{}, RangeState{.range = ranges_[i],
                                             .value = {},
@@ -240,7 +240,7 @@ void Shard<T>::on(const Context& context, const Snapshot& request) {
 }
 
 template <class T>
-RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) const {
+RangeState Shard<T>::make_state(RangeId id, const HeldRange& range, std::uint64_t ticket) const {
   auto ledger = range.ledger;
   if (options_.bsp)  // pushes that wait for their round are not in the value yet
     for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
@@ -257,7 +257,7 @@ RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) 
 template <class T>
 Step Shard<T>::highest_step() const {
   Step highest = 0;
-  for (const Held& range : held_)
+  for (const HeldRange& range : held_)
     for (const LedgerEntry& entry : range.ledger) highest = std::max(highest, entry.step);
   return highest;
 }
@@ -265,14 +265,14 @@ Step Shard<T>::highest_step() const {
 template <class T>
 RangeState Shard<T>::hand_over(RangeId range) const {
   STARLING_CHECK(holds(range));
-  const Held& all = held_[position_[range]];
-  RangeState copy = state(range, all, 0);
-  copy.ledger = all.ledger;
-  for (const auto& queue : all.gathered)
+  const HeldRange& held = held_[index_of_[range]];
+  RangeState copy = make_state(range, held, 0);
+  copy.ledger = held.ledger;
+  for (const auto& queue : held.gathered)
     copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
   if (options_.bsp) {
     copy.awaited.emplace();
-    for (const auto& awaited : all.awaited)
+    for (const auto& awaited : held.awaited)
       if (awaited) copy.awaited->push_back(*awaited);
   }
   return copy;

@@ -1,5 +1,5 @@
-/// Internal: the rounds of a bulk-synchronous Shard: whose pushes they await, and when they are
-/// complete. Only shard.cpp includes it.
+/// Internal: how a Shard in a bulk-synchronous job collects the pushes of a round, and when a round
+/// is complete. Only shard.cpp includes it.
 #pragma once
 
 #include <algorithm>
@@ -15,48 +15,49 @@
 namespace starling::core {
 
 template <class T>
-void Shard<T>::gather(const Context& context, const Push& push, Held& range) {
+void Shard<T>::queue_push(const Context& context, const Push& push, HeldRange& range) {
   auto& queue = range.gathered[push.worker];
-  if (queue.empty() && takes_part(range, push.worker)) --range.missing;
+  if (queue.empty() && is_awaited(range, push.worker)) --range.missing_pushes;
   queue.push_back(push);
   complete_rounds(context, push.range, range);
 }
 
-/// True where the next round needs a push of `worker`.
+/// True if the next round awaits a push of `worker`.
 template <class T>
-bool Shard<T>::takes_part(const Held& range, MemberId worker) {
+bool Shard<T>::is_awaited(const HeldRange& range, MemberId worker) {
   return range.awaited[worker] && range.awaited[worker]->from <= range.round;
 }
 
 template <class T>
-std::size_t Shard<T>::count_missing(const Held& range) {
-  std::size_t missing = 0;
+std::size_t Shard<T>::count_missing(const HeldRange& range) {
+  std::size_t missing_pushes = 0;
   for (MemberId worker = 0; worker < range.awaited.size(); ++worker)
-    missing += takes_part(range, worker) && range.gathered[worker].empty() ? 1 : 0;
-  return missing;
+    missing_pushes += is_awaited(range, worker) && range.gathered[worker].empty() ? 1 : 0;
+  return missing_pushes;
 }
 
 template <class T>
-void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) {
+void Shard<T>::complete_rounds(const Context& context, RangeId id, HeldRange& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  // Where all workers of a round are gone, workers that joined for a later round still need it to
-  // end.
+  // If all workers of a round are gone, the workers that joined for a later round still need this
+  // one to be completed.
   const auto is_behind = [&](const auto& awaited) {
     return awaited && awaited->from > range.round;
   };
-  while (range.missing == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
-                                std::ranges::any_of(range.awaited, is_behind))) {
+  while (range.missing_pushes == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
+                                       std::ranges::any_of(range.awaited, is_behind))) {
     apply_round(id, range);
-    range.missing = count_missing(range);
-    for (const Pull& pull : range.parked)
-      if (range.round >= pull.at) answer(context, pull, range);
-    std::erase_if(range.parked, [&](const Pull& pull) { return range.round >= pull.at; });
-    if (range.round == due_.round) context.send(ToObserver{}, state(id, range, due_.ticket));
+    range.missing_pushes = count_missing(range);
+    for (const Pull& pull : range.waiting_pulls)
+      if (range.round >= pull.at) send_value(context, pull, range);
+    std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return range.round >= pull.at; });
+    if (range.round == pending_snapshot_.round)
+      context.send(ToObserver{}, make_state(id, range, pending_snapshot_.ticket));
   }
 }
 
 template <class T>
-void Shard<T>::apply_round(RangeId id, Held& range) {
+void Shard<T>::apply_round(RangeId id, HeldRange& range) {
   std::vector<Push> round;
   std::uint64_t samples = 0;
   ++range.round;
@@ -76,60 +77,61 @@ void Shard<T>::apply_round(RangeId id, Held& range) {
   } else if (samples > 0) {
     apply_mean(id, range, round, samples);
   }
-  for (const Push& push : round) count(push, range);
+  for (const Push& push : round) count_samples(push, range);
 }
 
 template <class T>
 void Shard<T>::on(const Context& context, const Ended& ended) {
-  worker_gone(context, ended.worker);
+  end_in_all_ranges(context, ended.worker);
 }
 
 template <class T>
 void Shard<T>::on_left(const Context& context, MemberId worker) {
-  for (Held& range : held_)
-    std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == worker; });
-  worker_gone(context, worker);
+  for (HeldRange& range : held_)
+    std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return pull.worker == worker; });
+  end_in_all_ranges(context, worker);
 }
 
 template <class T>
-void Shard<T>::worker_gone(const Context& context, MemberId worker) {
+void Shard<T>::end_in_all_ranges(const Context& context, MemberId worker) {
   if (!options_.bsp) return;
   for (const RangeId range : ranges_) end(context, range, worker);
 }
 
 template <class T>
 bool Shard<T>::end(const Context& context, RangeId id, MemberId worker) {
-  Held& range = held(id);
+  HeldRange& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
-  range.missing = count_missing(range);
+  range.missing_pushes = count_missing(range);
   complete_rounds(context, id, range);
   return true;
 }
 
 template <class T>
-void Shard<T>::keep_awaiting(const Context& context, RangeId id,
-                             const std::function<bool(MemberId, Incarnation)>& lives) {
-  Held& range = held(id);
+void Shard<T>::await_only(const Context& context, RangeId id,
+                          const std::function<bool(MemberId, Incarnation)>& is_member) {
+  HeldRange& range = held(id);
   for (auto& awaited : range.awaited) {
-    if (!awaited || lives(awaited->worker, awaited->incarnation)) continue;
-    std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == awaited->worker; });
+    if (!awaited || is_member(awaited->worker, awaited->incarnation)) continue;
+    std::erase_if(range.waiting_pulls,
+                  [&](const Pull& pull) { return pull.worker == awaited->worker; });
     awaited.reset();
   }
-  range.missing = count_missing(range);
+  range.missing_pushes = count_missing(range);
   complete_rounds(context, id, range);
 }
 
-/// Adds a worker that joins: none of its pushes is in a round yet.
+/// Adds a worker that joins: rounds after push.step await its pushes.
 template <class T>
-PushResult Shard<T>::enter(const Context& context, const Push& push, Held& range) {
+PushResult Shard<T>::add_joiner(const Context& context, const Push& push, HeldRange& range) {
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return PushResult::refused;
   auto& awaited = range.awaited[push.worker];
   if (awaited && awaited->incarnation == push.incarnation) return PushResult::known;
   last.incarnation = push.incarnation;
   last.step = std::max(last.step, push.step);
-  awaited = Awaited{push.worker, push.incarnation, push.step};
-  range.missing = count_missing(range);
+  awaited = AwaitedWorker{push.worker, push.incarnation, push.step};
+  range.missing_pushes = count_missing(range);
   complete_rounds(context, push.range, range);
   return PushResult::taken;
 }

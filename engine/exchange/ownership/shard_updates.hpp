@@ -14,14 +14,15 @@
 
 namespace starling::core {
 
-/// Replaces `buffer` by a copy where readers still hold it.
+/// Replaces `buffer` by a copy if readers still hold it.
 template <class T>
 void make_writable(std::shared_ptr<Buffer>& buffer) {
   if (is_sole_owner(buffer)) return;
   buffer = Buffer::copy_of<T>(std::as_const(*buffer).as<T>());
 }
 
-/// Calls piece(first element, values) for the runs of consecutive elements of a range in `slice`.
+/// Calls `piece` for each run of consecutive elements of the range in `slice`, with the index of
+/// the run's first element in the range and the run's values.
 template <class T, class Piece>
 void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
   const auto values = slice.as<T>();
@@ -36,21 +37,24 @@ void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
   }
 }
 
-/// Applies the sample-weighted mean of a round, taken in worker order, once.
+/// Applies the sample-weighted mean of a round's pushes once. Sums in the order of the workers, so
+/// that the result is reproducible. Only units (rows, or the whole range) that some push contains
+/// change.
 template <class T>
-void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
+void Shard<T>::apply_mean(RangeId id, HeldRange& range, std::span<const Push> round,
                           std::uint64_t samples) {
   const Range& shape = options_.layout->ranges[id];
-  const std::size_t unit = shape.row_size > 0 ? shape.row_size : shape.count;
+  const std::size_t unit_size = shape.row_size > 0 ? shape.row_size : shape.count;
   mean_.assign(shape.count, T{0});
-  touched_.assign(shape.count / unit, false);
+  touched_.assign(shape.count / unit_size, false);
   for (const Push& push : round) {
     if (push.samples == 0) continue;
     const T share =
         static_cast<T>(static_cast<double>(push.samples) / static_cast<double>(samples));
     for_each_piece<T>(shape, push.update, [&](std::size_t from, std::span<const T> update) {
       models::axpy(share, update, std::span{mean_}.subspan(from, update.size()));
-      for (std::size_t u = from / unit; u < (from + update.size()) / unit; ++u) touched_[u] = true;
+      for (std::size_t u = from / unit_size; u < (from + update.size()) / unit_size; ++u)
+        touched_[u] = true;
     });
   }
   if (std::ranges::find(touched_, true) == touched_.end()) return;
@@ -61,15 +65,15 @@ void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
     if (end > u) {
       make_writable<T>(range.value);
       make_writable<T>(range.slots);
-      apply_piece(id, range, u * unit,
-                  std::span<const T>{mean_}.subspan(u * unit, (end - u) * unit), 1);
+      apply_piece(id, range, u * unit_size,
+                  std::span<const T>{mean_}.subspan(u * unit_size, (end - u) * unit_size), 1);
     }
     u = end + 1;
   }
 }
 
 template <class T>
-void Shard<T>::apply(RangeId id, Held& range, const Slice& update, double weight) {
+void Shard<T>::apply(RangeId id, HeldRange& range, const Slice& update, double weight) {
   make_writable<T>(range.value);
   make_writable<T>(range.slots);
   for_each_piece<T>(options_.layout->ranges[id], update,
@@ -78,10 +82,11 @@ void Shard<T>::apply(RangeId id, Held& range, const Slice& update, double weight
                     });
 }
 
-/// Applies consecutive elements of a range, segment by segment.
+/// Applies an update of consecutive elements, the first of which has index `from` in the range,
+/// segment by segment.
 template <class T>
-void Shard<T>::apply_piece(RangeId id, Held& range, std::size_t from, std::span<const T> update,
-                           double weight) {
+void Shard<T>::apply_piece(RangeId id, HeldRange& range, std::size_t from,
+                           std::span<const T> update, double weight) {
   const Range& shape = options_.layout->ranges[id];
   const auto value = range.value->template as<T>();
   const auto slots = range.slots->template as<T>();
@@ -101,11 +106,11 @@ void Shard<T>::apply_piece(RangeId id, Held& range, std::size_t from, std::span<
       models::axpy(static_cast<T>(weight), change, part);
       continue;
     }
-    const auto& descend = std::get<GradientApplier>(options_.applier);
-    models::apply<T>(descend.optimizer, part, change, slots.empty() ? slots : slots.subspan(first),
-                     shape.count,
-                     {.rate_scale = weight * models::factor(descend.schedule, range.samples),
-                      .l2 = parameter.decay ? descend.l2 : 0,
+    const auto& gradients = std::get<GradientApplier>(options_.applier);
+    models::apply<T>(gradients.optimizer, part, change,
+                     slots.empty() ? slots : slots.subspan(first), shape.count,
+                     {.rate_scale = weight * models::factor(gradients.schedule, range.samples),
+                      .l2 = parameter.decay ? gradients.l2 : 0,
                       .t = range.updates});
   }
 }

@@ -10,8 +10,8 @@ ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage) {
   return detail::ChaosRun{scenario, sabotage}.run();
 }
 
-/// Ignores numbers, which name members and places, and the text after a colon, which says how far
-/// everything had come.
+/// Ignores numbers, which name nodes, ranges and steps, and the text after a colon, which describes
+/// the progress of the run.
 bool is_alike(std::string_view violation, std::string_view other) {
   const auto kind = [](std::string_view text) {
     std::string words{text.substr(0, text.find(": "))};

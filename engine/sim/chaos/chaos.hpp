@@ -1,7 +1,7 @@
-/// Deterministic simulation testing: runs a small replicated job of core::MemberCore, the very
+/// Deterministic simulation testing: runs a small replicated job of core::MemberCore, the same
 /// cores that run live, through a scenario of faults. Checks after every event the invariants that
-/// must always hold (invariant_checker.hpp), and after healing that every member finishes and that
-/// all replicas are equal.
+/// must always hold (invariant_checker.hpp), and after the last fault that every member finishes
+/// and that all replicas are equal.
 ///
 /// Not thread-safe; several threads may run one job each. A run is a function of its scenario and,
 /// in tests, of its Sabotage.
@@ -20,30 +20,32 @@
 namespace starling::sim {
 
 struct ChaosReport {
-  /// Empty if every invariant held; else the violated invariant, and where.
+  /// Empty if every invariant held; else a description of the violation, with node, range and step.
   std::string violation;
-  /// Virtual time at the end, or at the violation.
+  /// The virtual time at the end, or at the violation.
   Time end{};
   std::uint64_t events = 0;
   std::uint64_t packets = 0;
   std::uint64_t steps = 0;
   std::uint64_t epochs = 0;
-  /// Incarnations of members, and those declared dead while their process ran.
+  /// The number of incarnations of members, and of incarnations that were declared dead while their
+  /// process ran.
   std::uint64_t incarnations = 0;
   std::uint64_t excluded = 0;
-  /// Faults that began, by kind, and faults left out, because they would have exceeded the fault
-  /// budget or came too late.
+  /// The number of faults that began, by kind, and of faults that were left out because they would
+  /// have exceeded the fault budget or were not possible when their time came.
   std::array<std::uint64_t, Fault::kinds> faults{};
   std::uint64_t faults_refused = 0;
-  /// How many barrier passes were judged.
+  /// The number of barrier passes that were checked.
   std::uint64_t passes = 0;
-  /// The job ended with an error, which a scenario with `beyond` allows.
+  /// The job ended with an error. Only a scenario with `beyond` allows this.
   bool gave_up = false;
 };
 
 class ChaosWorld;
 
-/// Breaks a core from outside, in tests which show that the checker finds the breakage.
+/// Makes a core appear broken by changing its messages. Tests use it to show that the checker finds
+/// such a core.
 class Sabotage {
  public:
   virtual ~Sabotage() = default;
@@ -56,23 +58,25 @@ class ChaosWorld {
  public:
   virtual ~ChaosWorld() = default;
   [[nodiscard]] virtual Time now() const = 0;
-  /// Returns the core of node `id`; nullptr where its process does not run.
+  /// Returns the core of node `id`; nullptr if its process does not run.
   [[nodiscard]] virtual core::MemberCore<double>* node(NodeId id) = 0;
-  /// Delivers a message to `to` at `at`, past the channel, as if the incarnation of `from` at that
-  /// time had sent it, though it has not: the core of `to` is the broken one.
-  virtual void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
-  /// Like whisper(), but records the message as sent by `from`: the core of `from` is the broken
-  /// one.
-  virtual void inject(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
+  /// Delivers a message to `to` at `at`, past the channel, as if the present incarnation of `from`
+  /// had sent it. The checker does not see it as sent: the core of `to` appears broken.
+  virtual void forge_arrival(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
+  /// Like forge_arrival(), but the checker sees the message as sent: the core of `from` appears
+  /// broken.
+  virtual void forge_sending(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
 };
 
 [[nodiscard]] ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage = nullptr);
 
-/// True where both texts name the same violation, perhaps of other members, ranges and steps.
+/// Returns true if both texts describe the same kind of violation, perhaps of other members, ranges
+/// and steps.
 [[nodiscard]] bool is_alike(std::string_view violation, std::string_view other);
 
-/// Removes from a failing scenario the faults and network effects (loss, duplication, reordering)
-/// without which it still fails in the same way. Tries at most `attempts` smaller scenarios.
+/// Returns a failing scenario without those faults and network effects (loss, duplication,
+/// reordering) without which it still fails with the same kind of violation. Runs at most
+/// `attempts` smaller scenarios.
 [[nodiscard]] Scenario shrink(Scenario scenario, std::size_t attempts = 200,
                               Sabotage* sabotage = nullptr);
 

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Failure detection suspects a member that was silent for this long.
+/// Members suspect a member that was silent for longer than this.
 constexpr Time silence_max = 150ms;
 
 }  // namespace
@@ -15,7 +15,7 @@ constexpr Time silence_max = 150ms;
 void ChaosRun::begin_fault(std::size_t index) {
   const Fault& fault = scenario_.faults[index];
   Machine& machine = machines_[fault.node];
-  if (!may_happen(fault) || (!scenario_.beyond && fault.endures() && !may_endure(fault))) {
+  if (!may_begin(fault) || (!scenario_.beyond && fault.is_lasting() && !may_last(fault))) {
     ++report_.faults_refused;
     healed_at_ = now();
     --pending_faults_;
@@ -23,12 +23,12 @@ void ChaosRun::begin_fault(std::size_t index) {
   }
   ++report_.faults[static_cast<std::size_t>(fault.kind)];
   is_active_[index] = true;
-  endured_ = endured_ || fault.endures();
+  had_lasting_fault_ = had_lasting_fault_ || fault.is_lasting();
   Time lasts = fault.lasts;
   switch (fault.kind) {
     case Fault::Kind::crash:
       deaths_.push_back(now());
-      machine.dies_after = fault.after_effects;
+      machine.dies_after_effects = fault.after_effects;
       queue_.push(now() + 20ms, Event{.kind = Event::Kind::crash,
                                       .node = fault.node,
                                       .incarnation = machine.incarnation});
@@ -42,19 +42,19 @@ void ChaosRun::begin_fault(std::size_t index) {
       apply_partitions();
       break;
     case Fault::Kind::pair_partition:
-      ++suspected_by_some_[fault.node];
-      ++suspected_by_some_[fault.other];
+      ++pair_partitions_[fault.node];
+      ++pair_partitions_[fault.other];
       apply_partitions();
       break;
     case Fault::Kind::suspect:
-      ++suspected_[fault.node];
+      ++suspicions_[fault.node];
       break;
     case Fault::Kind::join:
       begin_incarnation(fault.node, false);
       break;
     case Fault::Kind::leave:
       machine.wants_to_leave = true;
-      act(fault.node, [](MemberCore& node, const core::MemberContext& c) { node.leave(c); });
+      run_event(fault.node, [](MemberCore& node, const core::MemberContext& c) { node.leave(c); });
       break;
   }
   queue_.push(now() + lasts, Event{.kind = Event::Kind::fault_ends, .key = index});
@@ -73,8 +73,8 @@ void ChaosRun::end_fault(std::size_t index) {
       break;
     case Fault::Kind::freeze: {
       if (!std::exchange(machine.frozen, false)) break;
-      auto missed = std::exchange(machine.missed, {});
-      for (Event& event : missed) queue_.push(now(), std::move(event));
+      auto deferred = std::exchange(machine.deferred, {});
+      for (Event& event : deferred) queue_.push(now(), std::move(event));
       break;
     }
     case Fault::Kind::partition:
@@ -82,12 +82,12 @@ void ChaosRun::end_fault(std::size_t index) {
       apply_partitions();
       break;
     case Fault::Kind::pair_partition:
-      --suspected_by_some_[fault.node];
-      --suspected_by_some_[fault.other];
+      --pair_partitions_[fault.node];
+      --pair_partitions_[fault.other];
       apply_partitions();
       break;
     case Fault::Kind::suspect:
-      --suspected_[fault.node];
+      --suspicions_[fault.node];
       break;
     default:
       break;
@@ -101,15 +101,15 @@ void ChaosRun::apply_partitions() {
     const Fault& fault = scenario_.faults[i];
     if (!is_active_[i]) continue;
     if (fault.kind == Fault::Kind::pair_partition) {
-      network_.cut(fault.node, fault.other);
-      if (fault.both) network_.cut(fault.other, fault.node);
+      network_.block(fault.node, fault.other);
+      if (fault.both) network_.block(fault.other, fault.node);
     }
     if (fault.group == 0) continue;
     for (NodeId from = 0; from < nodes_max; ++from)
       for (NodeId to = 0; to < nodes_max; ++to) {
         const bool inwards = !fault.has_in_group(from) && fault.has_in_group(to);
         const bool outwards = fault.has_in_group(from) && !fault.has_in_group(to);
-        if (outwards || (inwards && fault.kind == Fault::Kind::partition)) network_.cut(from, to);
+        if (outwards || (inwards && fault.kind == Fault::Kind::partition)) network_.block(from, to);
       }
   }
 }
@@ -120,8 +120,8 @@ FaultBudget ChaosRun::fault_budget() const {
     const Machine& machine = machines_[id];
     conditions.push_back({.core = machine.running ? machine.node.get() : nullptr,
                           .frozen = machine.frozen,
-                          .dying = machine.dies_after.has_value(),
-                          .suspected = suspected_[id] + suspected_by_some_[id] > 0,
+                          .dying = machine.dies_after_effects.has_value(),
+                          .suspected = suspicions_[id] + pair_partitions_[id] > 0,
                           .leaving = machine.wants_to_leave});
   }
   std::vector<NodeSet> groups;
@@ -133,9 +133,9 @@ FaultBudget ChaosRun::fault_budget() const {
           static_cast<std::size_t>(deaths)};
 }
 
-/// Returns true if a fault that endures may begin. It must be the only active fault, and the nodes
-/// that go on without the others must be able to do so for good.
-bool ChaosRun::may_endure(const Fault& fault) const {
+/// Returns true if a lasting fault may begin. It must be the only active fault, and the nodes that
+/// go on without the others must be able to do so for good.
+bool ChaosRun::may_last(const Fault& fault) const {
   if (std::ranges::count(is_active_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
     return fault_budget().allows_lasting_partition(fault.group);
@@ -144,32 +144,35 @@ bool ChaosRun::may_endure(const Fault& fault) const {
   return fault_budget().allows_death(fault.node);
 }
 
-/// Returns true if no member joins or leaves, and no range moves.
+/// Returns true if at present no member joins or leaves, and no range moves to other owners.
 bool ChaosRun::is_settled() const {
   const core::Configuration& latest = *checker_.latest();
-  const auto is_on_its_way = [&](const Machine& machine) {
+  const auto joins_or_leaves = [&](const Machine& machine) {
     return machine.running && (machine.wants_to_leave ||
                                !latest.contains(machine.node->self().id, machine.incarnation));
   };
-  return births_ == 0 && std::ranges::none_of(machines_, is_on_its_way) && travelling().empty();
+  return pending_starts_ == 0 && std::ranges::none_of(machines_, joins_or_leaves) &&
+         why_ranges_move().empty();
 }
 
-bool ChaosRun::endures() const {
+bool ChaosRun::has_lasting_fault() const {
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i)
-    if (is_active_[i] && scenario_.faults[i].endures()) return true;
+    if (is_active_[i] && scenario_.faults[i].is_lasting()) return true;
   return false;
 }
 
-bool ChaosRun::may_happen(const Fault& fault) const {
-  if (!scenario_.beyond && endures()) return false;  // a node that joins may be on the other side
+bool ChaosRun::may_begin(const Fault& fault) const {
+  if (!scenario_.beyond && has_lasting_fault())
+    return false;  // a node that joins may be on the other side
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.incarnation == 0;
   if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
     return scenario_.beyond || fault_budget().allows_partition(fault.group);
-  if (!machine.running || machine.dies_after ||
+  if (!machine.running || machine.dies_after_effects ||
       machine.node->state() == MemberCore::State::excluded)
     return false;
-  if (fault.kind == Fault::Kind::pair_partition)  // one of the two must go, or one after the other
+  if (fault.kind ==
+      Fault::Kind::pair_partition)  // the job may exclude one of the two, then the other
     return scenario_.beyond || fault_budget().allows_suspicion(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
     return !machine.wants_to_leave && machine.node->state() == MemberCore::State::member &&
@@ -179,14 +182,15 @@ bool ChaosRun::may_happen(const Fault& fault) const {
                                           : fault_budget().allows_suspicion(fault.node);
 }
 
-/// Returns true if enough members of the same role stay, or if the node neither works nor owns.
+/// Returns true if enough members of the same roles stay when the node leaves, or if the node is
+/// neither a worker nor an owner.
 bool ChaosRun::is_dispensable(NodeId node) const {
-  const core::Member self = job_.role(node, 1);
+  const core::Member self = job_.member(node, 1);
   if (!self.works && !self.owns) return true;
   std::size_t count = 0;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    const core::Member other = job_.role(id, 1);
+    const core::Member other = job_.member(id, 1);
     const bool stays = machine.running && !machine.wants_to_leave &&
                        machine.node->state() == MemberCore::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
@@ -194,16 +198,16 @@ bool ChaosRun::is_dispensable(NodeId node) const {
   return count > std::max<std::size_t>(2, scenario_.copies);
 }
 
-// --- failure detection, and the end -------------------------------------------------------------
+// --- failure detection, and the end of the run --------------------------------------------------
 
-bool ChaosRun::hears(NodeId from, NodeId to) const {
+bool ChaosRun::is_heard(NodeId from, NodeId to) const {
   const Machine& other = machines_[from];
   return other.running && !other.frozen && other.node->state() == MemberCore::State::member &&
-         !network_.is_cut(from, to);
+         !network_.is_blocked(from, to);
 }
 
-/// Makes every member suspect the members that were silent, and trust those that were not.
-void ChaosRun::look_around() {
+/// Makes every member suspect the members that were silent for too long, and trust the others.
+void ChaosRun::detect_failures() {
   for (NodeId id = 0; id < nodes_max; ++id) {
     Machine& machine = machines_[id];
     if (!machine.running || machine.frozen || machine.node->state() != MemberCore::State::member)
@@ -211,16 +215,16 @@ void ChaosRun::look_around() {
     const core::ConfigurationPtr known = machine.node->configuration();
     for (const core::Member& member : known->members) {
       if (member.id == id) continue;
-      auto& [incarnation, at] = machine.heard[member.id];
+      auto& [incarnation, at] = machine.last_alive[member.id];
       const bool same = machines_[member.id].incarnation == member.incarnation;
-      if (incarnation != member.incarnation || (same && hears(member.id, id))) {
+      if (incarnation != member.incarnation || (same && is_heard(member.id, id))) {
         incarnation = member.incarnation;
         at = now();
       }
-      const bool suspicious =
-          suspected_[member.id] > 0 || now() > at + silence_max + Time{look_every * (id % 3)};
+      const bool suspicious = suspicions_[member.id] > 0 ||
+                              now() > at + silence_max + Time{detection_interval * (id % 3)};
       if (suspicious == machine.node->suspects(member.id)) continue;
-      act(id, [&](MemberCore& node, const core::MemberContext& c) {
+      run_event(id, [&](MemberCore& node, const core::MemberContext& c) {
         if (suspicious)
           node.suspect(c, member.id, member.incarnation);
         else
@@ -231,9 +235,9 @@ void ChaosRun::look_around() {
   }
 }
 
-bool ChaosRun::at_rest() const { return unrest().empty(); }
+bool ChaosRun::is_finished() const { return why_not_finished().empty(); }
 
-/// True unless the node owns ranges and too few other owners stay to hold all replicas.
+/// Returns false if the node is an owner and too few other owners stay to hold all replicas.
 bool ChaosRun::may_leave(NodeId id) const {
   const core::Configuration& latest = *checker_.latest();
   const auto* self = latest.find(id);
@@ -244,16 +248,16 @@ bool ChaosRun::may_leave(NodeId id) const {
   return others >= scenario_.copies;
 }
 
-/// Describes something that has not come to its end yet; empty where everything has.
-std::string ChaosRun::unrest() const {
-  if (births_ > 0) return "an incarnation is to begin";
+/// Returns why the run is not finished, for the first reason found; empty if it is finished.
+std::string ChaosRun::why_not_finished() const {
+  if (pending_starts_ > 0) return "an incarnation has not begun yet";
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
     if (!machine.running || machine.node->state() == MemberCore::State::excluded) continue;
     const auto who = "node " + std::to_string(id) + " (incarnation " +
                      std::to_string(machine.incarnation) + ") ";
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
-    if (machine.node->state() != MemberCore::State::member) return who + "is no member";
+    if (machine.node->state() != MemberCore::State::member) return who + "is not a member";
     const core::Worker* worker = machine.node->worker();
     if (worker != nullptr && !worker->done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +
@@ -266,29 +270,29 @@ std::string ChaosRun::unrest() const {
   for (const core::Member& member : latest.members)
     if (!machines_[member.id].running || machines_[member.id].incarnation != member.incarnation)
       return "member " + std::to_string(member.id) + " is dead";
-  const std::string moves = travelling();
-  return moves.empty() ? catching_up() : moves;
+  const std::string moves = why_ranges_move();
+  return moves.empty() ? why_replicas_differ() : moves;
 }
 
-/// Describes a range that not all of its owners hold or are to keep, or that has too few owners
-/// though there are members; empty where there is none.
-std::string ChaosRun::travelling() const {
+/// Describes a range that some of its owners do not hold yet or are to give up, or that could have
+/// more owners; empty if there is none.
+std::string ChaosRun::why_ranges_move() const {
   const core::Configuration& latest = *checker_.latest();
   const auto staying = std::ranges::count_if(latest.members, [&](const core::Member& member) {
     return !machines_[member.id].wants_to_leave;
   });
-  if (latest.copies_min() < std::min<std::size_t>(scenario_.copies, staying))
+  if (latest.fewest_copies() < std::min<std::size_t>(scenario_.copies, staying))
     return "a range has too few owners";
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : latest.ranges[r].owners)
       if (owner.retiring || checker_.full_owner(r, owner) == nullptr)
-        return "range " + std::to_string(r) + " is on its way";
+        return "range " + std::to_string(r) + " is moving";
   return {};
 }
 
-/// Describes a range of which some owner lacks updates that its primary has; empty where there is
+/// Describes a range of which some owner lacks updates that its primary has; empty if there is
 /// none.
-std::string ChaosRun::catching_up() const {
+std::string ChaosRun::why_replicas_differ() const {
   const auto has_all = [&](const core::RangeOwner& owner, NodeId primary, core::RangeId range) {
     const auto& own = machines_[owner.id].node->replica();
     return own.is_installed(range) &&

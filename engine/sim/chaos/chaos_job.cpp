@@ -10,8 +10,9 @@
 namespace starling::sim {
 namespace {
 
-/// Adds up counts, and adds the numbers that name updates to a running hash, exact in doubles.
-void merge(const core::MergeSite& site, std::span<double> value, std::span<const double> update) {
+/// Adds to the counts, and puts the number of the update into the hash that shows the order. Both
+/// are exact in doubles.
+void merge(const core::MergeTarget& site, std::span<double> value, std::span<const double> update) {
   const bool is_order = site.parameter % 2 == 1;
   for (std::size_t i = 0; i < value.size(); ++i)
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
@@ -43,12 +44,12 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   layout_ = std::make_shared<const core::Layout>(std::move(layout));
   start_ = std::move(start);
   std::vector<core::Member> members;
-  for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(role(id, 1));
+  for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(member(id, 1));
   first_ = std::make_shared<const core::Configuration>(core::first_configuration(
       std::move(members), scenario_.ranges, scenario_.copies, scenario_.has_coordinator()));
 }
 
-core::Member ChaosJob::role(NodeId id, core::Incarnation incarnation) const {
+core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
   if (!core::has_servers(scenario_.mode)) return {id, incarnation, true, true};
   if (id < scenario_.workers) return {id, incarnation, true, false};
   if (id < scenario_.workers + scenario_.servers) return {id, incarnation, false, true};
@@ -56,7 +57,7 @@ core::Member ChaosJob::role(NodeId id, core::Incarnation incarnation) const {
   return {id, incarnation, id % 2 == 0, id % 2 == 1};
 }
 
-core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
+core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder,
                                               std::vector<core::MemberId> seeds) const {
   core::MemberOptions<double> options;
   options.self = self;
@@ -66,8 +67,9 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
   options.worker.barrier = scenario_.barrier;
   options.worker.recheck = scenario_.recheck;
   options.shard.layout = layout_;
-  // Where a push is applied as it comes, momentum shows the order. A round's mean would spoil the
-  // counts, so rounds are merged push by push, and a hash shows the order.
+  // If pushes are applied as they come, momentum shows their order. The mean of a round would not
+  // keep the counts whole, so pushes of a round are merged one by one, and a hash shows their
+  // order.
   if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
     options.shard.applier = core::Merge<double>{merge};
   else
@@ -76,7 +78,7 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
   options.shard.workers = scenario_.workers;
   options.members_max = nodes_max;
   options.start = start_;
-  if (founding) options.first = first_;
+  if (is_founder) options.first = first_;
   options.seeds = std::move(seeds);
   options.council.copies = scenario_.copies;
   options.council.patience = patience;

@@ -11,39 +11,39 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Virtual time after the last fault in which every member must finish; the second where the job
-/// may also end with an error.
-constexpr Time heal_within = 120s;
+/// Every member must finish within this virtual time after the last fault. The second limit is for
+/// scenarios with `beyond`, in which the job may also end with an error.
+constexpr Time finish_within = 120s;
 constexpr Time give_up_within = 240s;
 constexpr std::uint64_t events_max = 3'000'000;
 
 }  // namespace
 
-void ChaosRun::begin_incarnation(NodeId id, bool founding) {
+void ChaosRun::begin_incarnation(NodeId id, bool is_founder) {
   Machine& machine = machines_[id];
-  const core::Member self = job_.role(id, machine.incarnation + 1);
+  const core::Member self = job_.member(id, machine.incarnation + 1);
   std::vector<core::MemberId> seeds;
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) seeds.push_back(other);
-  auto node = std::make_unique<MemberCore>(job_.options(self, founding, std::move(seeds)));
-  const auto slot = checker_.on_birth(self, node.get());
+  auto node = std::make_unique<MemberCore>(job_.options(self, is_founder, std::move(seeds)));
+  const auto slot = checker_.on_incarnation_started(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);
   machine.incarnation = self.incarnation;
   machine.slot = *slot;
   machine.random = Random::stream(scenario_.seed, 2, *slot);
   machine.running = true;
-  machine.dies_after.reset();
-  std::ranges::fill(machine.heard, std::pair{core::Incarnation{0}, Time{}});
-  act(id, [](MemberCore& n, const core::MemberContext& c) { n.start(c); });
+  machine.dies_after_effects.reset();
+  std::ranges::fill(machine.last_alive, std::pair{core::Incarnation{0}, Time{}});
+  run_event(id, [](MemberCore& n, const core::MemberContext& c) { n.start(c); });
 }
 
 void ChaosRun::end_incarnation(NodeId id) {
   Machine& machine = machines_[id];
   machine.running = machine.frozen = false;
-  machine.missed.clear();
-  machine.dies_after.reset();
-  checker_.on_death(id);
+  machine.deferred.clear();
+  machine.dies_after_effects.reset();
+  checker_.on_incarnation_ended(id);
 }
 
 // --- events and effects -------------------------------------------------------------------------
@@ -69,13 +69,13 @@ ChaosReport ChaosRun::run() {
   for (std::uint32_t i = 0; i < scenario_.faults.size(); ++i)
     queue_.push(scenario_.faults[i].at, Event{.kind = Event::Kind::fault, .key = i});
   pending_faults_ = static_cast<std::uint32_t>(scenario_.faults.size());
-  queue_.push(look_every, Event{.kind = Event::Kind::look});
-  bool at_rest_now = false;
-  while (report_.violation.empty() && !report_.gave_up && !at_rest_now) {
+  queue_.push(detection_interval, Event{.kind = Event::Kind::detect_failures});
+  bool is_finished_now = false;
+  while (report_.violation.empty() && !report_.gave_up && !is_finished_now) {
     Event event = queue_.pop();
     ++report_.events;
     try {
-      happen(event);
+      handle(event);
     } catch (const std::exception& error) {
       report_.violation = error.what();
       break;
@@ -84,18 +84,18 @@ ChaosReport ChaosRun::run() {
     const auto takes_part = [](const Machine& machine) {
       return machine.running && machine.node->state() != MemberCore::State::excluded;
     };
-    if (scenario_.beyond && !std::ranges::any_of(machines_, takes_part) && births_ == 0)
-      report_.gave_up = event.kind == Event::Kind::look && pending_faults_ == 0;
-    if (event.kind == Event::Kind::look && pending_faults_ == 0) {
-      at_rest_now = at_rest();
-      const Time limit = healed_at_ + (scenario_.beyond ? give_up_within : heal_within);
-      if (!at_rest_now && now() > limit && report_.violation.empty())
-        report_.violation = "stuck: " + unrest();
+    if (scenario_.beyond && !std::ranges::any_of(machines_, takes_part) && pending_starts_ == 0)
+      report_.gave_up = event.kind == Event::Kind::detect_failures && pending_faults_ == 0;
+    if (event.kind == Event::Kind::detect_failures && pending_faults_ == 0) {
+      is_finished_now = is_finished();
+      const Time limit = healed_at_ + (scenario_.beyond ? give_up_within : finish_within);
+      if (!is_finished_now && now() > limit && report_.violation.empty())
+        report_.violation = "stuck: " + why_not_finished();
     }
-    if (report_.events > events_max) report_.violation = "too many events: " + unrest();
+    if (report_.events > events_max) report_.violation = "too many events: " + why_not_finished();
   }
   if (report_.violation.empty() && !report_.gave_up) {
-    checker_.expect_equal_copies();
+    checker_.expect_equal_replicas();
     report_.violation = checker_.violation();
   }
   report_.end = now();
@@ -107,20 +107,20 @@ ChaosReport ChaosRun::run() {
   return report_;
 }
 
-void ChaosRun::happen(Event& event) {
+void ChaosRun::handle(Event& event) {
   switch (event.kind) {
     case Event::Kind::start:
       return begin_incarnation(event.node, true);
     case Event::Kind::birth:
-      --births_;
+      --pending_starts_;
       return begin_incarnation(event.node, false);
     case Event::Kind::fault:
       return begin_fault(event.key);
     case Event::Kind::fault_ends:
       return end_fault(event.key);
-    case Event::Kind::look:
-      queue_.push(now() + look_every, Event{.kind = Event::Kind::look});
-      return look_around();
+    case Event::Kind::detect_failures:
+      queue_.push(now() + detection_interval, Event{.kind = Event::Kind::detect_failures});
+      return detect_failures();
     default:
       break;
   }
@@ -128,17 +128,17 @@ void ChaosRun::happen(Event& event) {
   if (!machine.running || (event.incarnation != 0 && event.incarnation != machine.incarnation))
     return;
   if (event.kind == Event::Kind::crash) {
-    if (machine.dies_after) end_incarnation(event.node);
+    if (machine.dies_after_effects) end_incarnation(event.node);
     return;
   }
   if (machine.frozen)
-    machine.missed.push_back(std::move(event));
+    machine.deferred.push_back(std::move(event));
   else
-    happen_to(machine, event);
+    handle_at(machine, event);
 }
 
-void ChaosRun::happen_to(Machine& machine, Event& event) {
-  act(event.node, [&](MemberCore& node, const core::MemberContext& context) {
+void ChaosRun::handle_at(Machine& machine, Event& event) {
+  run_event(event.node, [&](MemberCore& node, const core::MemberContext& context) {
     switch (event.kind) {
       case Event::Kind::packet:
         if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
@@ -159,15 +159,15 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
   });
 }
 
-/// Delivers a saboteur's message.
+/// Delivers a message of a Sabotage.
 void ChaosRun::receive(MemberCore& node, const core::MemberContext& context,
-                       core::Envelope& envelope, bool said) {
+                       core::Envelope& envelope, bool counts_as_sent) {
   const MemberCore* from = this->node(envelope.from);
   if (from == nullptr || !from->configuration()) return;
   envelope.epoch = from->configuration()->epoch;
   envelope.packet.from = from->self().incarnation;
   envelope.packet.to = node.self().incarnation;
-  if (said) checker_.on_dispatch(envelope.from, envelope);
+  if (counts_as_sent) checker_.on_dispatch(envelope.from, envelope);
   node.on_message(context, envelope.from, from->self().incarnation, *envelope.packet.payload);
 }
 
@@ -213,13 +213,13 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
 }
 
 void ChaosRun::execute(NodeId id, const core::Fail& fail) {
-  // A member that was partitioned off for so long may notice this before a message reports that the
-  // job has gone on without it.
+  // After a lasting partition, a member of the losing side may give up before it receives a message
+  // that the job has gone on without it.
   const auto& latest = checker_.latest();
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
     return machine.running && machine.node->state() == MemberCore::State::member;
   });
-  if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].incarnation))
+  if (had_lasting_fault_ && goes_on && latest && !latest->contains(id, machines_[id].incarnation))
     return execute(id, core::Excluded{});
   if (scenario_.beyond)
     report_.gave_up = true;
@@ -228,10 +228,10 @@ void ChaosRun::execute(NodeId id, const core::Fail& fail) {
 }
 
 void ChaosRun::execute(NodeId id, const core::Excluded&) {
-  checker_.on_death(id);
+  checker_.on_incarnation_ended(id);
   if (machines_[id].wants_to_leave) return;
   ++report_.excluded;
-  ++births_;
+  ++pending_starts_;
   queue_.push(now() + Time{static_cast<Time::rep>(random_.below(20'000'000))},
               Event{.kind = Event::Kind::birth, .node = id});
 }

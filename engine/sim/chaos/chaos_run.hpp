@@ -1,5 +1,5 @@
-/// One scenario as it runs: the machines, the network between them, and the faults. Internal to
-/// chaos; not thread-safe.
+/// The run of one scenario: its machines, the network between them, and the faults. Internal to
+/// run_chaos(); not thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ namespace starling::sim::detail {
 
 using MemberCore = core::MemberCore<double>;
 
-/// Interval at which every member checks which others are silent.
-inline constexpr Time look_every = std::chrono::milliseconds{25};
+/// The interval at which every member checks which others are silent.
+inline constexpr Time detection_interval = std::chrono::milliseconds{25};
 
 /// An event of a run.
 struct Event {
@@ -35,32 +35,35 @@ struct Event {
     fault_ends,
     crash,
     birth,
-    look
+    detect_failures
   };
-  Kind kind = Kind::look;
+  Kind kind = Kind::detect_failures;
   NodeId node = 0;
   /// The only incarnation of the node that the event reaches; 0 for any.
   core::Incarnation incarnation = 0;
-  /// Timer key, index of a fault, or 1 where a message counts as sent by its sender.
+  /// timer: its key; fault and fault_ends: the fault's index; peer_message (forged): 1 if it counts
+  /// as sent by its sender.
   core::TimerKey key = 0;
   core::Step step = 0;
   core::Envelope envelope = {};
 };
 
-/// One machine, and the incarnation that runs on it.
+/// One machine, and the incarnation of a member that runs, or ran last, on it.
 struct Machine {
   std::unique_ptr<MemberCore> node;
   Random random{0};
   core::Incarnation incarnation = 0;
+  /// The incarnation's slot, as in InvariantChecker.
   std::size_t slot = 0;
   bool running = false;
   bool frozen = false;
   bool wants_to_leave = false;
-  std::optional<std::uint32_t> dies_after;
+  /// Set when a crash has begun: at the next event the process ends after this many effects.
+  std::optional<std::uint32_t> dies_after_effects;
   /// Events that came while it was frozen.
-  std::vector<Event> missed;
-  /// By machine: its incarnation, and when it was last seen alive.
-  std::vector<std::pair<core::Incarnation, Time>> heard =
+  std::vector<Event> deferred;
+  /// By other machine: its incarnation, and when this machine last noticed that it is alive.
+  std::vector<std::pair<core::Incarnation, Time>> last_alive =
       std::vector<std::pair<core::Incarnation, Time>>(nodes_max);
 };
 
@@ -81,11 +84,11 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] MemberCore* node(NodeId id) override {
     return machines_.at(id).running ? machines_[id].node.get() : nullptr;
   }
-  void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
-    pass_on(at, from, to, std::move(peer_message), false);
+  void forge_arrival(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
+    queue_forged(at, from, to, std::move(peer_message), false);
   }
-  void inject(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
-    pass_on(at, from, to, std::move(peer_message), true);
+  void forge_sending(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
+    queue_forged(at, from, to, std::move(peer_message), true);
   }
 
  private:
@@ -99,8 +102,10 @@ class ChaosRun : public ChaosWorld {
     return options;
   }
 
-  void pass_on(Time at, NodeId from, NodeId to, core::PeerMessage peer_message, bool said) {
-    Event event{.kind = Event::Kind::peer_message, .node = to, .key = said ? 1U : 0U};
+  /// Schedules a message of a Sabotage.
+  void queue_forged(Time at, NodeId from, NodeId to, core::PeerMessage peer_message,
+                    bool counts_as_sent) {
+    Event event{.kind = Event::Kind::peer_message, .node = to, .key = counts_as_sent ? 1U : 0U};
     event.envelope.from = from;
     event.envelope.to = to;
     event.envelope.packet.payload =
@@ -108,15 +113,15 @@ class ChaosRun : public ChaosWorld {
     queue_.push(at, std::move(event));
   }
 
-  void begin_incarnation(NodeId id, bool founding);
+  void begin_incarnation(NodeId id, bool is_founder);
   void end_incarnation(NodeId id);
 
-  void happen(Event& event);
+  void handle(Event& event);
   void receive(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
-               bool said);
-  void happen_to(Machine& machine, Event& event);
-  template <class Act>
-  void act(NodeId id, Act act);
+               bool counts_as_sent);
+  void handle_at(Machine& machine, Event& event);
+  template <class Call>
+  void run_event(NodeId id, Call call);
   void execute(NodeId id, core::MemberEffects& effects);
   void execute(NodeId id, core::Dispatch& dispatch);
   void execute(NodeId id, const core::MemberTimer& timer);
@@ -129,20 +134,20 @@ class ChaosRun : public ChaosWorld {
   void begin_fault(std::size_t index);
   void end_fault(std::size_t index);
   void apply_partitions();
-  [[nodiscard]] bool may_happen(const Fault& fault) const;
-  [[nodiscard]] bool may_endure(const Fault& fault) const;
+  [[nodiscard]] bool may_begin(const Fault& fault) const;
+  [[nodiscard]] bool may_last(const Fault& fault) const;
   [[nodiscard]] bool is_settled() const;
-  [[nodiscard]] bool endures() const;
+  [[nodiscard]] bool has_lasting_fault() const;
   [[nodiscard]] FaultBudget fault_budget() const;
   [[nodiscard]] bool is_dispensable(NodeId node) const;
 
-  void look_around();
-  [[nodiscard]] bool hears(NodeId from, NodeId to) const;
-  [[nodiscard]] bool at_rest() const;
+  void detect_failures();
+  [[nodiscard]] bool is_heard(NodeId from, NodeId to) const;
+  [[nodiscard]] bool is_finished() const;
   [[nodiscard]] bool may_leave(NodeId id) const;
-  [[nodiscard]] std::string unrest() const;
-  [[nodiscard]] std::string travelling() const;
-  [[nodiscard]] std::string catching_up() const;
+  [[nodiscard]] std::string why_not_finished() const;
+  [[nodiscard]] std::string why_ranges_move() const;
+  [[nodiscard]] std::string why_replicas_differ() const;
 
   const Scenario scenario_;
   Sabotage* sabotage_;
@@ -155,32 +160,33 @@ class ChaosRun : public ChaosWorld {
 
   std::vector<bool> is_active_;
   std::uint32_t pending_faults_ = 0;
-  /// A fault has begun that lasts longer than `patience`.
-  bool endured_ = false;
-  /// By machine: how many active faults make all others suspect it.
-  std::vector<int> suspected_ = std::vector<int>(nodes_max);
-  /// By machine: how many active faults block its link with one other, in one direction or both.
-  std::vector<int> suspected_by_some_ = std::vector<int>(nodes_max);
-  /// How many machines are to begin a new incarnation.
-  int births_ = 0;
+  /// True once a fault has begun that lasts longer than `patience`.
+  bool had_lasting_fault_ = false;
+  /// By machine: the number of active faults that make all others suspect it.
+  std::vector<int> suspicions_ = std::vector<int>(nodes_max);
+  /// By machine: the number of active faults that block its link with one other machine, in one
+  /// direction or both.
+  std::vector<int> pair_partitions_ = std::vector<int>(nodes_max);
+  /// The number of machines on which a new incarnation is scheduled.
+  int pending_starts_ = 0;
   Time healed_at_{};
-  /// When processes were killed.
+  /// The times at which processes were killed.
   std::vector<Time> deaths_;
   core::MemberEffects effects_;
   ChaosReport report_;
 };
 
-/// Lets a node handle an event, and executes the effects; the process may end in the middle of
-/// them.
-template <class Act>
-void ChaosRun::act(NodeId id, Act act) {
+/// Calls `call(core, context)` for an event of a node, then executes the effects. If the node is
+/// crashing, its process ends after the first few effects.
+template <class Call>
+void ChaosRun::run_event(NodeId id, Call call) {
   Machine& machine = machines_[id];
   effects_.clear();
-  act(*machine.node, core::MemberContext{now(), machine.random, effects_});
+  call(*machine.node, core::MemberContext{now(), machine.random, effects_});
   checker_.on_event(id);
-  if (machine.dies_after && !effects_.empty()) {
-    const bool all = *machine.dies_after >= effects_.size();
-    if (!all) effects_.resize(*machine.dies_after);
+  if (machine.dies_after_effects && !effects_.empty()) {
+    const bool all = *machine.dies_after_effects >= effects_.size();
+    if (!all) effects_.resize(*machine.dies_after_effects);
     execute(id, effects_);
     return end_incarnation(id);
   }

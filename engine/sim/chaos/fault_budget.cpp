@@ -19,14 +19,14 @@ bool FaultBudget::allows_partition(NodeSet group) const {
 }
 
 bool FaultBudget::allows_lasting_partition(NodeSet group) const {
-  const auto goes_on = [&](NodeSet side) {
+  const auto can_go_on = [&](NodeSet side) {
     if (!has_quorum(*checker_.latest(), all_nodes & ~side) || !checker_.proposed().empty())
       return false;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r)
       if (!has_safe_owner(r, side, 0)) return false;
     return true;
   };
-  return deaths_ == 0 && (goes_on(group) || goes_on(all_nodes & ~group));
+  return deaths_ == 0 && (can_go_on(group) || can_go_on(all_nodes & ~group));
 }
 
 /// Returns true if `node` runs undisturbed, in the incarnation that the latest and all proposed
@@ -100,8 +100,8 @@ bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet with
 }
 
 bool FaultBudget::councils_survive_without(NodeSet without) const {
-  // The next council may still name members that died recently, and one that dies before it is let
-  // in.
+  // The next council may still name the members that died recently, and one more that dies before
+  // it has joined.
   const std::size_t dead = deaths_ + 1;
   const auto& latest = *checker_.latest();
   const auto healthy = std::ranges::count_if(latest.members, [&](const core::Member& member) {

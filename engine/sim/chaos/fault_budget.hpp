@@ -13,7 +13,7 @@
 
 namespace starling::sim {
 
-/// The true condition of a node, which only the simulation knows.
+/// The true condition of a node, which its fellow nodes cannot know.
 struct Condition {
   /// The node's core; nullptr if no process runs.
   const InvariantChecker::MemberCore* core = nullptr;

@@ -22,13 +22,13 @@ bool equal(const core::Slice& a, const core::Slice& b) {
 
 bool equal(const core::Push& a, const core::Push& b) {
   const auto head = [](const core::Push& push) {
-    return std::tuple{push.worker,  push.incarnation, push.step,
-                      push.samples, push.samples_sum, push.enters};
+    return std::tuple{push.worker,  push.incarnation,   push.step,
+                      push.samples, push.samples_total, push.is_join};
   };
   return head(a) == head(b) && equal(a.update, b.update);
 }
 
-/// Returns the name of a difference between two states of a range; nullptr where they are the same.
+/// Returns what differs between two states of a range; nullptr if they are the same.
 const char* difference(const core::RangeState& a, const core::RangeState& b) {
   if (!equal(a.value, b.value)) return "their values";
   if (!equal(a.slots, b.slots)) return "the optimiser's slots";
@@ -38,8 +38,8 @@ const char* difference(const core::RangeState& a, const core::RangeState& b) {
   if (a.ledger != b.ledger) return "their ledgers";
   if (!std::ranges::equal(a.gathered, b.gathered,
                           [](const auto& x, const auto& y) { return equal(x, y); }))
-    return "what is gathered";
-  if (a.awaited != b.awaited) return "who is awaited";
+    return "the gathered pushes";
+  if (a.awaited != b.awaited) return "the awaited workers";
   return nullptr;
 }
 
@@ -54,7 +54,8 @@ InvariantChecker::InvariantChecker(const Scenario& scenario)
   for (NodeState& node_state : nodes_) node_state.seen.resize(scenario.ranges);
 }
 
-std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const MemberCore* node) {
+std::optional<std::size_t> InvariantChecker::on_incarnation_started(core::Member member,
+                                                                    const MemberCore* node) {
   if (incarnations_.size() == incarnations_max) return std::nullopt;
   NodeState& node_state = nodes_[member.id];
   node_state = {.node = node, .slot = incarnations_.size()};
@@ -63,7 +64,7 @@ std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const
   return node_state.slot;
 }
 
-void InvariantChecker::on_death(NodeId id) { nodes_[id].node = nullptr; }
+void InvariantChecker::on_incarnation_ended(NodeId id) { nodes_[id].node = nullptr; }
 
 void InvariantChecker::violate(const std::string& what) {
   if (violation_.empty()) violation_ = what;
@@ -86,22 +87,22 @@ std::optional<std::size_t> InvariantChecker::slot_of(NodeId id,
 void InvariantChecker::on_event(NodeId id) {
   NodeState& node_state = nodes_[id];
   if (node_state.node == nullptr || !node_state.node->configuration()) return;
-  node_state.former = std::exchange(node_state.known, node_state.node->configuration());
+  node_state.former = std::exchange(node_state.configuration, node_state.node->configuration());
   if (node_state.node->configuration()->epoch != node_state.epoch) on_configuration(node_state);
   if (node_state.node->state() != MemberCore::State::member) return;
   follow_worker(id, node_state);
   const auto& replica = node_state.node->replica();
   for (core::RangeId r = 0; r < node_state.seen.size(); ++r) {
-    Seen& seen = node_state.seen[r];
+    CheckedRange& seen = node_state.seen[r];
     if (!replica.shard().holds(r)) {
       seen = {};
       continue;
     }
-    const Seen now{replica.view(r), replica.shard().updates(r), replica.is_full(r)};
+    const CheckedRange now{replica.view(r), replica.shard().updates(r), replica.is_in_sync(r)};
     if (now.view == seen.view && now.updates == seen.updates && now.full == seen.full) continue;
     seen = now;
     const auto* owner = latest()->ranges[r].find(id);
-    inspect(id, r, owner != nullptr && full_owner(r, *owner) != nullptr);
+    check_range(id, r, owner != nullptr && full_owner(r, *owner) != nullptr);
   }
 }
 
@@ -146,10 +147,10 @@ const InvariantChecker::MemberCore* InvariantChecker::full_owner(
   if (!latest()->contains(owner.id, node->self().incarnation)) return nullptr;
   const auto* self = node->configuration()->ranges[range].find(owner.id);
   if (self == nullptr || self->since != owner.since) return nullptr;
-  return node->replica().is_full(range) ? node : nullptr;
+  return node->replica().is_in_sync(range) ? node : nullptr;
 }
 
-/// Counts the steps of an incarnation that are in a range, or wait for their round there.
+/// Counts the steps of an incarnation that a range holds, or has gathered for a later round.
 Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
                                   core::RangeId range) const {
   const auto& shard = node.replica().shard();
@@ -176,13 +177,13 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
               " was acknowledged and is not in range " + std::to_string(range) + " at node " +
               std::to_string(owner.id));
   }
-  if (holders == 0 && !scenario_.beyond && !latest()->lost())
+  if (holders == 0 && !scenario_.beyond && !latest()->has_lost_range())
     violate("range " + std::to_string(range) + " has no full owner");
 }
 
-/// Checks that a range at a node holds each step once and, where it `must_hold` the acknowledged
-/// steps, that none is missing.
-void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
+/// Checks that a range at a node holds no step twice and, if it `must_hold` the acknowledged steps,
+/// that none is missing.
+void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hold) {
   const auto value = nodes_[id].node->replica().shard().value(range);
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
@@ -199,7 +200,7 @@ void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
   }
 }
 
-void InvariantChecker::expect_equal_copies() {
+void InvariantChecker::expect_equal_replicas() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     std::optional<core::RangeState> first;
     for (const core::RangeOwner& owner : latest()->ranges[r].owners) {
@@ -211,9 +212,9 @@ void InvariantChecker::expect_equal_copies() {
       }
       auto state = node->replica().shard().hand_over(r);
       if (const char* what = first ? difference(*first, state) : nullptr)
-        violate("copies of range " + std::to_string(r) + " differ in " + what);
+        violate("replicas of range " + std::to_string(r) + " differ in " + what);
       first = std::move(state);
-      inspect(owner.id, r, true);
+      check_range(owner.id, r, true);
     }
   }
 }
@@ -222,70 +223,76 @@ void InvariantChecker::expect_equal_copies() {
 
 void InvariantChecker::on_dispatch(NodeId id, const core::Envelope& envelope) {
   if (!envelope.packet.payload || !is_new(nodes_[id], envelope)) return;
-  std::visit([&](const auto& message) { judge(id, envelope, message); }, **envelope.packet.payload);
+  std::visit([&](const auto& message) { check_message(id, envelope, message); },
+             **envelope.packet.payload);
 }
 
 bool InvariantChecker::is_new(NodeState& node_state, const core::Envelope& envelope) {
   const std::uint64_t sequence = envelope.packet.sequence;
   if (sequence == 0) return true;
-  Sent& sent = node_state.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
+  SentSequences& sent =
+      node_state.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
   if (envelope.packet.to != sent.incarnation)
     sent = {.incarnation = envelope.packet.to.value_or(0)};
   if (sequence > sent.last) {
     const std::uint64_t by = sequence - sent.last;
-    sent.before = by < 64 ? sent.before << by | std::uint64_t{1} << (by - 1) : 0;
+    sent.earlier = by < 64 ? sent.earlier << by | std::uint64_t{1} << (by - 1) : 0;
     sent.last = sequence;
     return true;
   }
   if (sequence == sent.last) return false;
   const std::uint64_t bit = sent.last - sequence - 1;
   return bit < 64 &&
-         (std::exchange(sent.before, sent.before | std::uint64_t{1} << bit) >> bit) % 2 == 0;
+         (std::exchange(sent.earlier, sent.earlier | std::uint64_t{1} << bit) >> bit) % 2 == 0;
 }
 
 void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoch view,
                                       const char* does) {
-  const core::Configuration* configuration = known(view);
+  const core::Configuration* configuration = configuration_of(view);
   if (configuration == nullptr || configuration->ranges[range].owners.empty() ||
       configuration->ranges[range].owners.front().id != id)
     violate("node " + std::to_string(id) + " " + does + " in range " + std::to_string(range) +
             " and is not its primary in epoch " + std::to_string(view));
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack) {
+void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
+                                     const core::Ack& ack) {
   expect_primary(id, ack.range, ack.view, "acknowledges");
   if (const auto slot = slot_of(envelope.to, ack.incarnation))
     expect_held(*slot, ack.range, ack.step);
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope& envelope, const core::Value& value) {
+void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
+                                     const core::Value& value) {
   expect_primary(id, value.range, envelope.epoch, "answers a read");
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Install& install) {
+void InvariantChecker::check_message(NodeId id, const core::Envelope&,
+                                     const core::Install& install) {
   expect_primary(id, install.state->range, install.view, "begins a view");
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Forward& forward) {
-  expect_primary(id, forward.range, forward.view, "sends on a push");
+void InvariantChecker::check_message(NodeId id, const core::Envelope&,
+                                     const core::Forward& forward) {
+  expect_primary(id, forward.range, forward.view, "forwards a push");
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Held& held) {
-  const core::Configuration* configuration = known(held.view);
+void InvariantChecker::check_message(NodeId id, const core::Envelope&, const core::Held& held) {
+  const core::Configuration* configuration = configuration_of(held.view);
   if (configuration == nullptr || configuration->ranges[held.range].find(id) == nullptr)
     violate("node " + std::to_string(id) + " says that it holds range " +
             std::to_string(held.range) + ", which it does not own");
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
-                             const core::StepQuery& query) {
+void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
+                                     const core::StepQuery& query) {
   Draw& draw = nodes_[id].draw;
-  const core::Configuration* configuration = known(envelope.epoch);
+  const core::Configuration* configuration = configuration_of(envelope.epoch);
   if (draw.number > query.draw || configuration == nullptr) return;
   if (draw.number < query.draw) {
     draw = {};
     draw.number = query.draw;
-    draw.expected = barrier::observes(scenario_.barrier, others(*configuration));
+    draw.expected = barrier::seen_workers(scenario_.barrier, other_workers(*configuration));
   }
   const auto* other = configuration->find(envelope.to);
   const auto slot = other != nullptr ? slot_of(other->id, other->incarnation) : std::nullopt;
@@ -293,9 +300,9 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
     draw.asked.push_back({*slot, std::nullopt});
 }
 
-/// Checks an answer, which may be late, but never ahead of the worker.
-void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
-                             const core::StepAnswer& answer) {
+/// Checks that the answer is not ahead of the worker; it may be behind, because it may be late.
+void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
+                                     const core::StepAnswer& answer) {
   const std::size_t slot = nodes_[id].slot;
   const IncarnationProgress& incarnation = incarnations_[slot];
   if (answer.step == core::not_begun && incarnation.had_begun)
@@ -307,10 +314,11 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
   Draw& draw = nodes_[envelope.to].draw;
   if (draw.number != answer.draw) return;
   const auto asked = std::ranges::find(draw.asked, slot, &Asked::slot);
-  if (asked != draw.asked.end()) asked->told = answer.step;
+  if (asked != draw.asked.end()) asked->answered = answer.step;
 }
 
-void InvariantChecker::judge(NodeId, const core::Envelope&, const core::CouncilMessage& message) {
+void InvariantChecker::check_message(NodeId, const core::Envelope&,
+                                     const core::CouncilMessage& message) {
   const auto* request = std::get_if<core::Accept>(&message);
   if (request == nullptr || request->epoch < epochs_.size()) return;
   if (std::ranges::find(proposed_, request->value) == proposed_.end())

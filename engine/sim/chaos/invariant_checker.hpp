@@ -1,20 +1,22 @@
 /// Checks the invariants of a simulated replicated job after every event. The updates of the job
 /// are integers (see chaos_job.hpp), so sums are exact.
 ///
-/// Every incarnation of every worker has a slot of two numbers in every range: how many of its
-/// steps the range holds, and the sum of their numbers. Steps rise by one, so the two numbers say
-/// exactly which steps the range holds, and whether it holds any twice. Two more numbers show the
-/// order of all updates. The invariants:
+/// Every incarnation of every worker has a slot of two numbers in every range: the number of its
+/// steps that the range holds, and the sum of the numbers of these steps. Because steps rise by
+/// one, both show exactly which steps the range holds, and whether it holds one twice. Two more
+/// numbers show the order of all updates. The invariants:
 ///
-/// * each epoch has one configuration; only the primary of a view acknowledges and forwards in it,
-///   and only the primary of an epoch answers reads;
+/// * each configuration epoch has one configuration; only the primary of a range, in the epoch of
+///   its present owners (Ownership::view), acknowledges and forwards pushes, and only the primary
+///   in the present epoch answers reads;
 /// * every full owner of a range has all its acknowledged updates, and holds none twice;
-/// * no member claims a higher step than its own, or not to have begun after it has begun;
-/// * no worker passes a barrier against its rule, judged by true steps and by all that was drawn,
-///   nor, where a coordinator keeps the steps, without the permission of the coordinator that the
-///   worker's configuration names;
-/// * the values that a worker reads include, for each worker in the view that let it pass, all
-///   updates up to the reader's step - s;
+/// * no member reports a higher step than its own, or that it has not begun after it has begun;
+/// * no worker passes a barrier against its rule, as checked by the true steps of all drawn
+/// workers;
+///   if a coordinator keeps the steps, no worker passes without the permission of the coordinator
+///   that the worker's configuration names;
+/// * the values that a worker reads include all updates up to the reader's step - s of each worker
+///   in the view that let it pass, where s is the staleness;
 /// * in the end all replicas of a range are equal in everything that an owner stores.
 #pragma once
 
@@ -29,7 +31,7 @@
 
 namespace starling::sim {
 
-/// The most incarnations of members in a run.
+/// The largest number of incarnations of members in a run.
 inline constexpr std::size_t incarnations_max = 48;
 
 class InvariantChecker {
@@ -38,29 +40,30 @@ class InvariantChecker {
 
   explicit InvariantChecker(const Scenario& scenario);
 
-  /// Registers a new incarnation of a node; returns its slot, or nothing where there are too many.
-  std::optional<std::size_t> on_birth(core::Member member, const MemberCore* node);
+  /// Registers a new incarnation of a node. Returns its slot, or nothing if there are too many.
+  std::optional<std::size_t> on_incarnation_started(core::Member member, const MemberCore* node);
   /// Registers that the node's incarnation has ended.
-  void on_death(NodeId id);
+  void on_incarnation_ended(NodeId id);
 
-  /// To be called after each event of a node, before its effects are executed.
+  /// Call after each event of a node, before its effects are executed.
   void on_event(NodeId id);
-  /// To be called for each effect that is executed, in order.
+  /// Call one of these for each effect that is executed, in order.
   void on_dispatch(NodeId id, const core::Envelope& envelope);
   void on_plan(NodeId id, core::Step step);
   void on_compute(NodeId id, const core::Compute& compute);
 
-  /// Checks, after healing and with nothing in flight, that all owners of a range hold the same.
-  void expect_equal_copies();
+  /// Checks that all owners of a range hold the same state. Call when all faults have ended and no
+  /// update is in flight.
+  void expect_equal_replicas();
 
-  /// The first violation; empty while there is none.
+  /// Describes the first violation; empty while there is none.
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
   [[nodiscard]] const core::ConfigurationPtr& latest() const noexcept { return epochs_.back(); }
-  /// All configurations that were proposed for an epoch after the latest.
+  /// The configurations that were proposed for an epoch after the latest.
   [[nodiscard]] const std::vector<core::ConfigurationPtr>& proposed() const { return proposed_; }
-  /// Returns the core of `owner`, an owner in the latest configuration, if that core holds the
-  /// whole range and has owned it without a break in its own configuration too: then it must hold
-  /// every acknowledged update. Else returns nullptr.
+  /// Returns the core of `owner`, an owner in the latest configuration, if it is a full owner: it
+  /// holds the whole range, and its own configuration too says that it has owned the range without
+  /// a break. A full owner must hold every acknowledged update. Else returns nullptr.
   [[nodiscard]] const MemberCore* full_owner(core::RangeId range,
                                              const core::RangeOwner& owner) const;
 
@@ -74,46 +77,47 @@ class InvariantChecker {
     core::Step first = 0;
     core::Step reached = 0;
     bool begun = false;
-    /// Whether it had begun before the node's last event.
+    /// True if it had begun before the node's last event.
     bool had_begun = false;
     bool done = false;
   };
-  /// The last permission to go on that one coordinator gave to one worker. It is judged only when
-  /// the worker goes on by it: a coordinator that is partitioned off may send permissions that
-  /// workers no longer receive.
+  /// The last permission to go on that one coordinator gave to one worker. It is checked when the
+  /// worker goes on by it, not before, because a partitioned coordinator may send permissions that
+  /// workers do not receive any more.
   struct Permission {
-    /// Slot of the coordinator's incarnation.
-    std::size_t by;
+    /// The slot of the coordinator's incarnation.
+    std::size_t coordinator_slot;
     core::Step step;
-    /// Slots of the workers that the coordinator saw then, and why they do not let the worker go
-    /// on; empty where they do.
+    /// The slots of the workers whose steps the coordinator saw then, and why these steps do not
+    /// let the worker go on; empty if they do.
     std::vector<std::size_t> view = {};
     std::string objection = {};
   };
   /// One worker that was asked in a draw, and the step that it answered; absent before it answers.
   struct Asked {
     std::size_t slot;
-    std::optional<core::Step> told;
+    std::optional<core::Step> answered;
   };
   struct Draw {
     std::uint64_t number = 0;
     std::size_t expected = 0;
-    /// A pass was judged by this draw: the next pass needs another draw.
+    /// A barrier pass was checked against this draw: the next pass needs another draw.
     bool used = false;
     std::vector<Asked> asked;
   };
   /// The state of a range at a node when it was last checked.
-  struct Seen {
+  struct CheckedRange {
     core::Epoch view = 0;
     std::uint64_t updates = 0;
     bool full = false;
   };
-  /// Numbers of the messages sent to one receiver, by which a repeated message is recognised.
-  struct Sent {
+  /// The sequence numbers of the messages sent to one receiver, by which a message that the channel
+  /// sends again is recognised.
+  struct SentSequences {
     core::Incarnation incarnation = 0;
     std::uint64_t last = 0;
-    /// Bit i stands for number last - 1 - i.
-    std::uint64_t before = 0;
+    /// Bit i is set if the number last - 1 - i was sent.
+    std::uint64_t earlier = 0;
   };
   /// The incarnation that runs on a node, and what its last events have shown.
   struct NodeState {
@@ -122,13 +126,13 @@ class InvariantChecker {
     core::Epoch epoch = 0;
     /// The configurations that the core knew before its last event, and after it.
     core::ConfigurationPtr former = nullptr;
-    core::ConfigurationPtr known = nullptr;
-    std::vector<Seen> seen = {};
+    core::ConfigurationPtr configuration = nullptr;
+    std::vector<CheckedRange> seen = {};
     Draw draw = {};
-    /// Slots of the workers by whose steps the node's worker passed its last barrier.
+    /// The slots of the workers by whose steps the node's worker passed its last barrier.
     std::vector<std::size_t> view = {};
     /// By receiver and traffic class.
-    std::vector<Sent> sent = std::vector<Sent>(std::size_t{2} * nodes_max);
+    std::vector<SentSequences> sent = std::vector<SentSequences>(std::size_t{2} * nodes_max);
   };
 
   void violate(const std::string& what);
@@ -137,49 +141,51 @@ class InvariantChecker {
   [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
     return acknowledged_[range * incarnations_max + slot];
   }
-  /// Returns nullptr where no node has adopted a configuration of `epoch`.
-  [[nodiscard]] const core::Configuration* known(core::Epoch epoch) const {
+  /// Returns nullptr if no node has adopted a configuration of `epoch`.
+  [[nodiscard]] const core::Configuration* configuration_of(core::Epoch epoch) const {
     return epoch < epochs_.size() ? epochs_[epoch].get() : nullptr;
   }
   void on_configuration(NodeState& node_state);
   void follow_worker(NodeId id, NodeState& node_state);
-  void inspect(NodeId id, core::RangeId range, bool must_hold);
+  void check_range(NodeId id, core::RangeId range, bool must_hold);
   [[nodiscard]] core::Step count_held(const MemberCore& node, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
-  /// True unless the channel sends the message again.
+  /// Returns false if the channel sends the message again.
   bool is_new(NodeState& node_state, const core::Envelope& envelope);
   template <class M>
-  void judge(NodeId, const core::Envelope&, const M&) {}
-  void judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack);
-  void judge(NodeId id, const core::Envelope& envelope, const core::Value& value);
-  void judge(NodeId id, const core::Envelope& envelope, const core::Install& install);
-  void judge(NodeId id, const core::Envelope& envelope, const core::Forward& forward);
-  void judge(NodeId id, const core::Envelope& envelope, const core::Held& held);
-  void judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query);
-  void judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer);
-  void judge(NodeId id, const core::Envelope& envelope, const core::Arrived& arrived);
-  void judge(NodeId id, const core::Envelope& envelope, const core::WorkerStatus& status);
-  void judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
-  void judge(NodeId id, const core::Envelope& envelope, const core::CouncilMessage& message);
+  void check_message(NodeId, const core::Envelope&, const M&) {}
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Ack& ack);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Value& value);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Install& install);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Forward& forward);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Held& held);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::StepQuery& query);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Arrived& arrived);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::WorkerStatus& status);
+  void check_message(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
+  void check_message(NodeId id, const core::Envelope& envelope,
+                     const core::CouncilMessage& message);
   void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
-  /// True where this incarnation kept the steps in a configuration that the node knew at some time
-  /// in its last event.
+  /// Returns true if this incarnation was the coordinator in one of the configurations that the
+  /// node knew before, during or after its last event.
   [[nodiscard]] bool is_coordinator(const core::Member& member, const NodeState& node_state) const;
-  void judge_pass(NodeId id, core::Step step);
-  /// Returns why the draw does not let a worker pass; empty where it does.
+  void check_pass(NodeId id, core::Step step);
+  /// Returns why the draw does not let a worker pass; empty if it does.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
   /// Records that the coordinator `id` lets the worker of `to` go on.
   void record_permission(NodeId id, NodeId to, std::size_t slot, core::Step step,
                          const core::Configuration& known);
-  /// Returns the slots of the workers that the coordinator saw then.
-  [[nodiscard]] std::vector<std::size_t> seen_by(NodeId id, NodeId to,
-                                                 const core::Configuration& known) const;
-  /// Returns why those in `view` do not let a worker go on; empty where they do.
+  /// Returns the slots of the workers whose steps the coordinator `id` uses now for the worker of
+  /// `to`.
+  [[nodiscard]] std::vector<std::size_t> view_of_coordinator(
+      NodeId id, NodeId to, const core::Configuration& known) const;
+  /// Returns why the workers in `view` do not let a worker go on; empty if they do.
   [[nodiscard]] std::string why_not_proceed(const core::Configuration& known,
                                             const std::vector<std::size_t>& view,
                                             core::Step floor) const;
-  [[nodiscard]] static std::size_t others(const core::Configuration& configuration);
+  [[nodiscard]] static std::size_t other_workers(const core::Configuration& configuration);
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
 
   Scenario scenario_;
@@ -189,7 +195,7 @@ class InvariantChecker {
   std::vector<core::ConfigurationPtr> epochs_;
   std::vector<core::ConfigurationPtr> proposed_;
   std::vector<core::Step> acknowledged_;
-  /// By slot of the worker; one for each coordinator that let it go on.
+  /// By slot of the worker; one permission for each coordinator that let it go on.
   std::vector<std::vector<Permission>> permissions_;
   std::uint64_t steps_ = 0;
   std::uint64_t passes_ = 0;

@@ -1,4 +1,5 @@
-/// How the checker judges barriers: what lets workers go on, and what they read behind a barrier.
+/// The part of the checker that checks barriers: by which steps workers pass, and that they read
+/// all updates that the barrier promises.
 #include <algorithm>
 #include <utility>
 
@@ -17,20 +18,22 @@ bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
   return incarnation.done || incarnation.reached >= floor;
 }
 
-/// Judges that the worker of `id` goes on from `step`.
+/// The worker of `id` goes on from `step`: checks that it may.
 void InvariantChecker::on_plan(NodeId id, Step step) {
   const std::size_t slot = nodes_[id].slot;
   if (step == incarnations_[slot].first) return;  // no barrier stands before the first step
-  if (!scenario_.has_coordinator()) return judge_pass(id, step);
+  if (!scenario_.has_coordinator()) return check_pass(id, step);
   NodeState& node_state = nodes_[id];
   // A coordinator's permission to its own worker is not dispatched as a message.
   if (node_state.node->coordinator() != nullptr)
-    record_permission(id, id, slot, step, *node_state.known);
+    record_permission(id, id, slot, step, *node_state.configuration);
   const auto permission = std::ranges::find_if(permissions_[slot], [&](const Permission& one) {
-    return one.step == step && is_coordinator(incarnations_[one.by].member, node_state);
+    return one.step == step &&
+           is_coordinator(incarnations_[one.coordinator_slot].member, node_state);
   });
   if (permission == permissions_[slot].end())
-    return violate("worker " + incarnation_name(slot) + " goes on without the coordinator's word");
+    return violate("worker " + incarnation_name(slot) +
+                   " goes on without the coordinator's permission");
   if (!permission->objection.empty())
     violate("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
             std::to_string(step) + permission->objection);
@@ -40,9 +43,10 @@ void InvariantChecker::on_plan(NodeId id, Step step) {
 
 bool InvariantChecker::is_coordinator(const core::Member& member,
                                       const NodeState& node_state) const {
-  const core::Epoch first = (node_state.former ? node_state.former : node_state.known)->epoch;
-  for (core::Epoch epoch = first; epoch <= node_state.known->epoch; ++epoch) {
-    const core::Configuration* configuration = known(epoch);
+  const core::Epoch first =
+      (node_state.former ? node_state.former : node_state.configuration)->epoch;
+  for (core::Epoch epoch = first; epoch <= node_state.configuration->epoch; ++epoch) {
+    const core::Configuration* configuration = configuration_of(epoch);
     if (configuration != nullptr && configuration->coordinator == member.id &&
         configuration->contains(member.id, member.incarnation))
       return true;
@@ -50,15 +54,15 @@ bool InvariantChecker::is_coordinator(const core::Member& member,
   return false;
 }
 
-void InvariantChecker::judge_pass(NodeId id, Step step) {
+void InvariantChecker::check_pass(NodeId id, Step step) {
   const auto floor = barrier::floor(scenario_.barrier, step);
   NodeState& node_state = nodes_[id];
   node_state.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   const std::string why = why_not_pass(node_state.draw, *floor);
-  // A worker that was alone for a moment needed no draw.
-  const bool alone =
-      others(*node_state.known) == 0 || (node_state.former && others(*node_state.former) == 0);
+  // A worker that was the only one for a moment needed no draw.
+  const bool alone = other_workers(*node_state.configuration) == 0 ||
+                     (node_state.former && other_workers(*node_state.former) == 0);
   if (!why.empty() && !alone)
     violate("worker " + std::to_string(id) + " has passed the barrier at step " +
             std::to_string(step) + why);
@@ -66,7 +70,7 @@ void InvariantChecker::judge_pass(NodeId id, Step step) {
   ++passes_;
   node_state.draw.used = true;
   for (const Asked& asked : node_state.draw.asked)
-    if (asked.told != core::not_begun) node_state.view.push_back(asked.slot);
+    if (asked.answered != core::not_begun) node_state.view.push_back(asked.slot);
 }
 
 std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
@@ -75,23 +79,25 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
   for (const Asked& asked : draw.asked) {
-    if (!asked.told) return " though worker " + incarnation_name(asked.slot) + " has not answered";
-    if (*asked.told < floor)  // never ahead of it: see the judge of StepAnswer
+    if (!asked.answered)
+      return " though worker " + incarnation_name(asked.slot) + " has not answered";
+    if (*asked.answered < floor)  // check_message() of the StepAnswer has checked the answer
       return " though worker " + incarnation_name(asked.slot) + " was at " +
-             std::to_string(*asked.told);
+             std::to_string(*asked.answered);
   }
   return {};
 }
 
-/// Counts the workers but one.
-std::size_t InvariantChecker::others(const core::Configuration& configuration) {
+/// Returns the number of workers less one.
+std::size_t InvariantChecker::other_workers(const core::Configuration& configuration) {
   return static_cast<std::size_t>(
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
 }
 
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
+void InvariantChecker::check_message(NodeId id, const core::Envelope&,
+                                     const core::Arrived& arrived) {
   const std::size_t slot = nodes_[id].slot;
-  // The last step of a member that was excluded in the same event is not known here.
+  // The checker does not follow the last step of a member that was excluded in the same event.
   if (nodes_[id].node->state() != MemberCore::State::member) return;
   if (arrived.step > incarnations_[slot].reached)
     violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
@@ -101,7 +107,8 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arriv
 
 /// Checks that a worker does not report to a new coordinator a step beyond its own, or a permission
 /// to go on that it was not given.
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
+void InvariantChecker::check_message(NodeId id, const core::Envelope&,
+                                     const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
   const std::size_t slot = nodes_[id].slot;
   const IncarnationProgress& incarnation = incarnations_[slot];
@@ -118,11 +125,11 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Worke
     says("was let go from " + std::to_string(status.step));
 }
 
-/// Judges a coordinator's permission to go on.
-void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
-                             const core::Proceed& proceed) {
+/// Checks that the sender is the coordinator, and records its permission.
+void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
+                                     const core::Proceed& proceed) {
   const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
-  const core::Configuration* configuration = known(envelope.epoch);
+  const core::Configuration* configuration = configuration_of(envelope.epoch);
   if (!slot || configuration == nullptr) return;
   if (configuration->coordinator != id)
     violate("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
@@ -133,22 +140,23 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
 
 void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot, Step step,
                                          const core::Configuration& known) {
-  const std::size_t by = nodes_[id].slot;
-  auto permission = std::ranges::find(permissions_[slot], by, &Permission::by);
+  const std::size_t coordinator_slot = nodes_[id].slot;
+  auto permission =
+      std::ranges::find(permissions_[slot], coordinator_slot, &Permission::coordinator_slot);
   if (permission == permissions_[slot].end())
-    permission = permissions_[slot].insert(permission, Permission{by, step});
+    permission = permissions_[slot].insert(permission, Permission{coordinator_slot, step});
   else if (permission->step >= step)
-    return;  // said before
-  *permission = {by, step};
+    return;  // the coordinator repeats a permission
+  *permission = {coordinator_slot, step};
   const auto floor = barrier::floor(scenario_.barrier, step);
-  if (!incarnations_[slot].begun) return;  // the message says where to begin
+  if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  permission->view = seen_by(id, to, known);
+  permission->view = view_of_coordinator(id, to, known);
   permission->objection = why_not_proceed(known, permission->view, *floor);
 }
 
-std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
-                                                   const core::Configuration& known) const {
+std::vector<std::size_t> InvariantChecker::view_of_coordinator(
+    NodeId id, NodeId to, const core::Configuration& known) const {
   std::vector<std::size_t> view;
   const auto add = [&](core::MemberId other) {
     const core::Member* member = known.find(other);
@@ -163,11 +171,10 @@ std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
   return view;
 }
 
-/// Returns why those in `view` do not let a worker go on; empty where they do.
 std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
                                               const std::vector<std::size_t>& view,
                                               Step floor) const {
-  const std::size_t expected = barrier::observes(scenario_.barrier, others(known));
+  const std::size_t expected = barrier::seen_workers(scenario_.barrier, other_workers(known));
   if (scenario_.barrier.sample && view.size() != expected)
     return " after drawing " + std::to_string(view.size()) + " others, not " +
            std::to_string(expected);

@@ -54,7 +54,7 @@ barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   }
 }
 
-/// Returns some of the nodes: at least one, and not all.
+/// Returns a random set of nodes: at least one, and at most half of them.
 NodeSet draw_group(Random& random, std::uint32_t nodes) {
   NodeSet group = 0;
   const std::uint64_t size = 1 + random.below(nodes / 2);
@@ -62,7 +62,7 @@ NodeSet draw_group(Random& random, std::uint32_t nodes) {
   return group;
 }
 
-Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
+Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node) {
   using enum Fault::Kind;
   static constexpr std::array kinds{crash,
                                     crash,
@@ -80,13 +80,13 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
   fault.kind = kinds[random.below(kinds.size())];
   fault.at = rounded(between(random, 1ms, 250ms));
   fault.node = static_cast<NodeId>(random.below(scenario.founders()));
-  // Prefers the coordinator and its successor.
+  // Chooses the coordinator or its successor more often than other nodes.
   if (scenario.has_coordinator() && random.below(3) == 0)
     fault.node = random.below(2) == 0 ? scenario.coordinator() : 0;
   const Time brief = rounded(between(random, 1ms, 100ms));
   const Time lengthy = rounded(between(random, 100ms, 1200ms));
-  const Time enduring = rounded(between(random, patience + 1s, patience + 4s));
-  const Time some = random.below(16) == 0 ? enduring : random.below(2) == 0 ? brief : lengthy;
+  const Time lasting = rounded(between(random, patience + 1s, patience + 4s));
+  const Time any_length = random.below(16) == 0 ? lasting : random.below(2) == 0 ? brief : lengthy;
   switch (fault.kind) {
     case Fault::Kind::crash:
       fault.after_effects = static_cast<std::uint32_t>(random.below(8));
@@ -96,25 +96,25 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
       fault.lasts = random.below(2) == 0 ? brief : lengthy;
       break;
     case Fault::Kind::freeze:
-      fault.lasts = some;
+      fault.lasts = any_length;
       break;
     case Fault::Kind::partition:
     case Fault::Kind::one_way_partition:
       fault.node = 0;
       fault.group = draw_group(random, scenario.founders());
-      // Either no other node receives from a few nodes, or a few nodes receive from no other node.
+      // Either others receive nothing from a few nodes, or a few nodes receive nothing from others.
       if (fault.kind == Fault::Kind::one_way_partition && random.below(2) == 0)
         fault.group ^= (NodeSet{1} << scenario.founders()) - 1;
-      fault.lasts = some;
+      fault.lasts = any_length;
       break;
     case Fault::Kind::pair_partition:
       fault.other = static_cast<NodeId>((fault.node + 1 + random.below(scenario.founders() - 1)) %
                                         scenario.founders());
       fault.both = random.below(2) == 0;
-      fault.lasts = some;
+      fault.lasts = any_length;
       break;
     case Fault::Kind::join:
-      fault.node = fresh < nodes_max ? fresh++ : fault.node;
+      fault.node = next_new_node < nodes_max ? next_new_node++ : fault.node;
       break;
     case Fault::Kind::leave:
       break;
@@ -135,7 +135,7 @@ void draw_members(Random& random, Scenario& scenario) {
 
 }  // namespace
 
-bool Fault::endures() const { return lasts > patience; }
+bool Fault::is_lasting() const { return lasts > patience; }
 
 Scenario draw_scenario(std::uint64_t seed) {
   Random random = Random::stream(seed, 0);
@@ -150,7 +150,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.ranges = static_cast<std::uint32_t>(1 + random.below(6));
   scenario.copies = random.below(8) == 0 ? 3 : 2;
   scenario.steps = 10 + random.below(11);
-  // A quarter of the runs have a clean network, so that faults alone decide.
+  // A quarter of the scenarios have a reliable network, in which only the faults disturb the job.
   if (random.below(4) > 0) {
     scenario.loss = static_cast<double>(random.below(31)) / 100;
     scenario.duplication = static_cast<double>(random.below(21)) / 100;
@@ -158,10 +158,10 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   scenario.straggling = random.below(3) == 0 ? 4 : 1;
   scenario.beyond = random.below(16) == 0;
-  auto fresh = static_cast<NodeId>(scenario.founders());
+  auto next_new_node = static_cast<NodeId>(scenario.founders());
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)
-    scenario.faults.push_back(draw_fault(random, scenario, fresh));
+    scenario.faults.push_back(draw_fault(random, scenario, next_new_node));
   for (std::uint64_t i = 0; scenario.beyond && i < 4; ++i) {
     Fault crash{.kind = Fault::Kind::crash};
     crash.node = static_cast<NodeId>(random.below(scenario.founders()));

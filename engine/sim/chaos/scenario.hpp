@@ -1,5 +1,5 @@
-/// A scenario of deterministic simulation testing: a small job, and the faults in it. Drawn from a
-/// seed, written to files, shrunk to a smaller one that still fails. Pure values; any thread.
+/// A scenario of deterministic simulation testing: a small job and its faults. A scenario is drawn
+/// from a seed or read from a file. Pure values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace starling::sim {
 /// A set of nodes: bit i stands for node i.
 using NodeSet = std::uint64_t;
 
-/// One fault, or one member that joins or leaves.
+/// A fault, or a member that joins or leaves.
 struct Fault {
   enum class Kind {
     /// The process ends in the middle of an event; a new incarnation joins `lasts` later, if ever.
@@ -42,20 +42,21 @@ struct Fault {
   Kind kind = Kind::crash;
   NodeId node = 0;
   Time at{};
-  /// 0 for a crash: no new incarnation joins.
+  /// How long the fault lasts. If it is 0 for a crash, no new incarnation joins.
   Time lasts{};
-  /// crash: how many effects of the event are still executed.
+  /// crash: how many effects of the event are executed before the process ends.
   std::uint32_t after_effects = 0;
   /// partition, one_way_partition: the nodes on one side.
   NodeSet group = 0;
-  /// pair_partition only, as is `both`.
+  /// pair_partition: the other node, and whether both directions are blocked.
   NodeId other = 0;
   bool both = false;
 
   /// Returns true if `group` contains the node.
   [[nodiscard]] bool has_in_group(NodeId id) const { return (group >> id) % 2 == 1; }
-  /// Returns true if the fault lasts longer than a job goes on without a decision (see `patience`).
-  [[nodiscard]] bool endures() const;
+  /// Returns true if the fault lasts longer than `patience`: the job may end by then, or go on
+  /// without the node.
+  [[nodiscard]] bool is_lasting() const;
 
   bool operator==(const Fault&) const = default;
 };
@@ -65,25 +66,29 @@ struct Fault {
 [[nodiscard]] std::string_view name(Fault::Kind kind);
 
 struct Scenario {
-  /// Seed of everything that is drawn while the scenario runs.
+  /// The seed of everything that is drawn while the scenario runs.
   std::uint64_t seed = 1;
   core::Mode mode = core::Mode::peer;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
-  /// Workers that are there from the beginning; peers in peer mode. Numbered from 0.
+  /// The number of workers at the beginning; they are peers in peer mode. Their nodes are numbered
+  /// from 0.
   std::uint32_t workers = 5;
-  /// Servers, numbered after the workers; 0 in peer mode. In central mode one more node follows,
-  /// which only keeps the steps.
+  /// The number of servers, whose nodes follow the workers'; 0 in peer mode. In central mode one
+  /// more node follows, which is only the coordinator.
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
   std::uint32_t copies = 2;
   core::Step steps = 12;
+  /// Shares of packets, as in LinkOptions.
   double loss = 0;
   double duplication = 0;
   double reordering = 0;
-  /// Mean latency, mean time of a step, and how many times longer worker 0 computes.
+  /// The mean latency of a packet.
   Time latency = std::chrono::milliseconds{1};
+  /// The mean time to compute an update.
   Time compute = std::chrono::milliseconds{5};
+  /// Worker 0 computes this many times longer.
   double straggling = 1;
   /// True if faults may exceed what a job must survive (see FaultBudget): the job may then end with
   /// an error, but never with a wrong result.
@@ -91,33 +96,33 @@ struct Scenario {
   std::vector<Fault> faults;
 
   [[nodiscard]] bool has_coordinator() const { return core::keeps_steps_centrally(mode); }
-  /// Nodes that are there from the beginning.
+  /// The number of nodes at the beginning.
   [[nodiscard]] std::uint32_t founders() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
-  /// The first coordinator, in central mode; its successor is the lowest of the others, as long as
-  /// no member was let in without work.
+  /// Returns the first coordinator, in central mode. Its successor is the lowest of the other
+  /// nodes, as long as no member has joined that is neither a worker nor an owner.
   [[nodiscard]] NodeId coordinator() const { return workers + servers; }
 
   bool operator==(const Scenario&) const = default;
 };
 
-/// A member that suspects another this long, without a decision, ends the job: see
-/// core::CouncilOptions, whose own times would make runs long.
+/// A member ends the job if it suspects another for this long and the council decides nothing. It
+/// replaces the default of core::CouncilOptions, which would make runs long.
 inline constexpr Time patience = std::chrono::seconds{10};
 
-/// Bound of the node numbers of a scenario, with nodes that join later.
+/// The node numbers of a scenario, with those of nodes that join later, are below this.
 inline constexpr std::uint32_t nodes_max = 24;
 
 /// Draws the scenario of a seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
 
-/// Returns a text of lines `key value`, which parse_scenario reads back; the last line is the
-/// number of faults, and `#` begins a comment.
+/// Returns a text that parse_scenario() reads back: lines of a key and a value, of which the last
+/// is the number of faults. `#` begins a comment.
 [[nodiscard]] std::string print(const Scenario& scenario);
 
-/// Parses a scenario. Refuses, naming the line, incomplete texts, unknown keys, and scenarios that
-/// could not be run to their end in the time that a run is given.
+/// Parses a scenario. Returns an error that names the line if the text is incomplete, has an
+/// unknown key, or describes a run that would take too long.
 [[nodiscard]] Result<Scenario> parse_scenario(std::string_view text);
 
 }  // namespace starling::sim

@@ -1,4 +1,4 @@
-/// Scenarios as text: how they are printed, parsed, and checked.
+/// Prints and parses scenarios, and checks those that were parsed.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -62,13 +62,13 @@ std::string print(const Scenario& scenario) {
 
 namespace {
 
-/// Keys that a file has once each; the faults and their number follow.
+/// The keys that a file has once each. The lines of the faults and of their number follow.
 constexpr std::array<std::string_view, 16> scenario_keys{
     "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
     "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
 
-/// Limits which ensure that a run can finish in the time that it is given: at all limits together
-/// it takes about 80 of the 120 seconds.
+/// These limits ensure that a run can finish in the virtual time that it is given: at all limits
+/// together it takes about 80 of the 120 seconds.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;
@@ -86,7 +86,7 @@ Result<Fault> parse_fault(std::string_view text) {
   const auto known = std::ranges::find(fault_names, spec->name);
   if (known == fault_names.end()) {
     const std::vector<std::string> names{fault_names.begin(), fault_names.end()};
-    return Error{shown(spec->name) + " is unknown; " + suggest(spec->name, names)};
+    return Error{quote(spec->name) + " is unknown; " + suggest(spec->name, names)};
   }
   using Kind = Fault::Kind;
   SpecReader read{*spec};
@@ -96,40 +96,40 @@ Result<Fault> parse_fault(std::string_view text) {
       read.refuse(std::string{key} + " must be at most " + print_duration(fault_time_max));
     return value;
   };
-  const auto need = [&](const char* key, bool there) {
-    if (!there) read.refuse(std::string{key} + " is missing");
+  const auto require = [&](const char* key, bool is_given) {
+    if (!is_given) read.refuse(std::string{key} + " is missing");
   };
   Fault fault;
   fault.kind = static_cast<Kind>(known - fault_names.begin());
   fault.at = time("at");
-  need("at", read.has("at"));
+  require("at", read.has("at"));
   if (fault.kind == Kind::partition || fault.kind == Kind::one_way_partition) {
     fault.group = read.count("group", 0, 1, (NodeSet{1} << nodes_max) - 1);
-    need("group", read.has("group"));
+    require("group", read.has("group"));
   } else {
     fault.node = static_cast<NodeId>(read.count("node", 0, 0, nodes_max - 1));
-    need("node", read.has("node"));
+    require("node", read.has("node"));
   }
   if (fault.kind != Kind::join && fault.kind != Kind::leave) fault.lasts = time("lasts");
   if (fault.kind == Kind::pair_partition) {
     fault.other = static_cast<NodeId>(read.count("other", 0, 0, nodes_max - 1));
     fault.both = read.count("ways", 1, 1, 2) == 2;
-    need("other", read.has("other"));
+    require("other", read.has("other"));
   }
   if (fault.kind == Kind::crash)
     fault.after_effects = static_cast<std::uint32_t>(read.count("after", 0, 0, 1'000'000));
   else if (fault.kind != Kind::join && fault.kind != Kind::leave)
-    need("lasts", fault.lasts > Time{});
+    require("lasts", fault.lasts > Time{});
   if (auto done = read.finish(); !done) return std::move(done).error();
   return fault;
 }
 
-/// Checks the last line, the number of faults: another number means that some of the file is
-/// missing.
+/// Checks the last line, which is the number of faults. A different number means that a part of the
+/// file is missing.
 Result<void> check_count(const Scenario& scenario, std::string_view value) {
   const std::string count = std::to_string(scenario.faults.size());
   if (value == count) return {};
-  return Error{shown(value) + ", but " + count + " of them are above; valid: the whole file"};
+  return Error{quote(value) + ", but " + count + " of them are above; valid: the whole file"};
 }
 
 Error missing(std::string_view key) {
@@ -191,7 +191,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "compute") return set_time(scenario.compute, value, compute_max);
   if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
   if (key == "beyond") {
-    if (value != "yes" && value != "no") return Error{shown(value) + "; valid: yes, no"};
+    if (value != "yes" && value != "no") return Error{quote(value) + "; valid: yes, no"};
     scenario.beyond = value == "yes";
     return {};
   }
@@ -209,7 +209,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   return Error{"this key is unknown; " + suggest(key, keys)};
 }
 
-/// Checks that the nodes of a fault are there from the beginning, or join.
+/// Checks that the nodes of a fault are in the job from the beginning, or join.
 Result<void> check(const Scenario& scenario, const Fault& fault) {
   const auto exists = [&](NodeId id) {
     return id < scenario.founders() ||
@@ -259,33 +259,33 @@ Result<void> check(const Scenario& scenario) {
 Result<Scenario> parse_scenario(std::string_view text) {
   Scenario scenario;
   std::set<std::string_view> seen;
-  std::vector<std::string> places;  // of the faults
+  std::vector<std::string> fault_locations;
   std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
     ++number;
-    line = trimmed(line.substr(0, line.find('#')));
+    line = trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const auto space = line.find(' ');
     const std::string_view key = line.substr(0, space);
     const std::string_view value =
-        space == std::string_view::npos ? std::string_view{} : trimmed(line.substr(space));
-    const std::string name = shown(key);
-    const std::string place =
+        space == std::string_view::npos ? std::string_view{} : trim(line.substr(space));
+    const std::string name = quote(key);
+    const std::string location =
         "line " + std::to_string(number) + ": " + name.substr(1, name.size() - 2);
-    if (seen.contains("faults")) return Error{place + ": stands behind the last line, faults"};
-    if (key != "fault" && !seen.insert(key).second) return Error{place + ": is given twice"};
-    if (key == "fault") places.push_back(place);
+    if (seen.contains("faults")) return Error{location + ": comes after the last line, faults"};
+    if (key != "fault" && !seen.insert(key).second) return Error{location + ": is given twice"};
+    if (key == "fault") fault_locations.push_back(location);
     if (auto done = set_key(scenario, key, value); !done)
-      return std::move(done).error().within(place);
+      return std::move(done).error().within(location);
   }
   if (number == 0) return Error{"is empty; valid: a scenario as chaos writes it"};
   for (const std::string_view key : scenario_keys)
     if (!seen.contains(key)) return missing(key);
   if (!seen.contains("faults")) return missing("faults");
   if (auto valid = check(scenario); !valid) return std::move(valid).error();
-  for (std::size_t i = 0; i < places.size(); ++i)
+  for (std::size_t i = 0; i < fault_locations.size(); ++i)
     if (auto valid = check(scenario, scenario.faults[i]); !valid)
-      return std::move(valid).error().within(places[i]);
+      return std::move(valid).error().within(fault_locations[i]);
   std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
   return scenario;
 }

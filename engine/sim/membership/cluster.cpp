@@ -28,7 +28,7 @@ Cluster::Cluster(ClusterOptions options, std::uint64_t seed)
 NodeId Cluster::start(const std::vector<NodeId>& seeds) {
   nodes_.emplace_back();
   const auto node = static_cast<NodeId>(nodes_.size() - 1);
-  begin(node, seeds);
+  start_process(node, seeds);
   return node;
 }
 
@@ -39,10 +39,10 @@ void Cluster::start_many(std::size_t count) {
 
 void Cluster::restart(NodeId node, const std::vector<NodeId>& seeds) {
   STARLING_CHECK(!runs(node));
-  begin(node, seeds);
+  start_process(node, seeds);
 }
 
-void Cluster::begin(NodeId node, const std::vector<NodeId>& seeds) {
+void Cluster::start_process(NodeId node, const std::vector<NodeId>& seeds) {
   core::MembershipOptions options = options_.membership;
   do options.self.id = random_();
   while (options.self.id == 0);
@@ -54,18 +54,19 @@ void Cluster::begin(NodeId node, const std::vector<NodeId>& seeds) {
   nodes_[node] = {};
   nodes_[node].id = options.self.id;
   nodes_[node].process = std::make_unique<core::Membership>(std::move(options), random_());
-  act(node, [](core::Membership& process, const auto& context) { process.start(context); });
+  run_event(node, [](core::Membership& process, const auto& context) { process.start(context); });
 }
 
 void Cluster::crash(NodeId node) { nodes_[node].process.reset(); }
 
 void Cluster::leave(NodeId node) {
-  act(node, [](core::Membership& process, const auto& context) { process.leave(context); });
+  run_event(node, [](core::Membership& process, const auto& context) { process.leave(context); });
 }
 
 void Cluster::offer(NodeId node, std::uint32_t workers) {
-  act(node,
-      [=](core::Membership& process, const auto& context) { process.offer(context, workers); });
+  run_event(node, [=](core::Membership& process, const auto& context) {
+    process.offer(context, workers);
+  });
 }
 
 void Cluster::freeze(NodeId node, Time duration) {
@@ -73,45 +74,45 @@ void Cluster::freeze(NodeId node, Time duration) {
   until = std::max(until, now() + duration);
 }
 
-void Cluster::slow(NodeId node, Distribution runs, Distribution stands) {
-  nodes_[node].runs = std::move(runs);
-  nodes_[node].stands = std::move(stands);
-  nodes_[node].slow = true;
-  queue_.push(now() + nodes_[node].runs.draw(random_),
-              {.kind = Kind::stand, .node = node, .of = nodes_[node].id});
+void Cluster::slow(NodeId node, Distribution running, Distribution frozen) {
+  nodes_[node].running = std::move(running);
+  nodes_[node].frozen = std::move(frozen);
+  queue_.push(now() + nodes_[node].running.draw(random_),
+              {.kind = Kind::freeze, .node = node, .process_id = nodes_[node].id});
 }
 
-void Cluster::stand(NodeId node) {
-  const Time stands = nodes_[node].stands.draw(random_);
-  freeze(node, stands);
-  queue_.push(now() + stands + nodes_[node].runs.draw(random_),
-              {.kind = Kind::stand, .node = node, .of = nodes_[node].id});
+void Cluster::freeze_by_turns(NodeId node) {
+  const Time frozen = nodes_[node].frozen.draw(random_);
+  freeze(node, frozen);
+  queue_.push(now() + frozen + nodes_[node].running.draw(random_),
+              {.kind = Kind::freeze, .node = node, .process_id = nodes_[node].id});
 }
 
 void Cluster::run(Time duration) {
   const Time end = now() + duration;
-  while (!queue_.empty() && queue_.next() <= end) happen(queue_.pop());
+  while (!queue_.empty() && queue_.next_at() <= end) handle(queue_.pop());
   queue_.advance(end);
 }
 
-std::optional<Time> Cluster::run_until(const std::function<bool()>& so, Time limit) {
-  constexpr Time look{10'000'000};
-  const Time start = now();
-  while (!so()) {
-    if (now() - start >= limit) return std::nullopt;
-    run(look);
+std::optional<Time> Cluster::run_until(const std::function<bool()>& condition, Time limit) {
+  constexpr Time check_interval{10'000'000};
+  const Time started_at = now();
+  while (!condition()) {
+    if (now() - started_at >= limit) return std::nullopt;
+    run(check_interval);
   }
-  return now() - start;
+  return now() - started_at;
 }
 
-void Cluster::happen(Event event) {
+void Cluster::handle(Event event) {
   Node& node = nodes_[event.node];
-  if (!node.process || (event.of != 0 && event.of != node.id)) return;
-  if (event.kind == Kind::stand) return stand(event.node);
-  // Waiting events keep their order: the queue orders events of the same time by insertion.
+  if (!node.process || (event.process_id != 0 && event.process_id != node.id)) return;
+  if (event.kind == Kind::freeze) return freeze_by_turns(event.node);
+  // Events for a frozen process keep their order, because the queue returns events of the same time
+  // in the order of insertion.
   if (const Time until = node.frozen_until; now() < until)
     return queue_.push(until, std::move(event));
-  act(event.node, [&](core::Membership& process, const auto& context) {
+  run_event(event.node, [&](core::Membership& process, const auto& context) {
     if (event.kind == Kind::message)
       process.on(context, *event.message);
     else
@@ -120,7 +121,7 @@ void Cluster::happen(Event event) {
 }
 
 template <class Call>
-void Cluster::act(NodeId node, Call call) {
+void Cluster::run_event(NodeId node, Call call) {
   std::vector<core::MembershipEffect> effects;
   call(*nodes_[node].process, core::MembershipContext{now(), random_, effects});
   for (auto& effect : effects) {
@@ -134,8 +135,8 @@ void Cluster::act(NodeId node, Call call) {
       for (const Time at : network_.send(now(), node, to, bytes))
         queue_.push(at, {.kind = Kind::message, .node = to, .message = message});
     } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
-      queue_.push(timer->at, {.kind = Kind::timer, .node = node, .of = nodes_[node].id});
-    } else if (auto* changed = std::get_if<core::MemberChanged>(&effect)) {
+      queue_.push(timer->at, {.kind = Kind::timer, .node = node, .process_id = nodes_[node].id});
+    } else if (auto* changed = std::get_if<core::NodeChanged>(&effect)) {
       noticed_.push_back({now(), node, std::move(changed->record)});
     } else if (std::holds_alternative<core::HasLeft>(effect)) {
       nodes_[node].has_left = true;
@@ -144,17 +145,17 @@ void Cluster::act(NodeId node, Call call) {
 }
 
 std::optional<core::NodeState> Cluster::state(NodeId by, NodeId of) const {
-  const core::MemberEntry* entry = nodes_[by].process->members().find(nodes_[of].id);
+  const core::NodeEntry* entry = nodes_[by].process->nodes().find(nodes_[of].id);
   if (entry == nullptr) return std::nullopt;
   return entry->record.state;
 }
 
 bool Cluster::agree(const std::vector<NodeId>& nodes) const {
   return std::ranges::all_of(nodes, [&](NodeId by) {
-    const core::NodeList& members = nodes_[by].process->members();
+    const core::NodeList& members = nodes_[by].process->nodes();
     return members.live().size() + 1 == nodes.size() && std::ranges::all_of(nodes, [&](NodeId of) {
              if (of == by) return true;
-             const core::MemberEntry* entry = members.find(nodes_[of].id);
+             const core::NodeEntry* entry = members.find(nodes_[of].id);
              return entry != nullptr && entry->record == nodes_[of].process->self();
            });
   });
@@ -163,11 +164,11 @@ bool Cluster::agree(const std::vector<NodeId>& nodes) const {
 bool Cluster::agree() const {
   std::vector<NodeId> running;
   for (NodeId node = 0; node < nodes_.size(); ++node)
-    if (runs(node) && of(node).self().state == core::NodeState::alive) running.push_back(node);
+    if (runs(node) && process(node).self().state == core::NodeState::alive) running.push_back(node);
   return agree(running);
 }
 
-bool Cluster::miss(const std::vector<NodeId>& by, const std::vector<NodeId>& of) const {
+bool Cluster::all_suspect(const std::vector<NodeId>& by, const std::vector<NodeId>& of) const {
   return std::ranges::all_of(by, [&](NodeId one) {
     return std::ranges::all_of(of, [&](NodeId other) {
       const auto known = state(one, other);

@@ -1,5 +1,6 @@
-/// Nodes that find each other over a simulated network: core::Membership in virtual time, with
-/// faults at will. Not thread-safe. The same options, seed and calls give the same run.
+/// A simulated cluster: nodes that run core::Membership over a simulated network in virtual time,
+/// and that the caller starts, crashes and freezes. Not thread-safe. The same options, seed and
+/// calls give the same run.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,17 @@
 namespace starling::sim {
 
 struct ClusterOptions {
-  /// Options of all links. Their bandwidth counts the bytes of core::wire_size().
+  /// The options of all links. A message has the size that core::wire_size() returns.
   LinkOptions link;
-  /// Options of all nodes; the cluster sets their ids, addresses, names, workers and seed nodes.
+  /// The options of all nodes; the cluster sets their ids, addresses, names, workers and seed
+  /// nodes.
   core::MembershipOptions membership = {};
   std::uint32_t workers_each = 1;
 };
 
 class Cluster {
  public:
-  /// A change of a member, and the node that noticed it.
+  /// A change of a process, and the node `by` that noticed it.
   struct Noticed {
     Time at;
     NodeId by;
@@ -35,50 +37,53 @@ class Cluster {
 
   Cluster(ClusterOptions options, std::uint64_t seed);
 
-  /// Starts a process on a new node, which joins by asking `seeds`; the first node needs none.
+  /// Starts a process on a new node, which joins through the seed nodes `seeds`. The first node
+  /// needs none.
   NodeId start(const std::vector<NodeId>& seeds = {});
   /// Starts `count` nodes, each with the first node as its seed node.
   void start_many(std::size_t count);
-  /// Starts a process on a node whose last process has crashed: another member at the same address.
+  /// Starts a new process, with a new id and the old address, on a node whose process has crashed.
   void restart(NodeId node, const std::vector<NodeId>& seeds);
   /// Ends the process at once.
   void crash(NodeId node);
   void leave(NodeId node);
   void offer(NodeId node, std::uint32_t workers);
-  /// Stops the process for `duration`; messages and timers for it wait until then.
+  /// Freezes the process for `duration`; messages and timers for it wait until then.
   void freeze(NodeId node, Time duration);
-  /// Makes the process run and stand still by turns from now on, for times drawn from `runs` and
-  /// `stands`.
-  void slow(NodeId node, Distribution runs, Distribution stands);
+  /// From now on the process runs and is frozen by turns, for times drawn from `running` and
+  /// `frozen`.
+  void slow(NodeId node, Distribution running, Distribution frozen);
   [[nodiscard]] Network& network() noexcept { return network_; }
 
   /// Lets time pass.
   void run(Time duration);
-  /// Lets time pass until `so` holds, which is checked every 10 ms, or for at most `limit`. Returns
-  /// the time that it took; absent where `so` did not come to hold.
-  std::optional<Time> run_until(const std::function<bool()>& so, Time limit);
+  /// Lets time pass until `condition()` is true, which is checked every 10 ms, but at most `limit`.
+  /// Returns the time that it took; absent if `condition()` was never true.
+  std::optional<Time> run_until(const std::function<bool()>& condition, Time limit);
 
   [[nodiscard]] Time now() const noexcept { return queue_.now(); }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  /// Returns true if a process runs on the node.
   [[nodiscard]] bool runs(NodeId node) const { return nodes_[node].process != nullptr; }
   /// Requires: runs(node).
-  [[nodiscard]] const core::Membership& of(NodeId node) const { return *nodes_[node].process; }
-  /// Returns the state that `by` knows of the process that runs or last ran on `of`; absent where
-  /// it knows nothing.
+  [[nodiscard]] const core::Membership& process(NodeId node) const { return *nodes_[node].process; }
+  /// Returns the state of the process that runs or last ran on `of`, as `by` knows it; absent if
+  /// `by` does not know the process.
   [[nodiscard]] std::optional<core::NodeState> state(NodeId by, NodeId of) const;
   [[nodiscard]] bool has_left(NodeId node) const { return nodes_[node].has_left; }
 
-  /// True where each of `nodes` sees all of them alive, with the records that they hold of
-  /// themselves, and no other node.
+  /// Returns true if each of `nodes` knows exactly these nodes as live, each with the record that
+  /// the node has of itself.
   [[nodiscard]] bool agree(const std::vector<NodeId>& nodes) const;
-  /// True where all nodes that run and hold themselves alive agree.
+  /// Returns true if all nodes agree whose process runs and is not leaving.
   [[nodiscard]] bool agree() const;
-  /// True where each of `by` knows each of `of` to be suspect or dead.
-  [[nodiscard]] bool miss(const std::vector<NodeId>& by, const std::vector<NodeId>& of) const;
+  /// Returns true if each of `by` knows each of `of` as suspect or dead.
+  [[nodiscard]] bool all_suspect(const std::vector<NodeId>& by,
+                                 const std::vector<NodeId>& of) const;
 
   /// All changes that were noticed, in order.
   [[nodiscard]] const std::vector<Noticed>& noticed() const noexcept { return noticed_; }
-  /// Sums the counts of all processes that run.
+  /// Returns the sum of the counts of all processes that run.
   [[nodiscard]] core::MembershipCounts counts() const;
   [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -86,27 +91,30 @@ class Cluster {
  private:
   struct Node {
     core::NodeId id = 0;
+    /// nullptr if no process runs.
     std::unique_ptr<core::Membership> process;
     Time frozen_until{};
-    Distribution runs;
-    Distribution stands;
-    bool slow = false;
+    /// For a slow node: how long it runs, and how long it is frozen, by turns.
+    Distribution running;
+    Distribution frozen;
     bool has_left = false;
   };
-  enum class Kind { message, timer, stand };
+  enum class Kind { message, timer, freeze };
   struct Event {
     Kind kind;
     NodeId node;
-    /// The process that a timer or a slowness belongs to; 0 for any.
-    core::NodeId of = 0;
+    /// The process that a timer or a freeze belongs to; 0 for a message, which any process takes.
+    core::NodeId process_id = 0;
     std::shared_ptr<const core::MembershipMessage> message = nullptr;
   };
 
-  void begin(NodeId node, const std::vector<NodeId>& seeds);
-  void happen(Event event);
+  void start_process(NodeId node, const std::vector<NodeId>& seeds);
+  void handle(Event event);
+  /// Calls `call(process, context)`, and executes the effects.
   template <class Call>
-  void act(NodeId node, Call call);
-  void stand(NodeId node);
+  void run_event(NodeId node, Call call);
+  /// Freezes a slow node, and schedules its next freeze.
+  void freeze_by_turns(NodeId node);
 
   ClusterOptions options_;
   Network network_;

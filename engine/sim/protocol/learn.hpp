@@ -1,4 +1,4 @@
-/// Training a model in virtual time, message by message: actor::train's counterpart.
+/// Trains a model in virtual time, message by message: the simulated counterpart of actor::train.
 ///
 ///     sim::LearnOptions options;
 ///     options.protocol.mode = core::Mode::peer;
@@ -10,8 +10,8 @@
 ///     auto result = sim::learn(model, training_data, &test_data, options);
 ///     for (const sim::ProtocolPoint& point : result->curve) ...
 ///
-/// A run is a function of its options, model and data; several threads may each make runs. For
-/// faults and partitions, pass the result of make_job() to a Protocol.
+/// A run is a function of its options, model and data; several threads may each make runs. To
+/// simulate faults and partitions, pass the result of make_job() to a Protocol.
 #pragma once
 
 #include <algorithm>
@@ -35,28 +35,27 @@
 namespace starling::sim {
 
 struct LearnOptions {
-  /// Mode, barrier, workers, times, network, faults' seed, steps and horizon.
   ProtocolOptions protocol = {};
   models::Optimizer optimizer = models::Sgd{};
   models::Schedule schedule = {};
-  /// Applied by each worker to each of its gradients.
+  /// Each worker clips each of its gradients in this way.
   models::Clip clip = {};
-  /// Weight decay, for parameters that take it.
+  /// The weight decay of the parameters that have one.
   double l2 = 0;
-  /// Samples of one step of one worker; a worker's share of the data where that is less.
+  /// The number of samples of a worker in one step, but at most the worker's share of the data.
   std::size_t batch = 64;
-  /// Passes over the training data; replaces protocol.steps where given.
+  /// The number of passes over the training data; if given, it replaces protocol.steps.
   std::optional<double> epochs = std::nullopt;
   /// Called at each point of the curve; false ends the run.
   std::function<bool(const ProtocolPoint&)> on_point = {};
 };
 
-/// Figures of a parameter vector for the curve; see learn().
+/// Computes the metrics of a parameter vector for a point of the curve.
 template <class T>
 using Figures = std::function<models::Metrics(std::span<const T>)>;
 
-/// Returns the job with which a Protocol trains `model` on `data`, which must outlive it. `figures`
-/// computes the figures of the curve.
+/// Returns the job with which a Protocol trains `model` on `data`. Both must outlive the job.
+/// `figures` computes the metrics of the curve.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Job<typename M::Scalar> make_job(const M& model, const D& data,
@@ -70,7 +69,7 @@ requires models::Model<M, D>
                             .batch = options.batch,
                             .clip = options.clip,
                             .seed = protocol.seed},
-      core::cut(model.parameters(), sizeof(T), owners(protocol)));
+      core::make_layout(model.parameters(), sizeof(T), owners(protocol)));
   std::vector<T> w(gradients->layout()->size);
   Random random = Random::stream(protocol.seed, core::initial_stream);
   model.initialise(std::span<T>{w}, random);
@@ -99,10 +98,10 @@ requires models::Model<M, D>
   return job;
 }
 
-/// Trains `model` on `data` from a fresh start. `figures` computes the figures of the curve; where
-/// it is absent, they are the model's own over `test`, or over `data` where `test` is null. Refuses
-/// options that cannot work and data that the model cannot learn from; the result of a job that
-/// failed on its way holds the error.
+/// Trains `model`, newly initialised, on `data`. `figures` computes the metrics of the curve; if it
+/// is absent, they are the model's own over `test`, or over `data` if `test` is null. Returns an
+/// error if the options cannot work or if the model cannot learn from the data. If the job fails
+/// later, the result holds the error.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<ProtocolResult> learn(const M& model, const D& data,
@@ -121,7 +120,7 @@ requires models::Model<M, D>
       return Error{"epochs must be a finite number >= 0"};
     const models::SampleOrder order{data.size(), std::max<std::size_t>(1, options.protocol.workers),
                                     options.batch, 0};
-    full.protocol.steps = order.steps_in(*options.epochs);
+    full.protocol.steps = order.steps_in_epochs(*options.epochs);
   }
   if (auto valid = check(full.protocol); !valid) return std::move(valid).error();
   if (!figures)

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "starling/base/check.hpp"
-#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/to_duration.hpp"
 #include "starling/engine/sim/protocol/protocol_faults.hpp"
 #include "starling/engine/sim/protocol/protocol_messages.hpp"
 #include "starling/engine/sim/protocol/protocol_results.hpp"
@@ -14,7 +14,7 @@
 namespace starling::sim {
 namespace {
 
-/// Keys of the seed's streams, apart from those of the workers.
+/// The keys of the seed's streams. The workers' own streams have the worker ids as keys.
 enum class Stream : std::uint64_t { network = 1ULL << 32U, owners, coordinator, news, steps };
 
 Random stream(std::uint64_t seed, Stream key, std::uint64_t of = 0) {
@@ -65,7 +65,7 @@ void Protocol<T>::spawn_members() {
   const std::size_t workers = options_.workers;
   const std::size_t owner_count = owners(options_);
   owner_of_ = std::make_shared<const std::vector<core::OwnerId>>(
-      core::assign(job_.layout->ranges.size(), owner_count));
+      core::assign_ranges(job_.layout->ranges.size(), owner_count));
   std::vector<MemberId> everyone(workers);
   std::iota(everyone.begin(), everyone.end(), MemberId{0});
   members_ = std::make_shared<const std::vector<MemberId>>(everyone);
@@ -90,7 +90,7 @@ void Protocol<T>::spawn_members() {
   if (core::keeps_steps_centrally(options_.mode))
     coordinator_.emplace(
         core::CoordinatorOptions{options_.barrier, recheck_, std::vector<Step>(workers)});
-  down_.resize(workers);
+  driver_lost_.resize(workers);
   dead_.resize(workers);
   incarnation_.resize(workers);
   step_of_.resize(workers);
@@ -131,20 +131,20 @@ NodeId Protocol<T>::node_of(const core::Address& address) const {
   return std::holds_alternative<core::ToCoordinator>(address) ? observer() - 1 : observer();
 }
 
-/// Returns the node that the event concerns; absent where it is not a node's own.
+/// Returns the node at which the event happens; absent if it happens at none.
 template <class T>
 std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
   return std::visit(
       [this]<class E>(const E& e) -> std::optional<NodeId> {
         if constexpr (std::is_same_v<E, Arrival>)
-          return node_of(e.mail.to);
+          return node_of(e.addressed.to);
         else if constexpr (std::is_same_v<E, PacketArrival>)
           return e.to;
         else if constexpr (std::is_same_v<E, ChannelTimer>)
           return e.node;
         else if constexpr (std::is_same_v<E, CoordinatorTimer>)
           return node_of(core::ToCoordinator{});
-        else if constexpr (std::is_same_v<E, Happening>)
+        else if constexpr (std::is_same_v<E, Action>)
           return std::nullopt;
         else
           return e.id;
@@ -159,23 +159,23 @@ bool Protocol<T>::run() {
   for (MemberId id = 0; id < options_.workers; ++id)
     run_worker(id,
                [](core::Worker& worker, const core::Context& context) { worker.start(context); });
-  plan_points();
-  for (std::uint64_t events = 0; !queue_.empty() && !over_; ++events) {
-    if (queue_.next() > options_.horizon) {
+  schedule_points();
+  for (std::uint64_t events = 0; !queue_.empty() && !is_over_; ++events) {
+    if (queue_.next_at() > options_.horizon) {
       queue_.advance(options_.horizon);
       break;
     }
     if (events >= options_.events_max) {
-      error_ = "the job does not come to rest in " + std::to_string(events) + " events";
+      error_ = "the job does not finish within " + std::to_string(events) + " events";
       break;
     }
     if (step() && on_event) on_event();
   }
-  if (!curve_.empty() && curve_.back().at < now()) curve_.push_back(point());
+  if (!curve_.empty() && curve_.back().at < now()) curve_.push_back(make_point());
   return error_.empty();
 }
 
-/// Handles one event; returns false where it had to wait for a frozen node.
+/// Handles the next event. Returns false if it has to wait because its node is frozen.
 template <class T>
 bool Protocol<T>::step() {
   Event event = queue_.pop();
@@ -183,23 +183,23 @@ bool Protocol<T>::step() {
     queue_.push(frozen_until_[*node], std::move(event));
     return false;
   }
-  std::visit([this](auto& e) { this->happen(e); }, event);
+  std::visit([this](auto& e) { this->handle(e); }, event);
   return true;
 }
 
 template <class T>
-void Protocol<T>::happen(CoordinatorTimer&) {
-  play(node_of(core::ToCoordinator{}), *coordinator_, coordinator_random_,
-       &core::Coordinator::on_timer);
+void Protocol<T>::handle(CoordinatorTimer&) {
+  run_event(node_of(core::ToCoordinator{}), *coordinator_, coordinator_random_,
+            &core::Coordinator::on_timer);
 }
 
 template <class T>
-void Protocol<T>::happen(WorkerTimer& timer) {
+void Protocol<T>::handle(WorkerTimer& timer) {
   if (incarnation_[timer.id] == timer.incarnation) run_worker(timer.id, &core::Worker::on_timer);
 }
 
 template <class T>
-void Protocol<T>::happen(Planning& planning) {
+void Protocol<T>::handle(Planning& planning) {
   const MemberId id = planning.id;
   const Step step = planning.step;
   if (incarnation_[id] != planning.incarnation) return;
@@ -215,7 +215,7 @@ void Protocol<T>::happen(Planning& planning) {
 }
 
 template <class T>
-void Protocol<T>::happen(Computing& computing) {
+void Protocol<T>::handle(Computing& computing) {
   const MemberId id = computing.id;
   const Step step = computing.compute.step;
   if (incarnation_[id] != computing.incarnation) return;
@@ -239,40 +239,40 @@ void Protocol<T>::fail_step(MemberId id, Step step, const std::string& why) {
 
 // --- cores --------------------------------------------------------------------------------------
 
-/// Runs one event of a core that only sends and sets timers.
+/// Runs one event of a core that is not a worker: its effects are messages and timers only.
 template <class T>
-template <class Core, class What>
-void Protocol<T>::play(NodeId node, Core& core, Random& random, What what) {
+template <class Core, class Call>
+void Protocol<T>::run_event(NodeId node, Core& core, Random& random, Call call) {
   core::Effects effects;
-  std::invoke(what, core, core::Context{now(), random, effects});
+  std::invoke(call, core, core::Context{now(), random, effects});
   for (core::Effect& effect : effects) {
-    if (auto* mail = std::get_if<core::Send>(&effect))
-      send(node, std::move(*mail));
+    if (auto* addressed = std::get_if<core::Send>(&effect))
+      send(node, std::move(*addressed));
     else
       queue_.push(std::get<core::SetTimer>(effect).at, CoordinatorTimer{});
   }
 }
 
-/// Runs one event of a worker, be it alone or half of a peer.
+/// Runs one event of a worker, also of one that is a part of a peer.
 template <class T>
-template <class What>
-void Protocol<T>::run_worker(MemberId id, What what) {
-  if (down_[id] || dead_[id]) return;
+template <class Call>
+void Protocol<T>::run_worker(MemberId id, Call call) {
+  if (driver_lost_[id] || dead_[id]) return;
   core::Effects effects;
-  std::invoke(what, worker(id), core::Context{now(), random_[id], effects});
-  note_step(id);
+  std::invoke(call, worker(id), core::Context{now(), random_[id], effects});
+  follow_step(id);
   for (core::Effect& effect : effects) {
     if (interrupt)
-      if (const auto down = interrupt(id, effect)) return lose_carrier(id, *down);
+      if (const auto down = interrupt(id, effect)) return lose_driver(id, *down);
     execute(id, effect);
   }
 }
 
 template <class T>
 void Protocol<T>::execute(MemberId id, core::Effect& effect) {
-  if (auto* mail = std::get_if<core::Send>(&effect)) {
-    if (on_send) on_send(id, *mail);
-    send(id, std::move(*mail));
+  if (auto* addressed = std::get_if<core::Send>(&effect)) {
+    if (on_send) on_send(id, *addressed);
+    send(id, std::move(*addressed));
   } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
     queue_.push(timer->at, WorkerTimer{id, incarnation_[id]});
   } else if (const auto* plan = std::get_if<core::Plan>(&effect)) {
@@ -281,7 +281,7 @@ void Protocol<T>::execute(MemberId id, core::Effect& effect) {
     compute(id, *read);
   } else if (const auto* fail = std::get_if<core::Fail>(&effect)) {
     error_ = fail->why;
-    over_ = true;
+    is_over_ = true;
   }
 }
 
@@ -290,13 +290,13 @@ void Protocol<T>::compute(MemberId id, core::Compute& read) {
   if (on_compute) on_compute(id, read);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time took = options_.step_time.draw(step_random_[id]);
-  queue_.push(now() + lasting(static_cast<double>(took.count()) * slowness),
+  queue_.push(now() + to_duration(static_cast<double>(took.count()) * slowness),
               Computing{id, incarnation_[id], std::move(read)});
 }
 
-/// Follows the worker's step: counts the workers at each step, and the largest lag.
+/// Updates the counts of workers at each step, and the largest lag, after an event of the worker.
 template <class T>
-void Protocol<T>::note_step(MemberId id) {
+void Protocol<T>::follow_step(MemberId id) {
   if (!running_[id]) return;
   const core::Worker& core = worker(id);
   const bool runs = !core.done() && !dead_[id];

@@ -1,7 +1,8 @@
-/// A whole job in virtual time: the cores of engine/core, unchanged, each on a node, and every
-/// message between them over a simulated network that may delay, lose, repeat, reorder and
-/// partition. Nodes freeze, carriers of workers are lost and replaced, workers die. The workers
-/// really compute: models learn.
+/// Simulates a whole job in virtual time, message by message: the cores of engine/core run
+/// unchanged, each on a node, and every message between them goes over a simulated network that may
+/// delay, lose, duplicate and reorder packets, and may be partitioned. Nodes may freeze, workers
+/// may die, and the driver of a worker's core may be lost and replaced. The workers compute real
+/// updates: models learn.
 ///
 ///     sim::ProtocolOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=2").value();
@@ -10,8 +11,7 @@
 ///     protocol.run();
 ///     sim::ProtocolResult result = protocol.result();
 ///
-/// learn.hpp trains a model in this way. One thread; a run is a function of its options and
-/// job.
+/// learn.hpp trains a model with it. Not thread-safe; a run is a function of its options and job.
 #pragma once
 
 #include <functional>
@@ -41,61 +41,64 @@ namespace starling::sim {
 struct ProtocolOptions {
   core::Mode mode = core::Mode::central;
   barrier::Barrier barrier = {};
-  /// The mode's default where absent.
+  /// Absent: the mode's default.
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::size_t workers = 4;
-  /// Server shards; peer mode has none.
+  /// The number of servers; ignored in peer mode.
   std::size_t shards = 1;
-  /// Steps of each worker.
+  /// The number of steps of each worker.
   Step steps = barrier::finished;
-  /// Virtual time at which the job ends, however far it is.
+  /// The virtual time at which the simulation ends, finished or not.
   Time horizon = Time::max();
   std::uint64_t seed = 1;
-  /// Time of a step's computation, multiplied by the worker's slowness.
+  /// The time in which a worker computes an update, before it is multiplied by its slowness.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
-  /// By worker; empty: all at full speed.
+  /// A factor of the step time for each worker; empty: 1 for all.
   std::vector<double> slowness = {};
-  /// Options of every link; for single links see Protocol::network.
+  /// The options of all links; to change single links see Protocol::network().
   LinkOptions link = {};
-  /// Whether nodes use core::Channel; absent: where `link` loses packets. Needed wherever packets
-  /// are lost, because cores never ask for a message again.
+  /// True if nodes use core::Channel; absent: true if `link` loses packets. Channels are necessary
+  /// if packets are lost, because cores never ask for a message again.
   std::optional<bool> channels = std::nullopt;
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
-  /// Whether owners gather the pushes of a step; absent: as barrier::is_bsp() says.
+  /// True if owners gather the pushes of a step and apply them together; absent: as
+  /// barrier::is_bsp() says.
   std::optional<bool> bsp = std::nullopt;
-  /// Time between points of the curve; absent: 200 points up to the horizon, none where there is no
-  /// horizon.
+  /// The time between two points of the curve; absent: 200 points up to the horizon, or no points
+  /// if there is no horizon.
   std::optional<Time> point_every = std::nullopt;
-  /// A job that takes more events than this is stopped, because it seems never to end.
+  /// The run fails after this many events, because the job seems never to end.
   std::uint64_t events_max = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Refuses options that cannot run: see core::check, sim::check for links, loss without channels,
-/// neither steps nor horizon, a wrong number of slownesses.
+/// Returns an error if the options cannot run: if core::check() or sim::check() of the links
+/// refuses them, if packets are lost without channels, if there are neither steps nor a horizon, or
+/// if the number of slownesses is not the number of workers.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
 
-/// Returns the number of owners of ranges: servers, or peers.
+/// Returns the number of owners: the servers, or in peer mode the peers.
 [[nodiscard]] inline std::size_t owners(const ProtocolOptions& options) {
   return core::has_servers(options.mode) ? options.shards : options.workers;
 }
 
-/// The model that a job's workers learn, and their computation.
+/// The model of a job, and the functions by which its workers compute.
 template <class T>
 struct Job {
   std::shared_ptr<const core::Layout> layout;
-  /// The content of each range at the start.
+  /// The state of each range at the start.
   std::vector<core::RangeState> start;
   core::Applier<T> applier;
-  /// Called when the step's time is over; an exception fails the step.
+  /// Computes an update. It is called when the step's virtual time is over. An exception fails the
+  /// step.
   std::function<core::Update(MemberId, const core::Compute&)> compute;
-  /// Returns the rows that each step reads; absent where steps read everything.
+  /// Returns the rows that a step reads; absent if steps read everything.
   std::function<std::vector<core::RangeRows>(MemberId, Step)> plan = {};
-  /// Computes figures of the model for the curve; absent where the curve has none.
+  /// Computes the model's metrics for a point of the curve; absent if the curve has none.
   std::function<models::Metrics(const std::vector<core::RangeState>&)> evaluate = {};
 };
 
-/// The state of a job at one moment: as at the step level, over the workers that live, and the
-/// model's figures.
+/// The progress of a job at one moment: that of the live workers, as in the simulation of steps,
+/// and the model's metrics.
 struct ProtocolPoint : Point {
   models::Metrics metrics = {};
 };
@@ -105,26 +108,26 @@ struct ProtocolResult {
   std::vector<Step> steps;
   std::vector<ProtocolPoint> curve;
   std::uint64_t updates = 0;
-  /// Draws of sampled barriers, and those that let a worker pass.
+  /// The numbers of draws of sampled barriers, and of draws that let a worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// The share of the workers' time, each until it was done, that they spent waiting at the
-  /// barrier.
+  /// The share of the workers' time that they spent waiting at the barrier. A worker's time ends
+  /// when it has finished.
   double waiting_share = 0;
-  /// The largest spread that there ever was between the steps of running workers.
+  /// The largest difference ever between the steps of two running workers.
   Step max_lag = 0;
   TrafficByKind traffic{};
   Network::Counts packets;
-  /// Virtual time at the end: the horizon, or when the last worker was done.
+  /// The virtual time at the end: the horizon, or when the last worker finished.
   Time elapsed{};
   /// By range.
   std::vector<core::RangeState> model;
-  /// Why the job failed; empty where it did not.
+  /// Why the job failed; empty if it did not fail.
   std::string error;
 };
 
-/// Not thread-safe. Nodes are numbered: workers (or peers) by their ids, then shards, coordinator
-/// and observer, as far as the mode has them.
+/// Not thread-safe. The nodes are numbered in this order: workers (or peers) by their ids, then
+/// servers, coordinator and observer, if the mode has them.
 template <class T>
 class Protocol {
  public:
@@ -136,41 +139,42 @@ class Protocol {
   std::function<void()> on_event;
   /// Called at each point of the curve; false ends the run.
   std::function<bool(const ProtocolPoint&)> on_point;
-  /// A fault inside a core: called before each effect of a worker is executed. If it returns a
-  /// time, the worker's carrier is lost right there, with this effect and the event's further
-  /// effects, and is replaced after that time.
+  /// Called before each effect of a worker is executed. If it returns a time, the worker's driver
+  /// is lost at once, with this effect and the event's further effects, and is replaced after that
+  /// time.
   std::function<std::optional<Time>(MemberId, const core::Effect&)> interrupt;
 
   /// Requires: check(options).
   Protocol(ProtocolOptions options, Job<T> job);
 
-  /// Runs until no event is left, the horizon is reached, `on_point` ends the run, or the job has
-  /// failed. Returns false where the job took too many events, or failed: see error().
+  /// Runs until no event is left, the horizon is reached, `on_point` ends the run, or the job
+  /// fails. Returns false if the job took too many events or failed: see error().
   bool run();
 
-  /// Loses the carrier of `id` at `at`: its computation, its timers and the messages to it, until
-  /// another carrier resumes the worker `down` later. The core's state survives, as does its node:
-  /// channels go on, and a peer's owner half receives all messages.
+  /// Loses the driver of worker `id` at `at`, and with it the worker's computation, its timers and
+  /// the messages to it, until another driver resumes the worker `down` later. The core's state and
+  /// the node survive: channels go on, and the owner in a peer receives all messages.
   void crash(MemberId id, Time at, Time down);
 
-  /// Makes `id` fall silent at `at`; the others learn of its death one by one. Not in peer mode.
+  /// Makes worker `id` die at `at`; the others learn of its death one by one. Requires: the mode is
+  /// not peer.
   void die(MemberId id, Time at);
 
-  /// Makes everything that concerns the node wait from `at` for `time`.
+  /// Freezes the node from `at` for `time`: all its events wait until then.
   void freeze(NodeId node, Time at, Time time);
 
-  /// Asks the job to stop at `at`, as an observer would.
+  /// Sends Stop at `at`, as the observer of a job does.
   void stop(Time at);
 
-  /// Calls `happening` at `at`, for example to partition and heal links.
-  void at(Time at, std::function<void()> happening);
+  /// Calls `action` at `at`, for example to partition and heal links.
+  void at(Time at, std::function<void()> action);
 
   [[nodiscard]] Network& network() noexcept { return network_; }
   [[nodiscard]] core::Worker& worker(MemberId id) {
     return peers_.empty() ? workers_[id] : peers_[id].worker();
   }
   [[nodiscard]] core::Coordinator* coordinator() { return coordinator_ ? &*coordinator_ : nullptr; }
-  [[nodiscard]] bool dead(MemberId id) const { return dead_[id]; }
+  [[nodiscard]] bool is_dead(MemberId id) const { return dead_[id]; }
   [[nodiscard]] NodeId nodes() const { return observer() + 1; }
   [[nodiscard]] NodeId node_of(const core::Address& address) const;
   [[nodiscard]] Time now() const { return queue_.now(); }
@@ -184,9 +188,9 @@ class Protocol {
  private:
   using Channel = core::Channel<core::Send>;
 
-  /// A message that comes without a channel.
+  /// The arrival of a message that was sent without a channel.
   struct Arrival {
-    core::Send mail;
+    core::Send addressed;
   };
   struct PacketArrival {
     NodeId from;
@@ -198,7 +202,8 @@ class Protocol {
     NodeId other;
   };
   struct CoordinatorTimer {};
-  /// An event of a worker, which is ignored unless its carrier is still of this incarnation.
+  // The next three are events of a worker. They are ignored if the worker has another driver than
+  // the one with this `incarnation`.
   struct WorkerTimer {
     MemberId id;
     std::uint32_t incarnation;
@@ -213,8 +218,8 @@ class Protocol {
     std::uint32_t incarnation;
     core::Compute compute;
   };
-  using Happening = std::function<void()>;
-  using Event = std::variant<Happening, Arrival, PacketArrival, ChannelTimer, CoordinatorTimer,
+  using Action = std::function<void()>;
+  using Event = std::variant<Action, Arrival, PacketArrival, ChannelTimer, CoordinatorTimer,
                              WorkerTimer, Planning, Computing>;
 
   void spawn_members();
@@ -223,34 +228,34 @@ class Protocol {
   [[nodiscard]] std::optional<NodeId> node_of(const Event& event) const;
 
   bool step();
-  void happen(Happening& happening) { happening(); }
-  void happen(Arrival& arrival) { deliver(arrival.mail); }
-  void happen(PacketArrival& arrival);
-  void happen(ChannelTimer& timer);
-  void happen(CoordinatorTimer&);
-  void happen(WorkerTimer& timer);
-  void happen(Planning& planning);
-  void happen(Computing& computing);
+  void handle(Action& action) { action(); }
+  void handle(Arrival& arrival) { deliver(arrival.addressed); }
+  void handle(PacketArrival& arrival);
+  void handle(ChannelTimer& timer);
+  void handle(CoordinatorTimer&);
+  void handle(WorkerTimer& timer);
+  void handle(Planning& planning);
+  void handle(Computing& computing);
 
-  template <class Core, class What>
-  void play(NodeId node, Core& core, Random& random, What what);
-  template <class What>
-  void run_worker(MemberId id, What what);
+  template <class Core, class Call>
+  void run_event(NodeId node, Core& core, Random& random, Call call);
+  template <class Call>
+  void run_worker(MemberId id, Call call);
   void fail_step(MemberId id, Step step, const std::string& why);
   void execute(MemberId id, core::Effect& effect);
   void compute(MemberId id, core::Compute& compute);
-  void lose_carrier(MemberId id, Time down);
-  void note_step(MemberId id);
-  void learn_death(NodeId node, MemberId dead);
+  void lose_driver(MemberId id, Time down);
+  void follow_step(MemberId id);
+  void notice_death(NodeId node, MemberId dead);
 
-  void send(NodeId from, core::Send mail);
-  void deliver(const core::Send& mail);
+  void send(NodeId from, core::Send addressed);
+  void deliver(const core::Send& addressed);
   Channel& channel(NodeId node, NodeId other);
   void execute(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects);
 
-  [[nodiscard]] ProtocolPoint point();
-  void plan_points();
-  void take_point(Time every);
+  [[nodiscard]] ProtocolPoint make_point();
+  void schedule_points();
+  void add_point(Time every);
 
   ProtocolOptions options_;
   Job<T> job_;
@@ -258,12 +263,12 @@ class Protocol {
   bool bsp_;
   bool channels_;
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
-  core::Members members_;
+  core::WorkerIds members_;
 
   Queue<Event> queue_;
   Network network_;
-  /// Streams of the seed: draws of the owners, of the coordinator, of news of deaths and of each
-  /// worker, and step times.
+  /// Independent streams of the seed: for the owners, for the coordinator, for the times of news of
+  /// deaths, and by worker for its draws and for its step times.
   Random owner_random_;
   Random coordinator_random_;
   Random news_random_;
@@ -275,27 +280,27 @@ class Protocol {
   std::vector<core::Peer<T>> peers_;
   std::optional<core::Coordinator> coordinator_;
   std::map<std::pair<NodeId, NodeId>, Channel> channel_of_;
-  /// Pairs (node, dead): the node knows of the other's death.
-  std::set<std::pair<NodeId, NodeId>> mourned_;
+  /// Pairs of a node and a dead worker of whose death the node knows.
+  std::set<std::pair<NodeId, NodeId>> known_deaths_;
 
-  std::vector<bool> down_;
+  std::vector<bool> driver_lost_;
   std::vector<bool> dead_;
-  /// By worker: the number of its carrier.
+  /// By worker: the number of its present driver.
   std::vector<std::uint32_t> incarnation_;
   std::vector<Time> frozen_until_;
 
-  /// As of each worker's last event.
+  /// By worker, after its last event: its step, and whether it runs.
   std::vector<Step> step_of_;
   std::vector<bool> running_;
-  /// When each worker was done or died; Time::max() where it still runs.
+  /// By worker: when it finished or died; Time::max() while it runs.
   std::vector<Time> ended_at_;
-  /// How many running workers stand at each step.
+  /// The number of running workers at each step.
   std::map<Step, std::size_t> workers_at_;
   Step max_lag_ = 0;
   std::uint64_t updates_ = 0;
   TrafficByKind traffic_{};
   std::vector<ProtocolPoint> curve_;
-  bool over_ = false;
+  bool is_over_ = false;
   std::string error_;
 };
 

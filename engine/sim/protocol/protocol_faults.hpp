@@ -1,5 +1,5 @@
-/// Internal: the faults of a Protocol, which happen at times that its user sets. Only protocol.cpp
-/// includes it.
+/// Internal: the part of Protocol that makes faults happen at times that its user sets. Only
+/// protocol.cpp includes it.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,26 @@
 namespace starling::sim {
 
 template <class T>
-void Protocol<T>::at(Time at, std::function<void()> happening) {
-  queue_.push(at, std::move(happening));
+void Protocol<T>::at(Time at, std::function<void()> action) {
+  queue_.push(at, std::move(action));
 }
 
 template <class T>
 void Protocol<T>::crash(MemberId id, Time at, Time down) {
-  this->at(at, [this, id, down] { lose_carrier(id, down); });
+  this->at(at, [this, id, down] { lose_driver(id, down); });
 }
 
 template <class T>
-void Protocol<T>::lose_carrier(MemberId id, Time down) {
-  down_[id] = true;
+void Protocol<T>::lose_driver(MemberId id, Time down) {
+  driver_lost_[id] = true;
   ++incarnation_[id];
   at(now() + down, [this, id] {
-    if (!down_[id] || dead_[id]) return;
-    down_[id] = false;
+    if (!driver_lost_[id] || dead_[id]) return;
+    driver_lost_[id] = false;
     run_worker(id, &core::Worker::resume);
-    for (MemberId other = 0; other < options_.workers; ++other)  // news that came while it was down
-      if (mourned_.contains({id, other}))
+    // The worker has missed the news of deaths that came while it had no driver.
+    for (MemberId other = 0; other < options_.workers; ++other)
+      if (known_deaths_.contains({id, other}))
         run_worker(id, [other](core::Worker& worker, const core::Context& c) {
           worker.on_left(c, other);
         });
@@ -59,27 +60,27 @@ void Protocol<T>::die(MemberId id, Time at) {
   this->at(at, [this, id] {
     dead_[id] = true;
     ++incarnation_[id];
-    note_step(id);
+    follow_step(id);
     for (NodeId node = 0; node < nodes(); ++node) {
       if (node == id) continue;
       const Time news = 10 * options_.link.latency.draw(news_random_);
-      this->at(now() + news, [this, node, id] { learn_death(node, id); });
+      this->at(now() + news, [this, node, id] { notice_death(node, id); });
     }
   });
 }
 
 template <class T>
-void Protocol<T>::learn_death(NodeId node, MemberId dead) {
-  mourned_.insert({node, dead});
+void Protocol<T>::notice_death(NodeId node, MemberId dead) {
+  known_deaths_.insert({node, dead});
   const auto left = [dead](auto& core, const core::Context& context) {
     core.on_left(context, dead);
   };
   if (node < options_.workers)
     run_worker(node, left);
   else if (node < options_.workers + shards_.size())
-    play(node, shards_[node - options_.workers], owner_random_, left);
+    run_event(node, shards_[node - options_.workers], owner_random_, left);
   else if (node != observer())
-    play(node, *coordinator_, coordinator_random_, left);
+    run_event(node, *coordinator_, coordinator_random_, left);
 }
 
 }  // namespace starling::sim

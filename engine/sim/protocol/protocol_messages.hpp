@@ -1,4 +1,4 @@
-/// Internal: the messages of a Protocol: how they leave a node, pass the network, and reach a core.
+/// Internal: the part of Protocol that sends messages over the network and delivers them to cores.
 /// Only protocol.cpp includes it.
 #pragma once
 
@@ -12,18 +12,18 @@
 namespace starling::sim {
 
 template <class T>
-void Protocol<T>::send(NodeId from, core::Send mail) {
-  const NodeId to = node_of(mail.to);
-  if (to == observer() || mourned_.contains({from, to})) return;
-  const std::size_t bytes = bytes_of(mail.message, sizeof(T));
-  if (from != to) traffic_[mail.message.index()] += {1, bytes + header_bytes()};
+void Protocol<T>::send(NodeId from, core::Send addressed) {
+  const NodeId to = node_of(addressed.to);
+  if (to == observer() || known_deaths_.contains({from, to})) return;
+  const std::size_t bytes = bytes_of(addressed.message, sizeof(T));
+  if (from != to) traffic_[addressed.message.index()] += {1, bytes + header_bytes()};
   if (!channels_ || from == to) {
     for (const Time at : network_.send(now(), from, to, bytes + header_bytes()))
-      queue_.push(at, Arrival{mail});
+      queue_.push(at, Arrival{addressed});
     return;
   }
   core::ChannelEffects<core::Send> effects;
-  STARLING_CHECK(channel(from, to).send({now(), effects}, std::move(mail)));
+  STARLING_CHECK(channel(from, to).send({now(), effects}, std::move(addressed)));
   execute(from, to, effects);
 }
 
@@ -49,43 +49,43 @@ void Protocol<T>::execute(NodeId node, NodeId other, core::ChannelEffects<core::
 }
 
 template <class T>
-void Protocol<T>::happen(PacketArrival& arrival) {
+void Protocol<T>::handle(PacketArrival& arrival) {
   const auto& [from, to, packet] = arrival;
-  if (mourned_.contains({to, from}) || (to < dead_.size() && dead_[to])) return;
+  if (known_deaths_.contains({to, from}) || (to < dead_.size() && dead_[to])) return;
   core::ChannelEffects<core::Send> effects;
   channel(to, from).on({now(), effects}, std::move(arrival.packet));
   execute(to, from, effects);
 }
 
 template <class T>
-void Protocol<T>::happen(ChannelTimer& timer) {
+void Protocol<T>::handle(ChannelTimer& timer) {
   const auto& [node, other] = timer;
-  if (mourned_.contains({node, other}) || (node < dead_.size() && dead_[node])) return;
+  if (known_deaths_.contains({node, other}) || (node < dead_.size() && dead_[node])) return;
   core::ChannelEffects<core::Send> effects;
   channel(node, other).on_timer({now(), effects});
   execute(node, other, effects);
 }
 
 template <class T>
-void Protocol<T>::deliver(const core::Send& mail) {
-  const auto hand = [&](auto& core, const core::Context& context) {
+void Protocol<T>::deliver(const core::Send& addressed) {
+  const auto deliver_to_core = [&](auto& core, const core::Context& context) {
     std::visit(
         [&]<class M>(const M& message) {
-          constexpr bool takes = core::Takes<std::decay_t<decltype(core)>, M>;
-          STARLING_CHECK(takes);
-          if constexpr (takes) core.on(context, message);
+          constexpr bool is_taken = core::Takes<std::decay_t<decltype(core)>, M>;
+          STARLING_CHECK(is_taken);
+          if constexpr (is_taken) core.on(context, message);
         },
-        mail.message);
+        addressed.message);
   };
-  if (const auto* to_worker = std::get_if<core::ToWorker>(&mail.to)) {
-    run_worker(to_worker->id, hand);
-  } else if (const auto* owner = std::get_if<core::ToOwner>(&mail.to)) {
+  if (const auto* to_worker = std::get_if<core::ToWorker>(&addressed.to)) {
+    run_worker(to_worker->id, deliver_to_core);
+  } else if (const auto* owner = std::get_if<core::ToOwner>(&addressed.to)) {
     if (peers_.empty())
-      play(node_of(mail.to), shards_[owner->id], owner_random_, hand);
+      run_event(node_of(addressed.to), shards_[owner->id], owner_random_, deliver_to_core);
     else
-      play(owner->id, peers_[owner->id], random_[owner->id], hand);
-  } else if (std::holds_alternative<core::ToCoordinator>(mail.to)) {
-    play(node_of(mail.to), *coordinator_, coordinator_random_, hand);
+      run_event(owner->id, peers_[owner->id], random_[owner->id], deliver_to_core);
+  } else if (std::holds_alternative<core::ToCoordinator>(addressed.to)) {
+    run_event(node_of(addressed.to), *coordinator_, coordinator_random_, deliver_to_core);
   }
 }
 

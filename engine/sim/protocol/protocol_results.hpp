@@ -1,5 +1,5 @@
-/// Internal: the results of a Protocol: its model, the points of its curve, and its figures at the
-/// end. Only protocol.cpp includes it.
+/// Internal: the part of Protocol that computes its model, the points of its curve, and its result.
+/// Only protocol.cpp includes it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace starling::sim {
 
-inline constexpr int points_of_a_horizon = 200;
+inline constexpr int points_per_horizon = 200;
 
 template <class T>
 std::vector<core::RangeState> Protocol<T>::model() {
@@ -29,7 +29,7 @@ std::vector<core::RangeState> Protocol<T>::model() {
 }
 
 template <class T>
-ProtocolPoint Protocol<T>::point() {
+ProtocolPoint Protocol<T>::make_point() {
   ProtocolPoint point;
   point.at = now();
   point.updates = updates_;
@@ -52,18 +52,18 @@ ProtocolPoint Protocol<T>::point() {
 }
 
 template <class T>
-void Protocol<T>::plan_points() {
+void Protocol<T>::schedule_points() {
   std::optional<Time> every = options_.point_every;
   if (!every && options_.horizon != Time::max())
-    every = std::max(Time{1}, options_.horizon / points_of_a_horizon);
-  if (every) at(now(), [this, every = *every] { take_point(every); });
+    every = std::max(Time{1}, options_.horizon / points_per_horizon);
+  if (every) at(now(), [this, every = *every] { add_point(every); });
 }
 
 template <class T>
-void Protocol<T>::take_point(Time every) {
-  curve_.push_back(point());
-  if (on_point && !on_point(curve_.back())) over_ = true;
-  if (!queue_.empty()) at(now() + every, [this, every] { take_point(every); });
+void Protocol<T>::add_point(Time every) {
+  curve_.push_back(make_point());
+  if (on_point && !on_point(curve_.back())) is_over_ = true;
+  if (!queue_.empty()) at(now() + every, [this, every] { add_point(every); });
 }
 
 template <class T>

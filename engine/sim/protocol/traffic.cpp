@@ -41,7 +41,7 @@ std::size_t header_bytes() {
     constexpr std::size_t job_and_node = 16;
     core::Envelope envelope;
     envelope.packet.to = 0;
-    envelope.packet.payload = core::peer_message_of(core::EpochProbe{});
+    envelope.packet.payload = core::make_peer_message(core::EpochProbe{});
     return prefix + job_and_node + core::wire_size(envelope);
   }();
   return bytes;

@@ -1,4 +1,4 @@
-/// Messages and bytes that go over a simulated network, by kind of message.
+/// Counts the messages and bytes that go over a simulated network, by kind of message.
 #pragma once
 
 #include <array>
@@ -13,19 +13,20 @@ namespace starling::sim {
 
 inline constexpr std::size_t message_kinds = std::variant_size_v<core::Message>;
 
-/// Returns "pull", "value", ...: the kind of the alternative at `index` of core::Message.
+/// Returns the name of the kind of message at `index` in core::Message: "pull", "value", ...
 [[nodiscard]] std::string_view kind_of_message(std::size_t index);
 
-/// Returns the bytes that the wire adds to each message: a frame's prefix, the numbers of the job
-/// and of the sender's node, and the envelope with a channel's numbers (core::Envelope).
+/// Returns the number of bytes that the wire adds to each message: a frame's prefix, the ids of the
+/// job and of the sender's node, and the envelope with a channel's sequence numbers
+/// (core::Envelope).
 [[nodiscard]] std::size_t header_bytes();
 
-/// Returns the bytes of a message on the wire, without those of header_bytes(). Elements of slices
-/// without values count `element_bytes` each.
+/// Returns the number of bytes of a message on the wire, without header_bytes(). Each element of a
+/// slice without values counts as `element_bytes`.
 [[nodiscard]] std::size_t bytes_of(const core::Message& message, std::size_t element_bytes);
 
-/// Messages between different nodes, as their senders meant them: each counts once, however often
-/// the network and the channels carry it.
+/// The messages between different nodes. Each counts once, also if channels or the network repeat
+/// it.
 struct Traffic {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
@@ -37,12 +38,12 @@ struct Traffic {
   }
 };
 
-/// By kind, as in core::Message.
+/// By kind of message, in the order of core::Message.
 using TrafficByKind = std::array<Traffic, message_kinds>;
 
 [[nodiscard]] Traffic total(const TrafficByKind& traffic);
-/// Sums barrier control only: arrivals and releases, step queries and their answers, notify
-/// requests and notices.
+/// Returns the total of barrier control only: Arrived, Proceed, StepQuery, StepAnswer,
+/// NotifyRequest and Notice.
 [[nodiscard]] Traffic barrier_control(const TrafficByKind& traffic);
 
 }  // namespace starling::sim

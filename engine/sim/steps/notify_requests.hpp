@@ -1,5 +1,5 @@
-/// Internal: the requests of waiters to laggards, by which a simulation of steps gives notice. Not
-/// thread-safe.
+/// Internal to the simulation of steps: the requests of waiting workers to be notified by laggards.
+/// Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -15,29 +15,31 @@ namespace starling::sim {
 using core::MemberId;
 using core::Step;
 
-/// A waiter asks a laggard to give notice once it has caught up.
+/// The worker `from`, which waits after its draw number `draw`, asks a laggard to notify it when
+/// the laggard's step has reached `floor`.
 struct NotifyRequest {
   MemberId from;
   Step floor;
   std::uint64_t draw;
 };
 
-/// The requests that one laggard received; the last request of each waiter counts.
+/// The requests that one laggard has received. Only the last request of each waiting worker counts.
 class NotifyRequests {
  public:
   void add(const NotifyRequest& request) {
-    if (all_.size() == all_.capacity()) {
-      tidy();
-      if (2 * all_.size() >= all_.capacity()) all_.reserve(2 * all_.capacity() + 8);
+    if (requests_.size() == requests_.capacity()) {
+      remove_replaced();
+      if (2 * requests_.size() >= requests_.capacity())
+        requests_.reserve(2 * requests_.capacity() + 8);
     }
-    all_.push_back(request);
+    requests_.push_back(request);
   }
 
-  /// Removes and returns the requests that a step fulfils, by waiter.
-  std::vector<NotifyRequest> take(Step step) {
-    tidy();
+  /// Removes and returns the requests that a step fulfils, in the order of the waiting workers.
+  std::vector<NotifyRequest> take_fulfilled(Step step) {
+    remove_replaced();
     std::vector<NotifyRequest> granted;
-    std::erase_if(all_, [&](const NotifyRequest& request) {
+    std::erase_if(requests_, [&](const NotifyRequest& request) {
       if (step < request.floor) return false;
       granted.push_back(request);
       return true;
@@ -46,15 +48,18 @@ class NotifyRequests {
   }
 
  private:
-  void tidy() {
-    std::ranges::sort(all_, {}, [](const NotifyRequest& w) { return std::pair{w.from, w.draw}; });
+  void remove_replaced() {
+    std::ranges::sort(requests_, {}, [](const NotifyRequest& w) {
+      return std::pair{w.from, w.draw};
+    });
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      if (i + 1 == all_.size() || all_[i + 1].from != all_[i].from) all_[kept++] = all_[i];
-    all_.resize(kept);
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+      if (i + 1 == requests_.size() || requests_[i + 1].from != requests_[i].from)
+        requests_[kept++] = requests_[i];
+    requests_.resize(kept);
   }
 
-  std::vector<NotifyRequest> all_;
+  std::vector<NotifyRequest> requests_;
 };
 
 }  // namespace starling::sim

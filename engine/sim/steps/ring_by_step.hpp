@@ -1,4 +1,5 @@
-/// Values by step, for the steps between the slowest and the fastest worker. Not thread-safe.
+/// A ring buffer with one element for each step from the slowest to the fastest worker. Not
+/// thread-safe.
 #pragma once
 
 #include <utility>
@@ -9,10 +10,10 @@
 
 namespace starling::sim {
 
-/// A queue that is indexed by step: [first, end), both of which only rise. Reuses the capacity of
-/// popped elements.
+/// A queue that is indexed by step. It holds the steps [first(), end()), which both only rise. The
+/// memory of popped elements is used again.
 template <class T>
-class Window {
+class RingByStep {
  public:
   [[nodiscard]] core::Step first() const noexcept { return first_; }
   [[nodiscard]] core::Step end() const noexcept { return end_; }
@@ -23,7 +24,7 @@ class Window {
     return slots_[step & (slots_.size() - 1)];
   }
 
-  /// Adds an element for step `end`, and returns it; it may hold the value of an earlier step.
+  /// Adds an element for step end(), and returns it. It may hold the value of a popped element.
   T& push() {
     if (end_ - first_ == slots_.size()) grow();
     return slots_[end_++ & (slots_.size() - 1)];

@@ -1,4 +1,5 @@
-/// Counts the workers at each step, and computes each step's chance to pass. Not thread-safe.
+/// Counts the workers at each step, and computes with which probability a worker at each step
+/// passes the barrier. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -17,27 +18,29 @@ namespace starling::sim {
 using core::MemberId;
 using core::Step;
 
-/// The workers that have finished the same step. All waiters among them have the same chance to
-/// pass.
-struct Group {
-  /// How many workers are there and still run.
+/// The workers that have finished the same step. All of them that wait pass with the same
+/// probability.
+struct StepGroup {
+  /// The number of the group's workers that still run.
   std::size_t running = 0;
-  /// The step that all workers seen must have reached, and how many of all workers have.
+  /// A draw passes if all drawn workers have reached `floor`; `reached` of all workers have.
   Step floor = 0;
   std::size_t reached = 0;
-  /// The chance that a draw passes, and -log(1 - chance), which adds up over independent draws.
+  /// The probability that a draw passes, and -log(1 - pass), whose sums over independent draws
+  /// matter.
   double pass = 1;
   double hazard = 0;
-  /// The workers of the group that wait and are drawn for at each arrival.
+  /// The workers of the group that wait, and draw again at each arrival.
   std::vector<MemberId> waiters;
-  /// The group opened last whose floor is this step, and the group opened before this one with the
-  /// same floor as this one.
-  std::optional<Step> watcher;
-  std::optional<Step> watcher_before;
+  /// A linked list of the groups that watch this step, because it is their floor: `newest_watcher`
+  /// is the last of them that was opened; `next_watcher` is the one with the same floor as this
+  /// group that was opened before it.
+  std::optional<Step> newest_watcher;
+  std::optional<Step> next_watcher;
 };
 
-/// The steps of all workers, which begin at 0. A barrier without a floor, or one that always
-/// passes, has no chances: then only the counts are kept.
+/// The counts of all workers by step; all begin at step 0. If the barrier has no floor or always
+/// passes, there are no probabilities, and only the counts are kept.
 class StepCounts {
  public:
   /// Requires: barrier::check(barrier, workers).
@@ -45,79 +48,81 @@ class StepCounts {
 
   /// Records that a worker at `to - 1` has finished `to`.
   void advance(Step to);
-  /// Records that a worker at `last`, which no worker passes, is done: it keeps counting as
-  /// reached.
+  /// Records that a worker has ended at `last`, the highest step. It counts as having reached all
+  /// floors.
   void finish(Step last);
 
-  /// Smallest and largest step of the running workers; Requires: some run.
+  /// The smallest and the largest step of the running workers. Requires: a worker runs.
   [[nodiscard]] Step min() const noexcept { return groups_.first(); }
   [[nodiscard]] Step max() const noexcept { return groups_.end() - 1; }
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
-  /// Returns the step of the worker in the middle, with done workers ahead of all; nullopt: it is
-  /// done.
+  /// Returns the median step of all workers, of which ended ones count as ahead of all others;
+  /// nullopt if the worker in the middle has ended.
   [[nodiscard]] std::optional<Step> median() const;
 
   /// Requires: min() <= step <= max().
-  [[nodiscard]] const Group& group(Step step) const { return groups_[step]; }
+  [[nodiscard]] const StepGroup& group(Step step) const { return groups_[step]; }
 
-  /// Adds a worker to those that wait at `step`.
-  void join(Step step, MemberId worker);
-  /// Removes a worker from those that wait at `step`.
-  void leave(Step step, MemberId worker);
+  /// Adds a worker to the waiters at `step`.
+  void add_waiter(Step step, MemberId worker);
+  /// Removes a worker from the waiters at `step`.
+  void remove_waiter(Step step, MemberId worker);
 
-  /// Draws once for each waiter: removes those that pass, and calls `release` with each. `patience`
-  /// is an exponential variable of mean 1 that is used up by hazard; each pass by chance draws a
-  /// new one. This is exact, because the first success of independent trials with chances p_1, p_2,
-  /// ... is where the sum of -log(1 - p_i) crosses such a variable.
+  /// Draws once for each waiter, removes the waiters that pass, and calls `release` with each.
+  /// `remaining_hazard` is an exponential random variable of mean 1, from which the hazard of every
+  /// failed draw is subtracted; after a random pass a new one is drawn. This is exact: of
+  /// independent trials with probabilities p_1, p_2, ..., the first success is the trial at which
+  /// the sum of -log(1 - p_i) exceeds such a variable.
   template <class Release>
-  void let_pass(double& patience, Random& random, Release release) {
-    if (hazard_ <= patience) {
-      patience -= hazard_;
+  void let_pass(double& remaining_hazard, Random& random, Release release) {
+    if (hazard_ <= remaining_hazard) {
+      remaining_hazard -= hazard_;
       return;
     }
     hazard_ = 0;
     for (Step step = groups_.first(); step < groups_.end(); ++step) {
-      Group& group = groups_[step];
+      StepGroup& group = groups_[step];
       if (group.waiters.empty()) continue;
-      let_pass(group, patience, random, release);
+      let_pass(group, remaining_hazard, random, release);
       hazard_ += hazard_of(group);
     }
   }
 
  private:
   template <class Release>
-  static void let_pass(Group& group, double& patience, Random& random, Release release) {
+  static void let_pass(StepGroup& group, double& remaining_hazard, Random& random,
+                       Release release) {
     if (group.pass >= 1) {
       for (const MemberId worker : group.waiters) release(worker);
       group.waiters.clear();
       return;
     }
-    // Waiters that have not drawn yet, in an order in which each is as likely to be next.
+    // The number of waiters that have not drawn yet. Each of them is equally likely to be the next.
     auto left = static_cast<double>(group.waiters.size());
-    while (patience < left * group.hazard) {
-      left = std::max(0.0, left - std::floor(patience / group.hazard) - 1);
-      MemberId& who = group.waiters[random.below(group.waiters.size())];
-      const MemberId worker = std::exchange(who, group.waiters.back());
+    while (remaining_hazard < left * group.hazard) {
+      left = std::max(0.0, left - std::floor(remaining_hazard / group.hazard) - 1);
+      MemberId& drawn = group.waiters[random.below(group.waiters.size())];
+      const MemberId worker = std::exchange(drawn, group.waiters.back());
       group.waiters.pop_back();
       release(worker);
-      patience = random.exponential(1);
+      remaining_hazard = random.exponential(1);
     }
-    patience -= left * group.hazard;
+    remaining_hazard -= left * group.hazard;
   }
 
-  [[nodiscard]] static double hazard_of(const Group& group) {
+  [[nodiscard]] static double hazard_of(const StepGroup& group) {
     return group.waiters.empty() ? 0 : static_cast<double>(group.waiters.size()) * group.hazard;
   }
-  void open(Step step);
-  void weigh(Group& group) const;
+  void open_group(Step step);
+  void update_chance(StepGroup& group) const;
 
   barrier::Barrier barrier_;
   std::size_t workers_;
   std::size_t running_;
-  /// How many others a draw sees; nullopt where there are no chances.
-  std::optional<std::size_t> sees_;
-  Window<Group> groups_;
-  /// Sum over all waiters.
+  /// The number of others that a draw sees; nullopt if there are no probabilities.
+  std::optional<std::size_t> sample_size_;
+  RingByStep<StepGroup> groups_;
+  /// The sum of the hazards of all waiters.
   double hazard_ = 0;
 };
 

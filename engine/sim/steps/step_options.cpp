@@ -1,8 +1,8 @@
-/// Checks the options of a simulation of steps.
+/// Validates the options of a simulation of steps.
 #include <string>
 
-#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/to_duration.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 
 namespace starling::sim {
@@ -32,7 +32,7 @@ Result<void> check(const StepOptions& options) {
   if (options.horizon <= Time{0} || options.horizon > horizon_max)
     return Error{"horizon: " + print_duration(options.horizon) +
                  "; valid: longer than 0, at most 200 years"};
-  if (lasting(options.step_time.mean() * 1e9) <= Time{0})
+  if (to_duration(options.step_time.mean() * 1e9) <= Time{0})
     return Error{"step time: " + print(options.step_time) +
                  " takes no time; valid: a law with a mean above 0, as exp:100ms"};
   const auto& interval = options.recheck.interval;

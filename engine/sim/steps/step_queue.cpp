@@ -8,13 +8,14 @@
 namespace starling::sim {
 namespace {
 
-/// Enough that few buckets are touched, few enough that sorting stays in the nearest cache.
+/// Large enough that few buckets are used at a time, and small enough that a bucket is sorted in
+/// the first-level cache.
 constexpr std::uint64_t events_per_bucket = 512;
-/// Few events lie beyond this many mean steps, unless everyone is a straggler.
+/// Few events are later than this many mean step times, unless all workers are stragglers.
 constexpr std::uint64_t means_in_ring = 8;
 constexpr std::uint64_t ring_min = 64;
 constexpr std::uint64_t ring_max = std::uint64_t{1} << 20U;
-/// A bucket's offset and a worker share 64 bits.
+/// The offset of an event in its bucket has 32 bits of a Key.
 constexpr unsigned width_bits_max = 32;
 
 unsigned width_bits(std::size_t workers, std::uint64_t mean_ns) {
@@ -40,54 +41,55 @@ StepQueue::Key StepQueue::key_of(core::Time at, core::MemberId worker) const {
 
 void StepQueue::push(core::Time at, core::MemberId worker) {
   const std::uint64_t bucket = bucket_of(at);
-  STARLING_CHECK(bucket >= current_);
-  if (bucket == current_) {
+  STARLING_CHECK(bucket >= current_bucket_);
+  if (bucket == current_bucket_) {
     const Key key = key_of(at, worker);
-    const auto rest = due_.begin() + static_cast<std::ptrdiff_t>(next_);
-    due_.insert(std::upper_bound(rest, due_.end(), key), key);
-  } else if (bucket - current_ < ring_.size()) {
+    const auto rest = current_events_.begin() + static_cast<std::ptrdiff_t>(next_);
+    current_events_.insert(std::upper_bound(rest, current_events_.end(), key), key);
+  } else if (bucket - current_bucket_ < ring_.size()) {
     ring_[bucket & (ring_.size() - 1)].push_back(key_of(at, worker));
-    ++in_ring_;
+    ++events_in_ring_;
   } else {
-    far_.push_back({at, worker});
+    beyond_ring_.push_back({at, worker});
   }
 }
 
 std::optional<StepQueue::Event> StepQueue::pop() {
-  while (next_ == due_.size()) {
-    if (in_ring_ == 0 && far_.empty()) return std::nullopt;
+  while (next_ == current_events_.size()) {
+    if (events_in_ring_ == 0 && beyond_ring_.empty()) return std::nullopt;
     advance();
   }
-  const Key key = due_[next_++];
-  const auto offset = static_cast<core::Time::rep>((current_ << width_bits_) + (key >> 32U));
+  const Key key = current_events_[next_++];
+  const auto offset = static_cast<core::Time::rep>((current_bucket_ << width_bits_) + (key >> 32U));
   return Event{core::Time{offset}, static_cast<core::MemberId>(key)};
 }
 
-/// Moves on to the next bucket or, where the ring is empty, to the next that holds an event.
+/// Moves on to the next bucket or, if the ring is empty, to the next bucket that holds an event.
 void StepQueue::advance() {
-  if (in_ring_ == 0) {
-    const auto first = std::ranges::min_element(far_, {}, &Event::at);
-    current_ = bucket_of(first->at);
-    fetch_far();
-  } else if ((++current_ & (ring_.size() / 2 - 1)) == 0) {
-    fetch_far();
+  if (events_in_ring_ == 0) {
+    const auto first = std::ranges::min_element(beyond_ring_, {}, &Event::at);
+    current_bucket_ = bucket_of(first->at);
+    fill_ring();
+  } else if ((++current_bucket_ & (ring_.size() / 2 - 1)) == 0) {
+    fill_ring();
   }
-  // Frees the bucket of a burst: else each bucket in turn would keep capacity for all workers.
-  if (due_.capacity() > 16 * events_per_bucket) due_ = Bucket{};
-  due_.clear();
+  // Frees the memory of a bucket that was very full. Otherwise each bucket could in turn keep
+  // memory for all workers.
+  if (current_events_.capacity() > 16 * events_per_bucket) current_events_ = Bucket{};
+  current_events_.clear();
   next_ = 0;
-  due_.swap(ring_[current_ & (ring_.size() - 1)]);
-  in_ring_ -= due_.size();
-  std::ranges::sort(due_);
+  current_events_.swap(ring_[current_bucket_ & (ring_.size() - 1)]);
+  events_in_ring_ -= current_events_.size();
+  std::ranges::sort(current_events_);
 }
 
-/// Moves into the ring the events that it now reaches. Twice a round is often enough.
-void StepQueue::fetch_far() {
-  std::erase_if(far_, [&](const Event& event) {
+/// Moves the events that the ring now reaches into it. Called twice in each round of the ring.
+void StepQueue::fill_ring() {
+  std::erase_if(beyond_ring_, [&](const Event& event) {
     const std::uint64_t bucket = bucket_of(event.at);
-    if (bucket - current_ >= ring_.size()) return false;
+    if (bucket - current_bucket_ >= ring_.size()) return false;
     ring_[bucket & (ring_.size() - 1)].push_back(key_of(event.at, event.worker));
-    ++in_ring_;
+    ++events_in_ring_;
     return true;
   });
 }

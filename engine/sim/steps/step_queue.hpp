@@ -1,4 +1,4 @@
-/// The event queue of the step level: which worker is due when. Not thread-safe.
+/// The event queue of the simulation of steps: which worker is due when. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace starling::sim {
 
-/// A ring of buckets of time. A bucket is sorted when its time comes, so that a push touches the
-/// end of one bucket only: beyond 10^5 workers a heap would miss the cache at each level. Events
-/// beyond the ring are kept aside until the ring has come nearer.
+/// A calendar queue: a ring of buckets, each for an interval of time. A bucket is sorted only when
+/// its time comes; before, a push appends to one bucket. (With more than 10^5 workers, a heap would
+/// miss the cache at each of its levels.) Events later than the ring are kept apart until the ring
+/// reaches them.
 ///
-/// Events of one moment come in the order of their workers.
+/// Events of the same time come in the order of their workers.
 class StepQueue {
  public:
   struct Event {
@@ -21,26 +22,27 @@ class StepQueue {
     core::MemberId worker;
   };
 
-  /// For `workers` workers, each due about `mean` after its last event.
+  /// The queue is laid out for `workers` workers, each of which is due about `mean` after its last
+  /// event.
   StepQueue(std::size_t workers, core::Time mean);
 
   /// Requires: `at` is not before the last event that was popped.
   void push(core::Time at, core::MemberId worker);
 
-  /// Removes and returns the next event; nullopt where there is none.
+  /// Removes and returns the next event; nullopt if there is none.
   [[nodiscard]] std::optional<Event> pop();
 
-  /// Returns a worker that is due soon, so that its memory can be fetched; nullopt where that is
-  /// not known.
-  [[nodiscard]] std::optional<core::MemberId> soon() const {
+  /// Returns a worker that is due soon, so that its memory can be prefetched; nullopt if none is
+  /// known.
+  [[nodiscard]] std::optional<core::MemberId> due_soon() const {
     constexpr std::size_t ahead = 8;
-    if (next_ + ahead >= due_.size()) return std::nullopt;
-    return static_cast<core::MemberId>(due_[next_ + ahead]);
+    if (next_ + ahead >= current_events_.size()) return std::nullopt;
+    return static_cast<core::MemberId>(current_events_[next_ + ahead]);
   }
 
  private:
-  /// Time since the bucket's beginning in the upper 32 bits, worker in the lower: sorting sorts by
-  /// both.
+  /// The time since the bucket's beginning is in the upper 32 bits, the worker in the lower 32.
+  /// Keys are sorted by time, then by worker.
   using Key = std::uint64_t;
   using Bucket = std::vector<Key>;
 
@@ -49,15 +51,16 @@ class StepQueue {
   }
   [[nodiscard]] Key key_of(core::Time at, core::MemberId worker) const;
   void advance();
-  void fetch_far();
+  void fill_ring();
 
   unsigned width_bits_;
   std::vector<Bucket> ring_;
-  std::size_t in_ring_ = 0;
-  std::vector<Event> far_;
-  /// The bucket whose time it is, and its events, sorted; those before next_ are past.
-  std::uint64_t current_ = 0;
-  Bucket due_;
+  std::size_t events_in_ring_ = 0;
+  std::vector<Event> beyond_ring_;
+  /// The number of the bucket whose time has come, and its events, sorted. The events before next_
+  /// were popped.
+  std::uint64_t current_bucket_ = 0;
+  Bucket current_events_;
   std::size_t next_ = 0;
 };
 

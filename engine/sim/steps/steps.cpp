@@ -8,7 +8,7 @@
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"
-#include "starling/base/lasting.hpp"
+#include "starling/base/to_duration.hpp"
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"
@@ -19,18 +19,18 @@ namespace {
 
 constexpr Time never = Time::max();
 
-/// The state of a worker that recheck policies with clocks and notices need.
+/// The state of a worker that recheck policies with timers and notices need.
 struct Waiter {
   bool waiting = false;
-  /// When the worker finishes its step or, while it waits, draws again; `never` where it does
-  /// neither. Events of other times are stale.
-  Time due = never;
-  /// Number of its current draw; notices of earlier draws are stale too.
+  /// When the worker finishes its step or, while it waits, draws again; `never` if it does neither.
+  /// Events at other times are stale.
+  Time due_at = never;
+  /// The number of its last draw; notices for earlier draws are stale too.
   std::uint64_t draw = 0;
   core::StepTimes step_times;
 };
 
-/// A draw's outcome, and the laggard on which it failed where the rule can tell.
+/// The outcome of a draw, and, if it failed and the rule has a floor, a drawn laggard.
 struct DrawResult {
   bool pass;
   std::optional<MemberId> laggard = std::nullopt;
@@ -41,29 +41,29 @@ class Simulation {
   Simulation(const StepOptions& options, Learner* learner)
       : options_(options),
         learner_(learner),
-        free_(barrier::always_passes(options.barrier)),
-        draws_(barrier::draws(options.barrier)),
-        on_arrival_(!draws_ || options.recheck.arrival),
-        notify_(!on_arrival_ && options.recheck.notify),
-        central_(core::keeps_steps_centrally(options.mode)),
-        clocked_(draws_ && (!options.recheck.arrival || options.recheck.interval)),
-        by_chance_(barrier::floor(options.barrier, 0) &&
-                   (options.sampling == Sampling::exact || !draws_)),
+        never_waits_(barrier::always_passes(options.barrier)),
+        draws_others_(barrier::is_sampled(options.barrier)),
+        on_arrival_(!draws_others_ || options.recheck.arrival),
+        sends_notices_(!on_arrival_ && options.recheck.notify),
+        has_coordinator_(core::keeps_steps_centrally(options.mode)),
+        has_timers_(draws_others_ && (!options.recheck.arrival || options.recheck.interval)),
+        by_probability_(barrier::floor(options.barrier, 0) &&
+                        (options.sampling == Sampling::exact || !draws_others_)),
         queue_(options.workers, mean_of(options)),
         counts_(options.barrier, options.workers),
         steps_(options.workers),
-        waiters_(clocked_ ? options.workers : 0),
-        notify_requests_(notify_ ? options.workers : 0) {}
+        waiters_(has_timers_ ? options.workers : 0),
+        notify_requests_(sends_notices_ ? options.workers : 0) {}
 
   StepResult run() {
     result_.curve.reserve(options_.points);
-    for (MemberId id = 0; id < options_.workers; ++id) begin(id);
+    for (MemberId id = 0; id < options_.workers; ++id) begin_step(id);
     std::uint64_t events = 0;
     while (const auto event = queue_.pop()) {
       if (++events % 65536 == 0 && !progress()) break;
-      if (const auto soon = queue_.soon()) __builtin_prefetch(&steps_[*soon], 1);
+      if (const auto soon = queue_.due_soon()) __builtin_prefetch(&steps_[*soon], 1);
       pass_time(event->at);
-      happen(event->worker);
+      handle(event->worker);
       if (counts_.running() == 0) break;
     }
     return finish();
@@ -72,7 +72,7 @@ class Simulation {
  private:
   /// Returns the mean time of a step, at least 1 ns, because the queue's buckets need a length.
   static Time mean_of(const StepOptions& options) {
-    return std::max(Time{1}, lasting(options.step_time.mean() * 1e9) + options.overhead);
+    return std::max(Time{1}, to_duration(options.step_time.mean() * 1e9) + options.overhead);
   }
 
   bool progress() {
@@ -87,14 +87,14 @@ class Simulation {
     return !stopped_;
   }
 
-  /// Advances the clock to `to`, and notes the points and times in between.
+  /// Advances the clock to `to`, adds the points of the curve before it, and adds up the times.
   void pass_time(Time to) {
     for (Time at = next_point(); at < to && result_.curve.size() < options_.points;
          at = next_point())
-      note(at);
+      add_point(at);
     const auto elapsed = static_cast<double>((to - now_).count());
-    waited_ += elapsed * static_cast<double>(waiting_);
-    ran_ += elapsed * static_cast<double>(counts_.running());
+    wait_time_ += elapsed * static_cast<double>(waiting_);
+    run_time_ += elapsed * static_cast<double>(counts_.running());
     now_ = to;
   }
 
@@ -104,7 +104,7 @@ class Simulation {
     return Time{std::llround(share * static_cast<double>(options_.horizon.count()))};
   }
 
-  void note(Time at) {
+  void add_point(Time at) {
     const bool runs = counts_.running() > 0;
     result_.curve.push_back(
         {.at = at,
@@ -118,91 +118,92 @@ class Simulation {
   StepResult finish() {
     const bool early = stopped_ || counts_.running() == 0;
     if (!early) pass_time(options_.horizon);
-    if (result_.curve.size() < options_.points) note(now_);
+    if (result_.curve.size() < options_.points) add_point(now_);
     result_.elapsed = now_;
-    result_.waiting_share = ran_ > 0 ? waited_ / ran_ : 0;
+    result_.waiting_share = run_time_ > 0 ? wait_time_ / run_time_ : 0;
     result_.steps = std::move(steps_);
     return std::move(result_);
   }
 
   /// Makes `worker` due after `delay`, if that is within the horizon.
   void schedule(MemberId worker, Time delay) {
-    if (clocked_) waiters_[worker].due = never;
+    if (has_timers_) waiters_[worker].due_at = never;
     if (delay > options_.horizon - now_) return;
-    if (clocked_) waiters_[worker].due = now_ + delay;
+    if (has_timers_) waiters_[worker].due_at = now_ + delay;
     queue_.push(now_ + delay, worker);
   }
 
-  void begin(MemberId worker) {
+  void begin_step(MemberId worker) {
     if (learner_) learner_->on_begin(worker, steps_[worker] + 1, now_);
-    Time takes = options_.step_time.draw(times_);
+    Time takes = options_.step_time.draw(step_time_random_);
     if (!options_.slowness.empty())
-      takes = lasting(static_cast<double>(takes.count()) * options_.slowness[worker]);
+      takes = to_duration(static_cast<double>(takes.count()) * options_.slowness[worker]);
     takes += options_.overhead;
-    if (clocked_) waiters_[worker].step_times.add(takes);
+    if (has_timers_) waiters_[worker].step_times.add(takes);
     schedule(worker, takes);
   }
 
-  /// Handles a worker that is due: its step ends, or it draws again.
-  void happen(MemberId worker) {
-    if (!clocked_) return arrive(worker);
+  /// Handles the event of a worker that is due: it finishes its step, or draws again.
+  void handle(MemberId worker) {
+    if (!has_timers_) return finish_step(worker);
     Waiter& waiter = waiters_[worker];
-    if (waiter.due != now_) return;
-    waiter.waiting ? draw_by_clock(worker) : arrive(worker);
+    if (waiter.due_at != now_) return;
+    waiter.waiting ? draw_at_timer(worker) : finish_step(worker);
   }
 
-  void arrive(MemberId worker) {
+  void finish_step(MemberId worker) {
     const Step step = ++steps_[worker];
     ++result_.updates;
     if (learner_) learner_->on_end(worker, step, now_);
-    if (central_) ++result_.messages.arrivals;
+    if (has_coordinator_) ++result_.messages.arrivals;
     counts_.advance(step);
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
-    if (notify_) give_notice(worker);
+    if (sends_notices_) send_notices(worker);
     if (step >= options_.last) {
       counts_.finish(step);
-      review();
-    } else if (const DrawResult result = consider(worker); result.pass) {
+      recheck_waiters();
+    } else if (const DrawResult result = try_to_pass(worker); result.pass) {
       release(worker);
-      review();
+      recheck_waiters();
     } else {
-      review();  // before it waits itself: it has drawn for this arrival
-      wait(worker, result);
+      recheck_waiters();  // comes before start_waiting(): the worker has drawn for this arrival
+      start_waiting(worker, result);
     }
   }
 
   void release(MemberId worker) {
-    if (central_) ++result_.messages.releases;
-    begin(worker);
+    if (has_coordinator_) ++result_.messages.releases;
+    begin_step(worker);
   }
 
-  void wait(MemberId worker, const DrawResult& result) {
+  void start_waiting(MemberId worker, const DrawResult& result) {
     ++waiting_;
-    if (on_arrival_ && by_chance_) counts_.join(steps_[worker], worker);
-    if (on_arrival_ && !by_chance_) in_order_.push_back(worker);
-    if (clocked_) waiters_[worker].waiting = true;
-    if (clocked_) look_again(worker, result);
+    if (on_arrival_ && by_probability_) counts_.add_waiter(steps_[worker], worker);
+    if (on_arrival_ && !by_probability_) waiters_in_order_.push_back(worker);
+    if (has_timers_) waiters_[worker].waiting = true;
+    if (has_timers_) arrange_next_draw(worker, result);
   }
 
-  /// Ends the wait of a worker that the caller has taken out of its group.
-  void resume(MemberId worker) {
+  /// Lets a waiting worker pass. The caller has removed it from counts_ or waiters_in_order_.
+  void end_waiting(MemberId worker) {
     --waiting_;
-    if (clocked_) waiters_[worker].waiting = false;
+    if (has_timers_) waiters_[worker].waiting = false;
     release(worker);
   }
 
-  /// Makes every waiter look again after an arrival, where the recheck policy says so.
-  void review() {
+  /// After an arrival, lets every waiting worker draw again if the recheck policy says so.
+  void recheck_waiters() {
     if (!on_arrival_ || waiting_ == 0) return;
-    reviewed_ = now_;
-    if (by_chance_) {
+    last_recheck_at_ = now_;
+    if (by_probability_) {
       const std::size_t before = waiting_;
-      counts_.let_pass(patience_, draw_random_, [&](MemberId worker) { resume(worker); });
-      if (draws_) count_draws(before, before - waiting_);
+      counts_.let_pass(remaining_hazard_, draw_random_,
+                       [&](MemberId worker) { end_waiting(worker); });
+      if (draws_others_) count_draws(before, before - waiting_);
     } else {
-      std::erase_if(in_order_, [&](MemberId worker) {
-        const bool pass = consider(worker).pass;
-        if (pass) resume(worker);
+      std::erase_if(waiters_in_order_, [&](MemberId worker) {
+        const bool pass = try_to_pass(worker).pass;
+        if (pass) end_waiting(worker);
         return pass;
       });
     }
@@ -211,80 +212,83 @@ class Simulation {
   void count_draws(std::uint64_t draws, std::uint64_t passes) {
     result_.draws += draws;
     result_.passes += passes;
-    if (central_) return;
-    const std::uint64_t asked = draws * barrier::observes(options_.barrier, options_.workers - 1);
+    if (has_coordinator_) return;
+    const std::uint64_t asked =
+        draws * barrier::seen_workers(options_.barrier, options_.workers - 1);
     result_.messages.queries += asked;
     result_.messages.answers += asked;
   }
 
-  /// Looks at the others once, and decides whether the worker may pass.
-  DrawResult consider(MemberId worker) {
-    if (free_ || asks_nobody(worker)) return {true};
-    if (clocked_) ++waiters_[worker].draw;
-    const DrawResult result = by_chance_ ? consider_by_chance(worker) : consider_plainly(worker);
-    if (draws_) count_draws(1, result.pass ? 1 : 0);
+  /// Decides whether the worker may pass, by one draw or by all workers' steps.
+  DrawResult try_to_pass(MemberId worker) {
+    if (never_waits_ || needs_no_draw(worker)) return {true};
+    if (has_timers_) ++waiters_[worker].draw;
+    const DrawResult result =
+        by_probability_ ? decide_by_probability(worker) : decide_by_drawing(worker);
+    if (draws_others_) count_draws(1, result.pass ? 1 : 0);
     return result;
   }
 
-  /// True where the floor is 0: see barrier::floor. The groups have the floor at hand.
-  [[nodiscard]] bool asks_nobody(MemberId worker) const {
+  /// Returns true if the worker's floor is 0, which all workers have reached (see barrier::floor).
+  [[nodiscard]] bool needs_no_draw(MemberId worker) const {
     const Step step = steps_[worker];
-    return by_chance_ ? counts_.group(step).floor == 0
-                      : barrier::floor(options_.barrier, step) == Step{0};
+    return by_probability_ ? counts_.group(step).floor == 0
+                           : barrier::floor(options_.barrier, step) == Step{0};
   }
 
-  DrawResult consider_by_chance(MemberId worker) {
-    const Group& group = counts_.group(steps_[worker]);
+  DrawResult decide_by_probability(MemberId worker) {
+    const StepGroup& group = counts_.group(steps_[worker]);
     if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
-    if (!notify_) return {false};
-    // Each laggard is as likely as another to be the first to answer. It is found by trial: few
-    // laggards refuse few draws, so this takes at most beta trials a draw on average.
+    if (!sends_notices_) return {false};
+    // Each laggard is equally likely to be the first that answers; one is found by trials. If there
+    // are few laggards, few draws fail: on average there are at most beta trials for each draw.
     while (true) {
       const auto other = static_cast<MemberId>(draw_random_.below(options_.workers));
       if (steps_[other] < group.floor) return {false, other};
     }
   }
 
-  DrawResult consider_plainly(MemberId worker) {
+  DrawResult decide_by_drawing(MemberId worker) {
     pick_others();
     const auto floor = barrier::floor(options_.barrier, steps_[worker]);
-    seen_.clear();
+    seen_steps_.clear();
     std::uint64_t laggards = 0;
     DrawResult result{false};
-    for (const std::uint32_t pick : picks_) {
+    for (const std::uint32_t pick : drawn_positions_) {
       const MemberId other = pick + (pick >= worker ? 1U : 0U);
       const Step step = steps_[other];
-      seen_.push_back(step >= options_.last ? barrier::finished : step);
-      // Any laggard may be the first to answer.
-      if (notify_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
+      seen_steps_.push_back(step >= options_.last ? barrier::finished : step);
+      // Each drawn laggard is equally likely to be the first that answers.
+      if (sends_notices_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
         result.laggard = other;
     }
-    result.pass = barrier::admits(options_.barrier, steps_[worker], seen_);
+    result.pass = barrier::admits(options_.barrier, steps_[worker], seen_steps_);
     return result;
   }
 
-  /// Picks the workers that a worker sees, as numbers among the others: everyone, or a draw.
+  /// Fills drawn_positions_ with the workers that a worker sees, numbered among the others: a
+  /// random draw, or all.
   void pick_others() {
     const auto others = static_cast<std::uint32_t>(options_.workers - 1);
-    const auto sees = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
-    if (draws_) return barrier::draw(others, sees, draw_random_, picks_);
-    picks_.resize(sees);
-    std::iota(picks_.begin(), picks_.end(), 0U);
+    const auto sees = static_cast<std::uint32_t>(barrier::seen_workers(options_.barrier, others));
+    if (draws_others_) return barrier::draw(others, sees, draw_random_, drawn_positions_);
+    drawn_positions_.resize(sees);
+    std::iota(drawn_positions_.begin(), drawn_positions_.end(), 0U);
   }
 
-  /// Arranges, after a refused draw, for the worker to draw again on a notice or a timer.
-  void look_again(MemberId worker, const DrawResult& result) {
+  /// Makes the worker, after a failed draw, draw again at a notice or at a timer.
+  void arrange_next_draw(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
-    const bool told = notify_ && result.laggard;
-    if (told) {
+    const bool asks_laggard = sends_notices_ && result.laggard;
+    if (asks_laggard) {
       const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
       notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
-      if (!central_) ++result_.messages.notify_requests;
+      if (!has_coordinator_) ++result_.messages.notify_requests;
     }
-    if (options_.recheck.interval || !(told || on_arrival_))
+    if (options_.recheck.interval || !(asks_laggard || on_arrival_))
       schedule(worker, interval_of(worker));
     else
-      waiter.due = never;
+      waiter.due_at = never;
   }
 
   [[nodiscard]] Time interval_of(MemberId worker) const {
@@ -293,29 +297,30 @@ class Simulation {
     return fixed ? *interval : waiters_[worker].step_times.recheck_interval();
   }
 
-  void draw_by_clock(MemberId worker) {
+  void draw_at_timer(MemberId worker) {
     if (on_arrival_) {
-      // The interval counts from the last draw, and the last arrival caused a draw.
-      const Time due = reviewed_ + std::min(interval_of(worker), options_.horizon);
+      // The interval begins with the last draw, which the last arrival may have caused.
+      const Time due = last_recheck_at_ + std::min(interval_of(worker), options_.horizon);
       if (due > now_) return schedule(worker, due - now_);
     }
     draw_again(worker);
   }
 
   void draw_again(MemberId worker) {
-    const DrawResult result = consider(worker);
-    if (!result.pass) return look_again(worker, result);
-    if (on_arrival_ && by_chance_) counts_.leave(steps_[worker], worker);
-    if (on_arrival_ && !by_chance_) std::erase(in_order_, worker);
-    resume(worker);
+    const DrawResult result = try_to_pass(worker);
+    if (!result.pass) return arrange_next_draw(worker, result);
+    if (on_arrival_ && by_probability_) counts_.remove_waiter(steps_[worker], worker);
+    if (on_arrival_ && !by_probability_) std::erase(waiters_in_order_, worker);
+    end_waiting(worker);
   }
 
-  /// Notifies the waiters that asked for the worker's new step. A late notice is sent all the same.
-  void give_notice(MemberId worker) {
+  /// Notifies the waiting workers whose requests the worker's new step fulfils. Stale requests are
+  /// notified, and counted, too.
+  void send_notices(MemberId worker) {
     const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
-    const auto told = notify_requests_[worker].take(step);
-    if (!central_) result_.messages.notices += told.size();
-    for (const NotifyRequest& request : told)
+    const auto fulfilled = notify_requests_[worker].take_fulfilled(step);
+    if (!has_coordinator_) result_.messages.notices += fulfilled.size();
+    for (const NotifyRequest& request : fulfilled)
       if (waiters_[request.from].waiting && waiters_[request.from].draw == request.draw)
         draw_again(request.from);
   }
@@ -323,54 +328,57 @@ class Simulation {
   const StepOptions& options_;
   Learner* learner_;
   /// No worker ever waits.
-  bool free_;
-  /// The barrier draws others, so that the recheck policy matters.
-  bool draws_;
+  bool never_waits_;
+  /// The barrier draws others, and the recheck policy determines when they are drawn again.
+  bool draws_others_;
+  /// Waiting workers draw again at every arrival.
   bool on_arrival_;
-  bool notify_;
+  bool sends_notices_;
   /// A coordinator sees every step.
-  bool central_;
-  /// Some events are timers, or become stale.
-  bool clocked_;
-  /// Outcomes come from the chances that counts_ keeps.
-  bool by_chance_;
+  bool has_coordinator_;
+  /// Some events are timers of waiting workers; events may become stale.
+  bool has_timers_;
+  /// Draws are decided by the probabilities that counts_ computes.
+  bool by_probability_;
 
-  Random times_ = Random::stream(options_.seed, 1);
+  Random step_time_random_ = Random::stream(options_.seed, 1);
   Random draw_random_ = Random::stream(options_.seed, 2);
   /// See StepCounts::let_pass.
-  double patience_ = draw_random_.exponential(1);
+  double remaining_hazard_ = draw_random_.exponential(1);
 
   StepQueue queue_;
   StepCounts counts_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
-  /// By laggard: the waiters that it is to notify.
+  /// By laggard: the requests that it has received.
   std::vector<NotifyRequests> notify_requests_;
-  /// Waiters in the order of their arrival, where each draws plainly at each arrival.
-  std::vector<MemberId> in_order_;
+  /// The waiting workers in the order of their arrival, if they draw again at every arrival without
+  /// counts_.
+  std::vector<MemberId> waiters_in_order_;
   std::size_t waiting_ = 0;
   Time now_{};
-  /// When an arrival last made all waiters draw.
-  Time reviewed_{};
+  /// When an arrival last made all waiting workers draw.
+  Time last_recheck_at_{};
   bool stopped_ = false;
-  /// Sums over workers, in nanoseconds.
-  double waited_ = 0;
-  double ran_ = 0;
+  /// How long all workers together have waited, and how long they have run, in nanoseconds.
+  double wait_time_ = 0;
+  double run_time_ = 0;
   StepResult result_;
-  std::vector<std::uint32_t> picks_;
-  std::vector<Step> seen_;
+  std::vector<std::uint32_t> drawn_positions_;
+  std::vector<Step> seen_steps_;
 };
 
 }  // namespace
 
 std::uint64_t memory_estimate(const StepOptions& options) {
-  const bool clocked =
-      barrier::draws(options.barrier) && (!options.recheck.arrival || options.recheck.interval);
-  // Steps, events in half-full buckets, waiters in half-full groups, figures at the end.
+  const bool has_timers = barrier::is_sampled(options.barrier) &&
+                          (!options.recheck.arrival || options.recheck.interval);
+  // A worker's step, its event in a half-full bucket, its place as a waiter in a half-full group,
+  // and its part of the result.
   std::uint64_t per_worker = 144;
   if (!options.slowness.empty()) per_worker += sizeof(double);
-  if (clocked) per_worker += sizeof(Waiter) + 64;  // and the stale events
-  if (clocked && options.recheck.notify)           // and capacity for as many requests as were seen
+  if (has_timers) per_worker += sizeof(Waiter) + 64;  // 64 bytes for stale events
+  if (has_timers && options.recheck.notify)           // 96 requests: the largest number observed
     per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }

@@ -1,13 +1,13 @@
-/// Steps and barriers in virtual time, for 10^3 to 10^6 workers: predicts what a barrier does on so
-/// many machines. There is no network and no message in flight; docs/design/0005-simulation.md says
-/// why.
+/// Simulates the steps and barriers of 10^3 to 10^6 workers in virtual time, to predict what a
+/// barrier does on so many machines. There is no network, and messages arrive at once;
+/// docs/design/0005-simulation.md gives the reasons.
 ///
 ///     sim::StepOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=10").value();
 ///     const auto result = sim::simulate(options);
 ///
-/// One thread runs a simulation; several may run at a time. The same options, which include the
-/// seed, give the same result to the bit.
+/// A simulation uses one thread; several may run at a time. The same options, which include the
+/// seed, give bitwise the same result.
 #pragma once
 
 #include <cstdint>
@@ -27,45 +27,45 @@ using core::MemberId;
 using core::Step;
 using core::Time;
 
-/// How the outcome of a draw is found.
+/// How the outcome of a draw is decided.
 enum class Sampling {
-  /// By its exact chance, barrier::pass_probability: the cost of an update does not grow with the
-  /// number of workers. Rules without a floor are still drawn plainly.
+  /// By its exact probability, barrier::pass_probability(): the cost of an update does not grow
+  /// with
+  /// the number of workers. Rules without a floor are decided as by `plain`.
   exact,
-  /// By drawing others, as a live worker does: slow, a reference for `exact`.
+  /// By drawing others, as a live worker does. It is slow, and a reference for `exact`.
   plain,
 };
 
 struct StepOptions {
   std::size_t workers = 1000;
   barrier::Barrier barrier = {};
-  /// The mode says who keeps the steps, which decides what messages there are.
+  /// The mode determines who keeps the steps, and so which messages are counted.
   core::Mode mode = core::Mode::central;
-  /// When a worker that was refused looks again, where the barrier draws others.
+  /// When a worker that may not pass draws again; only for sampled barriers.
   barrier::Recheck recheck = barrier::Recheck::central();
   Distribution step_time = Distribution{laws::Exponential{std::chrono::milliseconds{100}}};
-  /// By worker, a factor of each of its step times (see starling::slowdown_factors); empty: all at
-  /// full speed.
+  /// A factor of the step time for each worker (see starling::slowdown_factors); empty: 1 for all.
   std::vector<double> slowness = {};
-  /// Time added to each step of every worker, for computation and messages on real machines.
+  /// A time that is added to each step of every worker, for what real machines need besides.
   Time overhead{};
-  /// The most virtual time that is simulated.
+  /// The simulation ends at this virtual time at the latest.
   Time horizon = std::chrono::seconds{40};
-  /// The last step: a worker that has reached it is done, and counts as infinitely far ahead.
+  /// The last step: a worker that has reached it has ended, and counts as infinitely far ahead.
   Step last = barrier::finished;
   std::uint64_t seed = 1;
   Sampling sampling = Sampling::exact;
-  /// Points of the curve over time, evenly spaced over the horizon.
+  /// The number of points of the curve, evenly spaced over the horizon.
   std::size_t points = 200;
-  /// Called now and then with the share that is done, of the horizon or of all steps, whichever is
-  /// more; false ends the simulation there.
+  /// Called now and then with the finished share of the simulation: of the horizon or of all steps,
+  /// whichever is larger. If it returns false, the simulation ends.
   std::function<bool(double done)> on_progress = {};
 };
 
-/// How far the workers were at one moment.
+/// The progress of the workers at one moment.
 struct Point {
   Time at{};
-  /// Steps finished by all workers until then.
+  /// The number of steps that all workers together had finished.
   std::uint64_t updates = 0;
   Step min = 0;
   Step median = 0;
@@ -76,9 +76,9 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// The messages that barrier control would have sent. Where steps are central: a message for each
-/// arrival and one for each release. Where workers ask each other: a query and an answer for each
-/// other drawn, a request to each laggard that is to give notice, and the notices.
+/// The numbers of messages that barrier control would have sent. If a coordinator keeps the steps:
+/// one for each arrival (Arrived) and one for each release (Proceed). If workers ask each other: a
+/// query and an answer for each drawn worker, the requests to laggards, and their notices.
 struct Messages {
   std::uint64_t arrivals = 0;
   std::uint64_t releases = 0;
@@ -97,44 +97,45 @@ struct StepResult {
   /// By worker, at the end.
   std::vector<Step> steps = {};
   std::vector<Point> curve = {};
-  /// Steps finished by all workers.
+  /// The number of steps that all workers together finished.
   std::uint64_t updates = 0;
-  /// Draws of others, and those that let the worker pass.
+  /// The numbers of draws, and of draws that let the worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// The share of the workers' time, at work or waiting, that they spent waiting.
+  /// The share of the running workers' time that they spent waiting at the barrier.
   double waiting_share = 0;
   Messages messages = {};
-  /// Virtual time at the end; less than the horizon where all workers were done or on_progress
-  /// ended it.
+  /// The virtual time at the end; less than the horizon if all workers ended before, or if
+  /// on_progress ended the simulation.
   Time elapsed{};
-  /// The largest distance there ever was between the fastest and the slowest running worker.
+  /// The largest difference ever between the steps of the fastest and the slowest running worker.
   Step max_lag = 0;
 
   bool operator==(const StepResult&) const = default;
 };
 
-/// A model that learns at the step level. Step 1 is a worker's first: once it has ended, the
-/// worker's step is 1.
+/// A model that learns during a simulation of steps. The first step of a worker has number 1; after
+/// it the worker's step is 1.
 struct Learner {
   Learner() = default;
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
   virtual ~Learner() = default;
 
-  /// Called when the worker begins the step: it reads the model as it is now.
+  /// Called when the worker begins the step and reads the model as it is now.
   virtual void on_begin(MemberId worker, Step step, Time now) = 0;
-  /// Called when the worker ends the step: its update is applied. Workers that this lets pass begin
-  /// after it.
+  /// Called when the worker finishes the step, to apply its update. Workers that pass the barrier
+  /// because of this step begin after this call.
   virtual void on_end(MemberId worker, Step step, Time now) = 0;
 };
 
-/// Refuses options that cannot be simulated: no workers, more than 2^31 of them, a sample that is
-/// too large, no horizon, steps that take no time, factors that do not fit the workers.
+/// Returns an error if the options cannot be simulated: if there are no workers or more than 2^31,
+/// if the sample is too large, if there is no horizon, if steps take no time, or if the number of
+/// slowness factors is not the number of workers.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
-/// Estimates how many bytes of memory simulate() takes, to refuse a run that is too large before it
-/// starts.
+/// Returns an estimate of the bytes of memory that simulate() uses. By it the caller can refuse a
+/// run that is too large.
 [[nodiscard]] std::uint64_t memory_estimate(const StepOptions& options);
 
 /// Requires: check(options).

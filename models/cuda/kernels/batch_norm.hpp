@@ -1,6 +1,6 @@
-/// Internal: bodies of batch normalisation, over rows [rows x channels] in groups: each 256 rows of
-/// a batch are normalised by statistics of their own, as the CPU does, which handles a batch in
-/// such pieces. Statistics are [groups x channels].
+/// Internal: kernel bodies of batch normalisation. The input is a matrix [rows x channels], divided
+/// into groups: each 256 samples of a batch are normalised by their own statistics, because the CPU
+/// handles a batch in such pieces. Statistics are [groups x channels].
 #pragma once
 
 #include <cmath>
@@ -9,22 +9,23 @@
 
 namespace starling::models::cuda {
 
-/// Rows in groups of group_rows; the last may be shorter.
+/// The division of rows into groups of group_rows; the last group may be shorter.
 struct Groups {
   Index rows, channels, group_rows;
 
   STARLING_HOST_DEVICE Index count() const { return (rows + group_rows - 1) / group_rows; }
+  /// The number of rows of a group.
   STARLING_HOST_DEVICE Index size(Index group) const {
     const Index left = rows - group * group_rows;
     return left < group_rows ? left : group_rows;
   }
-  /// Where the statistics of number i stand.
-  STARLING_HOST_DEVICE Index of(Index i) const {
+  /// The index of the statistics for number i of the matrix.
+  STARLING_HOST_DEVICE Index statistic_of(Index i) const {
     return i / channels / group_rows * channels + i % channels;
   }
 };
 
-/// Over statistics: sums become means.
+/// Called for each statistic: turns a sum into a mean.
 struct DivideByRows {
   Groups groups;
   float* sums;
@@ -33,12 +34,14 @@ struct DivideByRows {
   }
 };
 
-/// Over statistics: the variance becomes 1 / sqrt(variance + epsilon), and y = factor x + constant.
-/// Pushes that arrive out of order can bring a variance below zero; it then counts as zero.
-struct Normaliser {
+/// Called for each statistic: turns the variance into 1 / sqrt(variance + epsilon), and computes
+/// the numbers of y = factor x + constant. Pushes that arrive out of order can make a variance
+/// negative; it then counts as zero.
+struct PrepareNormalise {
   Index channels;
   const float* w;
   const float* mean;
+  /// In: the variance; out: 1 / sqrt(variance + epsilon).
   float* inverse;
   float* factor;
   float* constant;
@@ -53,7 +56,7 @@ struct Normaliser {
   }
 };
 
-/// Over y.
+/// Called for each number of y.
 struct Normalise {
   Groups groups;
   const float* factor;
@@ -61,28 +64,27 @@ struct Normalise {
   const float* x;
   float* y;
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Index at = groups.of(i);
-    y[i] = factor[at] * x[i] + constant[at];
+    const Index s = groups.statistic_of(i);
+    y[i] = factor[s] * x[i] + constant[s];
   }
 };
 
-/// Over channels: the gradient by scale and shift from the sums of dy (x - mean) and of dy, and the
-/// change of the running statistics; then the factors a, b, c of dx = a dy + b x + c, which take
-/// the place of the sums and of `c`.
-struct NormaliserBackward {
+/// Called for each channel: adds the gradient by scale and shift, and the change of the running
+/// statistics, to g; then computes the numbers of dx = a dy + b x + c.
+struct PrepareNormaliseBackward {
   Groups groups;
   const float* w;
   const float* mean;
   const float* inverse;
-  /// In: sums of dy (x - mean); out: b.
+  /// In: the sums of dy (x - mean); out: b.
   float* products;
-  /// In: sums of dy; out: c.
+  /// In: the sums of dy; out: c.
   float* totals;
   /// Out: a.
   float* a;
   float* g;
   float epsilon, momentum;
-  /// One row's share of the batch, a row being a sample's pixel.
+  /// The share of the batch that one row, a pixel of a sample, is.
   float weight;
 
   STARLING_HOST_DEVICE void operator()(Index j) const {
@@ -106,7 +108,7 @@ struct NormaliserBackward {
   }
 };
 
-/// Over dx.
+/// Called for each number of dx.
 struct NormaliseBackward {
   Groups groups;
   const float* a;
@@ -116,8 +118,8 @@ struct NormaliseBackward {
   const float* dy;
   float* dx;
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Index at = groups.of(i);
-    dx[i] = a[at] * dy[i] + b[at] * x[i] + c[at];
+    const Index s = groups.statistic_of(i);
+    dx[i] = a[s] * dy[i] + b[s] * x[i] + c[s];
   }
 };
 

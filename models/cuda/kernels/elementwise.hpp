@@ -1,4 +1,4 @@
-/// Internal: bodies that change numbers one by one: activations, sums, biases, dropout.
+/// Internal: kernel bodies that compute numbers one by one: activations, sums, biases, dropout.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace starling::models::cuda {
 
-/// y += x.
+/// Computes y += x.
 struct Add {
   const float* x;
   float* y;
@@ -23,7 +23,7 @@ struct AddBias {
   STARLING_HOST_DEVICE void operator()(Index i) const { y[i] += bias[i % columns]; }
 };
 
-/// y = max(x, 0); keeps NaN.
+/// Computes y = max(x, 0); keeps NaN.
 struct Relu {
   const float* x;
   float* y;
@@ -50,7 +50,8 @@ struct TanhBackward {
   STARLING_HOST_DEVICE void operator()(Index i) const { dx[i] = dy[i] * (1 - y[i] * y[i]); }
 };
 
-/// GELU by tanh (Hendrycks, Gimpel, arXiv 1606.08415, section 2): sqrt(2 / pi) (x + 0.044715 x^3).
+/// The tanh approximation of GELU (Hendrycks, Gimpel, arXiv 1606.08415, section 2) uses the tanh of
+/// sqrt(2 / pi) (x + 0.044715 x^3).
 inline constexpr float gelu_root = 0.7978845608F;
 inline constexpr float gelu_cubic = 0.044715F;
 STARLING_HOST_DEVICE inline float gelu_tanh(float x) {
@@ -76,21 +77,21 @@ struct GeluBackward {
   }
 };
 
-/// Four numbers an index: y = x / (1 - rate) with chance 1 - rate, else 0. The backward pass is the
-/// same body over derivatives.
+/// Called for each four numbers: y = x / (1 - rate) with probability 1 - rate, else 0. The backward
+/// pass is the same body on derivatives.
 struct Dropout {
   const float* x;
   float* y;
   Index size;
-  /// rate 2^32.
+  /// A number is set to 0 if its 32 random bits are below this: rate 2^32.
   std::uint32_t limit;
   /// 1 / (1 - rate).
-  float kept;
+  float scale;
   Draws draws;
   STARLING_HOST_DEVICE void operator()(Index quad) const {
     const Philox drawn = draws.at(quad);
     for (Index j = 0; j < 4 && 4 * quad + j < size; ++j)
-      y[4 * quad + j] = drawn.word[j] < limit ? 0 : kept * x[4 * quad + j];
+      y[4 * quad + j] = drawn.word[j] < limit ? 0 : scale * x[4 * quad + j];
   }
 };
 

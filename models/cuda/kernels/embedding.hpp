@@ -1,13 +1,13 @@
-/// Internal: the body of the backward pass of an embedding of ids; forward is GatherRows.
+/// Internal: the kernel body of an embedding's backward pass; the forward pass is GatherRows.
 #pragma once
 
 #include "starling/models/cuda/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 
-/// Over [n x width]: adds to g the rows of dy of each id, in the order of the batch. `order` lists
-/// the rows of x by their ids, equal ones in the batch's order; the first row of each id adds them
-/// all.
+/// Called for each number of dy [n x width]: adds the rows of dy of each id to g, in the order of
+/// the batch. `order` is the positions in x sorted by their ids, equal ids in the order of the
+/// batch. The call for the first position of an id adds the rows of all.
 struct EmbedBackward {
   const float* x;
   const Index* order;
@@ -16,12 +16,12 @@ struct EmbedBackward {
   Index n, width;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    Index at = i / width;
+    Index k = i / width;
     const Index j = i % width;
-    const float id = x[order[at]];
-    if (at > 0 && x[order[at - 1]] == id) return;
+    const float id = x[order[k]];
+    if (k > 0 && x[order[k - 1]] == id) return;
     float sum = 0;
-    for (; at < n && x[order[at]] == id; ++at) sum += dy[std::size_t{order[at]} * width + j];
+    for (; k < n && x[order[k]] == id; ++k) sum += dy[std::size_t{order[k]} * width + j];
     g[std::size_t{static_cast<Index>(id)} * width + j] += sum;
   }
 };

@@ -1,7 +1,6 @@
-/// Internal: the types and marks in which the bodies of kernels are written. A body is a value that
-/// is called with each index of its range, on the device by launch.hpp, in tests by a loop on the
-/// host, so that the arithmetic is tested where there is no device. Bodies of one launch never
-/// write the same number.
+/// Internal: the types of kernel bodies. A body is a function object that is called for each index
+/// of a range: on the device by launch.hpp, in tests by a loop on the host, so that the arithmetic
+/// is tested without a device. No two calls of one launch write the same number.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace starling::models::cuda {
 
-/// Counts the numbers in one tensor of one piece of a batch, which are fewer than 2^31.
+/// The index of a number in a tensor of one piece of a batch; it is below 2^31.
 using Index = std::uint32_t;
 
 }  // namespace starling::models::cuda

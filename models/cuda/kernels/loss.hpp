@@ -1,5 +1,6 @@
-/// Internal: computes the loss of one row and its derivatives together, as models/loss.hpp defines
-/// them. On the device the lanes of a warp share a row; on the host a row has one lane.
+/// Internal: functions that compute the loss of one row and its derivatives, as models/loss.hpp
+/// defines them. On the device the lanes of a warp compute a row together; on the host one lane
+/// does.
 #pragma once
 
 #include <cmath>
@@ -8,70 +9,74 @@
 
 namespace starling::models::cuda {
 
-/// One lane for a whole row.
+/// The lanes that compute a row, for the host: only one.
 struct OneLane {
   STARLING_HOST_DEVICE static Index lane() { return 0; }
   STARLING_HOST_DEVICE static Index count() { return 1; }
   STARLING_HOST_DEVICE static float sum(float value) { return value; }
-  /// Finds the largest score of all lanes and, of equal scores, the first place.
-  STARLING_HOST_DEVICE static void best(float&, Index&) {}
+  /// Sets `score` and `index` of all lanes to those of the lane with the largest score, of equal
+  /// scores to those with the smallest index.
+  STARLING_HOST_DEVICE static void best(float& /*score*/, Index& /*index*/) {}
 };
 
 struct RowLoss {
   float loss;
-  float merit;
+  /// The row's part of the metric; see Accumulator.
+  float metric_value;
 };
 
-/// log(sum_j e^(z_j)) - z_label over k scores; slopes = weight (softmax(z) - [j is the label]),
-/// unless it is null.
+/// Computes log(sum_j e^(z_j)) - z_label over k scores, and derivatives = weight (softmax(z)_j -
+/// [j is the label]) unless `derivatives` is null.
 template <class Lanes>
 STARLING_HOST_DEVICE RowLoss softmax_row(const float* z, Index k, Index label, float weight,
-                                         float* slopes, const Lanes& lanes) {
-  float most = -INFINITY;
+                                         float* derivatives, const Lanes& lanes) {
+  float largest = -INFINITY;
   Index best = 0;
   for (Index j = lanes.lane(); j < k; j += lanes.count())
-    if (z[j] > most) {
-      most = z[j];
+    if (z[j] > largest) {
+      largest = z[j];
       best = j;
     }
-  lanes.best(most, best);
+  lanes.best(largest, best);
   float part = 0;
-  for (Index j = lanes.lane(); j < k; j += lanes.count()) part += expf(z[j] - most);
+  for (Index j = lanes.lane(); j < k; j += lanes.count()) part += expf(z[j] - largest);
   const float sum = lanes.sum(part);
-  const RowLoss row{logf(sum) - (z[label] - most), best == label ? 1.0F : 0.0F};
-  if (slopes == nullptr) return row;
+  const RowLoss row{logf(sum) - (z[label] - largest), best == label ? 1.0F : 0.0F};
+  if (derivatives == nullptr) return row;
   const float factor = weight / sum;
   for (Index j = lanes.lane(); j < k; j += lanes.count())
-    slopes[j] = factor * expf(z[j] - most) - (j == label ? weight : 0);
+    derivatives[j] = factor * expf(z[j] - largest) - (j == label ? weight : 0);
   return row;
 }
 
-/// (z - y)^2 / 2.
-STARLING_HOST_DEVICE inline RowLoss squared_row(float z, float label, float weight, float* slope) {
+/// Computes (z - label)^2 / 2 and its weighted derivative.
+STARLING_HOST_DEVICE inline RowLoss squared_row(float z, float label, float weight,
+                                                float* derivative) {
   const float error = z - label;
-  if (slope != nullptr) *slope = weight * error;
+  if (derivative != nullptr) *derivative = weight * error;
   return {0.5F * error * error, error * error};
 }
 
-/// A pair of vectors of `width` numbers, one behind the other, alike or not.
+/// Computes the contrastive loss of a pair of vectors of `width` numbers, one after the other in z.
 template <class Lanes>
-STARLING_HOST_DEVICE RowLoss contrastive_row(const float* z, Index width, bool alike, float margin,
-                                             float weight, float* slopes, const Lanes& lanes) {
+STARLING_HOST_DEVICE RowLoss contrastive_row(const float* z, Index width, bool is_alike,
+                                             float margin, float weight, float* derivatives,
+                                             const Lanes& lanes) {
   float part = 0;
   for (Index j = lanes.lane(); j < width; j += lanes.count()) {
     const float d = z[j] - z[width + j];
     part += d * d;
   }
-  const float far = sqrtf(lanes.sum(part));
-  const float slack = margin > far ? margin - far : 0;
-  const float error = alike ? far : slack;
-  const RowLoss row{0.5F * error * error, (far < margin / 2) == alike ? 1.0F : 0.0F};
-  if (slopes == nullptr) return row;
-  const float factor = alike ? weight : far > 0 ? -weight * error / far : 0;
+  const float distance = sqrtf(lanes.sum(part));
+  const float slack = margin > distance ? margin - distance : 0;
+  const float error = is_alike ? distance : slack;
+  const RowLoss row{0.5F * error * error, (distance < margin / 2) == is_alike ? 1.0F : 0.0F};
+  if (derivatives == nullptr) return row;
+  const float factor = is_alike ? weight : distance > 0 ? -weight * error / distance : 0;
   for (Index j = lanes.lane(); j < width; j += lanes.count()) {
     const float d = factor * (z[j] - z[width + j]);
-    slopes[j] = d;
-    slopes[width + j] = -d;
+    derivatives[j] = d;
+    derivatives[width + j] = -d;
   }
   return row;
 }

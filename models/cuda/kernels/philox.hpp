@@ -1,6 +1,7 @@
-/// Internal: Philox4x32-10, random numbers by counter (Salmon, Moraes, Dror, Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011, section 3.3): any thread makes the numbers of its place
-/// without any state, so a backward pass draws again what the forward pass drew.
+/// Internal: the counter-based random number generator Philox4x32-10 (Salmon, Moraes, Dror, Shaw,
+/// "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3). It has no state: a thread
+/// computes the random numbers from its index, so that a backward pass can draw the same numbers as
+/// the forward pass.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,12 @@
 
 namespace starling::models::cuda {
 
+/// The four words of a counter, or of random bits.
 struct Philox {
   std::uint32_t word[4];
 };
 
-/// The four words of `counter` under `key`.
+/// Returns the random bits for `counter` and `key`.
 STARLING_HOST_DEVICE inline Philox philox(Philox counter, std::uint64_t key) {
   auto low = static_cast<std::uint32_t>(key);
   auto high = static_cast<std::uint32_t>(key >> 32U);
@@ -31,19 +33,21 @@ STARLING_HOST_DEVICE inline Philox philox(Philox counter, std::uint64_t key) {
   return counter;
 }
 
-/// The draws of a layer: each (layer, piece of the batch) has numbers of its own.
+/// The random numbers of a layer; each layer and each piece of a batch has different ones.
 struct Draws {
-  /// The step's seed, in the device's memory, so that a recorded step draws anew each time.
+  /// The step's seed, in the device's memory, so that a recorded step draws other numbers each
+  /// time.
   const std::uint64_t* seed = nullptr;
   std::uint32_t layer = 0;
   std::uint32_t piece = 0;
 
-  STARLING_HOST_DEVICE Philox at(Index place) const {
-    return philox({{place, 0, layer, piece}}, *seed);
+  STARLING_HOST_DEVICE Philox at(Index index) const {
+    return philox({{index, 0, layer, piece}}, *seed);
   }
 };
 
-/// Uniform in [0, bound) by Lemire's product; off by less than bound / 2^32.
+/// Turns 32 random bits into a uniform number in [0, bound) by Lemire's product, with a bias of
+/// less than bound / 2^32.
 STARLING_HOST_DEVICE inline std::uint32_t below(std::uint32_t bits, std::uint32_t bound) {
   return static_cast<std::uint32_t>((std::uint64_t{bits} * bound) >> 32U);
 }

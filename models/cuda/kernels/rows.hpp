@@ -1,4 +1,4 @@
-/// Internal: bodies that move rows of a matrix together, and apart again.
+/// Internal: kernel bodies that gather rows of a matrix, and scatter them back.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace starling::models::cuda {
 
-/// Over y [n x width]: row i is the row of x that rows[i] names. Ids of an embedding are floats.
+/// Called for each number of y [n x width]: row i of y is row number rows[i] of x. The type Id is
+/// float for ids of an embedding.
 template <class Id>
 struct GatherRows {
   const Id* rows;
@@ -20,7 +21,8 @@ struct GatherRows {
   }
 };
 
-/// Over x [n x width]: the reverse of GatherRows. `rows` names no row twice.
+/// Called for each number of x [n x width]: the reverse of GatherRows. Requires: `rows` contains no
+/// number twice.
 struct ScatterRows {
   const Index* rows;
   const float* x;

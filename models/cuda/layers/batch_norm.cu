@@ -8,55 +8,58 @@
 namespace starling::models::cuda {
 namespace {
 
-/// As net/layers/batch_norm.cpp: running statistics are parameters, whose "gradient" is their
-/// change. cuDNN's normalisation would update them by itself and knows no groups.
+/// Does the same as net/layers/batch_norm.cpp: running statistics are parameters, and their change
+/// is written into the gradient. cuDNN's normalisation is not used, because it would update the
+/// running statistics itself and has no groups.
 class BatchNormLayer final : public DeviceLayer {
  public:
-  BatchNormLayer(const BatchNormForm& form, std::size_t input_size)
-      : channels_(form.channels),
-        pixels_(input_size / form.channels),
-        momentum_(static_cast<float>(form.momentum)),
-        epsilon_(static_cast<float>(form.epsilon)) {}
+  BatchNormLayer(const BatchNormSpecification& specification, std::size_t input_size)
+      : channels_(specification.channels),
+        pixels_(input_size / specification.channels),
+        momentum_(static_cast<float>(specification.momentum)),
+        epsilon_(static_cast<float>(specification.epsilon)) {}
 
-  Needs prepare(const Context&, std::size_t n, std::size_t group_samples) override {
+  MemoryNeeds prepare(const Context&, std::size_t n, std::size_t group_samples) override {
     const Groups groups = groups_of(n, group_samples);
-    return {.kept_bytes = std::size_t{5} * statistics(groups) * sizeof(float),
+    return {.saved_bytes = std::size_t{5} * count_statistics(groups) * sizeof(float),
             .scratch_bytes = column_scratch_bytes(groups)};
   }
 
   void forward(const ForwardCall& f) override {
     const Groups groups = groups_of(f.n, f.training ? f.group_samples : f.n);
-    const Kept kept = parts(f, groups);
+    const SavedArrays saved = split_saved(f, groups);
     if (f.training) {
-      moments(f, groups, kept);
+      compute_moments(f, groups, saved);
     } else {
-      copy(f, f.w + 2 * channels_, kept.mean);
-      copy(f, f.w + 3 * channels_, kept.inverse);
+      copy(f, f.w + 2 * channels_, saved.mean);
+      copy(f, f.w + 3 * channels_, saved.inverse);
     }
-    for_each(f.context, statistics(groups),
-             Normaliser{static_cast<Index>(channels_), f.w, kept.mean, kept.inverse, kept.a, kept.b,
-                        epsilon_},
+    for_each(f.context, count_statistics(groups),
+             PrepareNormalise{static_cast<Index>(channels_), f.w, saved.mean, saved.inverse,
+                              saved.a, saved.b, epsilon_},
              "batch-norm");
-    for_each(f.context, f.n * pixels_ * channels_, Normalise{groups, kept.a, kept.b, f.x, f.y},
+    for_each(f.context, f.n * pixels_ * channels_, Normalise{groups, saved.a, saved.b, f.x, f.y},
              "batch-norm");
   }
 
   void backward(const BackwardCall& b) override {
     const Groups groups = groups_of(b.n, b.group_samples);
-    const Kept kept = parts(b, groups);
-    sum_products(b.context, groups, b.dy, b.x, kept.mean, kept.b, kept.c);
-    for_each(b.context, channels_,
-             NormaliserBackward{groups, b.w, kept.mean, kept.inverse, kept.b, kept.c, kept.a, b.g,
-                                epsilon_, momentum_, b.weight / static_cast<float>(pixels_)},
-             "batch-norm");
+    const SavedArrays saved = split_saved(b, groups);
+    sum_products(b.context, groups, b.dy, b.x, saved.mean, saved.b, saved.c);
+    for_each(
+        b.context, channels_,
+        PrepareNormaliseBackward{groups, b.w, saved.mean, saved.inverse, saved.b, saved.c, saved.a,
+                                 b.g, epsilon_, momentum_, b.weight / static_cast<float>(pixels_)},
+        "batch-norm");
     if (b.dx == nullptr) return;
     for_each(b.context, b.n * pixels_ * channels_,
-             NormaliseBackward{groups, kept.a, kept.b, kept.c, b.x, b.dy, b.dx}, "batch-norm");
+             NormaliseBackward{groups, saved.a, saved.b, saved.c, b.x, b.dy, b.dx}, "batch-norm");
   }
 
  private:
-  /// [groups x channels] each; a, b and c are factors.
-  struct Kept {
+  /// Arrays of [groups x channels]; a, b and c are the numbers of dx = a dy + b x + c, and in the
+  /// forward pass y = a x + b.
+  struct SavedArrays {
     float* mean;
     float* inverse;
     float* a;
@@ -68,20 +71,22 @@ class BatchNormLayer final : public DeviceLayer {
     return {static_cast<Index>(n * pixels_), static_cast<Index>(channels_),
             static_cast<Index>(group_samples * pixels_)};
   }
-  [[nodiscard]] static std::size_t statistics(const Groups& groups) {
+  [[nodiscard]] static std::size_t count_statistics(const Groups& groups) {
     return std::size_t{groups.count()} * groups.channels;
   }
-  [[nodiscard]] static Kept parts(const PieceCall& call, const Groups& groups) {
-    auto* first = static_cast<float*>(call.kept);
-    const std::size_t size = statistics(groups);
+  [[nodiscard]] static SavedArrays split_saved(const PieceCall& call, const Groups& groups) {
+    auto* first = static_cast<float*>(call.saved);
+    const std::size_t size = count_statistics(groups);
     return {first, first + size, first + 2 * size, first + 3 * size, first + 4 * size};
   }
 
-  void moments(const ForwardCall& f, const Groups& groups, const Kept& kept) const {
-    sum_columns(f.context, groups, f.x, false, kept.mean);
-    for_each(f.context, statistics(groups), DivideByRows{groups, kept.mean}, "batch-norm");
-    sum_squares(f.context, groups, f.x, kept.mean, kept.inverse);
-    for_each(f.context, statistics(groups), DivideByRows{groups, kept.inverse}, "batch-norm");
+  /// Computes the means and biased variances of each group.
+  void compute_moments(const ForwardCall& f, const Groups& groups, const SavedArrays& saved) const {
+    sum_columns(f.context, groups, f.x, false, saved.mean);
+    for_each(f.context, count_statistics(groups), DivideByRows{groups, saved.mean}, "batch-norm");
+    sum_squares(f.context, groups, f.x, saved.mean, saved.inverse);
+    for_each(f.context, count_statistics(groups), DivideByRows{groups, saved.inverse},
+             "batch-norm");
   }
 
   void copy(const ForwardCall& f, const float* from, float* to) const {
@@ -98,8 +103,9 @@ class BatchNormLayer final : public DeviceLayer {
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_batch_norm(const BatchNormForm& form, std::size_t input_size) {
-  return std::make_unique<BatchNormLayer>(form, input_size);
+std::unique_ptr<DeviceLayer> make_batch_norm(const BatchNormSpecification& specification,
+                                             std::size_t input_size) {
+  return std::make_unique<BatchNormLayer>(specification, input_size);
 }
 
 }  // namespace starling::models::cuda

@@ -1,4 +1,4 @@
-// The convolution layer, by cuDNN.
+// The convolution layer, computed by cuDNN.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -15,20 +15,21 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most bytes of scratch for one algorithm: faster algorithms that need more are not worth it.
+/// The most bytes of scratch for one algorithm. Faster algorithms that need more are not worth it.
 constexpr std::size_t workspace_max = std::size_t{256} << 20U;
-/// Batch sizes whose algorithms are remembered: the job's batch, its last batch, those of tests.
-constexpr std::size_t sizes_max = 64;
+/// The most batch sizes for which algorithms are remembered.
+constexpr std::size_t batch_sizes_max = 64;
+/// The most algorithms that cuDNN is asked for.
 constexpr int candidates_max = 16;
 
-/// A descriptor of cuDNN's.
+/// Owns a descriptor of cuDNN.
 template <class T, cudnnStatus_t (*create)(T*), cudnnStatus_t (*destroy)(T)>
 class Descriptor {
  public:
   Descriptor() { check(create(&value_), "conv2d"); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { expect(destroy(value_) == CUDNN_STATUS_SUCCESS, "a descriptor"); }
+  ~Descriptor() { warn_unless_freed(destroy(value_) == CUDNN_STATUS_SUCCESS, "a descriptor"); }
   [[nodiscard]] T get() const { return value_; }
 
  private:
@@ -42,175 +43,180 @@ using Filter =
 using Operation = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
                              cudnnDestroyConvolutionDescriptor>;
 
-/// One pass's algorithm and its scratch.
+/// The algorithm for one pass, and the bytes of scratch that it needs.
 template <class Algorithm>
 struct Choice {
   Algorithm algorithm{};
   std::size_t bytes = 0;
 };
 
-/// Returns the first of cuDNN's candidates, ordered by its heuristics with the fastest first, that
-/// fits into the scratch and the device's memory, works when tried, and repeats to the bit; where
-/// none repeats, the first that works. No speed is measured, so that the same net computes the same
-/// way every time, unless memory is short.
-template <class Algorithm, class Performance, class Ask, class Measure, class Try>
-Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& attempt) {
-  std::array<Performance, candidates_max> found{};
+/// Chooses an algorithm. cuDNN orders its candidates by their estimated speed. Returns the first
+/// that fits into the scratch and the device's memory, works when tried, and is deterministic; if
+/// no deterministic one works, returns the first that works. Measures no speeds, so that the same
+/// net is computed in the same way every time, unless memory is short.
+template <class Algorithm, class Performance, class ListCandidates, class WorkspaceSize, class Try>
+Choice<Algorithm> choose(const ListCandidates& list_candidates, const WorkspaceSize& workspace_size,
+                         const Try& try_algorithm) {
+  std::array<Performance, candidates_max> candidates{};
   int count = 0;
-  check(ask(&count, found.data()), "conv2d: choosing an algorithm");
-  std::optional<Failure> no_room;
-  for (const bool any : {false, true})
+  check(list_candidates(&count, candidates.data()), "conv2d: choosing an algorithm");
+  std::optional<Failure> memory_failure;
+  for (const bool is_deterministic : {true, false})
     for (int i = 0; i < count; ++i) {
-      const Performance& one = found[static_cast<std::size_t>(i)];
-      if (one.status != CUDNN_STATUS_SUCCESS) continue;
-      if ((one.determinism == CUDNN_DETERMINISTIC) == any) continue;
-      Choice<Algorithm> choice{one.algo, 0};
-      const bool fits =
-          measure(one.algo, &choice.bytes) == CUDNN_STATUS_SUCCESS && choice.bytes <= workspace_max;
+      const Performance& candidate = candidates[static_cast<std::size_t>(i)];
+      if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
+      if ((candidate.determinism == CUDNN_DETERMINISTIC) != is_deterministic) continue;
+      Choice<Algorithm> choice{candidate.algo, 0};
+      const bool fits = workspace_size(candidate.algo, &choice.bytes) == CUDNN_STATUS_SUCCESS &&
+                        choice.bytes <= workspace_max;
       try {
-        if (fits && attempt(choice) == CUDNN_STATUS_SUCCESS) return choice;
+        if (fits && try_algorithm(choice) == CUDNN_STATUS_SUCCESS) return choice;
       } catch (const Failure& failure) {
         if (failure.cause() != Failure::Cause::memory) throw;
-        no_room = failure;
+        memory_failure = failure;
       }
-      // Clears this candidate's error: else the next call that asks for the last error would find
-      // it.
+      // Clears this candidate's error, so that the next check of a launch does not find it.
       static_cast<void>(cudaGetLastError());
     }
-  if (no_room) throw *no_room;
+  if (memory_failure) throw *memory_failure;
   throw Failure{Failure::Cause::other, "conv2d: cuDNN has no algorithm for this shape"};
 }
 
 /// The descriptors and algorithms for one batch size.
-struct Sized {
+struct BatchPlan {
   Tensor x;
   Tensor y;
   Choice<cudnnConvolutionFwdAlgo_t> forward;
-  /// Chosen only where dx is needed.
+  /// Chosen only if dx is needed.
   Choice<cudnnConvolutionBwdDataAlgo_t> input;
   Choice<cudnnConvolutionBwdFilterAlgo_t> weights;
 };
 
-/// Channels last throughout (cuDNN's NHWC and, for weights, KRSC). Our weights are [kernel x kernel
-/// x channels x outputs]: seen as a matrix, cuDNN's are its transpose.
+/// All tensors have channels last (cuDNN's NHWC and, for weights, KRSC). Starling's weights are
+/// [kernel x kernel x channels x outputs]; cuDNN's are the transpose of this matrix.
 class ConvolutionLayer final : public DeviceLayer {
  public:
-  ConvolutionLayer(const ConvolutionForm& form, bool needs_dx)
-      : form_(form), shape_(form.shape), needs_dx_(needs_dx) {
-    const int kernel = number(shape_.kernel);
+  ConvolutionLayer(const ConvolutionSpecification& specification, bool needs_dx)
+      : specification_(specification), shape_(specification.shape), needs_dx_(needs_dx) {
+    const int kernel = to_int(shape_.kernel);
     check(
         cudnnSetFilter4dDescriptor(filter_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC,
-                                   number(shape_.outputs), number(shape_.channels), kernel, kernel),
+                                   to_int(shape_.outputs), to_int(shape_.channels), kernel, kernel),
         "conv2d");
-    check(cudnnSetConvolution2dDescriptor(operation_.get(), number(shape_.padding),
-                                          number(shape_.padding), number(shape_.stride),
-                                          number(shape_.stride), 1, 1, CUDNN_CROSS_CORRELATION,
+    check(cudnnSetConvolution2dDescriptor(operation_.get(), to_int(shape_.padding),
+                                          to_int(shape_.padding), to_int(shape_.stride),
+                                          to_int(shape_.stride), 1, 1, CUDNN_CROSS_CORRELATION,
                                           CUDNN_DATA_FLOAT),
           "conv2d");
   }
 
-  Needs prepare(const Context& context, std::size_t n, std::size_t) override {
-    const Sized& sized = sized_for(context, n);
+  MemoryNeeds prepare(const Context& context, std::size_t n, std::size_t) override {
+    const BatchPlan& plan = plan_for(context, n);
     const std::size_t workspace =
-        std::max({sized.forward.bytes, sized.input.bytes, sized.weights.bytes});
-    return {.kept_bytes = weights() * sizeof(float),
-            .scratch_bytes = std::max(slopes_bytes() + workspace, column_scratch_bytes(rows(n)))};
+        std::max({plan.forward.bytes, plan.input.bytes, plan.weights.bytes});
+    return {
+        .saved_bytes = weights() * sizeof(float),
+        .scratch_bytes = std::max(derivatives_bytes() + workspace, column_scratch_bytes(rows(n)))};
   }
 
   void forward(const ForwardCall& f) override {
-    const Sized& sized = sized_for(f.context, f.n);
-    auto* w = static_cast<float*>(f.kept);
+    const BatchPlan& plan = plan_for(f.context, f.n);
+    auto* w = static_cast<float*>(f.saved);
     transpose(f.context, shape_.window(), shape_.outputs, f.w, false, w);
-    check(cudnnConvolutionForward(f.context.dnn(), &one_, sized.x.get(), f.x, filter_.get(), w,
-                                  operation_.get(), sized.forward.algorithm, workspace(f),
-                                  sized.forward.bytes, &zero_, sized.y.get(), f.y),
+    check(cudnnConvolutionForward(f.context.dnn(), &one_, plan.x.get(), f.x, filter_.get(), w,
+                                  operation_.get(), plan.forward.algorithm, workspace(f),
+                                  plan.forward.bytes, &zero_, plan.y.get(), f.y),
           "conv2d");
-    if (form_.bias)
+    if (specification_.bias)
       for_each(f.context, f.n * shape_.output_size(),
                AddBias{f.w + weights(), f.y, static_cast<Index>(shape_.outputs)}, "conv2d");
   }
 
   void backward(const BackwardCall& b) override {
-    const Sized& sized = sized_for(b.context, b.n);
-    auto* slopes = static_cast<float*>(b.context.scratch());
-    check(cudnnConvolutionBackwardFilter(b.context.dnn(), &one_, sized.x.get(), b.x, sized.y.get(),
-                                         b.dy, operation_.get(), sized.weights.algorithm,
-                                         workspace(b), sized.weights.bytes, &zero_, filter_.get(),
-                                         slopes),
-          "conv2d: gradient");
-    transpose(b.context, shape_.outputs, shape_.window(), slopes, true, b.g);
-    if (form_.bias) sum_columns(b.context, rows(b.n), b.dy, true, b.g + weights());
+    const BatchPlan& plan = plan_for(b.context, b.n);
+    auto* derivatives = static_cast<float*>(b.context.scratch());
+    check(
+        cudnnConvolutionBackwardFilter(b.context.dnn(), &one_, plan.x.get(), b.x, plan.y.get(),
+                                       b.dy, operation_.get(), plan.weights.algorithm, workspace(b),
+                                       plan.weights.bytes, &zero_, filter_.get(), derivatives),
+        "conv2d: gradient");
+    transpose(b.context, shape_.outputs, shape_.window(), derivatives, true, b.g);
+    if (specification_.bias) sum_columns(b.context, rows(b.n), b.dy, true, b.g + weights());
     if (b.dx == nullptr) return;
     STARLING_CHECK(needs_dx_);
-    check(cudnnConvolutionBackwardData(b.context.dnn(), &one_, filter_.get(), b.kept, sized.y.get(),
-                                       b.dy, operation_.get(), sized.input.algorithm, workspace(b),
-                                       sized.input.bytes, &zero_, sized.x.get(), b.dx),
+    check(cudnnConvolutionBackwardData(b.context.dnn(), &one_, filter_.get(), b.saved, plan.y.get(),
+                                       b.dy, operation_.get(), plan.input.algorithm, workspace(b),
+                                       plan.input.bytes, &zero_, plan.x.get(), b.dx),
           "conv2d: derivative by the input");
   }
 
  private:
-  [[nodiscard]] static int number(std::size_t size) { return static_cast<int>(size); }
+  [[nodiscard]] static int to_int(std::size_t size) { return static_cast<int>(size); }
   [[nodiscard]] std::size_t weights() const { return shape_.window() * shape_.outputs; }
-  /// Bytes of the weights' derivatives, at the front of the scratch; cuDNN's own scratch follows.
-  [[nodiscard]] std::size_t slopes_bytes() const {
-    Parts parts;
-    static_cast<void>(parts.plan<float>(weights()));
-    return parts.bytes();
+  /// The bytes of the weights' derivatives, which are at the front of the scratch; cuDNN's
+  /// workspace follows.
+  [[nodiscard]] std::size_t derivatives_bytes() const {
+    BlockLayout layout;
+    static_cast<void>(layout.add<float>(weights()));
+    return layout.bytes();
   }
   [[nodiscard]] void* workspace(const PieceCall& call) const {
-    return static_cast<std::byte*>(call.context.scratch()) + slopes_bytes();
+    return static_cast<std::byte*>(call.context.scratch()) + derivatives_bytes();
   }
-  /// The pixels of the output as rows, for sums over them.
+  /// The output as a matrix with one pixel in each row, in one group.
   [[nodiscard]] Groups rows(std::size_t n) const {
     const auto pixels = static_cast<Index>(n * shape_.out_height() * shape_.out_width());
     return {pixels, static_cast<Index>(shape_.outputs), pixels};
   }
 
-  const Sized& sized_for(const Context& context, std::size_t n) {
-    if (const auto at = sized_.find(n); at != sized_.end()) return at->second;
-    if (sized_.size() == sizes_max) sized_.clear();
-    Sized& sized = sized_[n];
+  /// Returns the plan for batches of n samples; makes it at the first call.
+  const BatchPlan& plan_for(const Context& context, std::size_t n) {
+    if (const auto found = plans_.find(n); found != plans_.end()) return found->second;
+    if (plans_.size() == batch_sizes_max) plans_.clear();
+    BatchPlan& plan = plans_[n];
     try {
-      describe(context, n, sized);
+      make_plan(context, n, plan);
     } catch (...) {
-      sized_.erase(n);
+      plans_.erase(n);
       throw;
     }
-    return sized;
+    return plan;
   }
 
-  void describe(const Context& context, std::size_t n, Sized& sized) const {
-    check(cudnnSetTensor4dDescriptor(sized.x.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, number(n),
-                                     number(shape_.channels), number(shape_.height),
-                                     number(shape_.width)),
+  void make_plan(const Context& context, std::size_t n, BatchPlan& plan) const {
+    check(cudnnSetTensor4dDescriptor(plan.x.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, to_int(n),
+                                     to_int(shape_.channels), to_int(shape_.height),
+                                     to_int(shape_.width)),
           "conv2d");
-    check(cudnnSetTensor4dDescriptor(sized.y.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, number(n),
-                                     number(shape_.outputs), number(shape_.out_height()),
-                                     number(shape_.out_width())),
+    check(cudnnSetTensor4dDescriptor(plan.y.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, to_int(n),
+                                     to_int(shape_.outputs), to_int(shape_.out_height()),
+                                     to_int(shape_.out_width())),
           "conv2d");
-    // The default math type lets float32 be rounded to TF32 for tensor cores.
+    // CUDNN_DEFAULT_MATH allows float32 to be rounded to TF32 for tensor cores.
     check(cudnnSetConvolutionMathType(operation_.get(), context.precision() == Precision::tf32
                                                             ? CUDNN_DEFAULT_MATH
                                                             : CUDNN_FMA_MATH),
           "conv2d");
     const Trial trial{context, n * shape_.input_size(), n * shape_.output_size(), weights()};
-    choose_forward(trial, sized);
-    if (needs_dx_) choose_input(trial, sized);
-    choose_weights(trial, sized);
+    choose_forward(trial, plan);
+    if (needs_dx_) choose_input(trial, plan);
+    choose_weights(trial, plan);
     context.stream().finish();
   }
 
-  /// Zeros on which algorithms are tried: cuDNN's lists also name algorithms that it then refuses.
+  /// Zeros on which algorithms are tried, because cuDNN's candidates include some that it refuses
+  /// to run.
   struct Trial {
-    Trial(const Context& on, std::size_t inputs, std::size_t outputs, std::size_t weights)
-        : dnn(on.dnn()), x(inputs), y(outputs), w(weights) {
+    Trial(const Context& context, std::size_t inputs, std::size_t outputs, std::size_t weights)
+        : dnn(context.dnn()), x(inputs), y(outputs), w(weights) {
       for (const DeviceArray<float>* array : {&x, &y, &w})
-        check(cudaMemsetAsync(array->data(), 0, array->bytes(), on.stream().get()),
+        check(cudaMemsetAsync(array->data(), 0, array->bytes(), context.stream().get()),
               "conv2d: choosing an algorithm");
     }
-    void* room(std::size_t bytes) const {
+    /// Returns a workspace of at least `bytes` bytes.
+    void* reserve_workspace(std::size_t bytes) const {
       if (workspace.bytes() >= bytes) return workspace.data();
-      // Frees the old block first, so that both need not fit.
+      // Frees the old workspace first, so that the device need not hold both.
       workspace = DeviceMemory{};
       workspace = DeviceMemory{bytes};
       return workspace.data();
@@ -222,87 +228,88 @@ class ConvolutionLayer final : public DeviceLayer {
     mutable DeviceMemory workspace;
   };
 
-  void choose_forward(const Trial& trial, Sized& sized) const {
+  void choose_forward(const Trial& trial, BatchPlan& plan) const {
     using Algorithm = cudnnConvolutionFwdAlgo_t;
     using Performance = cudnnConvolutionFwdAlgoPerf_t;
-    sized.forward = choose<Algorithm, Performance>(
-        [&](int* count, Performance* found) {
-          return cudnnGetConvolutionForwardAlgorithm_v7(trial.dnn, sized.x.get(), filter_.get(),
-                                                        operation_.get(), sized.y.get(),
-                                                        candidates_max, count, found);
+    plan.forward = choose<Algorithm, Performance>(
+        [&](int* count, Performance* candidates) {
+          return cudnnGetConvolutionForwardAlgorithm_v7(trial.dnn, plan.x.get(), filter_.get(),
+                                                        operation_.get(), plan.y.get(),
+                                                        candidates_max, count, candidates);
         },
         [&](Algorithm algorithm, std::size_t* bytes) {
-          return cudnnGetConvolutionForwardWorkspaceSize(trial.dnn, sized.x.get(), filter_.get(),
-                                                         operation_.get(), sized.y.get(), algorithm,
+          return cudnnGetConvolutionForwardWorkspaceSize(trial.dnn, plan.x.get(), filter_.get(),
+                                                         operation_.get(), plan.y.get(), algorithm,
                                                          bytes);
         },
-        [&](const Choice<Algorithm>& by) {
-          return cudnnConvolutionForward(trial.dnn, &one_, sized.x.get(), trial.x.data(),
+        [&](const Choice<Algorithm>& choice) {
+          return cudnnConvolutionForward(trial.dnn, &one_, plan.x.get(), trial.x.data(),
                                          filter_.get(), trial.w.data(), operation_.get(),
-                                         by.algorithm, trial.room(by.bytes), by.bytes, &zero_,
-                                         sized.y.get(), trial.y.data());
+                                         choice.algorithm, trial.reserve_workspace(choice.bytes),
+                                         choice.bytes, &zero_, plan.y.get(), trial.y.data());
         });
   }
 
-  void choose_input(const Trial& trial, Sized& sized) const {
+  void choose_input(const Trial& trial, BatchPlan& plan) const {
     using Algorithm = cudnnConvolutionBwdDataAlgo_t;
     using Performance = cudnnConvolutionBwdDataAlgoPerf_t;
-    sized.input = choose<Algorithm, Performance>(
-        [&](int* count, Performance* found) {
-          return cudnnGetConvolutionBackwardDataAlgorithm_v7(
-              trial.dnn, filter_.get(), sized.y.get(), operation_.get(), sized.x.get(),
-              candidates_max, count, found);
+    plan.input = choose<Algorithm, Performance>(
+        [&](int* count, Performance* candidates) {
+          return cudnnGetConvolutionBackwardDataAlgorithm_v7(trial.dnn, filter_.get(), plan.y.get(),
+                                                             operation_.get(), plan.x.get(),
+                                                             candidates_max, count, candidates);
         },
         [&](Algorithm algorithm, std::size_t* bytes) {
           return cudnnGetConvolutionBackwardDataWorkspaceSize(trial.dnn, filter_.get(),
-                                                              sized.y.get(), operation_.get(),
-                                                              sized.x.get(), algorithm, bytes);
+                                                              plan.y.get(), operation_.get(),
+                                                              plan.x.get(), algorithm, bytes);
         },
-        [&](const Choice<Algorithm>& by) {
-          return cudnnConvolutionBackwardData(trial.dnn, &one_, filter_.get(), trial.w.data(),
-                                              sized.y.get(), trial.y.data(), operation_.get(),
-                                              by.algorithm, trial.room(by.bytes), by.bytes, &zero_,
-                                              sized.x.get(), trial.x.data());
+        [&](const Choice<Algorithm>& choice) {
+          return cudnnConvolutionBackwardData(
+              trial.dnn, &one_, filter_.get(), trial.w.data(), plan.y.get(), trial.y.data(),
+              operation_.get(), choice.algorithm, trial.reserve_workspace(choice.bytes),
+              choice.bytes, &zero_, plan.x.get(), trial.x.data());
         });
   }
 
-  void choose_weights(const Trial& trial, Sized& sized) const {
+  void choose_weights(const Trial& trial, BatchPlan& plan) const {
     using Algorithm = cudnnConvolutionBwdFilterAlgo_t;
     using Performance = cudnnConvolutionBwdFilterAlgoPerf_t;
-    sized.weights = choose<Algorithm, Performance>(
-        [&](int* count, Performance* found) {
+    plan.weights = choose<Algorithm, Performance>(
+        [&](int* count, Performance* candidates) {
           return cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-              trial.dnn, sized.x.get(), sized.y.get(), operation_.get(), filter_.get(),
-              candidates_max, count, found);
+              trial.dnn, plan.x.get(), plan.y.get(), operation_.get(), filter_.get(),
+              candidates_max, count, candidates);
         },
         [&](Algorithm algorithm, std::size_t* bytes) {
-          return cudnnGetConvolutionBackwardFilterWorkspaceSize(trial.dnn, sized.x.get(),
-                                                                sized.y.get(), operation_.get(),
+          return cudnnGetConvolutionBackwardFilterWorkspaceSize(trial.dnn, plan.x.get(),
+                                                                plan.y.get(), operation_.get(),
                                                                 filter_.get(), algorithm, bytes);
         },
-        [&](const Choice<Algorithm>& by) {
-          return cudnnConvolutionBackwardFilter(trial.dnn, &one_, sized.x.get(), trial.x.data(),
-                                                sized.y.get(), trial.y.data(), operation_.get(),
-                                                by.algorithm, trial.room(by.bytes), by.bytes,
-                                                &zero_, filter_.get(), trial.w.data());
+        [&](const Choice<Algorithm>& choice) {
+          return cudnnConvolutionBackwardFilter(
+              trial.dnn, &one_, plan.x.get(), trial.x.data(), plan.y.get(), trial.y.data(),
+              operation_.get(), choice.algorithm, trial.reserve_workspace(choice.bytes),
+              choice.bytes, &zero_, filter_.get(), trial.w.data());
         });
   }
 
   static constexpr float one_ = 1;
   static constexpr float zero_ = 0;
 
-  ConvolutionForm form_;
+  ConvolutionSpecification specification_;
   ConvolutionShape shape_;
   bool needs_dx_;
   Filter filter_;
   Operation operation_;
-  std::map<std::size_t, Sized> sized_;
+  std::map<std::size_t, BatchPlan> plans_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form, bool needs_dx) {
-  return std::make_unique<ConvolutionLayer>(form, needs_dx);
+std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionSpecification& specification,
+                                              bool needs_dx) {
+  return std::make_unique<ConvolutionLayer>(specification, needs_dx);
 }
 
 }  // namespace starling::models::cuda

@@ -1,4 +1,4 @@
-// Layers that change numbers one by one, or not at all: activations, dropout, flatten.
+// Layers that compute numbers one by one, or change only the shape: activations, dropout, flatten.
 #include "starling/models/cuda/kernels/elementwise.hpp"
 #include "starling/models/cuda/launch.hpp"
 #include "starling/models/cuda/layer.hpp"
@@ -15,16 +15,17 @@ void copy_unless_same(const Context& context, std::size_t size, const float* fro
 
 class ActivationLayer final : public DeviceLayer {
  public:
-  ActivationLayer(ActivationForm::Kind kind, std::size_t size) : kind_(kind), size_(size) {}
+  ActivationLayer(ActivationSpecification::Kind kind, std::size_t size)
+      : kind_(kind), size_(size) {}
 
   void forward(const ForwardCall& f) override {
     const std::size_t size = f.n * size_;
     switch (kind_) {
-      case ActivationForm::Kind::relu:
+      case ActivationSpecification::Kind::relu:
         return for_each(f.context, size, Relu{f.x, f.y}, "relu");
-      case ActivationForm::Kind::tanh:
+      case ActivationSpecification::Kind::tanh:
         return for_each(f.context, size, Tanh{f.x, f.y}, "tanh");
-      case ActivationForm::Kind::gelu:
+      case ActivationSpecification::Kind::gelu:
         return for_each(f.context, size, Gelu{f.x, f.y}, "gelu");
     }
   }
@@ -32,17 +33,17 @@ class ActivationLayer final : public DeviceLayer {
     if (b.dx == nullptr) return;
     const std::size_t size = b.n * size_;
     switch (kind_) {
-      case ActivationForm::Kind::relu:
+      case ActivationSpecification::Kind::relu:
         return for_each(b.context, size, ReluBackward{b.y, b.dy, b.dx}, "relu");
-      case ActivationForm::Kind::tanh:
+      case ActivationSpecification::Kind::tanh:
         return for_each(b.context, size, TanhBackward{b.y, b.dy, b.dx}, "tanh");
-      case ActivationForm::Kind::gelu:
+      case ActivationSpecification::Kind::gelu:
         return for_each(b.context, size, GeluBackward{b.x, b.dy, b.dx}, "gelu");
     }
   }
 
  private:
-  ActivationForm::Kind kind_;
+  ActivationSpecification::Kind kind_;
   std::size_t size_;
 };
 
@@ -60,37 +61,37 @@ class FlattenLayer final : public DeviceLayer {
   std::size_t size_;
 };
 
-/// Draws again in the backward pass instead of keeping the draws of the forward pass.
+/// Draws the same random numbers in the backward pass again instead of saving them.
 class DropoutLayer final : public DeviceLayer {
  public:
   DropoutLayer(double rate, std::size_t size)
       : limit_(static_cast<std::uint32_t>(rate * 0x1p32)),
-        kept_(static_cast<float>(1 / (1 - rate))),
+        scale_(static_cast<float>(1 / (1 - rate))),
         size_(size) {}
 
   void forward(const ForwardCall& f) override {
     if (!f.training) return copy_unless_same(f.context, f.n * size_, f.x, f.y);
-    drop(f, f.x, f.y);
+    apply_dropout(f, f.x, f.y);
   }
   void backward(const BackwardCall& b) override {
-    if (b.dx != nullptr) drop(b, b.dy, b.dx);
+    if (b.dx != nullptr) apply_dropout(b, b.dy, b.dx);
   }
 
  private:
-  void drop(const PieceCall& call, const float* x, float* y) const {
+  void apply_dropout(const PieceCall& call, const float* x, float* y) const {
     const std::size_t size = call.n * size_;
     for_each(call.context, (size + 3) / 4,
-             Dropout{x, y, static_cast<Index>(size), limit_, kept_, call.draws}, "dropout");
+             Dropout{x, y, static_cast<Index>(size), limit_, scale_, call.draws}, "dropout");
   }
 
   std::uint32_t limit_;
-  float kept_;
+  float scale_;
   std::size_t size_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_activation(ActivationForm::Kind kind, std::size_t size) {
+std::unique_ptr<DeviceLayer> make_activation(ActivationSpecification::Kind kind, std::size_t size) {
   return std::make_unique<ActivationLayer>(kind, size);
 }
 std::unique_ptr<DeviceLayer> make_flatten(std::size_t size) {

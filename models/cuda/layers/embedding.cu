@@ -1,4 +1,4 @@
-// The embedding of ids.
+// The embedding layer, which looks up a vector for each id.
 #include "starling/models/cuda/kernels/embedding.hpp"
 
 #include "starling/models/cuda/kernels/rows.hpp"
@@ -10,28 +10,30 @@ namespace {
 
 class EmbeddingLayer final : public DeviceLayer {
  public:
-  explicit EmbeddingLayer(const EmbeddingForm& form) : form_(form) {}
+  explicit EmbeddingLayer(const EmbeddingSpecification& specification)
+      : specification_(specification) {}
 
   void forward(const ForwardCall& f) override {
-    for_each(f.context, f.n * form_.length * form_.width,
-             GatherRows<float>{f.x, f.w, f.y, static_cast<Index>(form_.width)}, "embedding");
+    for_each(f.context, f.n * specification_.length * specification_.width,
+             GatherRows<float>{f.x, f.w, f.y, static_cast<Index>(specification_.width)},
+             "embedding");
   }
   void backward(const BackwardCall& b) override {
-    const std::size_t ids = b.n * form_.length;
-    for_each(b.context, ids * form_.width,
+    const std::size_t ids = b.n * specification_.length;
+    for_each(b.context, ids * specification_.width,
              EmbedBackward{b.x, b.order, b.dy, b.g, static_cast<Index>(ids),
-                           static_cast<Index>(form_.width)},
+                           static_cast<Index>(specification_.width)},
              "embedding");
   }
 
  private:
-  EmbeddingForm form_;
+  EmbeddingSpecification specification_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_embedding(const EmbeddingForm& form) {
-  return std::make_unique<EmbeddingLayer>(form);
+std::unique_ptr<DeviceLayer> make_embedding(const EmbeddingSpecification& specification) {
+  return std::make_unique<EmbeddingLayer>(specification);
 }
 
 }  // namespace starling::models::cuda

@@ -7,28 +7,29 @@
 namespace starling::models::cuda {
 namespace {
 
-Index index(std::size_t number) { return static_cast<Index>(number); }
+Index to_index(std::size_t number) { return static_cast<Index>(number); }
 
-Pooling pooling(const PoolShape& s) {
-  return {index(s.height), index(s.width),   index(s.channels),     index(s.size),
-          index(s.stride), index(s.padding), index(s.out_height()), index(s.out_width())};
+Pooling make_pooling(const PoolShape& s) {
+  return {to_index(s.height),       to_index(s.width),      to_index(s.channels),
+          to_index(s.size),         to_index(s.stride),     to_index(s.padding),
+          to_index(s.out_height()), to_index(s.out_width())};
 }
 
 class MaxPoolLayer final : public DeviceLayer {
  public:
   explicit MaxPoolLayer(const PoolShape& shape) : shape_(shape) {}
 
-  Needs prepare(const Context&, std::size_t n, std::size_t) override {
-    return {.kept_bytes = n * shape_.output_size() * sizeof(Index), .scratch_bytes = 0};
+  MemoryNeeds prepare(const Context&, std::size_t n, std::size_t) override {
+    return {.saved_bytes = n * shape_.output_size() * sizeof(Index), .scratch_bytes = 0};
   }
   void forward(const ForwardCall& f) override {
     for_each(f.context, f.n * shape_.output_size(),
-             MaxPool{pooling(shape_), f.x, f.y, static_cast<Index*>(f.kept)}, "max-pool");
+             MaxPool{make_pooling(shape_), f.x, f.y, static_cast<Index*>(f.saved)}, "max-pool");
   }
   void backward(const BackwardCall& b) override {
     if (b.dx == nullptr) return;
     for_each(b.context, b.n * shape_.input_size(),
-             MaxPoolBackward{pooling(shape_), static_cast<const Index*>(b.kept), b.dy, b.dx},
+             MaxPoolBackward{make_pooling(shape_), static_cast<const Index*>(b.saved), b.dy, b.dx},
              "max-pool");
   }
 
@@ -41,12 +42,13 @@ class AvgPoolLayer final : public DeviceLayer {
   explicit AvgPoolLayer(const PoolShape& shape) : shape_(shape) {}
 
   void forward(const ForwardCall& f) override {
-    for_each(f.context, f.n * shape_.output_size(), AvgPool{pooling(shape_), f.x, f.y}, "avg-pool");
+    for_each(f.context, f.n * shape_.output_size(), AvgPool{make_pooling(shape_), f.x, f.y},
+             "avg-pool");
   }
   void backward(const BackwardCall& b) override {
     if (b.dx == nullptr) return;
-    for_each(b.context, b.n * shape_.input_size(), AvgPoolBackward{pooling(shape_), b.dy, b.dx},
-             "avg-pool");
+    for_each(b.context, b.n * shape_.input_size(),
+             AvgPoolBackward{make_pooling(shape_), b.dy, b.dx}, "avg-pool");
   }
 
  private:
@@ -55,28 +57,31 @@ class AvgPoolLayer final : public DeviceLayer {
 
 class GlobalAvgPoolLayer final : public DeviceLayer {
  public:
-  explicit GlobalAvgPoolLayer(const GlobalAvgPoolForm& form) : form_(form) {}
+  explicit GlobalAvgPoolLayer(const GlobalAvgPoolSpecification& specification)
+      : specification_(specification) {}
 
   void forward(const ForwardCall& f) override {
-    for_each(f.context, f.n * form_.channels,
-             GlobalAvgPool{f.x, f.y, index(form_.pixels), index(form_.channels)},
-             "global-avg-pool");
+    for_each(
+        f.context, f.n * specification_.channels,
+        GlobalAvgPool{f.x, f.y, to_index(specification_.pixels), to_index(specification_.channels)},
+        "global-avg-pool");
   }
   void backward(const BackwardCall& b) override {
     if (b.dx == nullptr) return;
-    for_each(b.context, b.n * form_.pixels * form_.channels,
-             GlobalAvgPoolBackward{b.dy, b.dx, index(form_.pixels), index(form_.channels)},
+    for_each(b.context, b.n * specification_.pixels * specification_.channels,
+             GlobalAvgPoolBackward{b.dy, b.dx, to_index(specification_.pixels),
+                                   to_index(specification_.channels)},
              "global-avg-pool");
   }
 
  private:
-  GlobalAvgPoolForm form_;
+  GlobalAvgPoolSpecification specification_;
 };
 
-/// Mirrors where `most` is 0.
+/// Moves images at random, or mirrors them if shift_max is 0.
 class AugmentLayer final : public DeviceLayer {
  public:
-  explicit AugmentLayer(const ShiftForm& form) : form_(form) {}
+  explicit AugmentLayer(const ShiftSpecification& specification) : specification_(specification) {}
 
   void forward(const ForwardCall& f) override {
     if (f.training) return move(f, f.x, f.y, false);
@@ -89,16 +94,19 @@ class AugmentLayer final : public DeviceLayer {
   }
 
  private:
-  [[nodiscard]] std::size_t size() const { return form_.height * form_.width * form_.channels; }
+  [[nodiscard]] std::size_t size() const {
+    return specification_.height * specification_.width * specification_.channels;
+  }
 
-  void move(const PieceCall& call, const float* from, float* to, bool backward) const {
+  void move(const PieceCall& call, const float* from, float* to, bool is_backward) const {
     for_each(call.context, call.n * size(),
-             Augment{from, to, index(form_.height), index(form_.width), index(form_.channels),
-                     index(form_.most), backward, call.draws},
+             Augment{from, to, to_index(specification_.height), to_index(specification_.width),
+                     to_index(specification_.channels), to_index(specification_.shift_max),
+                     is_backward, call.draws},
              "augmenting images");
   }
 
-  ShiftForm form_;
+  ShiftSpecification specification_;
 };
 
 }  // namespace
@@ -109,14 +117,15 @@ std::unique_ptr<DeviceLayer> make_max_pool(const PoolShape& shape) {
 std::unique_ptr<DeviceLayer> make_avg_pool(const PoolShape& shape) {
   return std::make_unique<AvgPoolLayer>(shape);
 }
-std::unique_ptr<DeviceLayer> make_global_avg_pool(const GlobalAvgPoolForm& form) {
-  return std::make_unique<GlobalAvgPoolLayer>(form);
+std::unique_ptr<DeviceLayer> make_global_avg_pool(const GlobalAvgPoolSpecification& specification) {
+  return std::make_unique<GlobalAvgPoolLayer>(specification);
 }
-std::unique_ptr<DeviceLayer> make_flip(const FlipForm& form) {
-  return std::make_unique<AugmentLayer>(ShiftForm{form.height, form.width, form.channels, 0});
+std::unique_ptr<DeviceLayer> make_flip(const FlipSpecification& specification) {
+  return std::make_unique<AugmentLayer>(
+      ShiftSpecification{specification.height, specification.width, specification.channels, 0});
 }
-std::unique_ptr<DeviceLayer> make_shift(const ShiftForm& form) {
-  return std::make_unique<AugmentLayer>(form);
+std::unique_ptr<DeviceLayer> make_shift(const ShiftSpecification& specification) {
+  return std::make_unique<AugmentLayer>(specification);
 }
 
 }  // namespace starling::models::cuda

@@ -9,7 +9,7 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most numbers that one block updates.
+/// The most numbers in a stretch, which one block updates.
 constexpr std::size_t stretch_max = 4096;
 
 /// Returns the sum of all threads' values in thread 0, and 0 in the others.
@@ -23,6 +23,7 @@ __device__ double block_sum(double value) {
   return threadIdx.x == 0 ? shared[0] : 0;
 }
 
+/// Sums the squares of the gradient in each stretch.
 __global__ void __launch_bounds__(block_threads)
     squares_kernel(const Stretch* stretches, const float* g, double* squares) {
   const Stretch stretch = stretches[blockIdx.x];
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
+/// Computes the factor that clips the gradient's norm to `limit`.
 __global__ void __launch_bounds__(block_threads)
     factor_kernel(unsigned count, const double* squares, double limit, float* factor) {
   double sum = 0;
@@ -44,7 +46,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) *factor = norm_factor(sum, limit);
 }
 
-/// One block updates one stretch. `factor` is null where no norm is clipped.
+/// Each block updates one stretch. `factor` is null if the gradient's norm is not clipped.
 template <class By>
 __global__ void __launch_bounds__(block_threads)
     update_kernel(const Stretch* stretches, const StagedUpdate* staged, const float* g, float* w,
@@ -57,7 +59,8 @@ __global__ void __launch_bounds__(block_threads)
     update(stretch, stretch.start + i, clip);
 }
 
-std::vector<Stretch> cut(const std::vector<Parameter>& parameters) {
+/// Divides the parameters into stretches.
+std::vector<Stretch> make_stretches(const std::vector<Parameter>& parameters) {
   std::vector<Stretch> all;
   std::uint64_t start = 0;
   for (const Parameter& parameter : parameters) {
@@ -76,7 +79,7 @@ std::vector<Stretch> cut(const std::vector<Parameter>& parameters) {
 DeviceUpdate::DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
                            const std::vector<Parameter>& parameters)
     : optimizer_(optimizer), clip_(clip_bounds(clip)), total_(total_size(parameters)) {
-  const std::vector<Stretch> all = cut(parameters);
+  const std::vector<Stretch> all = make_stretches(parameters);
   stretches_ = DeviceArray<Stretch>{all.size()};
   check(cudaMemcpy(stretches_.data(), all.data(), stretches_.bytes(), cudaMemcpyHostToDevice),
         "copying to the device");

@@ -1,5 +1,5 @@
-/// Internal: an optimiser's steps on a device: clipping, weight decay, update, and changes of
-/// untrained parameters, in one kernel over all parameters. One thread at a time.
+/// Internal: runs an optimiser on a device. One kernel clips, decays weights and updates all
+/// parameters, also the untrained ones. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@ namespace starling::models::cuda {
 
 class DeviceUpdate {
  public:
-  /// State starts at zero. Throws Failure. Requires: optimizer valid, parameters of a model.
+  /// The optimiser's state is initially zero. Throws Failure. Requires: a valid optimiser, and the
+  /// parameters of a model.
   DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
                const std::vector<Parameter>& parameters);
 
-  /// Puts one update of w by g into the context's stream; `staged` lies on the device.
+  /// Puts one update of w by g into the context's stream. All pointers are to the device's memory.
   void apply(const Context& context, const StagedUpdate* staged, const float* g, float* w);
 
  private:
@@ -28,7 +29,7 @@ class DeviceUpdate {
   std::size_t total_ = 0;
   DeviceArray<Stretch> stretches_;
   DeviceArray<float> state_;
-  /// The sum of squares of each stretch, where a norm is clipped.
+  /// The sum of squares of each stretch, if the gradient's norm is clipped.
   DeviceArray<double> squares_;
   DeviceArray<float> factor_;
 };

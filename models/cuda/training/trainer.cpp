@@ -13,15 +13,17 @@
 namespace starling::models::cuda {
 namespace {
 
-/// A batch on its way to the device, and the update that its step reads. Two slots take turns.
+/// The memory of one step's batch and update. Two slots take turns: the next batch is copied while
+/// the current step runs.
 struct Slot {
   Slot(const Net<float>& net, std::size_t ids_in_row) : staging(net, ids_in_row) {}
 
   Staging staging;
-  PinnedArray<StagedUpdate> update_here{1};
-  DeviceArray<StagedUpdate> update{1};
+  PinnedArray<StagedUpdate> host_update{1};
+  DeviceArray<StagedUpdate> device_update{1};
+  /// Occurs when the batch and the update are on the device.
   Event copied;
-  /// Recorded behind the step: after it both copies may be written again.
+  /// Occurs when the step is done; the slot's memory may then be overwritten.
   Event done;
   Graphs graphs;
 };
@@ -29,63 +31,68 @@ struct Slot {
 }  // namespace
 
 struct Trainer::State {
-  State(const Net<float>& net, std::size_t device, const TrainerOptions& how)
+  State(const Net<float>& net, std::size_t device, const TrainerOptions& trainer_options)
       : index(device),
-        options(how),
-        context(how.precision),
+        options(trainer_options),
+        context(trainer_options.precision),
         run(net),
-        update(how.optimizer, how.clip, net.parameters()),
+        update(trainer_options.optimizer, trainer_options.clip, net.parameters()),
         w(total_size(net.parameters())),
         g(w.size()),
         slots{Slot{net, run.ids_in_row()}, Slot{net, run.ids_in_row()}} {}
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  /// Waits for work in flight, which must not read memory after it is returned.
+  /// Waits for work in flight, which must not use memory after it is freed.
   ~State() {
     use_device_to_free(index);
-    settle();
+    wait_for_streams();
   }
 
   std::size_t index;
   TrainerOptions options;
   Context context;
+  /// The stream of copies to the device.
   Stream copies;
   NetRun run;
   DeviceUpdate update;
   DeviceArray<float> w;
   DeviceArray<float> g;
   std::array<Slot, 2> slots;
-  std::size_t turn = 0;
+  std::size_t current_slot = 0;
+  /// The number of steps so far.
   std::uint64_t steps = 0;
   std::size_t rows_max = 0;
-  /// True where all work of the last step was put into the streams.
-  bool repeats = false;
+  /// True if the last step succeeded, so that repeat() may run it again.
+  bool can_repeat = false;
 
-  Slot& current() { return slots[turn]; }
+  Slot& current() { return slots[current_slot]; }
 
   /// Waits for all work in the streams, even if some of it failed.
-  void settle() const noexcept {
+  void wait_for_streams() const noexcept {
     static_cast<void>(cudaStreamSynchronize(copies.get()));
     static_cast<void>(cudaStreamSynchronize(context.stream().get()));
   }
 
-  void set_update(Slot& slot, double rate_scale) {
-    *slot.update_here.data() =
+  /// Copies the numbers of the next update to the device.
+  void upload_update(Slot& slot, double rate_scale) {
+    *slot.host_update.data() =
         stage(options.optimizer, {.rate_scale = rate_scale, .l2 = options.l2, .t = ++steps});
-    check(cudaMemcpyAsync(slot.update.data(), slot.update_here.data(), slot.update.bytes(),
-                          cudaMemcpyHostToDevice, copies.get()),
+    check(cudaMemcpyAsync(slot.device_update.data(), slot.host_update.data(),
+                          slot.device_update.bytes(), cudaMemcpyHostToDevice, copies.get()),
           "copying an update");
     slot.copied.record(copies);
-    slot.copied.hold(context.stream());
+    slot.copied.delay(context.stream());
   }
 
+  /// Puts the slot's step into the stream, as a graph if it is recorded.
   void launch(Slot& slot) {
-    slot.graphs.run(context, slot.staging.rows(), [&] { put(slot); });
+    slot.graphs.run(context, slot.staging.rows(), [&] { run_step(slot); });
     slot.done.record(context.stream());
   }
 
-  void put(Slot& slot) {
+  /// Puts the work of the slot's step into the stream.
+  void run_step(Slot& slot) {
     const std::size_t rows = slot.staging.rows();
     const NetInput input = slot.staging.input();
     const float weight = 1 / static_cast<float>(rows);
@@ -93,17 +100,18 @@ struct Trainer::State {
     run.forward(context, w.data(), input, rows, true, 0);
     run.loss(context, input, rows, weight);
     run.backward(context, w.data(), input, rows, weight, 0, g.data());
-    update.apply(context, slot.update.data(), g.data(), w.data());
+    update.apply(context, slot.device_update.data(), g.data(), w.data());
   }
 
-  /// Chooses algorithms for a batch size; memory was taken in make().
-  void make_room(std::size_t rows) {
+  /// Prepares steps with `rows` rows. make() calls it for the largest batch, which allocates the
+  /// memory; later calls choose algorithms for other batch sizes.
+  void reserve(std::size_t rows) {
     bool moved = run.reserve(rows, context);
     for (Slot& slot : slots) moved = slot.staging.reserve(rows) || moved;
-    if (moved) forget_graphs();
+    if (moved) clear_graphs();
   }
 
-  void forget_graphs() {
+  void clear_graphs() {
     for (Slot& slot : slots) slot.graphs.clear();
   }
 };
@@ -115,9 +123,10 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::make(const Net<float>& net, std::size_t index, std::size_t rows,
                               std::span<const float> w, const TrainerOptions& options) {
-  if (auto works = probe(index); !works) return std::move(works).error();
-  if (const std::string why = refusal(net); !why.empty()) return Error{name_of(index) + ": " + why};
-  return guarded(index, [&]() -> Result<Trainer> {
+  if (auto valid = probe(index); !valid) return std::move(valid).error();
+  if (const std::string reason = unsupported_reason(net); !reason.empty())
+    return Error{name_of(index) + ": " + reason};
+  return catch_errors(index, [&]() -> Result<Trainer> {
     use_device(index);
     auto state = std::make_unique<State>(net, index, options);
     STARLING_CHECK(w.size() == state->w.size());
@@ -125,7 +134,7 @@ Result<Trainer> Trainer::make(const Net<float>& net, std::size_t index, std::siz
       return Error{name_of(index) + ": batches of " + std::to_string(rows) +
                    " rows; valid for this net: 1 to " + std::to_string(state->run.rows_max())};
     state->rows_max = rows;
-    state->make_room(rows);
+    state->reserve(rows);
     const auto stream = state->context.stream().get();
     check(
         cudaMemcpyAsync(state->w.data(), w.data(), w.size_bytes(), cudaMemcpyHostToDevice, stream),
@@ -138,34 +147,34 @@ Result<Trainer> Trainer::make(const Net<float>& net, std::size_t index, std::siz
 
 Result<void> Trainer::step(const Table& data, Batch batch, std::uint64_t seed, double rate_scale) {
   STARLING_CHECK(!batch.empty() && batch.size() <= state_->rows_max);
-  return guarded(state_->index, [&]() -> Result<void> {
+  return catch_errors(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
-    state_->repeats = false;
+    state_->can_repeat = false;
     try {
-      state_->make_room(batch.size());
-      state_->turn = 1 - state_->turn;
+      state_->reserve(batch.size());
+      state_->current_slot = 1 - state_->current_slot;
       Slot& slot = state_->current();
       slot.done.wait();
       slot.staging.fill(data, batch, seed);
       slot.staging.upload(state_->copies);
-      state_->set_update(slot, rate_scale);
+      state_->upload_update(slot, rate_scale);
       state_->launch(slot);
     } catch (...) {
-      // The failed step's copies have no mark for which the slot's next step would wait, and
-      // recorded graphs may use memory that was returned.
-      state_->settle();
-      state_->forget_graphs();
+      // The failed step may have copies in flight without an event for which the slot's next step
+      // would wait, and recorded graphs may use memory that was freed.
+      state_->wait_for_streams();
+      state_->clear_graphs();
       throw;
     }
-    state_->repeats = true;
+    state_->can_repeat = true;
     return {};
   });
 }
 
 Result<void> Trainer::repeat() {
-  return guarded(state_->index, [&]() -> Result<void> {
+  return catch_errors(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
-    if (!state_->repeats)
+    if (!state_->can_repeat)
       return Error{name_of(state_->index) + ": no step to repeat; valid: after one that succeeded"};
     state_->launch(state_->current());
     return {};
@@ -173,10 +182,10 @@ Result<void> Trainer::repeat() {
 }
 
 Result<Accumulator> Trainer::finish() {
-  return guarded(state_->index, [&]() -> Result<Accumulator> {
+  return catch_errors(state_->index, [&]() -> Result<Accumulator> {
     use_device(state_->index);
     Accumulator sums;
-    // Sleeps first: a copy to memory that is not pinned waits for earlier work without sleeping.
+    // Waits here, because a copy to memory that is not pinned would spin while it waits.
     state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(cudaMemcpyAsync(&sums, state_->run.accumulated(), sizeof sums, cudaMemcpyDeviceToHost,
@@ -190,7 +199,7 @@ Result<Accumulator> Trainer::finish() {
 
 Result<void> Trainer::read(std::span<float> w) const {
   STARLING_CHECK(w.size() == state_->w.size());
-  return guarded(state_->index, [&]() -> Result<void> {
+  return catch_errors(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
     state_->context.stream().finish();
     const auto stream = state_->context.stream().get();

@@ -1,7 +1,7 @@
-/// Training that stays on the device: parameters, gradient and optimiser state live there, a step
-/// is one recorded graph, and the next batch is copied while the current one is computed. For one
-/// machine; the framework's workers call Net::gradient instead. Including it needs no CUDA header.
-/// One thread at a time.
+/// Trains a net on one device: parameters, gradient and optimiser state stay there, a step is one
+/// recorded graph, and the next batch is copied while the current step runs. Without the
+/// framework's workers, which call Net::gradient instead. It includes no CUDA header. One thread at
+/// a time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace starling::models::cuda {
 
 struct TrainerOptions {
   Optimizer optimizer = Sgd{};
-  /// Weight decay of parameters that decay.
+  /// The weight decay.
   double l2 = 0;
   Clip clip = {};
   Precision precision = Precision::float32;
@@ -26,8 +26,9 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  /// Starts from the parameters `w` and takes memory for batches of `rows` rows. Errors: as
-  /// make_engine's, and a `rows` that is 0 or too large for the net.
+  /// Copies the initial parameters `w` to device `index`, and allocates memory for batches of
+  /// `rows` rows. Returns the errors of make_engine(), and an Error if `rows` is 0 or too large for
+  /// the net.
   static Result<Trainer> make(const Net<float>& net, std::size_t index, std::size_t rows,
                               std::span<const float> w, const TrainerOptions& options);
   Trainer(Trainer&&) noexcept;
@@ -35,22 +36,22 @@ class Trainer {
   ~Trainer();
 
   /// Starts one step over a batch and returns, usually before the step is done; waits while two
-  /// steps are in flight. `seed` decides the random draws, `rate_scale` multiplies the learning
-  /// rate. A failure is an Error of this call or of a later one. Requires: at most as many rows as
-  /// were given to make().
+  /// steps are in flight. `seed` determines the random draws, `rate_scale` multiplies the learning
+  /// rate. If the device fails, this call or a later one returns an Error. Requires: at most as
+  /// many rows as were given to make().
   [[nodiscard]] Result<void> step(const Table& data, Batch batch, std::uint64_t seed,
                                   double rate_scale = 1);
-  /// Runs one more step over the batch that the last step copied, with the same draws and rates:
-  /// Adam's corrections are those of the same count of steps. An Error where the last step failed
-  /// or there was none.
+  /// Runs one more step with the batch that the last step copied, the same random draws and the
+  /// same update: Adam's corrections are those of the same number of steps. Returns an Error if the
+  /// last step failed or there was none.
   [[nodiscard]] Result<void> repeat();
-  /// Waits for all steps and returns the sums of loss and merit over their rows since the last
-  /// call.
+  /// Waits for all steps and returns the sums of loss and metric_value over their rows since the
+  /// last call.
   [[nodiscard]] Result<Accumulator> finish();
-  /// Waits for all steps and copies the parameters. Requires: w as long as they are.
+  /// Waits for all steps and copies the parameters to w. Requires: w has their size.
   [[nodiscard]] Result<void> read(std::span<float> w) const;
 
-  /// Number of batch sizes whose step is recorded as a graph.
+  /// Returns the number of recorded graphs.
   [[nodiscard]] std::size_t recorded() const;
 
  private:

@@ -7,16 +7,16 @@
 
 namespace starling::models {
 
-Cell read_cell(std::string_view cell, float& value) {
+CellKind read_cell(std::string_view cell, float& value) {
   if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
   double number = 0;
   const char* const end = cell.data() + cell.size();
   const auto [stop, fault] = std::from_chars(cell.data(), end, number);
-  if (stop != end || fault == std::errc::invalid_argument) return Cell::text;
+  if (stop != end || fault == std::errc::invalid_argument) return CellKind::text;
   const auto narrow = static_cast<float>(number);
-  if (fault != std::errc{} || !std::isfinite(narrow)) return Cell::not_finite;
+  if (fault != std::errc{} || !std::isfinite(narrow)) return CellKind::not_finite;
   value = narrow;
-  return Cell::number;
+  return CellKind::number;
 }
 
 bool is_missing(std::string_view cell) {

@@ -1,4 +1,4 @@
-/// One number as it stands in a text file.
+/// One cell of a text file: a number, a text or a missing value. Pure functions.
 #pragma once
 
 #include <string>
@@ -6,17 +6,18 @@
 
 namespace starling::models {
 
-enum class Cell { number, not_finite, text };
+enum class CellKind { number, not_finite, text };
 
-/// Reads `cell` into `value`: a decimal number, a `+` before it allowed. not_finite covers nan, inf
-/// and what float cannot hold; `value` is then untouched.
-Cell read_cell(std::string_view cell, float& value);
+/// Reads a decimal number, with or without a leading `+`, from `cell` into `value`. Returns
+/// not_finite for nan, inf and numbers that float cannot hold. Changes `value` only if it returns
+/// number.
+CellKind read_cell(std::string_view cell, float& value);
 
-/// Nothing, `?`, or one of the words that programs write for a value that is missing: NA, NaN, null
-/// and the like.
+/// Returns whether `cell` is empty, `?`, or one of the words that programs write for a missing
+/// value: NA, NaN, null and the like.
 [[nodiscard]] bool is_missing(std::string_view cell);
 
-/// `cell` in quotes for a message: cut behind 40 bytes, unprintable bytes shown as `?`.
+/// Returns `cell` in quotes, for messages: cut after 40 bytes, control characters shown as `?`.
 [[nodiscard]] std::string in_quotes(std::string_view cell);
 
 }  // namespace starling::models

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "starling/base/input.hpp"
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 #include "starling/models/data/formats/readers.hpp"
 
 namespace starling::models {
@@ -15,7 +15,8 @@ constexpr std::size_t pixels = 1024;
 constexpr std::size_t channels = 3;
 constexpr std::size_t record_bytes = 1 + channels * pixels;
 constexpr unsigned classes = 10;
-constexpr std::uint64_t bytes_max = std::uint64_t{1} << 30U;
+/// Memory for records is reserved for at most these bytes of files.
+constexpr std::uint64_t reserved_bytes_max = std::uint64_t{1} << 30U;
 
 using Record = std::array<std::byte, record_bytes>;
 
@@ -23,7 +24,7 @@ Error error_at(const InputFile& file, std::size_t record, const std::string& wha
   return Error{file.path() + ": record " + std::to_string(record) + " " + what};
 }
 
-/// From three planes of one colour each to pixels of three colours each.
+/// Appends the record's image: turns three planes of one colour each into pixels of three colours.
 void append_image(const Record& record, std::vector<float>& values) {
   for (std::size_t pixel = 0; pixel < pixels; ++pixel)
     for (std::size_t c = 0; c < channels; ++c) {
@@ -50,21 +51,22 @@ Result<void> append_file(const std::string& path, ReadBudget& budget, std::vecto
     if (label >= classes)
       return error_at(*file, number, "has the label " + std::to_string(label) + "; valid: 0 to 9");
     const std::uint64_t held = (values.size() + labels.size()) * sizeof(float);
-    if (auto fits = budget.hold(held); !fits) return fits;
+    if (auto fits = budget.check_growth(held); !fits) return fits;
     append_image(record, values);
     labels.push_back(static_cast<float>(label));
   }
 }
 
-/// Records in plain files; in others, and in more than a gigabyte, there may be more.
-std::size_t least_records(const std::vector<std::string>& files) {
+/// Estimates the number of records from the sizes of the files. There may be more in gzip files, in
+/// pipes, and in files of more than 1 GiB together.
+std::size_t estimate_records(const std::vector<std::string>& files) {
   std::uint64_t bytes = 0;
   for (const std::string& path : files) {
-    std::error_code none;
-    const std::uint64_t size = std::filesystem::file_size(path, none);
-    if (!none) bytes += std::min(size, bytes_max);
+    std::error_code fault;
+    const std::uint64_t size = std::filesystem::file_size(path, fault);
+    if (!fault) bytes += std::min(size, reserved_bytes_max);
   }
-  return std::min(bytes, bytes_max) / record_bytes;
+  return std::min(bytes, reserved_bytes_max) / record_bytes;
 }
 
 }  // namespace
@@ -73,9 +75,10 @@ Result<RawTable> read_cifar10(const Cifar10Source& source) {
   RawTable raw{.place = source.files.front(), .features = channels * pixels};
   std::vector<float> values;
   ReadBudget budget{source.files.front()};
-  const std::size_t least = least_records(source.files) * raw.features;
-  if (auto fits = budget.expect(least * sizeof(float)); !fits) return std::move(fits).error();
-  values.reserve(least);
+  const std::size_t estimate = estimate_records(source.files) * raw.features;
+  if (auto fits = budget.check_total(estimate * sizeof(float)); !fits)
+    return std::move(fits).error();
+  values.reserve(estimate);
   for (const std::string& path : source.files)
     if (auto read = append_file(path, budget, values, raw.labels); !read)
       return std::move(read).error();

@@ -14,9 +14,9 @@
 namespace starling::models {
 namespace {
 
-class Columns {
+class ColumnFinder {
  public:
-  Columns(const CsvRows& rows, const CsvSource& source)
+  ColumnFinder(const CsvRows& rows, const CsvSource& source)
       : rows_(rows), source_(source), count_(rows.columns()), uses_(count_) {}
 
   Result<CsvColumns> find();
@@ -28,35 +28,42 @@ class Columns {
   Result<void> find_categories();
   Result<void> order_by_name(const Encoding& known);
 
-  /// Returns the one column of that name, or number; `key` is the option that names it, for errors.
-  [[nodiscard]] Result<std::size_t> named(const std::string& key, const std::string& name) const;
-  Result<void> use(std::size_t column, const std::string& key, const std::string& name);
-  /// Returns the last column that has no other use, or `count_` where all have one.
+  /// Returns the index of the one column with this name, or number. Errors name `option`, the
+  /// option that gave the name.
+  [[nodiscard]] Result<std::size_t> find_column(const std::string& option,
+                                                const std::string& name) const;
+  /// Records that `option`=`name` uses the column. Refuses a column that is used already.
+  Result<void> use(std::size_t column, const std::string& option, const std::string& name);
+  /// Returns the last column without a use, or `count_` if there is none.
   [[nodiscard]] std::size_t last_free() const;
   [[nodiscard]] std::size_t free_count() const;
-  /// The training data's encoding; null where this is the training data, or where they have none.
-  [[nodiscard]] const Encoding* known_encoding() const {
+  /// Returns the training data's encoding; null if this file is the training data, or if they have
+  /// no encoding.
+  [[nodiscard]] const Encoding* training_encoding() const {
     return source_.training_table == nullptr ? nullptr : source_.training_table->encoding.get();
   }
-  [[nodiscard]] bool are_features_named(const Encoding& known) const;
-  /// The columns that the training data's features came from; 0 where this is the training data.
-  [[nodiscard]] std::size_t known_columns() const;
+  /// Returns whether the header has a name of the training data's feature columns.
+  [[nodiscard]] bool has_feature_name(const Encoding& known) const;
+  /// Returns the number of feature columns of the training data; 0 if this file is the training
+  /// data.
+  [[nodiscard]] std::size_t training_columns() const;
 
   const CsvRows& rows_;
   const CsvSource& source_;
   const std::size_t count_;
-  /// The use that each column was given by an option; empty where nothing was said.
+  /// For each column the option that uses it, such as "label=age"; empty for a column of features.
   std::vector<std::string> uses_;
   CsvColumns found_;
 };
 
-Result<CsvColumns> Columns::find() {
+Result<CsvColumns> ColumnFinder::find() {
   found_.label = found_.id = count_;
-  for (const auto step : {&Columns::find_id, &Columns::find_ignored, &Columns::find_label})
+  for (const auto step :
+       {&ColumnFinder::find_id, &ColumnFinder::find_ignored, &ColumnFinder::find_label})
     if (auto done = (this->*step)(); !done) return std::move(done).error();
   for (std::size_t column = 0; column < count_; ++column)
     if (uses_[column].empty()) found_.features.push_back(column);
-  const Encoding* known = known_encoding();
+  const Encoding* known = training_encoding();
   if (known != nullptr)
     if (auto done = order_by_name(*known); !done) return std::move(done).error();
   if (found_.features.empty())
@@ -68,10 +75,10 @@ Result<CsvColumns> Columns::find() {
 /// Finds the column of row names. Programs that write tables often put the rows' numbers first, in
 /// a column without a name: as a feature it would reveal the order of the rows, and with it often
 /// the label.
-Result<void> Columns::find_id() {
+Result<void> ColumnFinder::find_id() {
   if (source_.id.empty()) {
     const auto& header = rows_.header();
-    const Encoding* known = known_encoding();
+    const Encoding* known = training_encoding();
     const bool is_known_as_feature =
         known != nullptr && std::ranges::count(known->columns, "", &Column::name) > 0;
     const bool may_be_id = count_ > 2 || (known != nullptr && !is_known_as_feature);
@@ -79,56 +86,55 @@ Result<void> Columns::find_id() {
       uses_[found_.id = 0] = "the column without a name";
     return {};
   }
-  const auto id = named("id", source_.id);
+  const auto id = find_column("id", source_.id);
   if (!id) return id.error();
   found_.id = *id;
   return use(*id, "id", source_.id);
 }
 
-Result<void> Columns::find_ignored() {
+Result<void> ColumnFinder::find_ignored() {
   for (const std::string& name : source_.ignored) {
-    const auto column = named("ignore", name);
+    const auto column = find_column("ignore", name);
     if (!column) return column.error();
     if (auto used = use(*column, "ignore", name); !used) return used;
   }
   return {};
 }
 
-Result<void> Columns::find_label() {
+Result<void> ColumnFinder::find_label() {
   if (source_.label == "none") return {};
   if (!source_.label) {
     const auto& header = rows_.header();
-    const Encoding* known = known_encoding();
-    if (known != nullptr && !known->label.empty() && !header.empty() &&
-        are_features_named(*known)) {
+    const Encoding* known = training_encoding();
+    if (known != nullptr && !known->label.empty() && !header.empty() && has_feature_name(*known)) {
       const auto at = std::ranges::find(header, known->label);
       if (at == header.end()) return {};
       found_.label = static_cast<std::size_t>(at - header.begin());
       return use(found_.label, "label", known->label);
     }
-    if (known_columns() == free_count()) return {};
+    if (training_columns() == free_count()) return {};
   }
   if (source_.label && source_.label != "last" && source_.label != "first") {
-    const auto column = named("label", *source_.label);
+    const auto column = find_column("label", *source_.label);
     if (!column) return column.error();
     found_.label = *column;
     return use(*column, "label", *source_.label);
   }
   if (free_count() < 2)
-    return rows_.error("has " + counted(free_count(), "column") +
+    return rows_.error("has " + print_count(free_count(), "column") +
                        " for a feature and a label; a row needs two, separated by commas, "
                        "semicolons, tabs or |");
   found_.label = source_.label == "first" ? 0 : source_.label == "last" ? count_ - 1 : last_free();
   return use(found_.label, "label", source_.label.value_or("last"));
 }
 
-std::size_t Columns::known_columns() const {
+std::size_t ColumnFinder::training_columns() const {
   if (source_.training_table == nullptr) return 0;
   const auto& known = source_.training_table->encoding;
   return known == nullptr ? source_.training_table->features() : known->columns.size();
 }
 
-bool Columns::are_features_named(const Encoding& known) const {
+bool ColumnFinder::has_feature_name(const Encoding& known) const {
   const auto& header = rows_.header();
   const std::unordered_set<std::string_view> names{header.begin(), header.end()};
   return std::ranges::any_of(known.columns, [&](const Column& column) {
@@ -136,29 +142,30 @@ bool Columns::are_features_named(const Encoding& known) const {
   });
 }
 
-/// Where the header has some of the training data's names it must have all; their order is free.
-Result<void> Columns::order_by_name(const Encoding& known) {
+/// Brings the features into the order of the training data's columns. If the header has one of
+/// their names it must have all, in any order.
+Result<void> ColumnFinder::order_by_name(const Encoding& known) {
   const auto& header = rows_.header();
-  if (header.empty() || !are_features_named(known)) {
+  if (header.empty() || !has_feature_name(known)) {
     if (found_.features.size() == known.columns.size()) return {};
-    return rows_.error("has " + counted(found_.features.size(), "column") +
+    return rows_.error("has " + print_count(found_.features.size(), "column") +
                        " of features, but the training data have " +
                        std::to_string(known.columns.size()));
   }
-  // Columns of one name are taken in their order.
-  std::unordered_map<std::string_view, std::deque<std::size_t>> places;
-  for (const std::size_t feature : found_.features) places[header[feature]].push_back(feature);
+  // Columns of the same name keep their order among each other.
+  std::unordered_map<std::string_view, std::deque<std::size_t>> indices;
+  for (const std::size_t feature : found_.features) indices[header[feature]].push_back(feature);
   std::vector<std::size_t> ordered;
   for (const Column& column : known.columns) {
-    const auto at = places.find(column.name);
-    if (at == places.end() || at->second.empty())
+    const auto at = indices.find(column.name);
+    if (at == indices.end() || at->second.empty())
       return rows_.error("has no column " + in_quotes(column.name) +
                          ", which the training data have; valid: all of their columns");
     ordered.push_back(at->second.front());
     at->second.pop_front();
   }
   for (const std::size_t feature : found_.features)
-    if (!places[header[feature]].empty())
+    if (!indices[header[feature]].empty())
       return rows_.error("the training data have no " + rows_.name_of(feature) +
                          "; valid: their columns, ignore=" + header[feature] +
                          ", or id=" + header[feature]);
@@ -166,10 +173,10 @@ Result<void> Columns::order_by_name(const Encoding& known) {
   return {};
 }
 
-Result<void> Columns::find_categories() {
+Result<void> ColumnFinder::find_categories() {
   found_.is_category.assign(found_.features.size(), false);
   for (const std::string& name : source_.categories) {
-    const auto column = named("category", name);
+    const auto column = find_column("category", name);
     if (!column) return column.error();
     if (auto used = use(*column, "category", name); !used) return used;
     const auto at = std::ranges::find(found_.features, *column);
@@ -178,47 +185,50 @@ Result<void> Columns::find_categories() {
   return {};
 }
 
-Result<std::size_t> Columns::named(const std::string& key, const std::string& name) const {
+Result<std::size_t> ColumnFinder::find_column(const std::string& option,
+                                              const std::string& name) const {
   const auto& header = rows_.header();
   if (header.empty()) {
     const auto number = parse_count(name);
     if (number && *number >= 1 && *number <= count_) return static_cast<std::size_t>(*number - 1);
-    return rows_.error(key + "=" + name + " names a column, but the file has no header; valid: " +
-                       (key == "label" ? "label=last, label=first, label=none, or " : "") +
+    return rows_.error(option + "=" + name +
+                       " names a column, but the file has no header; valid: " +
+                       (option == "label" ? "label=last, label=first, label=none, or " : "") +
                        "its number, 1 to " + std::to_string(count_));
   }
   const auto count = std::ranges::count(header, name);
   if (count == 1) return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
   if (count > 1)
-    return rows_.error(key + "=" + name + " names " + std::to_string(count) +
-                       " columns; valid: a name that stands once");
+    return rows_.error(option + "=" + name + " names " + std::to_string(count) +
+                       " columns; valid: a name that only one column has");
   return rows_.error("no column is named " + in_quotes(name) + "; " + suggest(name, header));
 }
 
-Result<void> Columns::use(std::size_t column, const std::string& key, const std::string& name) {
+Result<void> ColumnFinder::use(std::size_t column, const std::string& option,
+                               const std::string& name) {
   std::string& use = uses_[column];
   if (!use.empty())
-    return rows_.error(key + "=" + name + " is " + rows_.name_of(column) + ", which is " + use +
+    return rows_.error(option + "=" + name + " is " + rows_.name_of(column) + ", which is " + use +
                        " already; valid: another column");
-  use = key + "=" + name;
+  use = option + "=" + name;
   return {};
 }
 
-std::size_t Columns::last_free() const {
+std::size_t ColumnFinder::last_free() const {
   for (std::size_t column = count_; column-- > 0;)
     if (uses_[column].empty()) return column;
   return count_;
 }
 
-std::size_t Columns::free_count() const {
+std::size_t ColumnFinder::free_count() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(uses_, [](const std::string& use) { return use.empty(); }));
 }
 
 }  // namespace
 
-Result<CsvColumns> columns_of(const CsvRows& rows, const CsvSource& source) {
-  return Columns{rows, source}.find();
+Result<CsvColumns> find_columns(const CsvRows& rows, const CsvSource& source) {
+  return ColumnFinder{rows, source}.find();
 }
 
 }  // namespace starling::models

@@ -27,8 +27,8 @@ std::string print(char separator) {
   }
 }
 
-/// Returns the separator that occurs most often in the line outside of quotes; never the comma
-/// where commas stand in numbers.
+/// Returns the separator that occurs most often in the line outside of quotes. A comma does not
+/// count if numbers are written with decimal commas.
 char guess_separator(std::string_view line, bool has_decimal_commas) {
   std::array<std::size_t, separators.size()> counts{};
   bool is_quoted = false;
@@ -44,24 +44,24 @@ char guess_separator(std::string_view line, bool has_decimal_commas) {
 
 }  // namespace
 
-Cell read_number(const CsvSource& source, std::string_view cell, float& value) {
+CellKind read_number(const CsvSource& source, std::string_view cell, float& value) {
   if (!source.has_decimal_commas) return read_cell(cell, value);
-  if (cell.find('.') != std::string_view::npos) return Cell::text;
-  std::string pointed{cell};
-  std::ranges::replace(pointed, ',', '.');
-  return read_cell(pointed, value);
+  if (cell.find('.') != std::string_view::npos) return CellKind::text;
+  std::string with_point{cell};
+  std::ranges::replace(with_point, ',', '.');
+  return read_cell(with_point, value);
 }
 
 Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view line) {
   cells_.clear();
-  rewritten_.clear();
-  rewritten_.reserve(line.size());
+  unquoted_.clear();
+  unquoted_.reserve(line.size());
   bool more = true;
   while (more) {
     const auto start = line.find_first_not_of(blanks());
     if (start != std::string_view::npos && line[start] == '"') {
       line.remove_prefix(start);
-      auto cell = quoted_cell(line);
+      auto cell = take_quoted_cell(line);
       if (!cell) return std::move(cell).error();
       cells_.push_back(*cell);
       more = !line.empty();
@@ -70,27 +70,27 @@ Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view
     }
     const auto end = line.find(separator_);
     more = end != std::string_view::npos;
-    cells_.push_back(trimmed(line.substr(0, end)));
+    cells_.push_back(trim(line.substr(0, end)));
     if (more) line.remove_prefix(end + 1);
   }
   return &cells_;
 }
 
-Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
-  const std::size_t from = rewritten_.size();
+Result<std::string_view> CellSplitter::take_quoted_cell(std::string_view& rest) {
+  const std::size_t from = unquoted_.size();
   const auto column = [&] { return "column " + std::to_string(cells_.size() + 1) + ": "; };
   for (std::size_t i = 1; i < rest.size(); ++i) {
     if (rest[i] != '"') {
-      rewritten_ += rest[i];
+      unquoted_ += rest[i];
     } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
-      rewritten_ += rest[i++];
+      unquoted_ += rest[i++];
     } else {
       rest.remove_prefix(i + 1);
       rest.remove_prefix(std::min(rest.find_first_not_of(blanks()), rest.size()));
       if (!rest.empty() && rest[0] != separator_)
         return Error{column() + in_quotes(rest) +
                      " follows a closing quote; valid: " + print(separator_)};
-      return trimmed(std::string_view{rewritten_}.substr(from));
+      return trim(std::string_view{unquoted_}.substr(from));
     }
   }
   return Error{column() + "the quote before " + in_quotes(rest.substr(1)) +
@@ -119,7 +119,7 @@ Result<void> CsvRows::read_first() {
   columns_ = first.size();
   float ignored = 0;
   const auto is_text = [&](std::string_view c) {
-    return read_number(source_, c, ignored) == Cell::text;
+    return read_number(source_, c, ignored) == CellKind::text;
   };
   if (source_.header.value_or(std::ranges::all_of(first, is_text)))
     for (const std::string_view name : first) header_.push_back(printable(std::string{name}));
@@ -133,7 +133,7 @@ Result<const CsvRows::Cells*> CsvRows::next() {
   const auto cells = read();
   if (!cells) return cells.error();
   if (*cells != nullptr && (*cells)->size() != columns_)
-    return error("has " + counted((*cells)->size(), "column") + ", but the first row has " +
+    return error("has " + print_count((*cells)->size(), "column") + ", but the first row has " +
                  std::to_string(columns_));
   return cells;
 }
@@ -143,7 +143,7 @@ Result<const CsvRows::Cells*> CsvRows::read() {
     const auto line = lines_.next();
     if (!line) return line.error();
     if (!*line) return nullptr;
-    if (trimmed(**line).empty()) continue;
+    if (trim(**line).empty()) continue;
     const bool is_first = columns_ == 0;
     if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
       return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
@@ -153,7 +153,7 @@ Result<const CsvRows::Cells*> CsvRows::read() {
     if (is_first) split_ = CellSplitter{separator_};
     if (auto fits = expect_cells(**line); !fits) return std::move(fits).error();
     const auto cells = split_(**line);
-    if (!cells) return Error{cells.error()}.within(place());
+    if (!cells) return Error{cells.error()}.within(location());
     return *cells;
   }
 }
@@ -163,10 +163,11 @@ Result<const CsvRows::Cells*> CsvRows::read() {
 Result<void> CsvRows::expect_cells(std::string_view line) const {
   constexpr std::size_t short_line = std::size_t{1} << 20U;
   if (line.size() <= short_line) return {};
-  // Each cell of the first line also makes a column, with its name and the results of the survey.
+  // Each cell of the first line also makes a column, with its name and the results of the
+  // infer_schema.
   constexpr std::uint64_t column_bytes = 400;
   const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
-  return budget_.expect(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));
+  return budget_.check_total(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));
 }
 
 std::string CsvRows::name_of(std::size_t column) const {

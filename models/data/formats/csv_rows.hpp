@@ -1,5 +1,5 @@
-/// The rows of a text file as cells, and which column is what. Internal to models/data; users call
-/// load(). One thread.
+/// Reads the rows of a text file as cells and finds the use of each column. Internal to
+/// models/data; users call load(). One thread.
 #pragma once
 
 #include <cstddef>
@@ -11,60 +11,68 @@
 #include "starling/base/input.hpp"
 #include "starling/base/result.hpp"
 #include "starling/models/data/formats/cell.hpp"
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 #include "starling/models/data/source/source.hpp"
 
 namespace starling::models {
 
-/// Splits lines into cells. Quotes around a cell are taken off; within them stand separators and
-/// doubled quotes.
+/// Splits lines into cells and removes the quotes around a cell. A quoted cell may hold separators,
+/// and quotes written twice.
 class CellSplitter {
  public:
   explicit CellSplitter(char separator = ',') : separator_(separator) {}
 
-  /// Returns the cells of `line`, valid until the next call; an error names the fault in the line.
+  /// Returns the cells of `line`, valid until the next call, or an error for a faulty quote.
   Result<std::vector<std::string_view>*> operator()(std::string_view line);
 
  private:
-  /// Takes one quoted cell off the front of `rest`, up to and with its separator.
-  Result<std::string_view> quoted_cell(std::string_view& rest);
+  /// Removes one quoted cell from the front of `rest` and returns it without its quotes. Afterwards
+  /// `rest` is empty or starts with the separator.
+  Result<std::string_view> take_quoted_cell(std::string_view& rest);
 
-  /// Spaces that stand around a cell.
+  /// The characters that are skipped around a cell.
   [[nodiscard]] std::string_view blanks() const { return separator_ == '\t' ? " " : " \t"; }
 
   char separator_;
   std::vector<std::string_view> cells_;
-  /// Cells with doubled quotes, rewritten; reserved so that views into it stay valid.
-  std::string rewritten_;
+  /// The content of the line's quoted cells, without their quotes. Reserved for the whole line, so
+  /// that views into it stay valid.
+  std::string unquoted_;
 };
 
+/// Reads the rows of one file, front to back.
 class CsvRows {
  public:
   using Cells = std::vector<std::string_view>;
 
-  /// Reads the first row. `source` outlives it.
+  /// Opens the file and reads its first row. `source` must outlive the result.
   static Result<std::unique_ptr<CsvRows>> open(const CsvSource& source);
 
-  /// The next row's cells, as many as columns(), valid until the next call; null behind the last.
+  /// Returns the next row's cells, as many as columns(), valid until the next call; null at the end
+  /// of the file.
   Result<const Cells*> next();
 
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
   /// The names of columns; empty where there is no header.
   [[nodiscard]] const std::vector<std::string>& header() const noexcept { return header_; }
-  /// "FILE:LINE".
-  [[nodiscard]] std::string place() const { return lines_.place(); }
+  /// "FILE:LINE" of the last row.
+  [[nodiscard]] std::string location() const { return lines_.location(); }
   [[nodiscard]] const std::string& path() const noexcept { return lines_.path(); }
-  [[nodiscard]] Error error(const std::string& what) const { return Error{place() + ": " + what}; }
-  /// "column 3 'age'", for messages.
+  [[nodiscard]] Error error(const std::string& what) const {
+    return Error{location() + ": " + what};
+  }
+  /// Returns the column's number and name, such as "column 3 'age'", for messages.
   [[nodiscard]] std::string name_of(std::size_t column) const;
-  /// Whether the file can be read again.
+  /// Returns whether the file is a pipe, which cannot be read a second time.
   [[nodiscard]] bool is_pipe() const noexcept { return is_pipe_; }
 
  private:
   CsvRows(const CsvSource& source, InputFile file);
   Result<void> read_first();
-  /// The cells of the next line that holds any; null at the end.
+  /// Returns the cells of the next line that is neither blank nor a comment; null at the end of the
+  /// file.
   Result<const Cells*> read();
+  /// Refuses a line whose cells would take too much memory.
   [[nodiscard]] Result<void> expect_cells(std::string_view line) const;
 
   const CsvSource& source_;
@@ -75,26 +83,28 @@ class CsvRows {
   CellSplitter split_;
   std::vector<std::string> header_;
   std::size_t columns_ = 0;
-  /// The first row, where it is no header and was not handed out yet.
+  /// The first row if it is not a header and next() has not returned it yet; else null.
   const Cells* first_ = nullptr;
 };
 
-/// As read_cell(), with the source's decimal character.
-Cell read_number(const CsvSource& source, std::string_view cell, float& value);
+/// Does the same as read_cell(), with the source's decimal character.
+CellKind read_number(const CsvSource& source, std::string_view cell, float& value);
 
 /// The use of each column.
 struct CsvColumns {
-  /// The indices of the columns; the number of all columns where there is no such column.
+  /// The index of the column of labels; the number of columns if there is none.
   std::size_t label = 0;
+  /// The index of the column of row names; the number of columns if there is none.
   std::size_t id = 0;
-  /// The columns that make features: in the file's order, or in that of the training data.
+  /// The indices of the columns that make features, in the order of the file or of the training
+  /// data.
   std::vector<std::size_t> features;
-  /// For each feature column: whether an option says that it holds categories.
+  /// For each element of `features`: whether the option category=NAME names its column.
   std::vector<bool> is_category;
 };
 
 /// Finds the use of each column by the source's options, and by the names of the training data's
 /// columns.
-Result<CsvColumns> columns_of(const CsvRows& rows, const CsvSource& source);
+Result<CsvColumns> find_columns(const CsvRows& rows, const CsvSource& source);
 
 }  // namespace starling::models

@@ -6,7 +6,7 @@
 
 #include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 #include "starling/models/data/formats/readers.hpp"
 
 namespace starling::models {
@@ -38,12 +38,13 @@ std::string hex(unsigned byte) {
   return {'0', 'x', digits[byte >> 4U & 15U], digits[byte & 15U]};
 }
 
-/// Fills all of `out` or names the byte where the content ends.
-Result<void> read_all(InputFile& file, std::span<std::byte> out, const std::string& what) {
+/// Fills all of `out`. If the content ends too early, the error names `part`, the part of the file
+/// that is read, and the byte at which the content ends.
+Result<void> read_all(InputFile& file, std::span<std::byte> out, const std::string& part) {
   const auto got = file.read(out);
   if (!got) return got.error();
   if (*got == out.size()) return {};
-  return error(file, what + " ends too early, at byte " + std::to_string(file.offset()));
+  return error(file, part + " ends too early, at byte " + std::to_string(file.offset()));
 }
 
 Result<std::uint32_t> read_size(InputFile& file) {
@@ -74,7 +75,7 @@ Result<Header> read_header(InputFile& file) {
   return header;
 }
 
-/// Elements behind the header, if the file can hold them.
+/// Returns the number of values that the header promises; an error if the file cannot hold them.
 Result<std::uint64_t> count_values(const InputFile& file, const Header& header) {
   std::uint64_t count = 1;
   const std::uint64_t most = file.content_max() / header.value_bytes();
@@ -108,8 +109,9 @@ float decode(Type type, const std::byte* at) {
   return 0;
 }
 
-/// Memory for `more` values: it grows with what was read, never with what the header promises.
-void make_room(std::vector<float>& values, std::size_t more, std::uint64_t count) {
+/// Reserves memory for `more` values. The memory grows with the values that were read, never with
+/// the `count` that the header promises.
+void reserve_more(std::vector<float>& values, std::size_t more, std::uint64_t count) {
   if (values.size() + more <= values.capacity()) return;
   values.reserve(std::min<std::size_t>(count, 2 * values.size() + 16 * chunk_values));
 }
@@ -122,7 +124,7 @@ Result<std::vector<float>> read_values(InputFile& file, Type type, std::uint64_t
     const auto n = std::min<std::size_t>(chunk_values, count - values.size());
     const auto bytes = std::span{chunk}.first(n * width);
     if (auto read = read_all(file, bytes, "the data"); !read) return std::move(read).error();
-    make_room(values, n, count);
+    reserve_more(values, n, count);
     for (std::size_t i = 0; i < n; ++i) {
       const float value = decode(type, &bytes[i * width]);
       if (!std::isfinite(value))
@@ -143,13 +145,13 @@ Result<void> expect_end(InputFile& file) {
                          std::to_string(file.offset() - 1) + " on");
 }
 
-/// Everything behind the header, and nothing else.
+/// Reads all values after the header; refuses bytes after the values.
 Result<std::vector<float>> read_content(InputFile& file, const Header& header) {
   const auto count = count_values(file, header);
   if (!count) return count.error();
   if (*count > UINT64_MAX / sizeof(float))
     return error(file, "its header promises " + header.shape() + " values, more than can be held");
-  if (auto fits = ReadBudget{file.path()}.expect(*count * sizeof(float)); !fits)
+  if (auto fits = ReadBudget{file.path()}.check_total(*count * sizeof(float)); !fits)
     return std::move(fits).error();
   auto values = read_values(file, header.type, *count);
   if (!values) return values;

@@ -17,7 +17,7 @@
 namespace starling::models {
 namespace {
 
-/// 16,384 x 16,384.
+/// The largest image: 16,384 x 16,384.
 constexpr std::uint64_t pixels_max = std::uint64_t{1} << 28U;
 
 struct Format {
@@ -26,28 +26,29 @@ struct Format {
 };
 constexpr Format png{"PNG", "\x89PNG\r\n\x1a\n"};
 constexpr Format jpeg{"JPEG", "\xff\xd8\xff"};
-/// Formats that are known and not read.
-constexpr std::array others{Format{"GIF", "GIF8"}, Format{"BMP", "BM"}, Format{"WebP", "RIFF"},
-                            Format{"TIFF", "II*"}, Format{"TIFF", "MM"}};
+/// Formats that are recognised but cannot be read.
+constexpr std::array unreadable_formats{Format{"GIF", "GIF8"}, Format{"BMP", "BM"},
+                                        Format{"WebP", "RIFF"}, Format{"TIFF", "II*"},
+                                        Format{"TIFF", "MM"}};
 
-Error error_of(const std::string& place, const Format& format, const std::string& what) {
-  return Error{place + ": its " + std::string{format.name} + " data is damaged: " + what};
+Error error_of(const std::string& path, const Format& format, const std::string& what) {
+  return Error{path + ": its " + std::string{format.name} + " data is damaged: " + what};
 }
 
 /// Refuses an image that is too large for memory, before it is decoded.
-Result<void> check_size(const std::string& place, std::uint64_t height, std::uint64_t width,
+Result<void> check_size(const std::string& path, std::uint64_t height, std::uint64_t width,
                         std::uint64_t channels) {
   if (height == 0 || width == 0 || height > pixels_max / width)
-    return Error{place + ": is of " + std::to_string(height) + "x" + std::to_string(width) +
+    return Error{path + ": is of " + std::to_string(height) + "x" + std::to_string(width) +
                  " pixels; valid: 1 to " + std::to_string(pixels_max)};
-  return ReadBudget{place}.expect(height * width * channels);
+  return ReadBudget{path}.check_total(height * width * channels);
 }
 
-struct FreesPng {
+struct PngDeleter {
   void operator()(png_image* image) const { png_image_free(image); }
 };
 
-/// The first `kept` of every `given` bytes.
+/// Keeps the first `kept` of every `given` bytes.
 void keep_channels(std::vector<std::uint8_t>& pixels, std::size_t given, std::size_t kept) {
   std::size_t to = 0;
   for (std::size_t from = 0; from < pixels.size(); from += given)
@@ -55,12 +56,12 @@ void keep_channels(std::vector<std::uint8_t>& pixels, std::size_t given, std::si
   pixels.resize(to);
 }
 
-Result<Image> decode_png(std::span<const std::byte> file, const std::string& place) {
+Result<Image> decode_png(std::span<const std::byte> file, const std::string& path) {
   png_image reader{};
   reader.version = PNG_IMAGE_VERSION;
-  const std::unique_ptr<png_image, FreesPng> freed{&reader};
+  const std::unique_ptr<png_image, PngDeleter> freed{&reader};
   if (png_image_begin_read_from_memory(&reader, file.data(), file.size()) == 0)
-    return error_of(place, png, reader.message);
+    return error_of(path, png, reader.message);
   const bool is_colour = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
   const bool has_alpha = (reader.format & PNG_FORMAT_FLAG_ALPHA) != 0;
   // Reads the alpha channel too, because without it libpng would blend the image with a background.
@@ -70,22 +71,22 @@ Result<Image> decode_png(std::span<const std::byte> file, const std::string& pla
   reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Image image{reader.height, reader.width, is_colour ? 3U : 1U, {}};
   const std::size_t given = image.channels + (has_alpha ? 1 : 0);
-  if (auto fits = check_size(place, image.height, image.width, given); !fits)
+  if (auto fits = check_size(path, image.height, image.width, given); !fits)
     return std::move(fits).error();
   image.pixels.resize(PNG_IMAGE_SIZE(reader));
   if (png_image_finish_read(&reader, nullptr, image.pixels.data(), 0, nullptr) == 0)
-    return error_of(place, png, reader.message);
+    return error_of(path, png, reader.message);
   if (has_alpha) keep_channels(image.pixels, given, image.channels);
   return image;
 }
 
-struct EndsJpeg {
+struct JpegDeleter {
   void operator()(void* reader) const { tjDestroy(reader); }
 };
 
-Result<Image> decode_jpeg(std::span<const std::byte> file, const std::string& place) {
-  const std::unique_ptr<std::remove_pointer_t<tjhandle>, EndsJpeg> reader{tjInitDecompress()};
-  if (!reader) return Error{place + ": no memory to decode it"};
+Result<Image> decode_jpeg(std::span<const std::byte> file, const std::string& path) {
+  const std::unique_ptr<std::remove_pointer_t<tjhandle>, JpegDeleter> reader{tjInitDecompress()};
+  if (!reader) return Error{path + ": no memory to decode it"};
   const auto* const bytes = reinterpret_cast<const unsigned char*>(file.data());
   int width = 0;
   int height = 0;
@@ -93,31 +94,33 @@ Result<Image> decode_jpeg(std::span<const std::byte> file, const std::string& pl
   int space = 0;
   if (tjDecompressHeader3(reader.get(), bytes, file.size(), &width, &height, &sampling, &space) !=
       0)
-    return error_of(place, jpeg, tjGetErrorStr2(reader.get()));
+    return error_of(path, jpeg, tjGetErrorStr2(reader.get()));
   if (space == TJCS_CMYK || space == TJCS_YCCK)
-    return Error{place + ": is a JPEG image of 4 inks (CMYK); valid: grey or red, green and blue"};
-  if (width < 1 || height < 1) return error_of(place, jpeg, "it ends within its header");
+    return Error{path + ": is a JPEG image of 4 inks (CMYK); valid: grey or red, green and blue"};
+  if (width < 1 || height < 1) return error_of(path, jpeg, "it ends within its header");
   Image image{static_cast<std::uint32_t>(height),
               static_cast<std::uint32_t>(width),
               space == TJCS_GRAY ? 1U : 3U,
               {}};
-  if (auto fits = check_size(place, image.height, image.width, image.channels); !fits)
+  if (auto fits = check_size(path, image.height, image.width, image.channels); !fits)
     return std::move(fits).error();
   image.pixels.resize(std::size_t{image.height} * image.width * image.channels);
   constexpr int flags = TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS;
   if (tjDecompress2(reader.get(), bytes, file.size(), image.pixels.data(), width, 0, height,
                     image.channels == 1 ? TJPF_GRAY : TJPF_RGB, flags) != 0)
-    return error_of(place, jpeg, tjGetErrorStr2(reader.get()));
+    return error_of(path, jpeg, tjGetErrorStr2(reader.get()));
   return image;
 }
 
-/// The pixels, and their weights, that make one pixel of a resized line.
+/// The weights of the pixels that make one pixel of a resized line.
 struct Window {
+  /// The index of the first of these pixels.
   std::size_t first = 0;
   std::vector<double> weights{};
 };
 
-std::vector<Window> windows_of(std::size_t from, std::size_t to) {
+/// Returns the window of each pixel of a line that is resized from `from` pixels to `to`.
+std::vector<Window> make_windows(std::size_t from, std::size_t to) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   const double reach = std::max(scale, 1.0);
   std::vector<Window> all(to);
@@ -138,10 +141,10 @@ std::vector<Window> windows_of(std::size_t from, std::size_t to) {
   return all;
 }
 
-/// One axis of an image of `outer` x `from` x `inner` bytes.
+/// Resizes the middle axis of an array of `outer` x `from` x `inner` bytes to `to`.
 std::vector<std::uint8_t> resize_axis(const std::vector<std::uint8_t>& pixels, std::size_t from,
                                       std::size_t inner, std::size_t to) {
-  const auto windows = windows_of(from, to);
+  const auto windows = make_windows(from, to);
   const std::size_t outer = pixels.size() / (from * inner);
   std::vector<std::uint8_t> made(outer * to * inner);
   std::size_t at = 0;
@@ -158,18 +161,18 @@ std::vector<std::uint8_t> resize_axis(const std::vector<std::uint8_t>& pixels, s
 
 }  // namespace
 
-Result<Image> decode_image(std::span<const std::byte> file, const std::string& place) {
+Result<Image> decode_image(std::span<const std::byte> file, const std::string& path) {
   const std::string_view text{reinterpret_cast<const char*>(file.data()), file.size()};
-  if (text.starts_with(png.magic)) return decode_png(file, place);
-  if (text.starts_with(jpeg.magic)) return decode_jpeg(file, place);
-  for (const Format& known : others)
+  if (text.starts_with(png.magic)) return decode_png(file, path);
+  if (text.starts_with(jpeg.magic)) return decode_jpeg(file, path);
+  for (const Format& known : unreadable_formats)
     if (text.starts_with(known.magic))
-      return Error{place + ": is an image of the format " + std::string{known.name} +
-                   "; valid: PNG and JPEG; this makes one of it: python3 -c \"from PIL import " +
-                   "Image; Image.open('" + place + "').convert('RGB').save('" +
-                   std::filesystem::path{place}.replace_extension(".png").string() + "')\""};
-  return Error{place + ": is no PNG or JPEG image; " +
-               (text.empty() ? "it is empty" : "it starts with " + shown(text.substr(0, 8)))};
+      return Error{path + ": is an image of the format " + std::string{known.name} +
+                   "; valid: PNG and JPEG; this converts it to PNG: python3 -c \"from PIL import " +
+                   "Image; Image.open('" + path + "').convert('RGB').save('" +
+                   std::filesystem::path{path}.replace_extension(".png").string() + "')\""};
+  return Error{path + ": is not a PNG or JPEG image; " +
+               (text.empty() ? "it is empty" : "it starts with " + quote(text.substr(0, 8)))};
 }
 
 Image with_channels(Image image, std::uint32_t channels) {
@@ -190,8 +193,8 @@ Image with_channels(Image image, std::uint32_t channels) {
   return {image.height, image.width, channels, std::move(pixels)};
 }
 
-/// Resizes first the axis that leaves fewer pixels in between: in the other order an image of 1 x
-/// 1,000,000 pixels would grow to many times its size.
+/// Resizes first the axis that leaves fewer pixels after this step, because in the other order an
+/// image of 1 x 1,000,000 pixels would grow to many times its size.
 Image resized(Image image, std::uint32_t height, std::uint32_t width) {
   const auto resize_width = [&] {
     if (image.width == width) return;

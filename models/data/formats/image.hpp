@@ -1,4 +1,4 @@
-/// One PNG or JPEG image. Internal to models/data. Pure functions.
+/// Decodes and resizes one PNG or JPEG image. Internal to models/data. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ struct Image {
   std::vector<std::uint8_t> pixels;
 };
 
-/// Decodes a file's content into its own channels, 8 bits each. The alpha channel and the EXIF
-/// orientation are ignored. `place` names the file in errors; damage is one.
-Result<Image> decode_image(std::span<const std::byte> file, const std::string& place);
+/// Decodes a file's content. The image has the file's grey or colour channels, 8 bits each; the
+/// alpha channel and the EXIF orientation are ignored. Errors name the file by `path`.
+Result<Image> decode_image(std::span<const std::byte> file, const std::string& path);
 
-/// Returns the image with 1 or 3 channels; grey is the luma of ITU-R BT.601.
+/// Converts the image to `channels`, 1 or 3; grey is the luma of ITU-R BT.601.
 Image with_channels(Image image, std::uint32_t channels);
 
-/// Resizes the image by linear interpolation; each pixel of a smaller image weighs all pixels that
-/// it covers. Requires: both extents at least 1.
+/// Resizes the image by linear interpolation; a pixel of a smaller image is the weighted mean of
+/// all pixels that it covers. Requires: `height` and `width` are at least 1.
 Image resized(Image image, std::uint32_t height, std::uint32_t width);
 
 }  // namespace starling::models

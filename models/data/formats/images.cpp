@@ -23,13 +23,13 @@ struct Listing {
   std::vector<std::string> files;
 };
 
-/// Names of files and folders take memory too.
+/// Limits the memory that the names of files and folders take.
 class NamesBudget {
  public:
-  explicit NamesBudget(const std::string& place) : budget_(place) {}
+  explicit NamesBudget(const std::string& folder) : budget_(folder) {}
   Result<void> add(const std::string& name) {
     bytes_ += sizeof(std::string) + name.size();
-    return budget_.hold(bytes_);
+    return budget_.check_growth(bytes_);
   }
 
  private:
@@ -37,7 +37,7 @@ class NamesBudget {
   std::uint64_t bytes_ = 0;
 };
 
-Result<Listing> list(const std::string& path, NamesBudget& budget) {
+Result<Listing> list_folder(const std::string& path, NamesBudget& budget) {
   std::error_code fault;
   fs::directory_iterator at{path, fault};
   Listing found;
@@ -55,18 +55,19 @@ Result<Listing> list(const std::string& path, NamesBudget& budget) {
   return found;
 }
 
-/// One image of the folder, by its path below it.
+/// One image of the folder.
 struct Entry {
+  /// The path relative to the folder.
   std::string name;
   std::size_t label = 0;
 };
 
-struct Found {
+struct FoundImages {
   std::vector<Entry> entries;
   std::vector<std::string> classes;
 };
 
-bool is_named_image(std::string name) {
+bool has_image_extension(std::string name) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   });
@@ -74,44 +75,48 @@ bool is_named_image(std::string name) {
   return std::ranges::any_of(endings, [&](auto ending) { return name.ends_with(ending); });
 }
 
-/// Images in the folder itself have no labels; those in its subfolders have.
-Result<Found> find_images(const std::string& folder) {
+/// Lists the images of a folder. Images in its subfolders have the subfolder as their class; images
+/// in the folder itself have no labels.
+Result<FoundImages> find_images(const std::string& folder) {
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) return Error{folder + ": no such folder"};
   if (!fs::is_directory(folder, ignored))
-    return Error{folder + ": is a file; valid: a folder that holds one folder of images a class"};
+    return Error{folder +
+                 ": is a file; valid: a folder that holds one folder of images for each class"};
   NamesBudget budget{folder};
-  const auto top = list(folder, budget);
+  const auto top = list_folder(folder, budget);
   if (!top) return top.error();
-  Found found{.entries = {}, .classes = top->folders};
+  FoundImages found{.entries = {}, .classes = top->folders};
   if (top->folders.empty())
     for (const std::string& file : top->files) found.entries.push_back({file, 0});
   for (const std::string& file : top->files)
-    if (!top->folders.empty() && is_named_image(file))
+    if (!top->folders.empty() && has_image_extension(file))
       return Error{folder + "/" + file + ": is an image beside the folders of classes; valid: " +
-                   "images inside them, or no folder where images have no labels"};
+                   "images inside them, or no folder if images have no labels"};
   for (std::size_t label = 0; label < found.classes.size(); ++label) {
     const std::string path = folder + "/" + found.classes[label];
     if (printable(path) != path)
       return Error{printable(path) +
-                   ": the folder's name is no text in UTF-8; valid: another name"};
-    auto inside = list(path, budget);
+                   ": the folder's name is not text in UTF-8; valid: another name"};
+    auto inside = list_folder(path, budget);
     if (!inside) return std::move(inside).error();
     if (!inside->folders.empty())
       return Error{
           path + "/" + inside->folders[0] + ": is a folder inside one of a class; valid: " +
-          "one folder a class, as in images:" + path + " where its folders are the classes"};
+          "one folder for each class, as in images:" + path + " if its folders are the classes"};
     for (const std::string& file : inside->files)
       found.entries.push_back({found.classes[label] + "/" + file, label});
   }
   if (found.entries.empty())
-    return Error{folder + ": holds no images; valid: PNG and JPEG images in one folder a class"};
+    return Error{folder +
+                 ": holds no images; valid: PNG and JPEG images in one folder for each class"};
   return found;
 }
 
-/// The order of rows: by how far an image stands within its class, so that any first rows hold
-/// all classes in about their proportion.
-std::vector<std::size_t> mixed_order(const Found& found) {
+/// Returns the entries' indices in the order of the rows. An image's position in its class, as a
+/// share of the class, decides its position among the rows, so that the first n rows hold all
+/// classes in about their proportion, for any n.
+std::vector<std::size_t> interleaved_order(const FoundImages& found) {
   std::vector<std::size_t> counts(std::max<std::size_t>(1, found.classes.size()), 0);
   std::vector<std::size_t> ranks;
   for (const Entry& entry : found.entries) ranks.push_back(counts[entry.label]++);
@@ -127,34 +132,36 @@ std::vector<std::size_t> mixed_order(const Found& found) {
 
 class FolderReader {
  public:
-  FolderReader(const ImagesSource& source, Found found)
+  FolderReader(const ImagesSource& source, FoundImages found)
       : source_(source), found_(std::move(found)), budget_(source.folder) {}
 
   Result<RawTable> read() {
     for (const Entry& entry : found_.entries)
-      if (auto taken = take(entry); !taken) return std::move(taken).error();
-    const std::uint32_t channels = channels_of_all();
-    const std::uint64_t row = std::uint64_t{images_[0].height} * images_[0].width * channels;
-    if (auto fits = budget_.expect(images_.size() * row * sizeof(float)); !fits)
+      if (auto added = add(entry); !added) return std::move(added).error();
+    const std::uint32_t channels = choose_channels();
+    const std::uint64_t row_size = std::uint64_t{images_[0].height} * images_[0].width * channels;
+    if (auto fits = budget_.check_total(images_.size() * row_size * sizeof(float)); !fits)
       return std::move(fits).error();
-    return table(channels, row);
+    return make_table(channels, row_size);
   }
 
  private:
-  /// Decodes one image and checks that it is like the others.
-  Result<void> take(const Entry& entry);
-  [[nodiscard]] Result<void> check_like_first(const Image& image, const std::string& path) const;
-  [[nodiscard]] std::uint32_t channels_of_all() const;
-  RawTable table(std::uint32_t channels, std::uint64_t row);
+  /// Decodes one image and checks that it has the size of the others.
+  Result<void> add(const Entry& entry);
+  [[nodiscard]] Result<void> check_size(const Image& image, const std::string& path) const;
+  /// Returns the channels of the table's images: as the user says, else as in the training data,
+  /// else as most images have.
+  [[nodiscard]] std::uint32_t choose_channels() const;
+  RawTable make_table(std::uint32_t channels, std::uint64_t row_size);
 
   const ImagesSource& source_;
-  Found found_;
+  FoundImages found_;
   ReadBudget budget_;
   std::vector<Image> images_;
   std::uint64_t bytes_ = 0;
 };
 
-Result<void> FolderReader::take(const Entry& entry) {
+Result<void> FolderReader::add(const Entry& entry) {
   const std::string path = source_.folder + "/" + entry.name;
   const auto content = read_text(path, file_bytes_max, "smaller images");
   if (!content) return content.error();
@@ -162,19 +169,19 @@ Result<void> FolderReader::take(const Entry& entry) {
   if (!image) return std::move(image).error();
   if (source_.channels != 0) *image = with_channels(std::move(*image), source_.channels);
   if (source_.height != 0) *image = resized(std::move(*image), source_.height, source_.width);
-  if (auto alike = check_like_first(*image, path); !alike) return alike;
+  if (auto fits = check_size(*image, path); !fits) return fits;
   bytes_ += sizeof(Image) + image->pixels.size();
   images_.push_back(std::move(*image));
-  return budget_.hold(bytes_);
+  return budget_.check_growth(bytes_);
 }
 
-Result<void> FolderReader::check_like_first(const Image& image, const std::string& path) const {
+Result<void> FolderReader::check_size(const Image& image, const std::string& path) const {
   const auto size = [](const Image& of) {
     return std::to_string(of.height) + "x" + std::to_string(of.width);
   };
   if (images_.empty()) {
     const std::uint64_t values = std::uint64_t{image.height} * image.width * image.channels;
-    return budget_.expect(found_.entries.size() * values * sizeof(float));
+    return budget_.check_total(found_.entries.size() * values * sizeof(float));
   }
   const Image& first = images_[0];
   if (image.height == first.height && image.width == first.width) return {};
@@ -183,7 +190,7 @@ Result<void> FolderReader::check_like_first(const Image& image, const std::strin
                "; valid: images:" + source_.folder + ",size=" + size(first) + " resizes all"};
 }
 
-std::uint32_t FolderReader::channels_of_all() const {
+std::uint32_t FolderReader::choose_channels() const {
   if (source_.channels != 0) return source_.channels;
   const std::uint64_t pixels = std::uint64_t{images_[0].height} * images_[0].width;
   if (source_.training_features == pixels) return 1;
@@ -193,12 +200,12 @@ std::uint32_t FolderReader::channels_of_all() const {
   return grey > images_.size() / 2 ? 1 : 3;
 }
 
-RawTable FolderReader::table(std::uint32_t channels, std::uint64_t row) {
-  RawTable raw{.place = source_.folder, .features = row};
+RawTable FolderReader::make_table(std::uint32_t channels, std::uint64_t row_size) {
+  RawTable raw{.place = source_.folder, .features = row_size};
   raw.has_labels = !found_.classes.empty();
   std::vector<float> values;
-  values.reserve(images_.size() * row);
-  for (const std::size_t i : mixed_order(found_)) {
+  values.reserve(images_.size() * row_size);
+  for (const std::size_t i : interleaved_order(found_)) {
     const Image image = with_channels(std::move(images_[i]), channels);
     for (const std::uint8_t pixel : image.pixels) values.push_back(static_cast<float>(pixel) / 255);
     raw.labels.push_back(static_cast<float>(found_.entries[i].label));

@@ -4,21 +4,21 @@
 #include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/formats/cell.hpp"
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 #include "starling/models/data/formats/readers.hpp"
 
 namespace starling::models {
 namespace {
 
 constexpr std::uint64_t index_max = std::uint64_t{1} << 31U;
-/// Indices up to this bound need no features=N, and neither do those of files that hold a value for
-/// each 4 of them.
-constexpr std::uint64_t width_max = std::uint64_t{1} << 20U;
-constexpr std::uint64_t entries_apart = 4;
-/// SVMlight's field of ranking data.
-constexpr std::string_view query = "qid:";
+/// A file with more features than this needs the option features=N, unless it holds at least one
+/// value for every features_per_value features.
+constexpr std::uint64_t unconfirmed_features_max = std::uint64_t{1} << 20U;
+constexpr std::uint64_t features_per_value = 4;
+/// The prefix of SVMlight's query id, which ranking data have.
+constexpr std::string_view query_prefix = "qid:";
 
-/// Takes the next word off the front of `rest`; empty at its end.
+/// Removes the next word from the front of `rest` and returns it; empty if there is none.
 std::string_view take_word(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
   const auto word = rest.substr(0, rest.find_first_of(" \t"));
@@ -34,18 +34,22 @@ class LibsvmReader {
   Result<RawTable> read();
 
  private:
-  /// Decides whether indices count from 0 or from 1, and makes columns of them. Returns the number
-  /// of features.
-  Result<std::uint64_t> settle_base();
-  /// Refuses too many features: models hold a parameter for each feature, even if no sample has it.
-  [[nodiscard]] Result<void> check_width(std::uint64_t features) const;
-  Result<void> take_row(std::string_view line);
-  /// Checks `qid:N` and drops it: learning ignores which query a row belongs to.
+  /// Decides whether indices count from 0 or from 1, and turns them into columns, which count from
+  /// 0. Returns the number of features.
+  Result<std::uint64_t> apply_base();
+  /// Refuses improbably many features, because models hold a parameter for each feature, even if no
+  /// sample has it.
+  [[nodiscard]] Result<void> check_features(std::uint64_t features) const;
+  Result<void> add_row(std::string_view line);
+  /// Checks `qid:N` and skips it, because learning ignores which query a row belongs to.
   Result<void> skip_query(std::string_view& line) const;
-  Result<void> take_entry(std::string_view word);
+  /// Adds `word`, which must be index:value, to the row.
+  Result<void> add_entry(std::string_view word);
+  /// Returns the number that `index`, a part of `word`, holds. Requires an index above the row's
+  /// last.
   Result<std::uint64_t> read_index(std::string_view word, std::string_view index) const;
-  /// Says why indices count from 0 or from 1, where the user or other data decided it.
-  [[nodiscard]] std::string why_base() const {
+  /// Says why indices count from 0 or from 1 if the user or the training data decided it.
+  [[nodiscard]] std::string explain_base() const {
     if (!source_.base) return {};
     const std::string from = std::to_string(*source_.base);
     if (source_.base_decided_by.empty()) return " (base=" + from + ")";
@@ -53,7 +57,7 @@ class LibsvmReader {
            " (base=0 or base=1 says otherwise)";
   }
   [[nodiscard]] Error error(const std::string& what) const {
-    return Error{lines_.place() + ": " + what};
+    return Error{lines_.location() + ": " + what};
   }
 
   const LibsvmSource& source_;
@@ -61,11 +65,11 @@ class LibsvmReader {
   ReadBudget budget_;
   Table::Sparse x_;
   std::vector<float> labels_;
-  /// The last index of the row, and the largest of all.
-  std::optional<std::uint64_t> last_;
-  std::uint64_t most_ = 0;
-  /// "FILE:LINE" of the largest.
-  std::string most_at_;
+  /// The last index of the current row.
+  std::optional<std::uint64_t> last_index_;
+  /// The largest index of the file, and its "FILE:LINE".
+  std::uint64_t largest_index_ = 0;
+  std::string largest_location_;
   bool has_zero_ = false;
 };
 
@@ -74,12 +78,12 @@ Result<RawTable> LibsvmReader::read() {
     const auto line = lines_.next();
     if (!line) return line.error();
     if (!*line) break;
-    const auto content = trimmed((*line)->substr(0, (*line)->find('#')));
+    const auto content = trim((*line)->substr(0, (*line)->find('#')));
     if (content.empty()) continue;
-    if (auto taken = take_row(content); !taken) return std::move(taken).error();
+    if (auto added = add_row(content); !added) return std::move(added).error();
   }
   if (labels_.empty()) return Error{lines_.path() + ": holds no rows"};
-  const auto features = settle_base();
+  const auto features = apply_base();
   if (!features) return features.error();
   x_.starts.shrink_to_fit();
   x_.columns.shrink_to_fit();
@@ -93,98 +97,99 @@ Result<RawTable> LibsvmReader::read() {
   return raw;
 }
 
-Result<std::uint64_t> LibsvmReader::settle_base() {
+Result<std::uint64_t> LibsvmReader::apply_base() {
   const std::uint64_t base = source_.base.value_or(has_zero_ ? 0 : 1);
   if (source_.features == 0 && x_.columns.empty())
     return Error{lines_.path() + ": holds labels, but not one feature"};
-  const std::uint64_t found = most_ + 1 - base;
+  const std::uint64_t found = largest_index_ + 1 - base;
   const std::uint64_t allowed = source_.features != 0 ? source_.features : index_max;
   if (found > allowed)
-    return Error{most_at_ + ": the index " + std::to_string(most_) + " is not valid in a file " +
-                 "that counts from 0; valid: whole numbers 0 to " + std::to_string(allowed - 1) +
-                 (source_.features != 0 ? " (features=N)" : "")};
+    return Error{largest_location_ + ": the index " + std::to_string(largest_index_) +
+                 " is not valid in a file " + "that counts from 0; valid: whole numbers 0 to " +
+                 std::to_string(allowed - 1) + (source_.features != 0 ? " (features=N)" : "")};
   if (source_.features == 0)
-    if (auto meant = check_width(found); !meant) return std::move(meant).error();
+    if (auto valid = check_features(found); !valid) return std::move(valid).error();
   if (base == 1)
     for (std::uint32_t& column : x_.columns) --column;
   return source_.features != 0 ? source_.features : found;
 }
 
-Result<void> LibsvmReader::check_width(std::uint64_t features) const {
+Result<void> LibsvmReader::check_features(std::uint64_t features) const {
   const std::uint64_t entries = x_.columns.size();
-  if (features <= width_max || features / entries_apart <= entries) return {};
-  return Error{most_at_ + ": the index " + std::to_string(most_) + " makes " +
-               counted(features, "feature") + ", but all rows together hold " +
-               counted(entries, "value") + "; valid: libsvm:" + lines_.path() +
-               ",features=" + std::to_string(features) + " where that is meant"};
+  if (features <= unconfirmed_features_max || features / features_per_value <= entries) return {};
+  return Error{largest_location_ + ": the index " + std::to_string(largest_index_) + " makes " +
+               print_count(features, "feature") + ", but all rows together hold " +
+               print_count(entries, "value") + "; valid: libsvm:" + lines_.path() +
+               ",features=" + std::to_string(features) + " if that is meant"};
 }
 
 Result<void> LibsvmReader::skip_query(std::string_view& line) const {
   std::string_view rest = line;
   const auto word = take_word(rest);
-  if (!word.starts_with(query)) return {};
-  if (!parse_count(word.substr(query.size())))
-    return error(in_quotes(word) + " names no query; valid: qid:N, N a whole number");
+  if (!word.starts_with(query_prefix)) return {};
+  if (!parse_count(word.substr(query_prefix.size())))
+    return error(in_quotes(word) + " is not a query id; valid: qid:N, N a whole number");
   line = rest;
   return {};
 }
 
-Result<void> LibsvmReader::take_row(std::string_view line) {
+Result<void> LibsvmReader::add_row(std::string_view line) {
   const auto word = take_word(line);
   float label = 0;
-  if (read_cell(word, label) != Cell::number)
+  if (read_cell(word, label) != CellKind::number)
     return error(in_quotes(word) + " is not a label; valid: a finite number, then index:value ...");
   if (auto skipped = skip_query(line); !skipped) return skipped;
-  last_.reset();
+  last_index_.reset();
   while (true) {
     const auto entry = take_word(line);
     if (entry.empty()) break;
-    if (auto taken = take_entry(entry); !taken) return taken;
+    if (auto added = add_entry(entry); !added) return added;
   }
   labels_.push_back(label);
   x_.starts.push_back(x_.columns.size());
   constexpr std::uint64_t entry_bytes = sizeof(std::uint32_t) + sizeof(float);
   constexpr std::uint64_t row_bytes = sizeof(std::uint64_t) + sizeof(float);
-  return budget_.hold(entry_bytes * x_.columns.size() + row_bytes * labels_.size());
+  return budget_.check_growth(entry_bytes * x_.columns.size() + row_bytes * labels_.size());
 }
 
-Result<void> LibsvmReader::take_entry(std::string_view word) {
+Result<void> LibsvmReader::add_entry(std::string_view word) {
   const auto colon = word.find(':');
   if (colon == std::string_view::npos)
     return error(in_quotes(word) + " has no colon; valid: index:value");
   const auto index = read_index(word, word.substr(0, colon));
   if (!index) return index.error();
   float value = 0;
-  if (read_cell(word.substr(colon + 1), value) != Cell::number)
+  if (read_cell(word.substr(colon + 1), value) != CellKind::number)
     return error("the value of " + in_quotes(word) + " is not a finite number that a float holds");
   x_.columns.push_back(static_cast<std::uint32_t>(*index));
   x_.values.push_back(value);
-  last_ = *index;
+  last_index_ = *index;
   has_zero_ |= *index == 0;
-  if (*index > most_) {
-    most_ = *index;
-    most_at_ = lines_.place();
+  if (*index > largest_index_) {
+    largest_index_ = *index;
+    largest_location_ = lines_.location();
   }
   return {};
 }
 
 Result<std::uint64_t> LibsvmReader::read_index(std::string_view word,
                                                std::string_view index) const {
-  if (word.starts_with(query))
-    return error(in_quotes(word) + " stands behind a field; valid: one qid:N behind the label");
+  if (word.starts_with(query_prefix))
+    return error(in_quotes(word) + " follows a field; valid: one qid:N after the label");
   const auto number = parse_count(index);
   const std::uint64_t least = source_.base.value_or(0);
   const std::uint64_t features = source_.features != 0 ? source_.features : index_max;
   const std::uint64_t most = source_.base == std::uint64_t{0} ? features - 1 : features;
-  const bool depends = number && (*number == 0 || *number == features);
+  const bool depends_on_base = number && (*number == 0 || *number == features);
   if (!number || *number < least || *number > most)
-    return error("the index of " + in_quotes(word) + " is not valid" + (depends ? why_base() : "") +
-                 "; valid: whole numbers " + std::to_string(least) + " to " + std::to_string(most) +
+    return error("the index of " + in_quotes(word) + " is not valid" +
+                 (depends_on_base ? explain_base() : "") + "; valid: whole numbers " +
+                 std::to_string(least) + " to " + std::to_string(most) +
                  (source_.features != 0 ? " (features=N)" : ""));
-  if (*number == last_)
-    return error("index " + std::to_string(*number) + " stands twice in its row");
-  if (last_ && *number < *last_)
-    return error("index " + std::to_string(*number) + " stands behind " + std::to_string(*last_) +
+  if (*number == last_index_)
+    return error("index " + std::to_string(*number) + " occurs twice in its row");
+  if (last_index_ && *number < *last_index_)
+    return error("index " + std::to_string(*number) + " follows " + std::to_string(*last_index_) +
                  "; indices must ascend");
   return *number;
 }

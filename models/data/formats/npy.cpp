@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 #include "starling/models/data/formats/npy_array.hpp"
 #include "starling/models/data/formats/readers.hpp"
 
@@ -9,10 +9,10 @@ namespace starling::models {
 namespace {
 
 Error wrong_shape(const NpyArray& array, const std::string& what) {
-  return Error{array.place + ": its shape is " + array.print_shape() + "; " + what};
+  return Error{array.name + ": its shape is " + array.print_shape() + "; " + what};
 }
 
-/// Returns the count of numbers in a row.
+/// Returns the number of values in a row; refuses shapes that have no rows of features.
 Result<std::uint64_t> row_size(const NpyArray& x) {
   if (x.shape.size() < 2)
     return wrong_shape(x, "valid: [rows, features] or [rows, height, width, channels]");
@@ -33,18 +33,19 @@ Result<void> check_labels(const NpyArray& x, const NpyArray& y) {
   const bool is_one_each = y.shape.size() == 1 || (y.shape.size() == 2 && y.shape[1] == 1);
   if (!is_one_each)
     return wrong_shape(y,
-                       "valid for labels: [rows] or [rows, 1], as y.argmax(1) makes of one "
-                       "column a class");
+                       "valid for labels: [rows] or [rows, 1], as y.argmax(1) makes from one "
+                       "column for each class");
   if (y.shape[0] == x.shape[0]) return {};
   return wrong_shape(
-      y, "that of " + x.place + " is " + x.print_shape() + "; valid: a label for each row");
+      y, "the shape of " + x.name + " is " + x.print_shape() + "; valid: a label for each row");
 }
 
-/// Scales unsigned bytes to numbers from 0 to 1, like those of images.
-RawTable features_of(NpyArray x, std::uint64_t features) {
+/// Makes a table of the array's values, without labels. Unsigned bytes are scaled to [0, 1], like
+/// the pixels of images.
+RawTable make_features(NpyArray x, std::uint64_t features) {
   if (x.is_uint8)
     for (float& value : x.values) value /= 255;
-  RawTable raw{.place = x.place, .features = features};
+  RawTable raw{.place = x.name, .features = features};
   raw.x = Table::Dense{std::move(x.values)};
   return raw;
 }
@@ -55,26 +56,26 @@ Result<NpyArray> read_file(const std::string& path) {
   InputFile& file = *opened;
   return read_npy_array({.read = [&](std::span<std::byte> out) { return file.read(out); },
                          .content_max = file.content_max(),
-                         .place = path});
+                         .name = path});
 }
 
 }  // namespace
 
-Result<RawTable> table_of(NpyArray x, NpyArray* y) {
+Result<RawTable> make_table(NpyArray x, NpyArray* y) {
   const auto features = row_size(x);
   if (!features) return features.error();
   if (y != nullptr)
     if (auto fit = check_labels(x, *y); !fit) return std::move(fit).error();
   const std::uint64_t rows = x.shape[0];
-  RawTable raw = features_of(std::move(x), *features);
+  RawTable raw = make_features(std::move(x), *features);
   raw.has_labels = y != nullptr;
   raw.labels = y != nullptr ? std::move(y->values) : std::vector<float>(rows);
   return raw;
 }
 
-Result<RawTable> table_of_columns(NpyArray x, bool label_is_first) {
+Result<RawTable> make_table_with_label_column(NpyArray x, bool label_is_first) {
   if (x.shape.size() != 2 || x.shape[1] < 2)
-    return wrong_shape(x, "valid where a column is the label: [rows, columns], 2 columns or more");
+    return wrong_shape(x, "valid if a column is the label: [rows, columns], 2 columns or more");
   const std::uint64_t columns = x.shape[1];
   std::vector<float> labels;
   labels.reserve(x.shape[0]);
@@ -88,7 +89,7 @@ Result<RawTable> table_of_columns(NpyArray x, bool label_is_first) {
   }
   x.values.resize(to);
   x.values.shrink_to_fit();
-  RawTable raw = features_of(std::move(x), columns - 1);
+  RawTable raw = make_features(std::move(x), columns - 1);
   raw.labels = std::move(labels);
   return raw;
 }
@@ -98,13 +99,13 @@ Result<RawTable> read_npy(const NpySource& source) {
   if (!x) return std::move(x).error();
   Result<RawTable> raw = Error{};
   if (!source.label_column.empty()) {
-    raw = table_of_columns(std::move(*x), source.label_column == "first");
+    raw = make_table_with_label_column(std::move(*x), source.label_column == "first");
   } else if (source.label_file.empty()) {
-    raw = table_of(std::move(*x), nullptr);
+    raw = make_table(std::move(*x), nullptr);
   } else {
     auto y = read_file(source.label_file);
     if (!y) return std::move(y).error();
-    raw = table_of(std::move(*x), &*y);
+    raw = make_table(std::move(*x), &*y);
     if (raw) raw->place += "," + source.label_file;
   }
   if (raw) raw->task = source.task;

@@ -23,8 +23,8 @@ std::string print_shape(std::span<const std::uint64_t> shape) {
   return "[" + text + "]";
 }
 
-/// IEEE 754's binary16.
-float half(std::uint16_t bits) {
+/// Returns the value of IEEE 754's binary16.
+float decode_half(std::uint16_t bits) {
   const int exponent = bits >> 10U & 31U;
   const auto fraction = static_cast<float>(bits & 1023U);
   const float sign = (bits & 0x8000U) != 0 ? -1.0F : 1.0F;
@@ -48,7 +48,7 @@ float decode(const std::byte* at) {
     bits = bits << 8U | std::to_integer<std::uint64_t>(at[big_endian ? i : sizeof(Number) - 1 - i]);
   const auto number = std::bit_cast<Number>(static_cast<Bits>(bits));
   if constexpr (std::is_same_v<Number, Half>)
-    return half(number.bits);
+    return decode_half(number.bits);
   else
     return static_cast<float>(number);
 }
@@ -77,7 +77,7 @@ Decode decoder_of(const NpyType& type) {
                            : in_order<std::uint64_t>(big);
 }
 
-/// Reads one array; counts the bytes for messages.
+/// Reads one array, and counts the bytes that it has read, for messages.
 class ArrayReader {
  public:
   explicit ArrayReader(const NpyBytes& bytes) : bytes_(bytes) {}
@@ -86,12 +86,13 @@ class ArrayReader {
 
  private:
   [[nodiscard]] Error error(const std::string& what) const {
-    return Error{bytes_.place + ": " + what};
+    return Error{bytes_.name + ": " + what};
   }
-  /// Fills all of `out` or names the byte where the content ends.
-  Result<void> fill(std::span<std::byte> out, const char* what);
+  /// Fills all of `out`. If the content ends too early, the error names `part`, the part of the
+  /// array that is read, and the byte at which the content ends.
+  Result<void> fill(std::span<std::byte> out, const char* part);
   Result<NpyHeader> read_header();
-  /// Elements behind the header, if the content can hold them.
+  /// Returns the number of elements after the header; an error if the content cannot hold them.
   [[nodiscard]] Result<std::uint64_t> count_values(const NpyHeader& header) const;
   Result<std::vector<float>> read_values(const NpyHeader& header, std::uint64_t count);
   [[nodiscard]] Error not_finite(const NpyHeader& header, std::uint64_t element) const;
@@ -101,12 +102,12 @@ class ArrayReader {
   std::uint64_t offset_ = 0;
 };
 
-Result<void> ArrayReader::fill(std::span<std::byte> out, const char* what) {
+Result<void> ArrayReader::fill(std::span<std::byte> out, const char* part) {
   const auto got = bytes_.read(out);
   if (!got) return got.error();
   offset_ += *got;
   if (*got == out.size()) return {};
-  return error(std::string{what} + " ends too early, at byte " + std::to_string(offset_));
+  return error(std::string{part} + " ends too early, at byte " + std::to_string(offset_));
 }
 
 Result<NpyHeader> ArrayReader::read_header() {
@@ -115,7 +116,7 @@ Result<NpyHeader> ArrayReader::read_header() {
   if (auto got = fill(first.first(8), "its header"); !got) return std::move(got).error();
   const std::string_view begin{reinterpret_cast<const char*>(head.data()), magic.size()};
   if (begin != magic)
-    return error("is no array of NumPy: it starts with " + shown(begin) + ", not with \\x93NUMPY");
+    return error("is not a NumPy array: it starts with " + quote(begin) + ", not with \\x93NUMPY");
   const auto version = std::to_integer<unsigned>(head[6]);
   if (version < 1 || version > 3)
     return error("its format is version " + std::to_string(version) + "; valid: 1, 2, 3");
@@ -146,7 +147,7 @@ Result<std::uint64_t> ArrayReader::count_values(const NpyHeader& header) const {
   for (const auto extent : header.shape) {
     if (count > most / extent)
       return error("its header promises " + shape + " values of " +
-                   counted(header.type.bytes, "byte") + ", more than the file can hold");
+                   print_count(header.type.bytes, "byte") + ", more than the file can hold");
     count *= extent;
   }
   return count;
@@ -160,7 +161,7 @@ Error ArrayReader::not_finite(const NpyHeader& header, std::uint64_t element) co
   };
   for (std::size_t i = 0; i < at.size(); ++i) take(header.is_fortran ? i : at.size() - 1 - i);
   return error("the value at " + print_shape(at) +
-               " is not a finite number that a float holds; numpy.isfinite(x) finds all such");
+               " is not a finite number that a float holds; ~numpy.isfinite(x) marks all such");
 }
 
 Result<std::vector<float>> ArrayReader::read_values(const NpyHeader& header, std::uint64_t count) {
@@ -172,7 +173,7 @@ Result<std::vector<float>> ArrayReader::read_values(const NpyHeader& header, std
     const auto n = std::min<std::uint64_t>(chunk_values, count - values.size());
     const auto part = std::span{chunk}.first(n * width);
     if (auto got = fill(part, "its data"); !got) return std::move(got).error();
-    // Memory grows with what was read, never with what the header promises.
+    // Memory grows with the values that were read, never with the number that the header promises.
     if (values.size() + n > values.capacity())
       values.reserve(std::min<std::uint64_t>(count, 2 * values.size() + 16 * chunk_values));
     for (std::size_t i = 0; i < n; ++i) {
@@ -191,9 +192,9 @@ Result<void> ArrayReader::expect_end() {
   return error("holds more than its header promises, from byte " + std::to_string(offset_) + " on");
 }
 
-/// From the first axis running fastest to the last.
-std::vector<float> transposed(const std::vector<float>& values,
-                              const std::vector<std::uint64_t>& shape) {
+/// Returns column-major `values` in row-major order.
+std::vector<float> to_row_major(const std::vector<float>& values,
+                                const std::vector<std::uint64_t>& shape) {
   std::vector<std::uint64_t> strides(shape.size(), 1);
   for (std::size_t axis = shape.size(); axis-- > 1;)
     strides[axis - 1] = strides[axis] * shape[axis];
@@ -217,14 +218,15 @@ Result<NpyArray> ArrayReader::read() {
   if (!header) return std::move(header).error();
   const auto count = count_values(*header);
   if (!count) return count.error();
-  const bool moves = header->is_fortran && header->shape.size() > 1;
-  if (auto fits = ReadBudget{bytes_.place}.expect(*count * sizeof(float) * (moves ? 2 : 1)); !fits)
+  const bool needs_transposing = header->is_fortran && header->shape.size() > 1;
+  const std::uint64_t value_bytes = *count * sizeof(float) * (needs_transposing ? 2 : 1);
+  if (auto fits = ReadBudget{bytes_.name}.check_total(value_bytes); !fits)
     return std::move(fits).error();
   auto values = read_values(*header, *count);
   if (!values) return std::move(values).error();
   if (auto end = expect_end(); !end) return std::move(end).error();
-  if (moves) *values = transposed(*values, header->shape);
-  return NpyArray{bytes_.place, std::move(header->shape),
+  if (needs_transposing) *values = to_row_major(*values, header->shape);
+  return NpyArray{bytes_.name, std::move(header->shape),
                   header->type.kind == 'u' && header->type.bytes == 1, std::move(*values)};
 }
 

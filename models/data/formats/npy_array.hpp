@@ -1,4 +1,4 @@
-/// One array in NumPy's format (numpy.lib.format, versions 1 to 3), from wherever its bytes come.
+/// Reads one array in NumPy's format (numpy.lib.format, versions 1 to 3) from any source of bytes.
 /// Internal to models/data.
 #pragma once
 
@@ -10,39 +10,41 @@
 #include <vector>
 
 #include "starling/base/result.hpp"
-#include "starling/models/data/source/raw.hpp"
+#include "starling/models/data/source/raw_table.hpp"
 
 namespace starling::models {
 
-/// The bytes of one array, front to back.
+/// Where the bytes of one array come from.
 struct NpyBytes {
-  /// Fills `out` as far as the content goes and returns how far; less than all means the end.
+  /// Reads the next bytes into `out` and returns their number; fewer than out.size() only at the
+  /// end of the content.
   std::function<Result<std::size_t>(std::span<std::byte> out)> read;
-  /// A bound on the bytes that can still follow.
+  /// A bound on the number of bytes of the content.
   std::uint64_t content_max = 0;
-  /// The file, and the array in it where there are more.
-  std::string place;
+  /// The file, and the array's name in it if the file is an archive; for messages.
+  std::string name;
 };
 
 struct NpyArray {
-  std::string place;
+  /// As NpyBytes::name.
+  std::string name;
   std::vector<std::uint64_t> shape;
-  /// The elements are unsigned bytes.
+  /// Whether the file stores the elements as unsigned bytes.
   bool is_uint8 = false;
-  /// In the order of C: the last axis runs fastest.
+  /// Row-major: the index of the last axis changes fastest.
   std::vector<float> values;
 
   /// "[60000, 28, 28]".
   [[nodiscard]] std::string print_shape() const;
 };
 
-/// Reads all of one array of finite real numbers; refuses what follows it.
+/// Reads one array of finite real numbers. Refuses bytes that follow it.
 Result<NpyArray> read_npy_array(const NpyBytes& bytes);
 
-/// Features and labels of one array each; no labels where `y` is null.
-Result<RawTable> table_of(NpyArray x, NpyArray* y);
+/// Makes a table of the features `x` and the labels `y`; without labels if `y` is null.
+Result<RawTable> make_table(NpyArray x, NpyArray* y);
 
-/// A table whose column of labels is the first or the last.
-Result<RawTable> table_of_columns(NpyArray x, bool label_is_first);
+/// Makes a table of `x`, whose first or last column holds the labels.
+Result<RawTable> make_table_with_label_column(NpyArray x, bool label_is_first);
 
 }  // namespace starling::models

@@ -13,19 +13,19 @@ namespace {
 constexpr std::size_t axes_max = 32;
 constexpr std::string_view spaces = " \t\r\n";
 
-/// Takes words off the front of Python's notation.
-class Notation {
+/// Reads Python's notation token by token, and skips spaces between tokens.
+class Tokenizer {
  public:
-  explicit Notation(std::string_view text) : rest_(text) {}
+  explicit Tokenizer(std::string_view text) : rest_(text) {}
 
-  /// True where `word` comes next; it is taken then.
+  /// Skips `word` and returns true if it comes next; else returns false.
   bool take(std::string_view word) {
     skip_spaces();
     if (!rest_.starts_with(word)) return false;
     rest_.remove_prefix(word.size());
     return true;
   }
-  /// A text in quotes.
+  /// Returns the text of the quoted string that comes next; nullopt if none does.
   std::optional<std::string_view> take_text() {
     skip_spaces();
     if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return std::nullopt;
@@ -41,7 +41,7 @@ class Notation {
     const auto count = parse_count(digits);
     if (!count) return std::nullopt;
     rest_.remove_prefix(digits.size());
-    // Python 2 wrote long integers with this suffix.
+    // Python 2 writes long integers with this suffix.
     take("L");
     return *count;
   }
@@ -59,17 +59,18 @@ class Notation {
   std::string_view rest_;
 };
 
-Error no_header(std::string_view rest) {
-  return Error{"its header is damaged at " + shown(rest) +
+Error damaged_header(std::string_view rest) {
+  return Error{"its header is damaged at " + quote(rest) +
                "; valid: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }"};
 }
 
-/// The error for a type that cannot be read, with a NumPy call that converts its elements.
+/// Returns the error for a type that cannot be read; it names a NumPy call that converts the
+/// elements.
 Error wrong_type(std::string_view name) {
   const char kind = name.find_first_of("<>=|") == 0 && name.size() > 1 ? name[1]
                     : name.empty()                                     ? ' '
                                                                        : name[0];
-  const std::string is = "its elements are of type " + shown(name) + "; valid: ";
+  const std::string is = "its elements are of type " + quote(name) + "; valid: ";
   if (kind == 'U' || kind == 'S')
     return Error{is + "numbers, as numpy.unique(y, return_inverse=True)[1] makes of text"};
   if (kind == 'O')
@@ -101,12 +102,13 @@ class HeaderReader {
   explicit HeaderReader(std::string_view text) : text_(text) {}
 
   Result<NpyHeader> read() {
-    if (!text_.take("{")) return no_header(text_.rest());
+    if (!text_.take("{")) return damaged_header(text_.rest());
     while (!text_.take("}")) {
       if (auto taken = take_entry(); !taken) return std::move(taken).error();
-      if (!text_.take(",") && !text_.rest().starts_with('}')) return no_header(text_.rest());
+      if (!text_.take(",") && !text_.rest().starts_with('}')) return damaged_header(text_.rest());
     }
-    if (!text_.at_end() || !has_type_ || !has_order_ || !has_shape_) return no_header(text_.rest());
+    if (!text_.at_end() || !has_type_ || !has_order_ || !has_shape_)
+      return damaged_header(text_.rest());
     return std::move(header_);
   }
 
@@ -114,11 +116,11 @@ class HeaderReader {
   Result<void> take_entry() {
     const auto before = text_.rest();
     const auto key = text_.take_text();
-    if (!key || !text_.take(":")) return no_header(before);
+    if (!key || !text_.take(":")) return damaged_header(before);
     if (*key == "descr" && !has_type_) return take_type();
     if (*key == "fortran_order" && !has_order_) return take_order();
     if (*key == "shape" && !has_shape_) return take_shape();
-    return no_header(before);
+    return damaged_header(before);
   }
 
   Result<void> take_type() {
@@ -127,7 +129,7 @@ class HeaderReader {
       return Error{
           "its elements are records of several fields; valid: numbers, as "
           "numpy.lib.recfunctions.structured_to_unstructured(x) makes of them"};
-    if (!name) return no_header(text_.rest());
+    if (!name) return damaged_header(text_.rest());
     const auto type = parse_type(*name);
     if (!type) return type.error();
     header_.type = *type;
@@ -137,24 +139,24 @@ class HeaderReader {
 
   Result<void> take_order() {
     header_.is_fortran = text_.take("True");
-    if (!header_.is_fortran && !text_.take("False")) return no_header(text_.rest());
+    if (!header_.is_fortran && !text_.take("False")) return damaged_header(text_.rest());
     has_order_ = true;
     return {};
   }
 
   Result<void> take_shape() {
-    if (!text_.take("(")) return no_header(text_.rest());
+    if (!text_.take("(")) return damaged_header(text_.rest());
     while (!text_.take(")")) {
       const auto extent = text_.take_count();
-      if (!extent || header_.shape.size() == axes_max) return no_header(text_.rest());
+      if (!extent || header_.shape.size() == axes_max) return damaged_header(text_.rest());
       header_.shape.push_back(*extent);
-      if (!text_.take(",") && !text_.rest().starts_with(')')) return no_header(text_.rest());
+      if (!text_.take(",") && !text_.rest().starts_with(')')) return damaged_header(text_.rest());
     }
     has_shape_ = true;
     return {};
   }
 
-  Notation text_;
+  Tokenizer text_;
   NpyHeader header_;
   bool has_type_ = false;
   bool has_order_ = false;

@@ -1,4 +1,4 @@
-/// The header of an array in NumPy's format: a dictionary in Python's notation. Internal to
+/// Parses the header of an array in NumPy's format, a dictionary in Python's notation. Internal to
 /// models/data.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace starling::models {
 
-/// The type of elements, as `<f4` says it.
+/// The type of the elements, which NumPy writes as `<f4` and the like.
 struct NpyType {
-  /// `f`, `i`, `u` or `b`.
+  /// `f` (float), `i` (signed), `u` (unsigned) or `b` (bool).
   char kind = 'f';
   std::size_t bytes = 4;
   bool is_big_endian = false;
@@ -21,7 +21,7 @@ struct NpyType {
 
 struct NpyHeader {
   NpyType type;
-  /// The first axis runs fastest.
+  /// Whether the values are column-major: the index of the first axis changes fastest.
   bool is_fortran = false;
   std::vector<std::uint64_t> shape;
 };

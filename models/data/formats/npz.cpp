@@ -19,33 +19,36 @@ constexpr std::size_t shown_max = 20;
 
 using Names = std::vector<std::string>;
 
-struct Closes {
+struct ZipDeleter {
   void operator()(zip_t* archive) const { zip_discard(archive); }
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
 
-/// The arrays of one archive.
+/// Reads the arrays of one zip archive.
 class Archive {
  public:
   static Result<Archive> open(const std::string& path);
 
-  /// All arrays, in the order of the file.
+  /// The names of all arrays, in the order of the file.
   [[nodiscard]] const Names& names() const { return names_; }
+  /// Requires: a name of names().
   [[nodiscard]] Result<NpyArray> read(const std::string& name) const;
-  [[nodiscard]] std::string list() const;
+  /// Lists the first names, for messages.
+  [[nodiscard]] std::string print_names() const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   explicit Archive(std::string path, zip_t* archive) : path_(std::move(path)), archive_(archive) {}
 
   std::string path_;
-  std::unique_ptr<zip_t, Closes> archive_;
+  std::unique_ptr<zip_t, ZipDeleter> archive_;
   Names names_;
+  /// The index in the archive of the array names_[i].
   std::vector<zip_uint64_t> indices_;
 };
 
 Result<Archive> Archive::open(const std::string& path) {
-  // libzip would wait for pipes and read devices.
+  // Refuses pipes and devices here, because libzip would wait for pipes and read devices.
   const auto input = InputDescriptor::open(path);
   if (!input) return input.error();
   if (!input->size()) return Error{path + ": is a pipe; valid for archives: a regular file"};
@@ -56,7 +59,7 @@ Result<Archive> Archive::open(const std::string& path) {
     zip_error_init_with_code(&error, code);
     const std::string why = zip_error_strerror(&error);
     zip_error_fini(&error);
-    return Error{path + ": is no archive that numpy.savez writes: " + why};
+    return Error{path + ": is not an archive of numpy.savez: " + why};
   }
   Archive archive{path, opened};
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(opened, 0));
@@ -69,11 +72,11 @@ Result<Archive> Archive::open(const std::string& path) {
   return archive;
 }
 
-std::string Archive::list() const {
+std::string Archive::print_names() const {
   std::string text;
   for (std::size_t i = 0; i < std::min(names_.size(), shown_max); ++i)
-    text += (i == 0 ? "" : ", ") + shown(names_[i]);
-  if (names_.size() > shown_max) text += ", ... " + counted(names_.size(), "array");
+    text += (i == 0 ? "" : ", ") + quote(names_[i]);
+  if (names_.size() > shown_max) text += ", ... " + print_count(names_.size(), "array");
   return names_.empty() ? "no array" : text;
 }
 
@@ -84,79 +87,82 @@ std::uint64_t content_max(const zip_stat_t& about) {
   return std::min<std::uint64_t>(about.size, about.comp_size * ratio);
 }
 
-Result<void> check_entry(const std::string& place, const zip_stat_t& about) {
+Result<void> check_entry(const std::string& array_name, const zip_stat_t& about) {
   constexpr zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if ((about.valid & needed) != needed) return Error{place + ": its entry is damaged"};
+  if ((about.valid & needed) != needed) return Error{array_name + ": its entry is damaged"};
   if ((about.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 && about.encryption_method != ZIP_EM_NONE)
-    return Error{place + ": is encrypted; valid: what numpy.savez writes"};
+    return Error{array_name + ": is encrypted; valid: what numpy.savez writes"};
   if (about.comp_method != ZIP_CM_STORE && about.comp_method != ZIP_CM_DEFLATE)
-    return Error{place + ": is compressed by method " + std::to_string(about.comp_method) +
+    return Error{array_name + ": is compressed by method " + std::to_string(about.comp_method) +
                  "; valid: stored or deflated, as numpy.savez and numpy.savez_compressed write"};
   return {};
 }
 
 Result<NpyArray> Archive::read(const std::string& name) const {
-  const std::string place = path_ + ": array " + shown(name);
+  const std::string array_name = path_ + ": array " + quote(name);
   const auto at = std::ranges::find(names_, name);
   const zip_uint64_t index = indices_[static_cast<std::size_t>(at - names_.begin())];
   zip_stat_t about;
   if (zip_stat_index(archive_.get(), index, 0, &about) != 0)
-    return Error{place + ": its entry is damaged"};
-  if (auto valid = check_entry(place, about); !valid) return std::move(valid).error();
-  const std::unique_ptr<zip_file_t, Closes> file{zip_fopen_index(archive_.get(), index, 0)};
-  if (file == nullptr) return Error{place + ": cannot be read: " + zip_strerror(archive_.get())};
+    return Error{array_name + ": its entry is damaged"};
+  if (auto valid = check_entry(array_name, about); !valid) return std::move(valid).error();
+  const std::unique_ptr<zip_file_t, ZipDeleter> file{zip_fopen_index(archive_.get(), index, 0)};
+  if (file == nullptr)
+    return Error{array_name + ": cannot be read: " + zip_strerror(archive_.get())};
   const auto read = [&](std::span<std::byte> out) -> Result<std::size_t> {
     std::size_t got = 0;
     while (got < out.size()) {
       if (auto go_on = check_reading(path_); !go_on) return std::move(go_on).error();
       const auto rest = out.subspan(got);
       const zip_int64_t some = zip_fread(file.get(), rest.data(), rest.size());
-      if (some < 0) return Error{place + ": its data is damaged: " + zip_file_strerror(file.get())};
+      if (some < 0)
+        return Error{array_name + ": its data is damaged: " + zip_file_strerror(file.get())};
       if (some == 0) break;
       got += static_cast<std::size_t>(some);
     }
     return got;
   };
-  return read_npy_array({.read = read, .content_max = content_max(about), .place = place});
+  return read_npy_array({.read = read, .content_max = content_max(about), .name = array_name});
 }
 
-/// A usual pair of names of features and labels; the pairs of the wanted part, training or test,
-/// are tried first.
-struct Usual {
+/// A usual pair of names of features and labels.
+struct NamePair {
   const char* features;
   const char* labels;
 };
-constexpr std::array train_names{Usual{"x_train", "y_train"}, Usual{"X_train", "y_train"},
-                                 Usual{"train_images", "train_labels"}};
-constexpr std::array test_names{Usual{"x_test", "y_test"}, Usual{"X_test", "y_test"},
-                                Usual{"test_images", "test_labels"}};
-constexpr std::array names_of_all{Usual{"x", "y"},           Usual{"X", "y"},
-                                  Usual{"X", "Y"},           Usual{"data", "target"},
-                                  Usual{"data", "labels"},   Usual{"features", "labels"},
-                                  Usual{"images", "labels"}, Usual{"arr_0", "arr_1"}};
+constexpr std::array train_names{NamePair{"x_train", "y_train"}, NamePair{"X_train", "y_train"},
+                                 NamePair{"train_images", "train_labels"}};
+constexpr std::array test_names{NamePair{"x_test", "y_test"}, NamePair{"X_test", "y_test"},
+                                NamePair{"test_images", "test_labels"}};
+constexpr std::array unsplit_names{NamePair{"x", "y"},           NamePair{"X", "y"},
+                                   NamePair{"X", "Y"},           NamePair{"data", "target"},
+                                   NamePair{"data", "labels"},   NamePair{"features", "labels"},
+                                   NamePair{"images", "labels"}, NamePair{"arr_0", "arr_1"}};
 
 bool has(const Archive& archive, const std::string& name) {
   return std::ranges::find(archive.names(), name) != archive.names().end();
 }
 
-/// Fills in the names that the user left out: takes the first usual pair whose features are in the
-/// file, and whose labels are in it where the user left those out.
-NpzSource with_names(const NpzSource& source, const Archive& archive, bool is_test) {
-  std::vector<Usual> usual;
+/// Fills in the names that the user left out, from the first usual pair that fits: the pair's
+/// features are in the file or are those that the user named, and its labels are in the file unless
+/// the user named the labels. Tries the pairs of the wanted part, training or test, first. If no
+/// pair fits with labels, tries again without labels.
+NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is_test) {
+  std::vector<NamePair> usual;
   const auto& part = is_test ? test_names : train_names;
   usual.insert(usual.end(), part.begin(), part.end());
-  usual.insert(usual.end(), names_of_all.begin(), names_of_all.end());
+  usual.insert(usual.end(), unsplit_names.begin(), unsplit_names.end());
   // A user who names the features of the other part wants the labels of that part.
   const auto& other = is_test ? train_names : test_names;
   if (!source.features.empty()) usual.insert(usual.end(), other.begin(), other.end());
   NpzSource named = source;
-  const auto fits = [&](const Usual& pair, bool with_labels) {
+  const auto fits = [&](const NamePair& pair, bool with_labels) {
     const bool x =
         source.features.empty() ? has(archive, pair.features) : source.features == pair.features;
     return x && (!with_labels || has(archive, pair.labels));
   };
   for (const bool with_labels : {true, false})
-    for (const Usual& pair : usual) {
+    for (const NamePair& pair : usual) {
       if (!fits(pair, with_labels && source.labels.empty())) continue;
       if (named.features.empty()) named.features = pair.features;
       if (named.labels.empty()) named.labels = with_labels ? pair.labels : "none";
@@ -170,10 +176,10 @@ Result<void> check_name(const Archive& archive, const char* option, const std::s
   if (name.empty())
     return Error{archive.path() +
                  ": holds no array of a usual name for this use, such as X, data, " +
-                 "x_train to train on or x_test to test on, but " + archive.list() +
+                 "x_train to train on or x_test to test on, but " + archive.print_names() +
                  "; valid: npz:" + archive.path() + "," + option + "=NAME"};
-  return Error{archive.path() + ": holds no array " + shown(name) + " (" + option + "), but " +
-               archive.list() + "; " + suggest(name, archive.names())};
+  return Error{archive.path() + ": holds no array " + quote(name) + " (" + option + "), but " +
+               archive.print_names() + "; " + suggest(name, archive.names())};
 }
 
 }  // namespace
@@ -181,7 +187,7 @@ Result<void> check_name(const Archive& archive, const char* option, const std::s
 Result<RawTable> read_npz(const NpzSource& source, bool is_test) {
   const auto archive = Archive::open(source.file);
   if (!archive) return archive.error();
-  const NpzSource named = with_names(source, *archive, is_test);
+  const NpzSource named = fill_in_names(source, *archive, is_test);
   if (auto known = check_name(*archive, "features", named.features); !known)
     return std::move(known).error();
   const bool has_labels = !named.labels.empty() && named.labels != "none";
@@ -196,7 +202,7 @@ Result<RawTable> read_npz(const NpzSource& source, bool is_test) {
     if (!read) return std::move(read).error();
     y = std::move(*read);
   }
-  auto raw = table_of(std::move(*x), y ? &*y : nullptr);
+  auto raw = make_table(std::move(*x), y ? &*y : nullptr);
   if (!raw) return raw;
   raw->place = source.file;
   raw->task = source.task;

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t side = 28;
 constexpr std::size_t pixels = side * side;
-constexpr std::size_t kinds = 10;
+constexpr std::size_t digit_count = 10;
 
-/// How far a drawn digit strays from its glyph; each value is drawn uniformly up to these bounds.
+/// The bounds of the random distortions of a glyph; each value is drawn uniformly within them.
 /// Calibrated so that a linear softmax stays well below a perceptron 784-128-10: with n=6000, a
 /// fifth held out, and 10 epochs of sgd:lr=0.1 in batches of 64, they reach 90 and 97 %. The shift
-/// is what tells them apart: no single template fits all places.
+/// makes this difference, because no single template fits all positions.
 struct Difficulty {
   /// Radians to either side.
   double rotation_max = 0.15;
@@ -48,7 +48,7 @@ constexpr Difficulty difficulty;
 
 using Canvas = std::array<float, pixels>;
 
-/// A smooth random map from the glyph's unit square to the image.
+/// Maps points of the glyph's unit square to the image, by a smooth random function.
 class Distortion {
  public:
   explicit Distortion(Random& random);
@@ -56,12 +56,12 @@ class Distortion {
 
  private:
   struct Wave {
-    double size, fx, fy, phase;
+    double amplitude, fx, fy, phase;
     [[nodiscard]] double operator()(Point p) const {
-      return size * std::sin(2 * std::numbers::pi * (fx * p.x + fy * p.y + phase));
+      return amplitude * std::sin(2 * std::numbers::pi * (fx * p.x + fy * p.y + phase));
     }
   };
-  static Wave wave(Random& random);
+  static Wave draw_wave(Random& random);
 
   Wave wave_x_;
   Wave wave_y_;
@@ -72,16 +72,16 @@ class Distortion {
   Point centre_;
 };
 
-Distortion::Wave Distortion::wave(Random& random) {
+Distortion::Wave Distortion::draw_wave(Random& random) {
   Wave wave{};
-  wave.size = random.real(0, difficulty.warp_max);
+  wave.amplitude = random.real(0, difficulty.warp_max);
   wave.fx = random.real(-1, 1);
   wave.fy = random.real(-1, 1);
   wave.phase = random.real();
   return wave;
 }
 
-Distortion::Distortion(Random& random) : wave_x_(wave(random)), wave_y_(wave(random)) {
+Distortion::Distortion(Random& random) : wave_x_(draw_wave(random)), wave_y_(draw_wave(random)) {
   rotation_ = random.real(-difficulty.rotation_max, difficulty.rotation_max);
   shear_ = random.real(-difficulty.shear_max, difficulty.shear_max);
   width_ = random.real(difficulty.width_min, difficulty.width_max);
@@ -99,6 +99,7 @@ Point Distortion::operator()(Point p) const {
   return {centre_.x + c * x - s * y, centre_.y + s * x + c * y};
 }
 
+/// Returns the distance of `p` from the line segment a-b.
 double distance(Point p, Point a, Point b) {
   const Point d{b.x - a.x, b.y - a.y};
   const double length2 = std::max(d.x * d.x + d.y * d.y, 1e-12);
@@ -106,7 +107,8 @@ double distance(Point p, Point a, Point b) {
   return std::hypot(p.x - a.x - t * d.x, p.y - a.y - t * d.y);
 }
 
-/// Draws the line a-b, `pen` wide to either side, its edge softened over one pixel.
+/// Draws the line a-b in the brightness `ink`. `pen` is half its width in pixels; its edge is
+/// softened over one pixel.
 void draw_line(Canvas& image, Point a, Point b, double pen, double ink) {
   const double reach = pen + 0.5;
   const auto first = [&](double v) {
@@ -133,7 +135,7 @@ void draw_glyph(Canvas& image, const Glyph& glyph, Random& random) {
       draw_line(image, distort(stroke[i - 1]), distort(stroke[i]), pen, ink);
 }
 
-/// A short stray line, anywhere.
+/// Draws a short stray line at a random position, in a share of the images.
 void draw_clutter(Canvas& image, Random& random) {
   if (random.real() >= difficulty.clutter_share) return;
   const Point a{random.real(0, side), random.real(0, side)};
@@ -141,27 +143,27 @@ void draw_clutter(Canvas& image, Random& random) {
   draw_line(image, a, b, random.real(0.3, 0.9), random.real(0.4, 1));
 }
 
-/// Adds noise, four pixels a random word, and rounds to 8 bits as a scanner would. The rounding
-/// also hides the last bits in which mathematical libraries differ.
+/// Adds noise, from one random word for four pixels, and rounds to 8 bits as a scanner would. The
+/// rounding also hides the last bits in which mathematical libraries differ.
 void add_noise(Canvas& image, Random& random) {
-  const double size = random.real(0, difficulty.noise_max);
+  const double amplitude = random.real(0, difficulty.noise_max);
   for (std::size_t i = 0; i < pixels; i += 4) {
     std::uint64_t word = random();
     for (std::size_t j = i; j < i + 4; ++j, word >>= 16U) {
       const double uniform = static_cast<double>(word & 0xffffU) / 32768.0 - 1.0;
-      const double value = static_cast<double>(image[j]) + size * uniform;
+      const double value = static_cast<double>(image[j]) + amplitude * uniform;
       image[j] = static_cast<float>(std::floor(std::clamp(value, 0.0, 1.0) * 255 + 0.5)) / 255;
     }
   }
 }
 
-/// The digit of row `i`: every ten rows hold each digit once, in random order.
+/// Returns the digit of row `i`: every ten rows hold each digit once, in random order.
 std::size_t digit_of(std::uint64_t i, std::uint64_t seed, Part part) {
-  std::array<std::size_t, kinds> order{};
+  std::array<std::size_t, digit_count> order{};
   std::iota(order.begin(), order.end(), std::size_t{0});
-  Random random = Random::stream(seed, part, i / kinds, kinds);
-  for (std::size_t k = kinds; k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
-  return order[i % kinds];
+  Random random = Random::stream(seed, part, i / digit_count, digit_count);
+  for (std::size_t k = digit_count; k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
+  return order[i % digit_count];
 }
 
 }  // namespace
@@ -182,7 +184,7 @@ RawTable make_digits(const DigitsSource& source, std::uint64_t seed, Part part) 
     raw.labels.push_back(static_cast<float>(digit));
   }
   raw.x = Table::Dense{std::move(values)};
-  raw.labelling = Labelling{.classes = kinds};
+  raw.labelling = Labelling{.classes = digit_count};
   return raw;
 }
 

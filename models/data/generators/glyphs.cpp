@@ -6,7 +6,8 @@
 namespace starling::models {
 namespace {
 
-/// An elliptic arc around `centre`, from angle `from` to `to` in degrees; 0 is right, 90 is down.
+/// Returns an elliptic arc around `centre`, from angle `from` to angle `to`, in degrees; 0 is
+/// right, 90 is down.
 Stroke arc(Point centre, Point radius, double from, double to) {
   constexpr int parts = 14;
   Stroke stroke;
@@ -18,8 +19,8 @@ Stroke arc(Point centre, Point radius, double from, double to) {
   return stroke;
 }
 
-/// `head` and then `tail` without lifting the pen.
-Stroke joined(Stroke head, const Stroke& tail) {
+/// Returns one stroke through the points of `head`, then of `tail`.
+Stroke join(Stroke head, const Stroke& tail) {
   head.insert(head.end(), tail.begin(), tail.end());
   return head;
 }
@@ -42,17 +43,17 @@ std::vector<std::vector<Glyph>> digit_glyphs() {
   return {
       {{arc({0.5, 0.5}, {0.32, 0.46}, -90, 270)}, {arc({0.5, 0.5}, {0.24, 0.47}, -60, 300)}},
       {{stem}, {stem, flag}, {stem, flag, foot}},
-      {{joined(two, {{0.45, 0.7}, {0.2, 0.95}, {0.5, 0.95}, {0.82, 0.95}})},
-       {joined(two, {{0.45, 0.75}, {0.3, 0.95}, {0.2, 0.85}, {0.35, 0.82}, {0.8, 0.96}})}},
+      {{join(two, {{0.45, 0.7}, {0.2, 0.95}, {0.5, 0.95}, {0.82, 0.95}})},
+       {join(two, {{0.45, 0.75}, {0.3, 0.95}, {0.2, 0.85}, {0.35, 0.82}, {0.8, 0.96}})}},
       {{three_top, three_bottom},
        {{{0.2, 0.05}, {0.5, 0.05}, {0.78, 0.05}, {0.48, 0.42}}, three_bottom}},
       {{{{0.6, 0.03}, {0.4, 0.35}, {0.18, 0.66}, {0.5, 0.66}, {0.86, 0.66}},
         {{0.64, 0.4}, {0.64, 0.7}, {0.64, 0.97}}},
        {{{0.28, 0.05}, {0.24, 0.3}, {0.22, 0.55}, {0.5, 0.56}, {0.82, 0.54}},
         {{0.72, 0.08}, {0.68, 0.5}, {0.64, 0.97}}}},
-      {{joined({{0.78, 0.04}, {0.5, 0.04}, {0.28, 0.04}, {0.25, 0.25}}, five_bowl)},
-       {joined({{0.3, 0.06}, {0.26, 0.25}}, five_bowl), {{0.3, 0.06}, {0.55, 0.05}, {0.8, 0.03}}}},
-      {{joined(six_back, six_bowl)}, {joined({{0.4, 0.03}, {0.28, 0.35}}, six_bowl)}},
+      {{join({{0.78, 0.04}, {0.5, 0.04}, {0.28, 0.04}, {0.25, 0.25}}, five_bowl)},
+       {join({{0.3, 0.06}, {0.26, 0.25}}, five_bowl), {{0.3, 0.06}, {0.55, 0.05}, {0.8, 0.03}}}},
+      {{join(six_back, six_bowl)}, {join({{0.4, 0.03}, {0.28, 0.35}}, six_bowl)}},
       {{seven}, {seven, {{0.3, 0.5}, {0.72, 0.5}}}},
       {{arc({0.5, 0.27}, {0.24, 0.23}, 90, 450), arc({0.5, 0.73}, {0.29, 0.24}, -90, 270)},
        {{{0.75, 0.1},
@@ -64,8 +65,8 @@ std::vector<std::vector<Glyph>> digit_glyphs() {
          {0.28, 0.7},
          {0.72, 0.3},
          {0.75, 0.1}}}},
-      {{joined(nine_bowl, {{0.77, 0.5}, {0.75, 0.75}, {0.7, 0.97}})},
-       {joined(nine_bowl, arc({0.3, 0.35}, {0.48, 0.6}, 0, 95))}},
+      {{join(nine_bowl, {{0.77, 0.5}, {0.75, 0.75}, {0.7, 0.97}})},
+       {join(nine_bowl, arc({0.3, 0.35}, {0.48, 0.6}, 0, 95))}},
   };
 }
 

@@ -1,4 +1,4 @@
-/// The shapes of the ten digits as pen strokes. Internal to models/data.
+/// Defines the shapes of the ten digits as pen strokes. Internal to models/data.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-/// The ways of writing each digit, at index 0 to 9.
+/// Returns, at index 0 to 9, the glyphs for each digit.
 [[nodiscard]] std::vector<std::vector<Glyph>> digit_glyphs();
 
 }  // namespace starling::models

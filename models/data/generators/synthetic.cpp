@@ -7,15 +7,15 @@
 namespace starling::models {
 namespace {
 
-/// Names of random streams under one seed.
+/// The random streams of one seed.
 enum class Stream : std::uint64_t { truth = 1, users = 2, items = 3, rows = 4 };
 
-template <class... Keys>
-Random stream(std::uint64_t seed, Stream name, Keys... keys) {
-  return Random::stream(seed, static_cast<std::uint64_t>(name), keys...);
+template <class... Ids>
+Random open_stream(std::uint64_t seed, Stream stream, Ids... ids) {
+  return Random::stream(seed, static_cast<std::uint64_t>(stream), ids...);
 }
 
-/// Standard normal values; both of every Box-Muller pair are used.
+/// Fills `out` with standard normal values; uses both values of every Box-Muller pair.
 void fill_normal(Random& random, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); i += 2) {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - random.real()));
@@ -32,21 +32,24 @@ double dot(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
-/// `count` rows of `rank` factors, such that the product of two rows has unit variance.
+/// Returns `count` rows of source.rank factors, scaled so that the product of two rows has unit
+/// variance.
 std::vector<float> make_factors(std::uint64_t count, const RatingsSource& source,
-                                std::uint64_t seed, Stream name) {
+                                std::uint64_t seed, Stream stream) {
   std::vector<float> factors(count * source.rank);
   const double scale = std::pow(static_cast<double>(source.rank), -0.25);
   for (std::uint64_t row = 0; row < count; ++row) {
-    Random random = stream(seed, name, row);
-    const auto one = std::span{factors}.subspan(row * source.rank, source.rank);
-    fill_normal(random, one);
-    for (float& factor : one) factor = static_cast<float>(scale * static_cast<double>(factor));
+    Random random = open_stream(seed, stream, row);
+    const auto row_factors = std::span{factors}.subspan(row * source.rank, source.rank);
+    fill_normal(random, row_factors);
+    for (float& factor : row_factors)
+      factor = static_cast<float>(scale * static_cast<double>(factor));
   }
   return factors;
 }
 
-RawTable real_table(std::size_t features, std::size_t rows) {
+/// Returns a table of zeros with real targets.
+RawTable make_regression_table(std::size_t features, std::size_t rows) {
   RawTable raw{.features = features};
   raw.x = Table::Dense{std::vector<float>(features * rows)};
   raw.labels.resize(rows);
@@ -57,13 +60,13 @@ RawTable real_table(std::size_t features, std::size_t rows) {
 }  // namespace
 
 RawTable make_linear(const LinearSource& source, std::uint64_t seed, Part part) {
-  RawTable raw = real_table(source.d, source.n);
+  RawTable raw = make_regression_table(source.d, source.n);
   raw.truth.resize(source.d);
-  Random truth = stream(seed, Stream::truth);
+  Random truth = open_stream(seed, Stream::truth);
   fill_normal(truth, raw.truth);
   const std::span<float> x{std::get<Table::Dense>(raw.x).values};
   for (std::uint64_t i = 0; i < source.n; ++i) {
-    Random random = stream(seed, Stream::rows, part, i);
+    Random random = open_stream(seed, Stream::rows, part, i);
     const auto row = x.subspan(i * source.d, source.d);
     fill_normal(random, row);
     raw.labels[i] = static_cast<float>(dot(row, raw.truth) + source.noise * random.normal());
@@ -72,12 +75,12 @@ RawTable make_linear(const LinearSource& source, std::uint64_t seed, Part part) 
 }
 
 RawTable make_ratings(const RatingsSource& source, std::uint64_t seed, Part part) {
-  RawTable raw = real_table(2, source.n);
+  RawTable raw = make_regression_table(2, source.n);
   const auto users = make_factors(source.users, source, seed, Stream::users);
   const auto items = make_factors(source.items, source, seed, Stream::items);
   const std::span<float> x{std::get<Table::Dense>(raw.x).values};
   for (std::uint64_t i = 0; i < source.n; ++i) {
-    Random random = stream(seed, Stream::rows, part, i);
+    Random random = open_stream(seed, Stream::rows, part, i);
     const std::uint64_t user = random.below(source.users);
     const std::uint64_t item = random.below(source.items);
     x[2 * i] = static_cast<float>(user);

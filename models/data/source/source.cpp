@@ -24,15 +24,16 @@ std::string read_file(SpecReader& read, std::string_view usage) {
   return file;
 }
 
-/// Reads the one file of a source; a second would be what a comma in the name left.
+/// Reads the file of a source that has one file. Refuses a name with a comma in it, whose second
+/// part was parsed as an option.
 std::string read_one_file(SpecReader& read, const Spec& spec, std::string_view usage) {
   std::string file = read_file(read, usage);
   for (const auto& [key, word] : spec.options) {
     if (!key.empty()) break;
     if (word != file && word.find_first_of("./") != std::string::npos)
       read.refuse("'" + file + "," + word +
-                  "' is no name of a file that can be read: it holds a ',', which leads an option; "
-                  "valid: a name without one");
+                  "' is not a name of a file that can be read: it holds a ',', which begins an "
+                  "option; valid: a name without one");
   }
   return file;
 }
@@ -62,18 +63,18 @@ Cifar10Source read_cifar10(SpecReader& read) {
   return source;
 }
 
-/// The choice that the option `key` names; `otherwise` where it is absent.
+/// Returns the value that the option `option` chooses; nullopt if it is absent.
 template <class T>
-std::optional<T> read_choice(SpecReader& read, std::string_view key,
+std::optional<T> read_choice(SpecReader& read, std::string_view option,
                              const std::vector<std::pair<std::string, T>>& choices) {
-  const std::string word = read.text(key, "");
+  const std::string word = read.text(option, "");
   if (word.empty()) return std::nullopt;
   std::vector<std::string> words;
   for (const auto& [name, value] : choices) {
     if (name == word) return value;
     words.push_back(name);
   }
-  read.refuse(std::string{key} + "=" + word + " is unknown; " + suggest(word, words));
+  read.refuse(std::string{option} + "=" + word + " is unknown; " + suggest(word, words));
   return std::nullopt;
 }
 
@@ -144,7 +145,7 @@ void read_image_size(SpecReader& read, ImagesSource& source) {
       cross == std::string::npos ? height : parse_count(std::string_view{text}.substr(cross + 1));
   if (cross == std::string::npos || !height || !width || *height == 0 || *width == 0 ||
       *height > image_side_max || *width > image_side_max) {
-    read.refuse("size=" + text + " is no size; valid: HEIGHTxWIDTH in pixels, each 1 to " +
+    read.refuse("size=" + text + " is not a size; valid: HEIGHTxWIDTH in pixels, each 1 to " +
                 std::to_string(image_side_max) + ", as in size=28x28");
     return;
   }
@@ -207,18 +208,19 @@ std::string print_kind(const Cifar10Source& s) {
   return text;
 }
 
-std::string print_list(const std::string& key, const std::vector<std::string>& words) {
+/// Returns ",option=word,word,..."; empty if there are no words.
+std::string print_list(const std::string& option, const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "," + key + "=" : ",") + word;
+  for (const std::string& word : words) text += (text.empty() ? "," + option + "=" : ",") + word;
   return text;
 }
 
-/// Prints the first word for `value`.
+/// Returns ",option=word" with the first word that chooses `value`; empty if there is no value.
 template <class T>
-std::string print_choice(const std::string& key, const std::optional<T>& value,
+std::string print_choice(const std::string& option, const std::optional<T>& value,
                          const std::vector<std::pair<std::string, T>>& choices) {
   if (!value) return {};
-  return "," + key + "=" +
+  return "," + option + "=" +
          std::ranges::find(choices, *value, &std::pair<std::string, T>::second)->first;
 }
 
@@ -270,7 +272,7 @@ std::string print_kind(const RatingsSource& s) {
          ",noise=" + print_number(s.noise);
 }
 
-Result<Source> unknown(const std::string& name) {
+Result<Source> refuse_unknown(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& [known, line] : source_names()) names.push_back(known);
   return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
@@ -304,7 +306,7 @@ Result<Source> Source::parse(std::string_view text) {
   else if (spec->name == "ratings")
     source.kind = read_ratings(read);
   else
-    return unknown(spec->name);
+    return refuse_unknown(spec->name);
   if (auto done = read.finish(); !done) return std::move(done).error();
   return source;
 }
@@ -330,7 +332,8 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
        "an archive of NumPy arrays: "
        "npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]"},
       {"images",
-       "PNG and JPEG images, one subfolder a class: images:FOLDER[,size=HxW][,channels=1|3]"},
+       "PNG and JPEG images, one subfolder for each class: "
+       "images:FOLDER[,size=HxW][,channels=1|3]"},
       {"digits", "drawn digits, 28 x 28, 10 classes, generated: digits[:n=6000]"},
       {"linear", "a linear target, generated: linear[:d=1000,n=20000,noise=0.1]"},
       {"ratings",

@@ -1,4 +1,4 @@
-/// Where a data set comes from, in the grammar of flags, job files and code:
+/// Names where a data set comes from, in the grammar of flags, job files and code:
 ///
 ///     idx:IMAGES,LABELS
 ///     cifar10:FILE[,FILE...]
@@ -13,8 +13,8 @@
 ///     linear[:d=1000,n=20000,noise=0.1]
 ///     ratings[:users=500,items=400,rank=8,n=40000,noise=0.1]
 ///
-/// A file's name holds no `,` and no `=` there. The set is closed: data of another kind is a Table
-/// that the user builds. Plain values, safe from any thread.
+/// The name of a file may not hold `,` or `=`. There are no other kinds of sources: for other data,
+/// users build a Table themselves. Plain values, safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@
 
 namespace starling::models {
 
-/// The kind of labels: class indices or real targets; `task=class|value` in the text. label_rule()
-/// guesses the kind if the user does not set it.
+/// The kind of labels: class indices or real targets; `task=class|value` in the text.
+/// infer_labelling() guesses the kind if the user does not set it.
 enum class LabelKind { classes, values };
 
 /// Images and labels in the IDX format of MNIST, gzip or plain. Labels are classes.
@@ -42,24 +42,23 @@ struct IdxSource {
   bool operator==(const IdxSource&) const = default;
 };
 
-/// CIFAR-10's binary files, gzip or plain, one behind the other: 32 x 32 x 3 pixels in [0, 1], 10
-/// classes.
+/// CIFAR-10's binary files, gzip or plain: 32 x 32 x 3 pixels in [0, 1], 10 classes.
 struct Cifar10Source {
-  /// At least one.
+  /// At least one file. The rows of all files follow each other in this order.
   std::vector<std::string> files;
   bool operator==(const Cifar10Source&) const = default;
 };
 
-/// How a missing value is handled. mean: a missing number becomes its column's mean, a missing
-/// category belongs to no category; drop: its row is left out; refuse: it is an error.
+/// The handling of missing values. mean: a missing number becomes its column's mean, a row with a
+/// missing category belongs to no category; drop: the row is left out; refuse: it is an error.
 enum class Missing { mean, drop, refuse };
 
 /// Cells separated by commas or another character, one row on each line, with or without a header.
 /// Columns hold numbers or categories.
 struct CsvSource {
   std::string file;
-  /// The column of labels: `last`, `first`, `none`, or a column by name; absent: the last. The
-  /// header names a column; without a header, its number from 1 does.
+  /// The column of labels: `last`, `first`, `none`, or its name in the header, or without a header
+  /// its number from 1. Absent: the last column.
   std::optional<std::string> label = std::nullopt;
   /// The column that names the rows; empty: the first column, if the header has no name for it.
   std::string id = {};
@@ -68,17 +67,17 @@ struct CsvSource {
   std::optional<Missing> missing = std::nullopt;
   /// Columns that are not read.
   std::vector<std::string> ignored = {};
-  /// Columns of numbers that stand for categories.
+  /// Columns of numbers that are read as categories.
   std::vector<std::string> categories = {};
-  /// Absent: whichever of , ; tab and | occurs most often in the first row.
+  /// Absent: the one of , ; tab and | that occurs most often in the first row.
   std::optional<char> separator = std::nullopt;
   bool has_decimal_commas = false;
-  /// Lines that begin with # are left out everywhere, not only before the first row.
+  /// Whether all lines that begin with # are skipped; if false, only those before the first row.
   bool has_comments = false;
   /// Absent: the first row is a header if it holds no number.
   std::optional<bool> header = std::nullopt;
   /// The training data, whose columns, categories and labels the file must have; nullptr if the
-  /// file itself is the training data. No part of the text.
+  /// file itself is the training data. Not part of the printed text.
   std::shared_ptr<const Table> training_table = nullptr;
   bool operator==(const CsvSource&) const = default;
 };
@@ -91,8 +90,8 @@ struct LibsvmSource {
   std::optional<LabelKind> task = std::nullopt;
   /// The index of the first feature, 0 or 1; absent: 0 if the file holds an index 0, else 1.
   std::optional<std::uint64_t> base = std::nullopt;
-  /// Names the data that decided `base`, for messages; empty if the user decided it. No part of the
-  /// text.
+  /// The name of the data that decided `base`, for messages; empty if the user decided it. Not part
+  /// of the printed text.
   std::string base_decided_by = {};
   bool operator==(const LibsvmSource&) const = default;
 };
@@ -118,7 +117,7 @@ struct NpzSource {
   bool operator==(const NpzSource&) const = default;
 };
 
-/// PNG and JPEG images, one subfolder a class, pixels in [0, 1].
+/// PNG and JPEG images, one subfolder for each class, pixels in [0, 1].
 struct ImagesSource {
   std::string folder;
   /// The size to which images are resized, in pixels; 0: all images have the same size.
@@ -127,7 +126,7 @@ struct ImagesSource {
   /// 1 or 3; 0: the number that most images have.
   std::uint32_t channels = 0;
   /// The number of features of the training data, which decides the channels if the user does not;
-  /// 0: unknown. No part of the text.
+  /// 0: unknown. Not part of the printed text.
   std::size_t training_features = 0;
   bool operator==(const ImagesSource&) const = default;
 };
@@ -138,7 +137,8 @@ struct DigitsSource {
   bool operator==(const DigitsSource&) const = default;
 };
 
-/// n rows of d standard normal features; label = x . truth + noise * N(0, 1).
+/// n rows of d standard normal features; label = x . truth + noise * N(0, 1), where truth is one
+/// vector of true parameters for all rows.
 struct LinearSource {
   std::uint64_t d = 1000;
   std::uint64_t n = 20000;
@@ -146,8 +146,8 @@ struct LinearSource {
   bool operator==(const LinearSource&) const = default;
 };
 
-/// n ratings (user id, item id -> real) of a users x items matrix of the given rank and of unit
-/// variance, plus noise * N(0, 1).
+/// n ratings: the features are a user id and an item id, the label is that element of a random
+/// users x items matrix of the given rank and of unit variance, plus noise * N(0, 1).
 struct RatingsSource {
   std::uint64_t users = 500;
   std::uint64_t items = 400;
@@ -165,14 +165,14 @@ struct Source {
 
   static Result<Source> parse(std::string_view text);
 
-  /// The form that parse() reads back; options at their default are left out, except that the
-  /// generators always say how much they generate.
+  /// Returns text that parse() reads back to the same value. Leaves out options that have their
+  /// default value, except for the options of generators.
   [[nodiscard]] std::string print() const;
 
   bool operator==(const Source&) const = default;
 };
 
-/// Every source's name and one line about it, in the order of `--help`.
+/// Returns the name of every kind of source and one line about it, in the order of `--help`.
 [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& source_names();
 
 }  // namespace starling::models

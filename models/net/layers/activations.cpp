@@ -1,5 +1,4 @@
-// Layers that change numbers one by one, or only reinterpret their shape: relu, tanh, gelu,
-// flatten.
+// relu, tanh and gelu, which change numbers one by one, and flatten, which changes only the shape.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -15,7 +14,7 @@ void copy_unless_same(std::span<const T> from, std::span<T> to) {
   if (from.data() != to.data()) std::ranges::copy(from, to.begin());
 }
 
-/// A layer whose output has the input's shape.
+/// A layer whose output has the shape of its input.
 template <class T>
 class Elementwise : public Layer<T> {
  public:
@@ -26,45 +25,47 @@ class Elementwise : public Layer<T> {
   Shape shape_;
 };
 
-/// A function whose derivative is a function of its value: `Apply` turns x into y, `Slope` turns dy
-/// into dx.
-template <class T, ActivationForm::Kind kind, void (*Apply)(std::span<T>),
-          void (*Slope)(std::span<const T>, std::span<T>)>
-class OfOutput final : public Elementwise<T> {
+/// An activation whose derivative is a function of its output: `Apply` turns x into y, `Derive`
+/// turns dy into dx by y.
+template <class T, ActivationSpecification::Kind kind, void (*Apply)(std::span<T>),
+          void (*Derive)(std::span<const T>, std::span<T>)>
+class ActivationByOutput final : public Elementwise<T> {
  public:
   using Elementwise<T>::Elementwise;
-  [[nodiscard]] LayerForm form() const override { return ActivationForm{kind}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return ActivationSpecification{kind};
+  }
   [[nodiscard]] bool works_in_place() const override { return true; }
   [[nodiscard]] bool reads_output() const override { return true; }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     copy_unless_same(f.x, f.y);
     Apply(f.y);
     return {};
   }
   void backward(const Backward<T>& b) const override {
     if (b.dx.empty()) return;
-    Slope(b.y, b.dy);
+    Derive(b.y, b.dy);
     copy_unless_same<T>(b.dy, b.dx);
   }
 };
 
 template <class T>
-using Relu = OfOutput<T, ActivationForm::Kind::relu, relu<T>, relu_backward<T>>;
+using Relu = ActivationByOutput<T, ActivationSpecification::Kind::relu, relu<T>, relu_backward<T>>;
 template <class T>
-using Tanh = OfOutput<T, ActivationForm::Kind::tanh, tanh<T>, tanh_backward<T>>;
+using Tanh = ActivationByOutput<T, ActivationSpecification::Kind::tanh, tanh<T>, tanh_backward<T>>;
 
-/// x Phi(x) by 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks, Gimpel,
-/// arXiv 1606.08415, section 2). Keeps the tanh.
+/// Approximates x Phi(x) by 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks, Gimpel,
+/// arXiv 1606.08415, section 2). Saves the tanh.
 template <class T>
 class Gelu final : public Elementwise<T> {
  public:
   using Elementwise<T>::Elementwise;
-  [[nodiscard]] LayerForm form() const override {
-    return ActivationForm{ActivationForm::Kind::gelu};
+  [[nodiscard]] LayerSpecification specification() const override {
+    return ActivationSpecification{ActivationSpecification::Kind::gelu};
   }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     const auto t = f.pass.arena.template take<T>(f.x.size());
     for (std::size_t i = 0; i < t.size(); ++i)
       t[i] = root * (f.x[i] + cubic * f.x[i] * f.x[i] * f.x[i]);
@@ -73,7 +74,7 @@ class Gelu final : public Elementwise<T> {
     return {.values = t, .indices = {}};
   }
   void backward(const Backward<T>& b) const override {
-    const std::span<T> t = b.kept.values;
+    const std::span<T> t = b.saved.values;
     for (std::size_t i = 0; i < b.dx.size(); ++i) {
       const T x = b.x[i];
       const T inner = root * (1 + 3 * cubic * x * x);
@@ -91,10 +92,10 @@ class Flatten final : public Layer<T> {
  public:
   explicit Flatten(std::size_t size) : size_(size) {}
   [[nodiscard]] Shape output() const override { return {size_}; }
-  [[nodiscard]] LayerForm form() const override { return FlattenForm{}; }
+  [[nodiscard]] LayerSpecification specification() const override { return FlattenSpecification{}; }
   [[nodiscard]] bool works_in_place() const override { return true; }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     copy_unless_same(f.x, f.y);
     return {};
   }

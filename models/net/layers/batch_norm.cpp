@@ -10,12 +10,13 @@ namespace starling::models {
 namespace {
 
 /// y = scale (x - m) / sqrt(v + epsilon) + shift for each channel of an image or sequence, or each
-/// number of a row. m and v are the batch's mean and variance while training, and the running ones
-/// otherwise (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). "mean" and "variance" are buffers
-/// that no optimiser touches. In the gradient stands the change of each: momentum (m - mean), and
-/// the same for the variance with the unbiased v. The owner adds it, weighted like any update. So
-/// the running statistics are means over all workers, and gradients stay functions of the
-/// parameters. Keeps m and 1 / sqrt(v + epsilon).
+/// number of a row (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). While training, m and v are the
+/// batch's mean and variance; otherwise they are the running statistics, the parameters "mean" and
+/// "variance", which no optimiser touches. The backward pass writes the change of the running
+/// statistics into the gradient: momentum (m - mean), and the same for the variance with the
+/// unbiased v. The owner adds this change, weighted like any update, so that the running statistics
+/// are means over all workers, and a gradient depends on the parameters only. Saves m and
+/// 1 / sqrt(v + epsilon).
 template <class T>
 class BatchNorm final : public Layer<T> {
  public:
@@ -26,8 +27,9 @@ class BatchNorm final : public Layer<T> {
         epsilon_(static_cast<T>(epsilon)) {}
 
   [[nodiscard]] Shape output() const override { return shape_; }
-  [[nodiscard]] LayerForm form() const override {
-    return BatchNormForm{channels_, static_cast<double>(momentum_), static_cast<double>(epsilon_)};
+  [[nodiscard]] LayerSpecification specification() const override {
+    return BatchNormSpecification{channels_, static_cast<double>(momentum_),
+                                  static_cast<double>(epsilon_)};
   }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     return {{.name = "scale", .shape = {channels_}, .decay = false},
@@ -42,17 +44,17 @@ class BatchNorm final : public Layer<T> {
     std::ranges::fill(part(w, 3), T{1});
   }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     const auto statistics = f.pass.arena.template take<T>(2 * channels_);
     const auto mean = part(statistics, 0);
     const auto inverse = part(statistics, 1);
     if (f.pass.training) {
-      moments(f.x, mean, inverse);
+      compute_moments(f.x, mean, inverse);
     } else {
       std::ranges::copy(part(f.w, 2), mean.begin());
       std::ranges::copy(part(f.w, 3), inverse.begin());
     }
-    // Pushes that arrive out of order can bring a variance below zero; it then counts as zero.
+    // Pushes that arrive out of order can make a variance negative; it then counts as zero.
     for (T& v : inverse) v = 1 / std::sqrt(std::max(v, T{0}) + epsilon_);
     const auto factor = f.pass.arena.template take<T>(channels_);
     const auto constant = f.pass.arena.template take<T>(channels_);
@@ -65,8 +67,8 @@ class BatchNorm final : public Layer<T> {
   }
 
   void backward(const Backward<T>& b) const override {
-    const auto mean = part(b.kept.values, 0);
-    const auto inverse = part(b.kept.values, 1);
+    const auto mean = part(b.saved.values, 0);
+    const auto inverse = part(b.saved.values, 1);
     const auto sums = b.pass.arena.template take<T>(5 * channels_);
     std::ranges::fill(sums, T{0});
     const auto products = part(sums, 0);
@@ -83,20 +85,21 @@ class BatchNorm final : public Layer<T> {
       sums[3 * channels_ + j] = -scale * inverse[j] * inverse[j] * products[j] / m;
       sums[4 * channels_ + j] = -scale * totals[j] / m - sums[3 * channels_ + j] * mean[j];
     }
-    move_statistics(b, mean, inverse, m);
+    add_statistics_change(b, mean, inverse, m);
     if (b.dx.empty()) return;
     combine_columns<T>(part(sums, 2), part(sums, 3), b.x, part(sums, 4), b.dy);
     std::ranges::copy(b.dy, b.dx.begin());
   }
 
  private:
+  /// Returns the i-th part of `all`; each has one number for each channel.
   template <class U>
   [[nodiscard]] std::span<U> part(std::span<U> all, std::size_t i) const {
     return all.subspan(i * channels_, channels_);
   }
 
-  /// The means and biased variances of x's columns.
-  void moments(std::span<const T> x, std::span<T> mean, std::span<T> variance) const {
+  /// Computes the means and biased variances of x's columns.
+  void compute_moments(std::span<const T> x, std::span<T> mean, std::span<T> variance) const {
     const std::size_t rows = x.size() / channels_;
     const T share = 1 / static_cast<T>(rows);
     std::ranges::fill(mean, T{0});
@@ -107,9 +110,10 @@ class BatchNorm final : public Layer<T> {
     scale(share, variance);
   }
 
-  void move_statistics(const Backward<T>& b, std::span<const T> mean, std::span<const T> inverse,
-                       T m) const {
-    const T unbiased = m > 1 ? m / (m - 1) : T{1};
+  /// Adds the change of the running statistics to the gradient; `rows` is the number of rows.
+  void add_statistics_change(const Backward<T>& b, std::span<const T> mean,
+                             std::span<const T> inverse, T rows) const {
+    const T unbiased = rows > 1 ? rows / (rows - 1) : T{1};
     const T weight = momentum_ * b.share;
     for (std::size_t j = 0; j < channels_; ++j) {
       const T variance = 1 / (inverse[j] * inverse[j]) - epsilon_;
@@ -127,9 +131,9 @@ class BatchNorm final : public Layer<T> {
 }  // namespace
 
 template <class T>
-LayerPointer<T> make_batch_norm(SpecReader& read, const Shape& input) {
-  const double momentum = read.number("momentum", 0.1, 0, 1);
-  const double epsilon = read.number("epsilon", 1e-5, 1e-12, 1);
+LayerPointer<T> make_batch_norm(SpecReader& reader, const Shape& input) {
+  const double momentum = reader.number("momentum", 0.1, 0, 1);
+  const double epsilon = reader.number("epsilon", 1e-5, 1e-12, 1);
   return std::make_shared<BatchNorm<T>>(input, momentum, epsilon);
 }
 

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::size_t weights_max = std::size_t{1} << 40U;
 
-/// Convolution<T> with weights [kernel x kernel x channels x outputs] and a bias. The weights start
-/// normal with variance 2 / (kernel^2 channels) (He et al., ICCV 2015, eq. 10), the bias at zero.
+/// Convolution<T> with weights [kernel x kernel x channels x outputs] and a bias. Initial weights
+/// are normal with variance 2 / (kernel^2 channels) (He et al., ICCV 2015, eq. 10); the initial
+/// bias is zero.
 template <class T>
 class Conv2d final : public Layer<T> {
  public:
@@ -19,7 +20,9 @@ class Conv2d final : public Layer<T> {
   [[nodiscard]] Shape output() const override {
     return {shape().out_height(), shape().out_width(), shape().outputs};
   }
-  [[nodiscard]] LayerForm form() const override { return ConvolutionForm{shape(), bias_}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return ConvolutionSpecification{shape(), bias_};
+  }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     const auto& s = shape();
     std::vector<Parameter> all{
@@ -33,7 +36,7 @@ class Conv2d final : public Layer<T> {
     std::ranges::fill(bias(w), T{0});
   }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     convolution_.forward(f.n, f.x, weights(f.w), bias(f.w), f.y, f.pass.arena);
     return {};
   }
@@ -60,21 +63,22 @@ class Conv2d final : public Layer<T> {
 }  // namespace
 
 template <class T>
-LayerPointer<T> make_conv2d(SpecReader& read, const Shape& input) {
+LayerPointer<T> make_conv2d(SpecReader& reader, const Shape& input) {
   ConvolutionShape shape;
-  shape.outputs = read_size(read, "its output channels");
-  shape.kernel = read.count("kernel", 0, 1, side_max);
-  shape.stride = read.count("stride", 1, 1, side_max);
-  shape.padding = read.count("padding", 0, 0, side_max);
-  const bool bias = read.count("bias", 1, 0, 1) == 1;
-  if (!read.has("kernel") && read.finish()) read.refuse("needs kernel=K, the side of its window");
-  if (!check_image(read, input) || shape.outputs == 0 || shape.kernel == 0) return nullptr;
+  shape.outputs = read_size(reader, "its output channels");
+  shape.kernel = reader.count("kernel", 0, 1, side_max);
+  shape.stride = reader.count("stride", 1, 1, side_max);
+  shape.padding = reader.count("padding", 0, 0, side_max);
+  const bool bias = reader.count("bias", 1, 0, 1) == 1;
+  if (!reader.has("kernel") && reader.finish())
+    reader.refuse("needs kernel=K, the side of its window");
+  if (!check_image(reader, input) || shape.outputs == 0 || shape.kernel == 0) return nullptr;
   shape.height = input[0];
   shape.width = input[1];
   shape.channels = input[2];
-  if (!check_window(read, input, shape.kernel, shape.padding)) return nullptr;
+  if (!check_window(reader, input, shape.kernel, shape.padding)) return nullptr;
   if (shape.window() > weights_max / shape.outputs) {
-    read.refuse("would have more weights than any memory holds");
+    reader.refuse("would have more weights than any memory holds");
     return nullptr;
   }
   return std::make_shared<Conv2d<T>>(shape, bias);

@@ -6,18 +6,20 @@
 namespace starling::models {
 namespace {
 
-/// Training: y_i = x_i / (1 - rate) with chance 1 - rate, else 0, so that the mean stays; else
-/// y = x (Srivastava et al., JMLR 2014, section 10). Keeps the factors.
+/// While training, y_i is x_i / (1 - rate) with probability 1 - rate, else 0, so that the mean does
+/// not change; otherwise y = x (Srivastava et al., JMLR 2014, section 10). Saves the factors.
 template <class T>
 class Dropout final : public Layer<T> {
  public:
   Dropout(Shape shape, double rate) : shape_(std::move(shape)), rate_(rate) {}
 
   [[nodiscard]] Shape output() const override { return shape_; }
-  [[nodiscard]] LayerForm form() const override { return DropoutForm{rate_}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return DropoutSpecification{rate_};
+  }
   [[nodiscard]] bool works_in_place() const override { return true; }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     if (!f.pass.training) {
       if (f.x.data() != f.y.data()) std::ranges::copy(f.x, f.y.begin());
       return {};
@@ -28,21 +30,22 @@ class Dropout final : public Layer<T> {
     return {.values = factors, .indices = {}};
   }
   void backward(const Backward<T>& b) const override {
-    for (std::size_t i = 0; i < b.dx.size(); ++i) b.dx[i] = b.dy[i] * b.kept.values[i];
+    for (std::size_t i = 0; i < b.dx.size(); ++i) b.dx[i] = b.dy[i] * b.saved.values[i];
   }
 
  private:
-  /// Two factors from each draw of 64 bits.
+  /// Draws the factors, two from each 64 random bits.
   void draw(std::span<T> factors, Random& random) const {
     const auto limit = static_cast<std::uint32_t>(rate_ * 0x1p32);
-    const T kept = static_cast<T>(1 / (1 - rate_));
+    const T scale = static_cast<T>(1 / (1 - rate_));
     std::size_t i = 0;
     for (; i + 1 < factors.size(); i += 2) {
       const std::uint64_t bits = random();
-      factors[i] = static_cast<std::uint32_t>(bits) < limit ? T{0} : kept;
-      factors[i + 1] = static_cast<std::uint32_t>(bits >> 32U) < limit ? T{0} : kept;
+      factors[i] = static_cast<std::uint32_t>(bits) < limit ? T{0} : scale;
+      factors[i + 1] = static_cast<std::uint32_t>(bits >> 32U) < limit ? T{0} : scale;
     }
-    if (i < factors.size()) factors[i] = static_cast<std::uint32_t>(random()) < limit ? T{0} : kept;
+    if (i < factors.size())
+      factors[i] = static_cast<std::uint32_t>(random()) < limit ? T{0} : scale;
   }
 
   Shape shape_;
@@ -52,12 +55,12 @@ class Dropout final : public Layer<T> {
 }  // namespace
 
 template <class T>
-LayerPointer<T> make_dropout(SpecReader& read, const Shape& input) {
-  const std::string text = read.positional();
+LayerPointer<T> make_dropout(SpecReader& reader, const Shape& input) {
+  const std::string text = reader.positional();
   const auto rate = parse_number(text);
   if (rate && *rate >= 0 && *rate < 1) return std::make_shared<Dropout<T>>(input, *rate);
-  read.refuse(text.empty() ? std::string{"needs its rate, like dropout 0.5"}
-                           : shown(text) + " must be its rate, a number from 0 to below 1");
+  reader.refuse(text.empty() ? std::string{"needs its rate, like dropout 0.5"}
+                             : quote(text) + " must be its rate, a number from 0 to below 1");
   return nullptr;
 }
 

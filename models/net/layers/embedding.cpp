@@ -6,8 +6,8 @@
 namespace starling::models {
 namespace {
 
-/// Row i of the output is the row of "weights" [ids x width] whose number is the i-th input. The
-/// weights start normal with variance 1 / width.
+/// The inputs are ids. Row i of the output is the row of "weights" [ids x width] that the i-th
+/// input numbers. Initial weights are normal with variance 1 / width.
 template <class T>
 class Embedding final : public Layer<T> {
  public:
@@ -15,7 +15,9 @@ class Embedding final : public Layer<T> {
       : length_(length), ids_(ids), width_(width) {}
 
   [[nodiscard]] Shape output() const override { return {length_, width_}; }
-  [[nodiscard]] LayerForm form() const override { return EmbeddingForm{length_, ids_, width_}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return EmbeddingSpecification{length_, ids_, width_};
+  }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     return {{.name = "weights", .shape = {ids_, width_}, .row_sparse = true}};
   }
@@ -24,7 +26,7 @@ class Embedding final : public Layer<T> {
     for (T& weight : w) weight = static_cast<T>(deviation * random.normal());
   }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     for (std::size_t i = 0; i < f.x.size(); ++i)
       std::ranges::copy(f.w.subspan(id(f.x[i]) * width_, width_), f.y.begin() + offset(i));
     return {};
@@ -38,9 +40,10 @@ class Embedding final : public Layer<T> {
   [[nodiscard]] std::ptrdiff_t offset(std::size_t i) const {
     return static_cast<std::ptrdiff_t>(i * width_);
   }
-  [[nodiscard]] std::size_t id(T written) const {
-    STARLING_CHECK(written >= 0 && written < static_cast<T>(ids_));
-    return static_cast<std::size_t>(written);
+  /// Converts an input to an id.
+  [[nodiscard]] std::size_t id(T input) const {
+    STARLING_CHECK(input >= 0 && input < static_cast<T>(ids_));
+    return static_cast<std::size_t>(input);
   }
 
   std::size_t length_;
@@ -51,11 +54,12 @@ class Embedding final : public Layer<T> {
 }  // namespace
 
 template <class T>
-LayerPointer<T> make_embedding(SpecReader& read, const Shape& input) {
-  const std::size_t ids = read_size(read, "its number of ids");
-  const std::size_t width = read.count("width", 0, 1, extent_max);
-  if (!read.has("width") && read.finish()) read.refuse("needs width=W, the numbers of one vector");
-  if (!check_row(read, input) || ids == 0 || width == 0) return nullptr;
+LayerPointer<T> make_embedding(SpecReader& reader, const Shape& input) {
+  const std::size_t ids = read_size(reader, "its number of ids");
+  const std::size_t width = reader.count("width", 0, 1, extent_max);
+  if (!reader.has("width") && reader.finish())
+    reader.refuse("needs width=W, the numbers of one vector");
+  if (!check_row(reader, input) || ids == 0 || width == 0) return nullptr;
   return std::make_shared<Embedding<T>>(input[0], ids, width);
 }
 

@@ -1,5 +1,5 @@
-/// One layer of a net: how its kernels are called. Layers are immutable values behind a pointer,
-/// shared by all threads; data that a call must remember lies in the caller's arena.
+/// The interface of a layer of a net. A layer is immutable and shared by all threads; it keeps the
+/// data of a forward pass in the caller's arena.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +14,45 @@
 
 namespace starling::models {
 
-/// The data that a layer's forward pass keeps for its backward pass, taken from the arena; each
-/// layer fills the members that it needs.
+/// The data that a layer's forward pass saves for its backward pass, in memory of the arena. Each
+/// layer uses the members that it needs.
 template <class T>
-struct Kept {
+struct Saved {
   std::span<T> values;
   std::span<std::uint32_t> indices;
 };
 
-/// A forward pass: from the inputs x [n x volume of the input] to the outputs y [n x volume of the
-/// output].
+/// The arguments of a forward pass, which computes the outputs y [n x volume of the output] from
+/// the inputs x [n x volume of the input].
 template <class T>
 struct Forward {
+  /// Samples.
   std::size_t n = 0;
+  /// The layer's parameters.
   std::span<const T> w;
   std::span<const T> x;
   std::span<T> y;
   Pass& pass;
 };
 
-/// A backward pass: from the derivatives by y to the derivatives by x and by w. The spans are those
-/// of the forward pass.
+/// The arguments of a backward pass, which computes the loss's derivatives by x and by w from those
+/// by y. n, w, x and y are those of the forward pass.
 template <class T>
 struct Backward {
   std::size_t n = 0;
   std::span<const T> w;
   std::span<const T> x;
   std::span<const T> y;
-  const Kept<T>& kept;
-  /// These samples' share of the batch, where it is handled in pieces.
+  const Saved<T>& saved;
+  /// The share of the batch that these samples are; below 1 if the batch is handled in pieces.
   T share = 1;
-  /// True where g is still zero because nothing was added to it.
+  /// True if g is still zero, because nothing was added to it.
   bool is_first = false;
-  /// The pass may overwrite it.
+  /// The derivative by y. The pass may overwrite it.
   std::span<T> dy;
-  /// The pass overwrites it; empty where no derivative by x is needed.
+  /// The pass writes the derivative by x here; empty if it is not needed.
   std::span<T> dx;
-  /// The pass adds to it; as long as w.
+  /// The pass adds the derivative by w; as long as w.
   std::span<T> g;
   Pass& pass;
 };
@@ -62,18 +64,21 @@ class Layer {
 
   /// The output's shape for one sample.
   [[nodiscard]] virtual Shape output() const = 0;
-  [[nodiscard]] virtual LayerForm form() const = 0;
+  /// Returns the numbers that another device needs to compute the layer.
+  [[nodiscard]] virtual LayerSpecification specification() const = 0;
   /// The layer's parameters, with names that are local to the layer: "weights", "bias".
   [[nodiscard]] virtual std::vector<Parameter> parameters() const { return {}; }
+  /// Sets the initial parameters.
   virtual void initialise(std::span<T>, Random&) const {}
 
-  /// True where y may lie in x's memory and dx in dy's: neither pass reads x once y is written.
+  /// Returns true if y may share x's memory, and dx share dy's: neither pass reads x after y is
+  /// written.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
-  /// True where the backward pass reads y, so that no other step may overwrite it.
+  /// Returns true if the backward pass reads y, so that no later step may overwrite it.
   [[nodiscard]] virtual bool reads_output() const { return false; }
 
-  virtual Kept<T> forward(const Forward<T>& pass) const = 0;
-  virtual void backward(const Backward<T>& pass) const = 0;
+  virtual Saved<T> forward(const Forward<T>& arguments) const = 0;
+  virtual void backward(const Backward<T>& arguments) const = 0;
 };
 
 template <class T>

@@ -1,5 +1,5 @@
-/// A layer's computation in numbers: everything that another device needs to make its own kernels
-/// of the layer for the same plan and parameters. Plain values; any thread.
+/// The numbers that define a layer's computation, so that another device can make its own kernels
+/// for the same plan and parameters. Plain values; any thread.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 namespace starling::models {
 
 /// Convolution with weights [kernel x kernel x channels x outputs], then a bias [outputs] if any.
-struct ConvolutionForm {
+struct ConvolutionSpecification {
   ConvolutionShape shape;
   bool bias = true;
 };
 
-/// Square windows over an image, the same stride and padding both ways.
+/// Square windows over an image, with the same stride and padding in both directions.
 struct PoolShape {
   std::size_t height = 0;
   std::size_t width = 0;
@@ -32,67 +32,69 @@ struct PoolShape {
   [[nodiscard]] std::size_t output_size() const { return out_height() * out_width() * channels; }
 };
 
-struct MaxPoolForm {
+struct MaxPoolSpecification {
   PoolShape shape;
 };
-struct AvgPoolForm {
+struct AvgPoolSpecification {
   PoolShape shape;
 };
-/// Means over the pixels of [pixels x channels].
-struct GlobalAvgPoolForm {
+/// The mean of each channel over the pixels of [pixels x channels].
+struct GlobalAvgPoolSpecification {
   std::size_t pixels = 0;
   std::size_t channels = 0;
 };
 
 /// Weights [inputs x outputs], then a bias [outputs] if any.
-struct DenseForm {
+struct DenseSpecification {
   std::size_t inputs = 0;
   std::size_t outputs = 0;
   bool bias = true;
 };
 
 /// Weights [ids x width]; each sample looks up `length` ids.
-struct EmbeddingForm {
+struct EmbeddingSpecification {
   std::size_t length = 0;
   std::size_t ids = 0;
   std::size_t width = 0;
 };
 
-/// Leaves all numbers as they are.
-struct FlattenForm {};
+/// Changes only the shape, not the numbers.
+struct FlattenSpecification {};
 
-struct ActivationForm {
+struct ActivationSpecification {
   enum class Kind { relu, tanh, gelu };
   Kind kind = Kind::relu;
 };
 
-/// Parameters scale, shift, mean and variance [channels] each.
-struct BatchNormForm {
+/// The parameters are scale, shift, mean and variance, [channels] each.
+struct BatchNormSpecification {
   std::size_t channels = 0;
   double momentum = 0;
   double epsilon = 0;
 };
 
-struct DropoutForm {
+struct DropoutSpecification {
   double rate = 0;
 };
 
 /// Mirrors images [height x width x channels] left to right.
-struct FlipForm {
+struct FlipSpecification {
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
 };
-/// Moves images [height x width x channels] by -most to most rows and columns.
-struct ShiftForm {
+/// Moves images [height x width x channels] by -shift_max to shift_max rows and columns.
+struct ShiftSpecification {
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
-  std::size_t most = 0;
+  std::size_t shift_max = 0;
 };
 
-using LayerForm = std::variant<ConvolutionForm, MaxPoolForm, AvgPoolForm, GlobalAvgPoolForm,
-                               DenseForm, EmbeddingForm, FlattenForm, ActivationForm, BatchNormForm,
-                               DropoutForm, FlipForm, ShiftForm>;
+using LayerSpecification =
+    std::variant<ConvolutionSpecification, MaxPoolSpecification, AvgPoolSpecification,
+                 GlobalAvgPoolSpecification, DenseSpecification, EmbeddingSpecification,
+                 FlattenSpecification, ActivationSpecification, BatchNormSpecification,
+                 DropoutSpecification, FlipSpecification, ShiftSpecification>;
 
 }  // namespace starling::models

@@ -12,85 +12,87 @@ using Size = std::size_t;
 
 using Window = PoolShape;
 
-/// Where a window begins and ends in one direction, within the image.
+/// The rows, or the columns, of a window that are within the image.
 struct Range {
   Size from;
   Size to;
   [[nodiscard]] Size size() const { return to - from; }
 };
 
+/// Returns the range of the window number `step` in one direction.
 STARLING_INLINE Range range_of(Size step, const Window& w, Size extent) {
-  const Size at = step * w.stride;
-  return {at < w.padding ? 0 : at - w.padding, std::min(at + w.size - w.padding, extent)};
+  const Size start = step * w.stride;
+  return {start < w.padding ? 0 : start - w.padding, std::min(start + w.size - w.padding, extent)};
 }
 
 /// Calls visit(rows, columns) for the window of every output pixel of an image, row by row.
 template <class Visit>
-STARLING_INLINE void for_windows(const Window& w, Visit visit) {
+STARLING_INLINE void for_each_window(const Window& w, Visit visit) {
   for (Size p = 0; p < w.out_height(); ++p)
     for (Size q = 0; q < w.out_width(); ++q)
       visit(range_of(p, w, w.height), range_of(q, w, w.width));
 }
 
-/// Numbers, and the place of each in its image.
+/// Largest numbers, and the index of each in its image.
 template <class T>
-struct Places {
+struct Maxima {
   T* values;
-  std::uint32_t* at;
+  std::uint32_t* indices;
 };
 
-/// best = the largest of a window's rows, for each number of an image's row.
+/// Sets each number of `best`, which is as long as a row of the image, to the largest at its
+/// position in the window's rows.
 template <class T>
-STARLING_INLINE void max_of_rows(const Window& w, const T* image, Range rows, Places<T> best) {
+STARLING_INLINE void max_of_rows(const Window& w, const T* image, Range rows, Maxima<T> best) {
   const Size size = w.width * w.channels;
   const Size first = rows.from * size;
   for (Size j = 0; j < size; ++j) {
     best.values[j] = image[first + j];
-    best.at[j] = static_cast<std::uint32_t>(first + j);
+    best.indices[j] = static_cast<std::uint32_t>(first + j);
   }
   for (Size r = rows.from + 1; r < rows.to; ++r) {
     const T* row = image + r * size;
-    const auto place = static_cast<std::uint32_t>(r * size);
+    const auto row_index = static_cast<std::uint32_t>(r * size);
 #pragma omp simd
     for (Size j = 0; j < size; ++j) {
       const bool larger = row[j] > best.values[j];
       best.values[j] = larger ? row[j] : best.values[j];
-      best.at[j] = larger ? place + static_cast<std::uint32_t>(j) : best.at[j];
+      best.indices[j] = larger ? row_index + static_cast<std::uint32_t>(j) : best.indices[j];
     }
   }
 }
 
-/// y = the largest of a window's columns, for each channel.
+/// Sets y to the largest number of a window's columns, for each channel.
 template <class T>
-STARLING_INLINE void max_of_columns(const Window& w, Places<T> best, Range columns, Places<T> y) {
+STARLING_INLINE void max_of_columns(const Window& w, Maxima<T> best, Range columns, Maxima<T> y) {
   const Size first = columns.from * w.channels;
   for (Size c = 0; c < w.channels; ++c) {
     y.values[c] = best.values[first + c];
-    y.at[c] = best.at[first + c];
+    y.indices[c] = best.indices[first + c];
   }
   for (Size s = columns.from + 1; s < columns.to; ++s) {
     const T* values = best.values + s * w.channels;
-    const std::uint32_t* at = best.at + s * w.channels;
+    const std::uint32_t* indices = best.indices + s * w.channels;
 #pragma omp simd
     for (Size c = 0; c < w.channels; ++c) {
       const bool larger = values[c] > y.values[c];
       y.values[c] = larger ? values[c] : y.values[c];
-      y.at[c] = larger ? at[c] : y.at[c];
+      y.indices[c] = larger ? indices[c] : y.indices[c];
     }
   }
 }
 
-/// Reduces rows first, because they are long whatever the number of channels. `best` holds width x
-/// channels.
+/// Reduces rows first, because they are long even if there are few channels. `best` is memory for
+/// width x channels numbers.
 template <class T>
-STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) {
+STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Maxima<T> best, Maxima<T> y) {
   for (Size i = 0; i < n; ++i)
     for (Size p = 0; p < w.out_height(); ++p) {
       max_of_rows(w, x + i * w.input_size(), range_of(p, w, w.height), best);
       for (Size q = 0; q < w.out_width(); ++q) {
         max_of_columns(w, best, range_of(q, w, w.width), y);
         y.values += w.channels;
-        y.at += w.channels;
+        y.indices += w.channels;
       }
     }
 }
@@ -98,7 +100,7 @@ STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Places<T> bes
 template <class T>
 STARLING_INLINE void mean_loop(const Window& w, Size n, const T* x, T* y) {
   for (Size i = 0; i < n; ++i, x += w.input_size())
-    for_windows(w, [&](Range rows, Range columns) {
+    for_each_window(w, [&](Range rows, Range columns) {
       const T share = 1 / static_cast<T>(rows.size() * columns.size());
       for (Size c = 0; c < w.channels; ++c) y[c] = 0;
       for (Size r = rows.from; r < rows.to; ++r)
@@ -111,11 +113,11 @@ STARLING_INLINE void mean_loop(const Window& w, Size n, const T* x, T* y) {
     });
 }
 
-/// Adds to dx.
+/// Adds the derivatives to dx.
 template <class T>
 STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T* dx) {
   for (Size i = 0; i < n; ++i, dx += w.input_size())
-    for_windows(w, [&](Range rows, Range columns) {
+    for_each_window(w, [&](Range rows, Range columns) {
       const T share = 1 / static_cast<T>(rows.size() * columns.size());
       for (Size r = rows.from; r < rows.to; ++r)
         for (Size s = columns.from; s < columns.to; ++s) {
@@ -128,8 +130,8 @@ STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T*
 }
 
 #define STARLING_POOL(T)                                                                     \
-  STARLING_MULTIVERSION void max_of(const Window& w, Size n, const T* x, Places<T> best,     \
-                                    Places<T> y) {                                           \
+  STARLING_MULTIVERSION void max_of(const Window& w, Size n, const T* x, Maxima<T> best,     \
+                                    Maxima<T> y) {                                           \
     max_loop(w, n, x, best, y);                                                              \
   }                                                                                          \
   STARLING_MULTIVERSION void mean_of(const Window& w, Size n, const T* x, T* y) {            \
@@ -157,23 +159,25 @@ class Pool : public Layer<T> {
   Window window_;
 };
 
-/// The largest number of each window, channel by channel; of equal numbers, the first. Keeps the
-/// places of these numbers. Pixels outside the image do not count.
+/// The largest number of each window, channel by channel; the first of equal ones. Ignores pixels
+/// outside the image. Saves the indices of the largest numbers.
 template <class T>
 class MaxPool final : public Pool<T> {
  public:
   using Pool<T>::Pool;
-  [[nodiscard]] LayerForm form() const override { return MaxPoolForm{this->window()}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return MaxPoolSpecification{this->window()};
+  }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     const Window& w = this->window();
     Arena& arena = f.pass.arena;
-    const auto found = arena.take<std::uint32_t>(f.y.size());
+    const auto indices = arena.take<std::uint32_t>(f.y.size());
     const auto best = arena.take<T>(w.width * w.channels);
-    const auto at = arena.take<std::uint32_t>(best.size());
-    max_of(w, f.n, f.x.data(), Places<T>{best.data(), at.data()},
-           Places<T>{f.y.data(), found.data()});
-    return {.values = {}, .indices = found};
+    const auto best_indices = arena.take<std::uint32_t>(best.size());
+    max_of(w, f.n, f.x.data(), Maxima<T>{best.data(), best_indices.data()},
+           Maxima<T>{f.y.data(), indices.data()});
+    return {.values = {}, .indices = indices};
   }
   void backward(const Backward<T>& b) const override {
     if (b.dx.empty()) return;
@@ -182,7 +186,7 @@ class MaxPool final : public Pool<T> {
     const Size out = b.dy.size() / b.n;
     for (Size i = 0; i < b.n; ++i) {
       const auto dx = b.dx.subspan(i * in, in);
-      for (Size j = i * out; j < (i + 1) * out; ++j) dx[b.kept.indices[j]] += b.dy[j];
+      for (Size j = i * out; j < (i + 1) * out; ++j) dx[b.saved.indices[j]] += b.dy[j];
     }
   }
 };
@@ -192,9 +196,11 @@ template <class T>
 class AvgPool : public Pool<T> {
  public:
   using Pool<T>::Pool;
-  [[nodiscard]] LayerForm form() const override { return AvgPoolForm{this->window()}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return AvgPoolSpecification{this->window()};
+  }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     mean_of(this->window(), f.n, f.x.data(), f.y.data());
     return {};
   }
@@ -211,9 +217,11 @@ class GlobalAvgPool final : public Layer<T> {
  public:
   explicit GlobalAvgPool(const Shape& input) : pixels_(input[0] * input[1]), channels_(input[2]) {}
   [[nodiscard]] Shape output() const override { return {channels_}; }
-  [[nodiscard]] LayerForm form() const override { return GlobalAvgPoolForm{pixels_, channels_}; }
+  [[nodiscard]] LayerSpecification specification() const override {
+    return GlobalAvgPoolSpecification{pixels_, channels_};
+  }
 
-  Kept<T> forward(const Forward<T>& f) const override {
+  Saved<T> forward(const Forward<T>& f) const override {
     std::ranges::fill(f.y, T{0});
     for (Size i = 0; i < f.n; ++i)
       add_column_sums(f.x.subspan(i * size(), size()), f.y.subspan(i * channels_, channels_));
@@ -235,18 +243,18 @@ class GlobalAvgPool final : public Layer<T> {
 };
 
 template <class T, template <class> class Kind>
-LayerPointer<T> make_pool(SpecReader& read, const Shape& input) {
+LayerPointer<T> make_pool(SpecReader& reader, const Shape& input) {
   Window window;
-  window.size = read_size(read, "the side of its window", side_max);
-  window.stride = read.count("stride", window.size, 1, side_max);
-  window.padding = read.count("padding", 0, 0, side_max);
-  if (!check_image(read, input) || window.size == 0) return nullptr;
+  window.size = read_size(reader, "the side of its window", side_max);
+  window.stride = reader.count("stride", window.size, 1, side_max);
+  window.padding = reader.count("padding", 0, 0, side_max);
+  if (!check_image(reader, input) || window.size == 0) return nullptr;
   if (window.padding >= window.size) {
-    read.refuse("padding=" + std::to_string(window.padding) +
-                " must be less than its window's side " + std::to_string(window.size));
+    reader.refuse("padding=" + std::to_string(window.padding) +
+                  " must be less than its window's side " + std::to_string(window.size));
     return nullptr;
   }
-  if (!check_window(read, input, window.size, window.padding)) return nullptr;
+  if (!check_window(reader, input, window.size, window.padding)) return nullptr;
   window.height = input[0];
   window.width = input[1];
   window.channels = input[2];
@@ -256,16 +264,16 @@ LayerPointer<T> make_pool(SpecReader& read, const Shape& input) {
 }  // namespace
 
 template <class T>
-LayerPointer<T> make_max_pool(SpecReader& read, const Shape& input) {
-  return make_pool<T, MaxPool>(read, input);
+LayerPointer<T> make_max_pool(SpecReader& reader, const Shape& input) {
+  return make_pool<T, MaxPool>(reader, input);
 }
 template <class T>
-LayerPointer<T> make_avg_pool(SpecReader& read, const Shape& input) {
-  return make_pool<T, AvgPool>(read, input);
+LayerPointer<T> make_avg_pool(SpecReader& reader, const Shape& input) {
+  return make_pool<T, AvgPool>(reader, input);
 }
 template <class T>
-LayerPointer<T> make_global_avg_pool(SpecReader& read, const Shape& input) {
-  if (!check_image(read, input)) return nullptr;
+LayerPointer<T> make_global_avg_pool(SpecReader& reader, const Shape& input) {
+  if (!check_image(reader, input)) return nullptr;
   return std::make_shared<GlobalAvgPool<T>>(input);
 }
 

@@ -9,7 +9,7 @@
 namespace starling::models {
 namespace {
 
-/// Returns the side of a square of `area`, or 0 where `area` is not a square number.
+/// Returns the side of a square of `area`, or 0 if `area` is not a square number.
 std::size_t side_of(std::size_t area) {
   const auto side = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(area))));
   return side * side == area ? side : 0;
@@ -28,19 +28,19 @@ std::string print_shape(const Shape& shape) {
 }
 
 Result<Shape> parse_shape(std::string_view text) {
-  const auto refused = [&] {
+  const auto refuse = [&] {
     return Error{
-        shown(text) +
+        quote(text) +
         " is no shape; valid: HEIGHTxWIDTHxCHANNELS like 32x32x3, or a count, of at most " +
         std::to_string(volume_max) + " numbers"};
   };
   Shape shape;
   for (const std::string_view part : split(text, 'x')) {
     const auto extent = parse_count(part);
-    if (!extent || *extent == 0 || *extent > volume_max / volume(shape)) return refused();
+    if (!extent || *extent == 0 || *extent > volume_max / volume(shape)) return refuse();
     shape.push_back(*extent);
   }
-  if (shape.empty() || shape.size() > 3) return refused();
+  if (shape.empty() || shape.size() > 3) return refuse();
   return shape;
 }
 

@@ -1,4 +1,4 @@
-/// The shape of one sample on its way through a net. Plain values; any thread.
+/// The shape of one sample, as input or output of a layer. Plain values; any thread.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace starling::models {
 
-/// Extents, outermost first, row-major in memory:
+/// Extents, outermost first; tensors are row-major in memory:
 /// - {n}: a row of n numbers;
 /// - {length, width}: a sequence;
 /// - {height, width, channels}: an image, its channels last.
@@ -19,17 +19,17 @@ using Shape = std::vector<std::size_t>;
 /// The most numbers that one sample may have at any point of a net, 64 MiB of floats.
 inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
 
-/// Numbers in one sample.
+/// Returns how many numbers one sample has.
 [[nodiscard]] std::size_t volume(const Shape& shape);
 
-/// "28x28x1".
+/// Prints the extents: "28x28x1".
 [[nodiscard]] std::string print_shape(const Shape& shape);
 
 /// Reads text that print_shape wrote: one to three extents, each at least 1.
 [[nodiscard]] Result<Shape> parse_shape(std::string_view text);
 
-/// Guesses the image that a row of `features` numbers holds: a square number is an image of one
-/// channel, three times a square number one of three channels; for anything else the shape is
+/// Guesses the shape of an image from its number of features: a square number is a square image of
+/// one channel, three times a square number is one of three channels; otherwise the result is
 /// empty. No number is both.
 [[nodiscard]] Shape guess_image(std::size_t features);
 

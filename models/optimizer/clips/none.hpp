@@ -1,10 +1,10 @@
 #pragma once
 
-#include "starling/models/optimizer/clips/limit.hpp"
+#include "starling/models/optimizer/clips/clip_rule.hpp"
 
 namespace starling::models {
 
-/// The gradient stays as it is. Its norm is not computed; 0 stands for it.
+/// Leaves the gradient as it is. Does not compute its norm and returns 0 instead.
 struct NoClip {
   static constexpr std::string_view name = "none";
   static constexpr std::string_view form = "none";

@@ -1,11 +1,12 @@
 #pragma once
 
-#include "starling/models/optimizer/clips/limit.hpp"
+#include "starling/models/optimizer/clips/clip_rule.hpp"
 
 namespace starling::models {
 
-/// g *= limit / ||g|| where the Euclidean norm of all of g exceeds the limit (Pascanu, Mikolov,
-/// Bengio, ICML 2013, algorithm 1). A gradient whose norm is not finite is not scaled.
+/// Scales the gradient to the norm `limit`, g *= limit / ||g||, if the Euclidean norm of all of g
+/// exceeds the limit (Pascanu, Mikolov, Bengio, ICML 2013, algorithm 1). A gradient whose norm is
+/// not finite is not scaled.
 struct NormClip {
   static constexpr std::string_view name = "norm";
   static constexpr std::string_view form = "norm:1";

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "starling/models/optimizer/clips/limit.hpp"
+#include "starling/models/optimizer/clips/clip_rule.hpp"
 
 namespace starling::models {
 
-/// Every element lies within [-limit, limit].
+/// Clamps every element to [-limit, limit].
 struct ValueClip {
   static constexpr std::string_view name = "value";
   static constexpr std::string_view form = "value:1";

@@ -6,7 +6,7 @@
 
 namespace starling::models {
 
-/// Duchi, Hazan, Singer, JMLR 2011, with a diagonal matrix:
+/// AdaGrad (Duchi, Hazan, Singer, JMLR 2011, with a diagonal matrix):
 ///
 ///     s += g^2;  w -= lr g / (sqrt(s) + epsilon)
 ///
@@ -25,7 +25,7 @@ struct Adagrad {
     return adagrad;
   }
   [[nodiscard]] std::string options() const {
-    return "lr=" + print_number(lr) + option("epsilon", epsilon, Adagrad{}.epsilon);
+    return "lr=" + print_number(lr) + print_option("epsilon", epsilon, Adagrad{}.epsilon);
   }
 
   [[nodiscard]] std::size_t slots() const { return 1; }
@@ -34,11 +34,10 @@ struct Adagrad {
   struct Update {
     T lr, epsilon;
 
-    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T slope, T& w,
-                                                         const Slots<T>& slots) const {
+    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T g, T& w, const Slots<T>& slots) const {
       T& s = slots[0];
-      s += slope * slope;
-      w -= lr * slope / (std::sqrt(s) + epsilon);
+      s += g * g;
+      w -= lr * g / (std::sqrt(s) + epsilon);
     }
   };
 

@@ -7,7 +7,7 @@
 
 namespace starling::models {
 
-/// Kingma, Ba, ICLR 2015, algorithm 1:
+/// Adam (Kingma, Ba, ICLR 2015, algorithm 1):
 ///
 ///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///     w -= lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
@@ -33,8 +33,9 @@ struct Adam {
     return adam;
   }
   [[nodiscard]] std::string options() const {
-    return "lr=" + print_number(lr) + option("beta1", beta1, Adam{}.beta1) +
-           option("beta2", beta2, Adam{}.beta2) + option("epsilon", epsilon, Adam{}.epsilon);
+    return "lr=" + print_number(lr) + print_option("beta1", beta1, Adam{}.beta1) +
+           print_option("beta2", beta2, Adam{}.beta2) +
+           print_option("epsilon", epsilon, Adam{}.epsilon);
   }
 
   [[nodiscard]] std::size_t slots() const { return 2; }
@@ -45,15 +46,14 @@ struct Adam {
     /// lr / (1 - beta1^t)
     T rate;
     /// 1 / sqrt(1 - beta2^t)
-    T spread;
+    T v_correction;
 
-    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T slope, T& w,
-                                                         const Slots<T>& slots) const {
+    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T g, T& w, const Slots<T>& slots) const {
       T& m = slots[0];
       T& v = slots[1];
-      m = beta1 * m + (1 - beta1) * slope;
-      v = beta2 * v + (1 - beta2) * slope * slope;
-      w -= rate * m / (std::sqrt(v) * spread + epsilon);
+      m = beta1 * m + (1 - beta1) * g;
+      v = beta2 * v + (1 - beta2) * g * g;
+      w -= rate * m / (std::sqrt(v) * v_correction + epsilon);
     }
   };
 
@@ -66,7 +66,7 @@ struct Adam {
             .beta2 = static_cast<T>(beta2),
             .epsilon = static_cast<T>(epsilon),
             .rate = static_cast<T>(lr * options.rate_scale / (1 - std::pow(beta1, t))),
-            .spread = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, t)))};
+            .v_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, t)))};
   }
 
   bool operator==(const Adam&) const = default;

@@ -4,14 +4,14 @@
 
 namespace starling::models {
 
-/// Gradient descent, with momentum if any (Polyak 1964; Sutskever et al., ICML 2013, in the form
-/// whose velocity holds no rate):
+/// Gradient descent, with or without momentum (Polyak 1964; Sutskever et al., ICML 2013, in the
+/// form in which the velocity v does not include the rate):
 ///
 ///     momentum 0:  w -= lr g
 ///     else:        v = momentum v + g;  w -= lr v
 ///     nesterov:    v = momentum v + g;  w -= lr (g + momentum v)
 ///
-/// Slots: v where momentum > 0.
+/// Slots: v, if momentum > 0.
 struct Sgd {
   static constexpr std::string_view name = "sgd";
   static constexpr std::string_view form = "sgd:lr=0.1[,momentum=0.9,nesterov]";
@@ -30,26 +30,25 @@ struct Sgd {
     return sgd;
   }
   [[nodiscard]] std::string options() const {
-    return "lr=" + print_number(lr) + option("momentum", momentum, 0) +
+    return "lr=" + print_number(lr) + print_option("momentum", momentum, 0) +
            (nesterov ? ",nesterov" : "");
   }
 
   [[nodiscard]] std::size_t slots() const { return momentum > 0 ? 1 : 0; }
 
-  /// w -= lr (now g + ahead v): now is 0 for plain momentum with `ahead` 1, and 1 for Nesterov's
-  /// with `ahead` = momentum.
+  /// With momentum, w -= lr (g_factor g + v_factor v). The factors are 0 and 1 for plain momentum,
+  /// 1 and `momentum` for Nesterov's.
   template <class T>
   struct Update {
-    T lr, momentum, now, ahead;
+    T lr, momentum, g_factor, v_factor;
 
-    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T slope, T& w,
-                                                         const Slots<T>& slots) const {
+    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T g, T& w, const Slots<T>& slots) const {
       if (momentum == 0) {
-        w -= lr * slope;
+        w -= lr * g;
       } else {
         T& v = slots[0];
-        v = momentum * v + slope;
-        w -= lr * (now * slope + ahead * v);
+        v = momentum * v + g;
+        w -= lr * (g_factor * g + v_factor * v);
       }
     }
   };
@@ -58,8 +57,8 @@ struct Sgd {
   [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
     return {.lr = static_cast<T>(lr * options.rate_scale),
             .momentum = static_cast<T>(momentum),
-            .now = nesterov ? T{1} : T{0},
-            .ahead = nesterov ? static_cast<T>(momentum) : T{1}};
+            .g_factor = nesterov ? T{1} : T{0},
+            .v_factor = nesterov ? static_cast<T>(momentum) : T{1}};
   }
 
   bool operator==(const Sgd&) const = default;

@@ -1,4 +1,4 @@
-/// The interface of an optimiser, and the things that its update works on.
+/// The interface of an optimiser, and the types that its update works on.
 #pragma once
 
 #include <concepts>
@@ -14,17 +14,17 @@
 
 namespace starling::models {
 
-/// How one update is applied.
+/// The options of one update.
 struct ApplyOptions {
-  /// Multiplies the learning rate: the schedule's factor times the update's sample weight.
+  /// The learning rate is multiplied by it: the schedule's factor times the update's sample weight.
   double rate_scale = 1;
-  /// Weight decay, added to the gradient as l2 * w.
+  /// The weight decay: l2 * w is added to the gradient.
   double l2 = 0;
-  /// Number of updates that this memory has taken, this one included. Adam needs it to be above 0.
+  /// The number of updates of these parameters, this one included. Adam requires t > 0.
   std::uint64_t t = 1;
 };
 
-/// The state of parameter i: slots[k] is its number in slot k.
+/// The state of element i of the parameters: slots[k] is its value in slot k.
 template <class T>
 struct Slots {
   T* state;
@@ -36,23 +36,23 @@ struct Slots {
   }
 };
 
-/// The arithmetic of one update: moves one parameter w by its slope, which is the gradient plus
-/// l2 * w. It holds only numbers, which are copied to devices as bytes. Its operator() is marked
-/// STARLING_INLINE and STARLING_HOST_DEVICE: optimizer.cpp calls it in a loop, and
+/// The arithmetic of one update: changes one element w of the parameters by g, its gradient plus
+/// l2 * w. It holds only numbers, because it is copied to devices as bytes. Its operator() is
+/// marked STARLING_INLINE and STARLING_HOST_DEVICE: optimizer.cpp calls it in a loop, and
 /// models/cuda/training/device_update.cu in a kernel.
 template <class U, class T>
 concept UpdateOf = std::is_trivially_copyable_v<U> &&
-    requires(const U update, T slope, T& w, const Slots<T>& slots) {
-  { update(slope, w, slots) } -> std::same_as<void>;
+    requires(const U update, T g, T& w, const Slots<T>& slots) {
+  { update(g, w, slots) } -> std::same_as<void>;
 };
 
-/// Decides how gradients change parameters.
+/// An optimiser, which decides how gradients change parameters.
 template <class O>
 concept OptimizerRule = Alternative<O> && requires(const O optimizer, const ApplyOptions& options) {
   /// An example for `--help`.
   { O::form } -> std::convertible_to<std::string_view>;
   { optimizer.lr } -> std::convertible_to<double>;
-  /// Number of state tensors for each parameter; all start at zero.
+  /// The number of state tensors (slots) for each parameter; all start at zero.
   { optimizer.slots() } -> std::same_as<std::size_t>;
   /// The arithmetic of the update that the options describe.
   { optimizer.template update<float>(options) } -> UpdateOf<float>;
@@ -60,25 +60,26 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
 };
 
 /// Reads a learning rate.
-[[nodiscard]] inline double read_rate(SpecReader& read, double otherwise) {
-  return read.number("lr", otherwise, 0, 1e6);
+[[nodiscard]] inline double read_rate(SpecReader& read, double default_value) {
+  return read.number("lr", default_value, 0, 1e6);
 }
 
-/// Reads a factor in [0, 1).
-[[nodiscard]] inline double read_decay(SpecReader& read, const char* key, double otherwise) {
-  const double value = read.number(key, otherwise, 0, 1);
-  if (value == 1) read.refuse(std::string{key} + "=1 must be below 1");
+/// Reads a decay factor in [0, 1), such as momentum or beta1.
+[[nodiscard]] inline double read_decay(SpecReader& read, const char* option, double default_value) {
+  const double value = read.number(option, default_value, 0, 1);
+  if (value == 1) read.refuse(std::string{option} + "=1 must be below 1");
   return value;
 }
 
-/// Reads a number that is added to a divisor.
-[[nodiscard]] inline double read_epsilon(SpecReader& read, double otherwise) {
-  return read.number("epsilon", otherwise, 1e-30, 1);
+/// Reads epsilon, a small positive number that is added to a divisor.
+[[nodiscard]] inline double read_epsilon(SpecReader& read, double default_value) {
+  return read.number("epsilon", default_value, 1e-30, 1);
 }
 
-/// Returns ",key=value", or nothing where the value is the default.
-[[nodiscard]] inline std::string option(const char* key, double value, double by_default) {
-  return value == by_default ? "" : std::string{","} + key + "=" + print_number(value);
+/// Returns ",option=value"; empty if the value is the default.
+[[nodiscard]] inline std::string print_option(const char* option, double value,
+                                              double default_value) {
+  return value == default_value ? "" : std::string{","} + option + "=" + print_number(value);
 }
 
 }  // namespace starling::models

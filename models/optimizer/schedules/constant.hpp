@@ -1,10 +1,10 @@
 #pragma once
 
-#include "starling/models/optimizer/schedules/rate.hpp"
+#include "starling/models/optimizer/schedules/schedule_rule.hpp"
 
 namespace starling::models {
 
-/// The factor is 1.
+/// The factor of the learning rate is always 1.
 struct ConstantRate {
   static constexpr std::string_view name = "constant";
   static constexpr std::string_view form = "constant";

@@ -4,19 +4,20 @@
 #include <cmath>
 #include <numbers>
 
-#include "starling/models/optimizer/schedules/rate.hpp"
+#include "starling/models/optimizer/schedules/schedule_rule.hpp"
 
 namespace starling::models {
 
-/// floor + (1 - floor) (1 + cos(pi min(seen / samples, 1))) / 2 (Loshchilov, Hutter, "SGDR", ICLR
-/// 2017, eq. 5, without restarts).
+/// The factor of the learning rate falls like a cosine, from 1 to `floor` over `samples` samples:
+/// floor + (1 - floor) (1 + cos(pi min(samples_seen / samples, 1))) / 2 (Loshchilov, Hutter,
+/// "SGDR", ICLR 2017, eq. 5, without restarts).
 struct CosineRate {
   static constexpr std::string_view name = "cosine";
   static constexpr std::string_view form = "cosine:samples=600000";
 
-  /// Samples over which the factor falls; at least 1.
+  /// The number of samples over which the factor falls; at least 1.
   std::uint64_t samples = 1;
-  /// The factor after these samples, in [0, 1].
+  /// The factor after that, in [0, 1].
   double floor = 0;
 
   static CosineRate parse(SpecReader& read) {
@@ -30,8 +31,8 @@ struct CosineRate {
   }
 
   [[nodiscard]] double factor(std::uint64_t samples_seen) const {
-    const double way = static_cast<double>(samples_seen) / static_cast<double>(samples);
-    const double height = (1 + std::cos(std::numbers::pi * std::min(way, 1.0))) / 2;
+    const double progress = static_cast<double>(samples_seen) / static_cast<double>(samples);
+    const double height = (1 + std::cos(std::numbers::pi * std::min(progress, 1.0))) / 2;
     return floor + (1 - floor) * height;
   }
 

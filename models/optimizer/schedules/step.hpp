@@ -2,16 +2,17 @@
 
 #include <cmath>
 
-#include "starling/models/optimizer/schedules/rate.hpp"
+#include "starling/models/optimizer/schedules/schedule_rule.hpp"
 
 namespace starling::models {
 
-/// gamma^floor(samples / every).
+/// The factor of the learning rate is multiplied by gamma after every `every` samples:
+/// gamma^floor(samples_seen / every).
 struct StepRate {
   static constexpr std::string_view name = "step";
   static constexpr std::string_view form = "step:every=20000,gamma=0.5";
 
-  /// Samples; at least 1.
+  /// The number of samples between two changes of the factor; at least 1.
   std::uint64_t every = 1;
   double gamma = 0.5;
 

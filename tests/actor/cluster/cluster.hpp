@@ -1,4 +1,4 @@
-/// Clusters of nodes in this process, over real sockets, that run jobs of counters. For tests.
+/// A cluster of nodes in this process, over real sockets, that run CountingJobs. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,13 +20,14 @@
 
 namespace starling::actor {
 
-/// Some nodes that have found each other, and a client of theirs.
+/// A cluster of nodes that have found each other, and a client.
 class Cluster : public testing::Test {
  protected:
   using State = actor::MemberReport::State;
 
   Cluster() : client_(ClusterClient::open({}).value()) {}
 
+  /// Adds a node that joins by those before it, and returns its index.
   std::size_t add() {
     ClusterOptions options;
     for (const auto& node : nodes_)
@@ -37,6 +38,7 @@ class Cluster : public testing::Test {
     return nodes_.size() - 1;
   }
 
+  /// Adds `count` nodes to an empty cluster, and waits until they have found each other.
   void add(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) add();
     ASSERT_TRUE(wait_until([&] {
@@ -51,9 +53,9 @@ class Cluster : public testing::Test {
         status.others, [](const auto& other) { return core::is_live(other.state); }));
   }
 
-  Result<wire::JobBegun> submit(std::size_t seed, const wire::JobSettings& settings) {
-    return client_->ask_for<wire::JobBegun>(
-        nodes_[seed]->address(), wire::SubmitJob{job_, settings}, std::chrono::seconds{30});
+  Result<wire::JobStarted> submit(std::size_t node, const wire::JobSettings& settings) {
+    return client_->ask_for<wire::JobStarted>(
+        nodes_[node]->address(), wire::SubmitJob{job_, settings}, std::chrono::seconds{30});
   }
 
   static wire::JobSettings counting(const char* mode, const char* barrier, const char* workers,
@@ -65,7 +67,7 @@ class Cluster : public testing::Test {
             {"delay", delay_ms}};
   }
 
-  /// The status of every member on every node that lives.
+  /// The status of every member on every running node.
   std::vector<wire::MemberStatus> members() {
     std::vector<wire::MemberStatus> all;
     for (auto& node : nodes_) {
@@ -105,11 +107,11 @@ class Cluster : public testing::Test {
       if (!node) continue;
       core::RangeId from = 0;
       do {
-        auto some = client_->ask_for<wire::Ranges>(
+        auto ranges = client_->ask_for<wire::Ranges>(
             node->address(), wire::ReadRanges{job_, from, true}, std::chrono::seconds{10});
-        if (!some) break;
-        for (auto& state : some->states) states[state.range] = std::move(state);
-        from = some->next;
+        if (!ranges) break;
+        for (auto& state : ranges->states) states[state.range] = std::move(state);
+        from = ranges->next;
       } while (from != 0);
     }
     std::vector<core::RangeState> all;

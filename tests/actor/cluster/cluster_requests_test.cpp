@@ -1,4 +1,4 @@
-/// How nodes of a cluster deal with what clients and newcomers ask of them, fairly or not.
+/// How nodes answer requests of clients and of other nodes, valid and invalid ones.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,14 +25,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(Cluster, RefusesWhatNoClientMeans) {
+TEST_F(Cluster, RefusesTooLongSettingsAndAConfigurationThatDoesNotFit) {
   add(1);
   auto settings = counting("peer", "asp", "1", "10", "0");
   settings.emplace_back("note", std::string(70'000, 'x'));
-  const auto long_one = submit(0, settings);
-  ASSERT_FALSE(long_one);
-  EXPECT_NE(long_one.error().message.find(" bytes; valid: up to 65536"), std::string::npos)
-      << long_one.error().message;
+  const auto too_long = submit(0, settings);
+  ASSERT_FALSE(too_long);
+  EXPECT_NE(too_long.error().message.find(" bytes; valid: up to 65536"), std::string::npos)
+      << too_long.error().message;
 
   settings.pop_back();
   const std::string& node = nodes_[0]->address();
@@ -41,21 +41,22 @@ TEST_F(Cluster, RefusesWhatNoClientMeans) {
       core::first_configuration({{0, 1, true, true, nodes_[0]->id()}},
                                 prepare_counting_job(settings).value()->ranges(), 1, false));
   later->epoch = 2;
-  const auto founded = client_->ask_for<wire::Done>(node, wire::StartJob{7, later}, 5s);
-  ASSERT_FALSE(founded);
-  EXPECT_NE(founded.error().message.find("does not fit"), std::string::npos);
+  const auto started = client_->ask_for<wire::Done>(node, wire::StartJob{7, later}, 5s);
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message.find("does not fit"), std::string::npos);
 }
 
-/// A client that submits and forgets jobs cannot make a node read data for all of them at once.
-TEST_F(Cluster, ReadsForAFewJobsAtATime) {
+/// A client that submits jobs and closes them again cannot make a node read for all of them at
+/// once.
+TEST_F(Cluster, ReadsDataForAtMostFourJobsAtATime) {
   std::promise<void> promise;
-  const std::shared_future<void> enough = promise.get_future().share();
+  const std::shared_future<void> released = promise.get_future().share();
   std::atomic<int> reading = 0;
   ClusterOptions options;
   options.name = "n0";
-  options.prepare_job = [&reading, enough](const auto& settings) {
+  options.prepare_job = [&reading, released](const auto& settings) {
     ++reading;
-    enough.wait();
+    released.wait();
     return prepare_counting_job(settings);
   };
   nodes_.push_back(ClusterNode::open(options).value());
@@ -80,19 +81,19 @@ TEST_F(Cluster, ReadsForAFewJobsAtATime) {
 
 TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
   std::promise<void> promise;
-  const std::shared_future<void> enough = promise.get_future().share();
+  const std::shared_future<void> released = promise.get_future().share();
   ClusterOptions options;
   options.name = "n0";
-  options.prepare_job = [enough](const auto& settings) {
-    enough.wait();
+  options.prepare_job = [released](const auto& settings) {
+    released.wait();
     return prepare_counting_job(settings);
   };
   nodes_.push_back(ClusterNode::open(options).value());
   const std::string& node = nodes_[0]->address();
   const wire::SubmitJob job{job_, counting("peer", "asp", "1", "10", "0")};
-  EXPECT_FALSE(client_->ask_for<wire::JobBegun>(node, job, 200ms));
+  EXPECT_FALSE(client_->ask_for<wire::JobStarted>(node, job, 200ms));
   EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{job_}, 5s));
-  const auto outcome = client_->ask_for<wire::JobBegun>(node, job, 5s);
+  const auto outcome = client_->ask_for<wire::JobStarted>(node, job, 5s);
   promise.set_value();
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().message.find("was closed meanwhile"), std::string::npos)
@@ -115,8 +116,8 @@ TEST_F(Cluster, RefusesMoreJobsThanAClientMayHave) {
   EXPECT_TRUE(submit(0, settings)) << "one was dropped";
 }
 
-/// A reader does not return, as where a file system does not answer.
-TEST_F(Cluster, EndsWhateverItsReadersDo) {
+/// The readers do not return, such as when a file system does not answer.
+TEST_F(Cluster, EndsWhileItsReadersHang) {
   const auto begun = std::make_shared<std::atomic<int>>(0);
   const auto released = std::make_shared<std::atomic<bool>>(false);
   const auto ended = std::make_shared<std::atomic<int>>(0);
@@ -135,7 +136,7 @@ TEST_F(Cluster, EndsWhateverItsReadersDo) {
   ASSERT_TRUE(wait_until([&] { return *begun == 4; }));
   const auto start = std::chrono::steady_clock::now();
   node->leave(30s);
-  EXPECT_EQ(node->end_readers(), 4U);
+  EXPECT_EQ(node->stop_readers(), 4U);
   node.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
   *released = true;
@@ -143,13 +144,13 @@ TEST_F(Cluster, EndsWhateverItsReadersDo) {
   EXPECT_TRUE(wait_until([&] { return *ended == 4; })) << "readers outlive their node";
 }
 
-/// Through a pipe, which the reader allows itself here.
+/// The data come from a pipe that nobody writes to.
 TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
   const std::string path = "/proc/self/fd/" + std::to_string(pipe[0]);
   std::atomic<bool> has_begun = false;
-  std::promise<std::string> said;
+  std::promise<std::string> read_result;
   ClusterOptions options;
   options.name = "n0";
   options.prepare_job = [&](const auto&) -> Result<std::shared_ptr<const PreparedJob>> {
@@ -158,7 +159,7 @@ TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
     const ReadScope scope{limits};
     has_begun = true;
     auto text = read_text(path, 1U << 20U);
-    said.set_value(text ? "all is read" : text.error().message);
+    read_result.set_value(text ? "all is read" : text.error().message);
     return Error{"nothing"};
   };
   nodes_.push_back(ClusterNode::open(options).value());
@@ -167,13 +168,13 @@ TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
       client_->ask(node, wire::PrepareJob{1, counting("peer", "asp", "1", "9", "0"), 1}, 50ms));
   ASSERT_TRUE(wait_until([&] { return has_begun.load(); }));
   ASSERT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{1}, 5s));
-  auto end = said.get_future();
+  auto end = read_result.get_future();
   ASSERT_EQ(end.wait_for(5s), std::future_status::ready);
-  EXPECT_EQ(end.get(), path + ": is read no further: nobody wants it");
+  EXPECT_EQ(end.get(), path + ": reading was cancelled");
   for (const int fd : pipe) ::close(fd);
 }
 
-TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
+TEST_F(Cluster, TellsJoiningNodesTheAgeOfAJob) {
   add(2);
   ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "5")));
   const auto age = [&](std::size_t node) -> std::uint64_t {
@@ -187,14 +188,14 @@ TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
   EXPECT_GE(age(newcomer), 1000U);
 }
 
-TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
+TEST(KeyedCluster, DropsMessagesOfNodesThatClientsSend) {
   const security::ClusterKey cluster = security::make_cluster_key();
-  const wire::KeyPair handshake_keys = wire::make_keys();
+  const wire::KeyPair handshake_keys = wire::make_key_pair();
   const auto secrets_of = [&](const std::string& name, security::Role role) {
     security::NodeSecrets secrets;
     secrets.cluster = cluster.public_key;
     secrets.handshake_keys = handshake_keys;
-    secrets.keys = wire::make_keys();
+    secrets.keys = wire::make_key_pair();
     secrets.certificate = security::certificate_for(name, secrets.keys.public_key, cluster, role);
     return secrets;
   };
@@ -218,25 +219,25 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
         answered.push_back(reply == nullptr ? 0 : reply->number);
       });
   ASSERT_TRUE(client);
-  const auto say = [&](auto body) {
+  const auto send = [&](auto body) {
     (*client)->send(node->address(), wire::TrafficClass::control,
                     wire::encode(wire::ControlMessage{7, (*client)->address(), std::move(body)}));
   };
   const core::NodeRecord self{.id = 7, .address = (*client)->address(), .name = "client"};
-  say(core::MembershipMessage{self, core::Gossip{}});
-  say(wire::Request{1, wire::PrepareJob{42, {{"mode", "peer"}}}});
-  say(wire::Request{2, wire::StartJob{42, nullptr}});
-  say(wire::Reply{3, wire::Done{}});
-  // Requests of one connection are taken in order.
-  say(wire::Request{4, wire::GetStatus{}});
+  send(core::MembershipMessage{self, core::Gossip{}});
+  send(wire::Request{1, wire::PrepareJob{42, {{"mode", "peer"}}}});
+  send(wire::Request{2, wire::StartJob{42, nullptr}});
+  send(wire::Reply{3, wire::Done{}});
+  // A node handles the requests of one connection in order.
+  send(wire::Request{4, wire::GetStatus{}});
   ASSERT_TRUE(wait_until([&] {
     const std::lock_guard lock{mutex};
     return std::ranges::count(answered, 4U) > 0;
-  })) << "clients may ask how it stands";
+  })) << "clients may ask for the status";
   EXPECT_TRUE(node->status().others.empty());
-  node.reset();  // waits for what it prepares
+  node.reset();  // waits for the threads that prepare jobs
   const std::lock_guard lock{mutex};
-  EXPECT_EQ(answered, std::vector<std::uint64_t>{4}) << "and nothing else of these";
+  EXPECT_EQ(answered, std::vector<std::uint64_t>{4}) << "the other messages are dropped";
   EXPECT_EQ(preparations, 0);
 }
 
@@ -247,7 +248,7 @@ TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {
   EXPECT_NE(started.error().message.find("there is nothing to count"), std::string::npos);
 }
 
-/// A node that missed the closing of a job learns of it from the other nodes.
+/// A node that missed the closing of a job is told by another node.
 TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
   add(2);
   const auto threads = [] {
@@ -259,7 +260,7 @@ TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 10; }));
   ASSERT_TRUE(client_->ask(nodes_[0]->address(), wire::CloseJob{job_}, 10s));
   EXPECT_TRUE(wait_until([&] { return members().empty(); }));
-  // Each node has one more thread, which ends jobs, and may have one that read data.
+  // Two threads of each node may be left, such as a reader.
   EXPECT_TRUE(wait_until([&] { return threads() <= idle + 4; })) << threads() - idle;
   const auto again = client_->ask(
       nodes_[0]->address(), wire::PrepareJob{job_, counting("peer", "bsp", "2", "9", "0"), 2}, 10s);
@@ -267,7 +268,7 @@ TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
   EXPECT_EQ(again.error().message, "the job is closed");
 }
 
-TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
+TEST_F(Cluster, ClosesConnectionsToClientsThatHaveEnded) {
   const auto descriptors = [] {
     return std::ranges::distance(std::filesystem::directory_iterator{"/proc/self/fd"},
                                  std::filesystem::directory_iterator{});

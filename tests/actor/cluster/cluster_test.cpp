@@ -1,4 +1,4 @@
-/// Clusters of nodes that find each other and run jobs, whichever nodes come and go.
+/// Clusters of nodes that find each other and run jobs while nodes join, leave and die.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,18 +31,17 @@ TEST_F(Cluster, RunsAJobOnAllNodes) {
   expect_exact_counts(states);
 }
 
-/// The loop of a node stands while it founds the job's members, so the others take the node for
-/// dead.
-TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
+/// The loop of the slow node is blocked while it starts its members, so the others declare it dead.
+TEST_F(Cluster, StartsAJobAgainWithoutANodeThatDiesDuringItsStart) {
   add(2);
   std::promise<void> promise;
-  const std::shared_future<void> enough = promise.get_future().share();
+  const std::shared_future<void> released = promise.get_future().share();
   ClusterOptions options;
   options.seeds = {nodes_[0]->address()};
   options.name = "slow";
   options.prepare_job =
-      [enough](const auto& settings) -> Result<std::shared_ptr<const PreparedJob>> {
-    return std::shared_ptr<const PreparedJob>{std::make_shared<DelayedJob>(settings, enough)};
+      [released](const auto& settings) -> Result<std::shared_ptr<const PreparedJob>> {
+    return std::shared_ptr<const PreparedJob>{std::make_shared<DelayedJob>(settings, released)};
   };
   nodes_.push_back(ClusterNode::open(options).value());
   ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[0]) == 2; }));
@@ -53,7 +52,7 @@ TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_LT(took, 15s);
   EXPECT_EQ(started->lost, std::vector<std::string>{"slow"});
-  EXPECT_NE(started->job, job_) << "what members of the first start say is not the second's";
+  EXPECT_NE(started->job, job_) << "messages of the first start must not reach the second";
   job_ = started->job;
   promise.set_value();
   const auto slow = std::move(nodes_.back());
@@ -63,7 +62,7 @@ TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
   expect_exact_counts(model());
 }
 
-TEST_F(Cluster, TellsHowNodesOfOneNameCame) {
+TEST_F(Cluster, RefusesASecondNodeOfTheSameName) {
   add(1);
   const auto twin = [&](std::vector<std::string> seeds) {
     ClusterOptions options;
@@ -75,15 +74,15 @@ TEST_F(Cluster, TellsHowNodesOfOneNameCame) {
   const auto second = twin({nodes_[0]->address()});
   EXPECT_TRUE(wait_until([&] { return !second->refusal().empty(); }));
   EXPECT_NE(second->refusal().find("a node called n0 is there already, at " +
-                                   wire::place_of(nodes_[0]->address())),
+                                   wire::without_key(nodes_[0]->address())),
             std::string::npos)
       << second->refusal();
   EXPECT_TRUE(nodes_[0]->refusal().empty());
   EXPECT_EQ(live_others(*nodes_[0]), 0U);
 }
 
-/// Each node is a cluster of its own until it learns of the other.
-TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
+/// Each of the two nodes is a cluster of its own until it gets gossip about the other.
+TEST_F(Cluster, RefusesOneOfTwoNodesOfTheSameNameWhenClustersMerge) {
   for (int i = 0; i < 2; ++i) {
     ClusterOptions options;
     options.name = "twin";
@@ -93,9 +92,9 @@ TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
   const auto bridge =
       security::Endpoint::open({}, [](const wire::FrameView&, const security::Sender&) {}).value();
   const core::NodeRecord self{.id = 7, .address = bridge->address(), .name = "bridge"};
-  const core::MembershipMessage news{self, core::Gossip{}, {{nodes_[0]->status().self, 7}}};
+  const core::MembershipMessage gossip{self, core::Gossip{}, {{nodes_[0]->status().self, 7}}};
   bridge->send(nodes_[1]->address(), wire::TrafficClass::control,
-               wire::encode(wire::ControlMessage{7, bridge->address(), news}));
+               wire::encode(wire::ControlMessage{7, bridge->address(), gossip}));
   const std::size_t lower = nodes_[0]->id() < nodes_[1]->id() ? 0 : 1;
   EXPECT_TRUE(wait_until([&] { return !nodes_[1 - lower]->refusal().empty(); }));
   EXPECT_TRUE(nodes_[lower]->refusal().empty());
@@ -114,21 +113,21 @@ TEST_F(Cluster, GoesOnWhenANodeDies) {
   expect_exact_counts(states);
 }
 
-/// The first node has the coordinator; its successor gets the steps from the other members.
+/// The coordinator is on the first node; the next one gets the steps from the other members.
 TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeDiesAndItsSuccessorsToo) {
   add(5);
   ASSERT_TRUE(submit(0, counting("central", "ssp:s=2", "5", "600", "4")));
   for (const core::Step step : {20U, 200U}) {
     ASSERT_TRUE(wait_until([&] { return highest_step() >= step; }));
-    core::ConfigurationPtr now;
+    core::ConfigurationPtr current;
     for (const auto& node : nodes_)
-      if (node) now = node->status().jobs.at(0).configuration;
-    ASSERT_TRUE(now->coordinator);
-    const std::uint64_t keeper = now->find(*now->coordinator)->node;
-    const auto dead =
-        std::ranges::find_if(nodes_, [&](auto& node) { return node && node->id() == keeper; });
-    ASSERT_NE(dead, nodes_.end());
-    dead->reset();
+      if (node) current = node->status().jobs.at(0).configuration;
+    ASSERT_TRUE(current->coordinator);
+    const std::uint64_t id = current->find(*current->coordinator)->node;
+    const auto coordinators_node =
+        std::ranges::find_if(nodes_, [&](auto& node) { return node && node->id() == id; });
+    ASSERT_NE(coordinators_node, nodes_.end());
+    coordinators_node->reset();
   }
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   for (const auto& member : members()) EXPECT_TRUE(member.step == 600 || member.step == 0);
@@ -146,7 +145,7 @@ TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeLeaves) {
   expect_exact_counts(model());
 }
 
-TEST_F(Cluster, TakesInANodeThatComesLater) {
+TEST_F(Cluster, LetsALaterNodeJoinARunningJob) {
   add(3);
   ASSERT_TRUE(submit(0, counting("peer", "pssp:s=4,beta=2", "3", "600", "4")));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
@@ -168,8 +167,8 @@ TEST_F(Cluster, LetsANodeLeaveInOrder) {
   expect_exact_counts(model());
 }
 
-/// No other node could hold the replicas in place of the leaver.
-TEST_F(Cluster, LetsOneOfTwoLeave) {
+/// The other node cannot hold a second replica, so the leaving node must not wait for one.
+TEST_F(Cluster, LetsOneOfTwoNodesLeave) {
   add(2);
   ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "500", "4")));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
@@ -183,10 +182,10 @@ TEST_F(Cluster, LetsOneOfTwoLeave) {
 }
 
 /// The node logs it once, since many such frames may come.
-TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
+TEST(Node, LogsOnceThatItDropsFramesOfAnotherVersion) {
   std::mutex mutex;
   std::vector<std::string> lines;
-  const auto said = [&] {
+  const auto logged = [&] {
     const std::lock_guard lock{mutex};
     return std::vector{lines};
   };
@@ -199,7 +198,7 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   const auto node = ClusterNode::open(options).value();
   std::atomic<bool> has_answered = false;
   const auto other =
-      wire::Transport::open({}, [&](const wire::Incoming&) { has_answered = true; }).value();
+      wire::Transport::open({}, [&](const wire::IncomingFrame&) { has_answered = true; }).value();
   const auto send = [&](wire::Frame frame) {
     other->send({node->address(), std::nullopt}, wire::TrafficClass::control, std::move(frame));
   };
@@ -208,13 +207,13 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
     frame.head[2] = std::byte{wire::version + 1};
     send(std::move(frame));
   }
-  // Frames of one connection are taken in order.
+  // A node handles the frames of one connection in order.
   send(
       wire::encode(wire::ControlMessage{0, other->address(), wire::Request{1, wire::GetStatus{}}}));
-  ASSERT_TRUE(wait_until([&] { return has_answered.load(); })) << "the node answers what it hears";
-  EXPECT_EQ(said(), std::vector<std::string>{"drops messages: a frame is of version " +
-                                             std::to_string(wire::version + 1) +
-                                             "; valid here: " + std::to_string(wire::version)});
+  ASSERT_TRUE(wait_until([&] { return has_answered.load(); })) << "the last frame is valid";
+  EXPECT_EQ(logged(), std::vector<std::string>{"drops messages: a frame is of version " +
+                                               std::to_string(wire::version + 1) +
+                                               "; valid here: " + std::to_string(wire::version)});
 }
 
 }  // namespace

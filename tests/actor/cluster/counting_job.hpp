@@ -1,4 +1,4 @@
-/// Jobs of counters, as nodes in tests prepare them.
+/// Prepared jobs for nodes in tests, in which each worker counts its updates.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace starling::actor {
 
-/// Counts updates; `settings` say how.
+/// A job that trains Counters. `settings` has its mode, workers, steps, barrier and delay in ms.
 class CountingJob final : public PreparedJob {
  public:
   explicit CountingJob(const wire::JobSettings& settings)
@@ -46,24 +46,24 @@ class CountingJob final : public PreparedJob {
   TrainOptions options_;
 };
 
-/// Its members are not founded before `enough` is there.
+/// A CountingJob whose make_local_job() blocks until `released` is ready.
 class DelayedJob final : public PreparedJob {
  public:
-  DelayedJob(const wire::JobSettings& settings, std::shared_future<void> enough)
-      : prepared_(settings), enough_(std::move(enough)) {}
+  DelayedJob(const wire::JobSettings& settings, std::shared_future<void> released)
+      : prepared_(settings), released_(std::move(released)) {}
 
   [[nodiscard]] const JobOptions& options() const override { return prepared_.options(); }
   [[nodiscard]] std::size_t ranges() const override { return prepared_.ranges(); }
   [[nodiscard]] std::uint64_t fingerprint() const override { return prepared_.fingerprint(); }
   [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const override {
-    enough_.wait();
+    released_.wait();
     return prepared_.make_local_job(std::move(options));
   }
 
  private:
   CountingJob prepared_;
-  std::shared_future<void> enough_;
+  std::shared_future<void> released_;
 };
 
 inline Result<std::shared_ptr<const PreparedJob>> prepare_counting_job(

@@ -1,5 +1,5 @@
-// A node's records of its jobs: how they are called, how fast they go, how they went, and what was
-// said of them.
+// A node's data about its jobs: their names, their recent speed and loss, their records and their
+// log lines.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,16 +17,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-wire::JobRecord record(wire::JobId job, wire::JobState state, bool is_from_client = false) {
+wire::JobRecord record(wire::JobId job, wire::JobState state, bool is_reported_by_client = false) {
   wire::JobRecord one;
   one.job = job;
   one.name = "job-" + std::to_string(job);
   one.summary.state = state;
-  one.is_from_client = is_from_client;
+  one.is_reported_by_client = is_reported_by_client;
   return one;
 }
 
-TEST(JobName, TakesWordsThatAPersonCanSay) {
+TEST(JobName, AcceptsOnlySinglePlainWords) {
   for (const char* name : {"a", "7", "softmax-digits-1", "A.b_c-9"})
     EXPECT_TRUE(check_job_name(name)) << name;
   const std::string longest(job_name_max, 'x');
@@ -40,7 +40,7 @@ TEST(JobName, TakesWordsThatAPersonCanSay) {
   }
 }
 
-TEST(JobName, IsTheNumberWhereNobodySaysAValidOne) {
+TEST(JobName, IsTheJobIdIfTheSettingIsMissingOrInvalid) {
   EXPECT_EQ(name_of({{"model", "x"}, {"name", "run-1"}}, 42), "run-1");
   EXPECT_EQ(name_of({}, 42), "42");
   EXPECT_EQ(name_of({{"name", "two words"}}, 42), "42");
@@ -61,7 +61,7 @@ TEST(JobSlots, RefuseTheNameOfAnotherJob) {
   EXPECT_TRUE(slots.check_name("x", 3));
 }
 
-TEST(RecentFigures, AreThoseOfTheLastSeconds) {
+TEST(RecentFigures, CoverTheLastFiveSeconds) {
   RecentFigures figures;
   EXPECT_EQ(figures.updates_per_s(), 0);
   EXPECT_EQ(figures.loss_count(), 0U);
@@ -69,33 +69,33 @@ TEST(RecentFigures, AreThoseOfTheLastSeconds) {
   std::uint64_t updates = 0;
   double loss_sum = 0;
   core::Time now{};
-  const auto go = [&](int seconds, std::uint64_t rate, double loss) {
+  const auto run = [&](int seconds, std::uint64_t rate, double loss) {
     for (int i = 0; i < seconds; ++i) {
       now += 1s;
       updates += rate;
       loss_sum += loss * static_cast<double>(rate);
-      figures.note(now, updates, loss_sum);
+      figures.add(now, updates, loss_sum);
     }
   };
-  go(20, 10, 4);
+  run(20, 10, 4);
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 10);
   EXPECT_DOUBLE_EQ(figures.loss(), 4);
-  go(10, 100, 1);
+  run(10, 100, 1);
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 100);
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
-  // The loss is kept where no step is made; the rate is not.
-  go(10, 0, 0);
+  // Without new updates the rate falls to 0, and the loss stays.
+  run(10, 0, 0);
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 0);
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
 }
 
-TEST(RecentFigures, BeginAnewWhereAWorkerIsGoneWithItsUpdates) {
+TEST(RecentFigures, DiscardEarlierReadingsWhenUpdatesFall) {
   RecentFigures figures;
-  figures.note(0s, 0, 0);
-  figures.note(1s, 100, 50);
-  figures.note(2s, 60, 30);
+  figures.add(0s, 0, 0);
+  figures.add(1s, 100, 50);
+  figures.add(2s, 60, 30);
   EXPECT_EQ(figures.updates_per_s(), 0);
-  figures.note(3s, 80, 50);
+  figures.add(3s, 80, 50);
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 20);
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
 }

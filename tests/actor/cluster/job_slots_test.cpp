@@ -1,4 +1,4 @@
-/// How many jobs and threads a node accepts, in all and from one client.
+/// The limits of the jobs and threads that a node accepts, in all and from one client.
 #include "starling/actor/cluster/job_slots.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(JobSlots, LimitThreadsInAllAndPerClient) {
   EXPECT_FALSE(slots.reserve_threads(5, 1)) << "it has no slot";
 }
 
-TEST(JobSlots, KeepTheirClientUnderANewNumber) {
+TEST(JobSlots, KeepTheirClientWhenTheJobGetsANewId) {
   JobSlots slots{{}};
   EXPECT_TRUE(slots.reserve(1, {{"model", "x"}}, "alice", 0s));
   slots.rename_job(1, 2);
@@ -59,10 +59,10 @@ TEST(JobSlots, KeepTheirClientUnderANewNumber) {
   ASSERT_NE(slots.find(2), nullptr);
   EXPECT_EQ(slots.find(2)->client, "alice");
   slots.rename_job(7, 2);
-  EXPECT_NE(slots.find(2), nullptr) << "nobody had number 7";
+  EXPECT_NE(slots.find(2), nullptr) << "there is no job 7 to replace it";
 }
 
-TEST(JobSlots, ThatNobodyUsesAreListed) {
+TEST(JobSlots, AreListedAsUnusedIfOldAndNotRunning) {
   JobSlots slots{{}};
   EXPECT_TRUE(slots.reserve(1, {}, "alice", 1s));
   EXPECT_TRUE(slots.reserve(2, {}, "alice", 1s));

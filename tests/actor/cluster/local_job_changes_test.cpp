@@ -1,4 +1,5 @@
-/// A job on several nodes goes on exactly while nodes die, join, leave or are cut off.
+/// A job on several nodes applies each update exactly once while nodes die, join, leave or are
+/// partitioned off.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ using State = actor::MemberReport::State;
 TEST(LocalJob, TheOthersGoOnWhenANodeIsKilled) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(2) >= 30; }));
   nodes.kill(2);
   nodes.declare_dead(2);
@@ -31,7 +32,7 @@ TEST(LocalJob, TheOthersGoOnWhenANodeIsKilled) {
 TEST(LocalJob, ANodeThatJoinsTakesPart) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   const Member joiner{3, 1, true, true};
   nodes.local(nodes.add({joiner})).join(joiner, {0});
@@ -45,7 +46,7 @@ TEST(LocalJob, ANodeThatJoinsTakesPart) {
 TEST(LocalJob, ANodeThatLeavesHandsOverWhatItOwns) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(1) >= 30; }));
   nodes.local(1).leave();
   ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
@@ -54,26 +55,26 @@ TEST(LocalJob, ANodeThatLeavesHandsOverWhatItOwns) {
   nodes.expect_exact();
 }
 
-TEST(LocalJob, ACutLosesNothing) {
+TEST(LocalJob, LosesNoUpdateInAPartition) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
-  nodes.cut_off(1);
+  nodes.partition_off(1);
   std::this_thread::sleep_for(500ms);
-  nodes.cut_off(std::nullopt);
+  nodes.partition_off(std::nullopt);
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
   nodes.expect_exact();
 }
 
-TEST(LocalJob, WhoIsShutOutGivesNoRangesAnyMore) {
+TEST(LocalJob, AnExcludedMemberReturnsNoRanges) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   EXPECT_FALSE(nodes.local(1).ranges().empty());
-  for (const std::size_t other : {0U, 2U}) nodes.local(other).judge({1, 1, true});
+  for (const std::size_t other : {0U, 2U}) nodes.local(other).report_liveness({1, 1, true});
   ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
   EXPECT_TRUE(nodes.local(1).ranges().empty());
   ASSERT_TRUE(wait_until([&] {
@@ -83,21 +84,21 @@ TEST(LocalJob, WhoIsShutOutGivesNoRangesAnyMore) {
   expect_exact_counts(nodes.model());
 }
 
-TEST(LocalJob, WhoIsShutOutDoesNotStandInForAnotherOfItsNumber) {
+TEST(LocalJob, AnExcludedMemberGetsNoPacketsForAnotherMemberOfItsId) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
-  for (const std::size_t other : {0U, 2U}) nodes.local(other).judge({1, 1, true});
+  for (const std::size_t other : {0U, 2U}) nodes.local(other).report_liveness({1, 1, true});
   ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
   const Member namesake{1, 2, true, true};
   const std::size_t elsewhere = nodes.add({namesake});
   nodes.local(elsewhere).join(namesake, {0});
   ASSERT_TRUE(wait_until([&] { return nodes.step(elsewhere) > 0; }));
   const Member returning{4, 1, true, true};
-  nodes.lead(4, 1);
+  nodes.route_to(4, 1);
   nodes.local(1).join(returning, {0});
-  // It works with the ranges that its node's former number has elsewhere.
+  // It pulls ranges from the member on the other node that has the excluded member's id.
   ASSERT_TRUE(wait_until([&] {
     const auto reports = nodes.local(1).reports();
     return reports.size() == 2 && reports[1].state == State::done;
@@ -105,25 +106,24 @@ TEST(LocalJob, WhoIsShutOutDoesNotStandInForAnotherOfItsNumber) {
   EXPECT_EQ(nodes.local(1).reports().at(1).worker.step, 200U);
 }
 
-class SiteWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};
+class LocalJobWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};
 
-TEST_P(SiteWithServers, MakesEachUpdateOnce) {
+TEST_P(LocalJobWithServers, MakesEachUpdateOnce) {
   const auto& [mode, barrier] = GetParam();
   Nodes nodes{counting(options_of(6, 100, barrier, mode, 1ms))};
   add_servers(nodes);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
 }
 
-/// Under every barrier: a server's node goes, with its workers, and the first with the coordinator
-/// too.
-TEST_P(SiteWithServers, GoesOnWhenANodeIsKilled) {
+/// Node 2 dies with a server and two workers; node 0 has the coordinator as well.
+TEST_P(LocalJobWithServers, GoesOnWhenANodeIsKilled) {
   const auto& [mode, barrier] = GetParam();
   for (const std::size_t killed : {2U, 0U}) {
     Nodes nodes{counting(options_of(6, 100, barrier, mode, 2ms))};
     add_servers(nodes);
-    nodes.found();
+    nodes.start();
     ASSERT_TRUE(wait_until([&] { return nodes.step(killed) >= 20; }));
     nodes.kill(killed);
     nodes.declare_dead(killed);
@@ -135,7 +135,7 @@ TEST_P(SiteWithServers, GoesOnWhenANodeIsKilled) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, SiteWithServers,
+INSTANTIATE_TEST_SUITE_P(Modes, LocalJobWithServers,
                          testing::Values(std::pair{core::Mode::central, "bsp"},
                                          std::pair{core::Mode::central, "ssp:s=2"},
                                          std::pair{core::Mode::central, "pssp:s=2,beta=2"},

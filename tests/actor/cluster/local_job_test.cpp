@@ -1,5 +1,5 @@
-/// A job on several nodes, each with a transport of its own: real sockets on the loopback
-/// interface.
+/// A job on several nodes in this process, each with a transport of its own: real sockets on the
+/// loopback interface.
 #include "starling/actor/cluster/local_job.hpp"
 
 #include <gtest/gtest.h>
@@ -25,22 +25,22 @@ using State = actor::MemberReport::State;
 TEST(LocalJob, ThreeNodesMakeEachUpdateOnce) {
   Nodes nodes{counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))};
   add_peers(nodes, 3);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
   nodes.expect_exact();
 }
 
-/// Why a member cannot go on, where one cannot.
-std::string broken(Nodes& nodes, std::size_t count) {
+/// Returns why a member has failed, or "" if none has.
+std::string failure_of_any(Nodes& nodes, std::size_t count) {
   for (std::size_t node = 0; node < count; ++node)
     for (const auto& report : nodes.local(node).reports())
       if (report.state == State::failed) return report.why;
   return {};
 }
 
-/// A member that cannot go on answers no message: its node reports the failure in its place.
-TEST(LocalJob, TellsOfAMemberThatBreaks) {
+/// A member that has failed answers no message, so its LocalJob reports the failure.
+TEST(LocalJob, ReportsTheFailureOfAMember) {
   Nodes nodes{[make = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))] {
     auto job = make();
     job.applier =
@@ -48,42 +48,43 @@ TEST(LocalJob, TellsOfAMemberThatBreaks) {
     return job;
   }};
   add_peers(nodes, 3);
-  nodes.found();
-  ASSERT_TRUE(wait_until([&] { return !broken(nodes, 3).empty(); }));
-  EXPECT_EQ(broken(nodes, 3).substr(0, 7), "member ");
-  EXPECT_NE(broken(nodes, 3).find("no merge"), std::string::npos) << broken(nodes, 3);
+  nodes.start();
+  ASSERT_TRUE(wait_until([&] { return !failure_of_any(nodes, 3).empty(); }));
+  EXPECT_EQ(failure_of_any(nodes, 3).substr(0, 7), "member ");
+  EXPECT_NE(failure_of_any(nodes, 3).find("no merge"), std::string::npos)
+      << failure_of_any(nodes, 3);
 }
 
-/// A configuration makes a member the only owner of a range that it never had.
-TEST(LocalJob, OutlivesAMemberThatIsToldWhatCannotBe) {
+/// A forged configuration makes a member the only owner of a range that it never had.
+TEST(LocalJob, SurvivesAMemberThatGetsAFalseConfiguration) {
   Nodes nodes{counting(options_of(3, 100'000, sampled, core::Mode::peer, 1ms))};
   add_peers(nodes, 3);
-  nodes.found();
+  nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) > 3; }));
   auto next = std::make_shared<core::Configuration>(*nodes.local(0).configuration());
   next->epoch = 2;
   core::MemberId other = 0;
   while (next->ranges[0].find(other) != nullptr) ++other;
   next->ranges[0] = {2, {{other, 2}}};
-  core::Envelope lie;
-  lie.from = (other + 1) % 3;
-  lie.to = other;
-  lie.epoch = 2;
-  lie.packet.from = 1;
-  lie.packet.payload = core::peer_message_of(core::ConfigurationPtr{std::move(next)});
-  nodes.local(other).deliver(std::move(lie), false);
-  ASSERT_TRUE(wait_until([&] { return !broken(nodes, 3).empty(); }));
-  EXPECT_NE(broken(nodes, 3).find("broken invariant: part.full"), std::string::npos)
-      << broken(nodes, 3);
+  core::Envelope forged;
+  forged.from = (other + 1) % 3;
+  forged.to = other;
+  forged.epoch = 2;
+  forged.packet.from = 1;
+  forged.packet.payload = core::make_peer_message(core::ConfigurationPtr{std::move(next)});
+  nodes.local(other).deliver(std::move(forged), false);
+  ASSERT_TRUE(wait_until([&] { return !failure_of_any(nodes, 3).empty(); }));
+  EXPECT_NE(failure_of_any(nodes, 3).find("broken invariant: owned.full"), std::string::npos)
+      << failure_of_any(nodes, 3);
 }
 
-/// Records on which thread each step ran. From `long_from` on, steps take 1 ms.
-class Noting final : public Task {
+/// Records on which thread each step ran. From step `first_long_step` on, steps take 1 ms.
+class ThreadRecordingTask final : public Task {
  public:
-  static constexpr core::Step long_from = 1000;
-  static constexpr core::Step steps = long_from + 20;
+  static constexpr core::Step first_long_step = 1000;
+  static constexpr core::Step steps = first_long_step + 20;
 
-  Noting() {
+  ThreadRecordingTask() {
     layout_.parameters.push_back({.name = "w", .shape = {4}});
     layout_.offsets = {0};
     layout_.ranges.push_back({0, 4, 0, {{0, 0, 0, 4}}});
@@ -91,48 +92,50 @@ class Noting final : public Task {
   }
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
   StepResult compute(const StepInput& input, core::Scratch&) override {
-    if (input.step >= long_from) std::this_thread::sleep_for(1ms);
-    ran_on.push_back(std::this_thread::get_id());
+    if (input.step >= first_long_step) std::this_thread::sleep_for(1ms);
+    threads.push_back(std::this_thread::get_id());
     StepResult result;
     result.update.samples = 1;
     result.update.parts.push_back({0, {core::Buffer::make<float>(4), 0, 4, nullptr}});
     return result;
   }
 
-  std::vector<std::thread::id> ran_on;
+  std::vector<std::thread::id> threads;
 
  private:
   core::Layout layout_;
 };
 
-TEST(LocalJob, BriefCodeRunsWithItsActorUntilItTakesLong) {
+TEST(LocalJob, RunsBriefCodeOnTheActorsThreadUntilItTakesLong) {
 #ifdef STARLING_SANITIZED
   GTEST_SKIP() << "no code is brief under a sanitizer on a busy machine";
 #endif
-  const auto task = std::make_shared<Noting>();
+  const auto task = std::make_shared<ThreadRecordingTask>();
   {
     Nodes nodes{[&] {
       Assignment<float> job;
-      job.job = options_of(1, Noting::steps, "asp").job;
+      job.job = options_of(1, ThreadRecordingTask::steps, "asp").job;
       job.job.delay = {};
       job.task = task;
-      job.applier = [](const core::MergeSite&, std::span<float>, std::span<const float>) {};
+      job.applier = [](const core::MergeTarget&, std::span<float>, std::span<const float>) {};
       job.start = core::to_ranges<float>(task->layout(), std::vector<float>(4));
       return job;
     }};
     add_peers(nodes, 1);
-    nodes.found();
+    nodes.start();
     ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   }
-  ASSERT_EQ(task->ran_on.size(), Noting::steps);
-  const std::thread::id pool = task->ran_on.front();
-  const auto turn = task->ran_on.begin() + Noting::long_from;
-  EXPECT_LT(std::count(task->ran_on.begin(), turn, pool), Noting::long_from);
+  ASSERT_EQ(task->threads.size(), ThreadRecordingTask::steps);
+  const std::thread::id pool = task->threads.front();
+  const auto first_long = task->threads.begin() + ThreadRecordingTask::first_long_step;
+  EXPECT_LT(std::count(task->threads.begin(), first_long, pool),
+            ThreadRecordingTask::first_long_step);
   // The first long step cannot be known to be long before it has run.
-  EXPECT_EQ(std::count(turn + 1, task->ran_on.end(), pool), task->ran_on.end() - turn - 1);
+  EXPECT_EQ(std::count(first_long + 1, task->threads.end(), pool),
+            task->threads.end() - first_long - 1);
 }
 
-/// The same numbers whether workers and servers are in one process or on three nodes.
+/// The model is the same whether workers and servers are in one process or on three nodes.
 TEST(LocalJob, UnderBspEqualsTheJobInOneProcess) {
   auto options = options_of(6, 60, "bsp", core::Mode::central, 0ns);
   options.job.shards = 3;
@@ -142,16 +145,16 @@ TEST(LocalJob, UnderBspEqualsTheJobInOneProcess) {
   const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
   Nodes nodes{[&] { return assign_training(model, data, nullptr, options).value(); }};
   add_servers(nodes);
-  nodes.found();
+  nodes.start();
   const auto outcome = train(model, data, nullptr, options).value();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
-  const auto far = nodes.model();
-  ASSERT_EQ(far.size(), outcome.model.size());
-  for (std::size_t range = 0; range < far.size(); ++range) {
-    const auto here = outcome.model[range].value.as<float>();
-    const auto there = far[range].value.as<float>();
-    ASSERT_EQ(here.size(), there.size());
-    for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-5);
+  const auto model_on_nodes = nodes.model();
+  ASSERT_EQ(model_on_nodes.size(), outcome.model.size());
+  for (std::size_t range = 0; range < model_on_nodes.size(); ++range) {
+    const auto expected = outcome.model[range].value.as<float>();
+    const auto actual = model_on_nodes[range].value.as<float>();
+    ASSERT_EQ(expected.size(), actual.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(expected[i], actual[i], 1e-5);
   }
 }
 

@@ -1,4 +1,4 @@
-/// Jobs of counters on several nodes of this process, each with a transport of its own. For tests.
+/// Counting jobs on several nodes in this process, each with a transport of its own. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ namespace starling::actor {
 
 using MakeJob = std::function<Assignment<float>()>;
 
-/// Some nodes in this process: for each a transport and its part of the job. Members have the
-/// numbers of the nodes that they were added with.
+/// Nodes in this process, numbered from 0: each has a transport and a LocalJob. Packets for a
+/// member go to the node that it was added with, until route_to() changes that.
 class Nodes {
  public:
   explicit Nodes(MakeJob job)
@@ -33,7 +33,7 @@ class Nodes {
     for (std::size_t node = 0; node < nodes_.size(); ++node) kill(node);
   }
 
-  /// Adds a node for some of the founders, or for a member that is to join.
+  /// Adds a node for members that the job starts with, or for a member that joins later.
   std::size_t add(std::vector<core::Member> members) {
     const std::size_t index = nodes_.size();
     LocalJobOptions options;
@@ -43,38 +43,39 @@ class Nodes {
     };
     auto made = make_local_job<float>(job_(), options).value();
     auto transport = wire::Transport::open(
-        {}, [this, index](const wire::Incoming& incoming) { take(index, incoming); });
+        {}, [this, index](const wire::IncomingFrame& incoming) { receive(index, incoming); });
     const std::lock_guard lock{mutex_};
     nodes_.push_back({std::move(transport).value(), std::move(made)});
-    for (const core::Member& member : members) lead(member.id, index);
+    for (const core::Member& member : members) route_to(member.id, index);
     members_.push_back(std::move(members));
     addresses_.push_back(nodes_[index].transport->address());
     return index;
   }
 
-  /// Messages for that member go to `node` from now on.
-  void lead(core::MemberId id, std::size_t node) {
+  /// From now on, packets for the member go to `node`.
+  void route_to(core::MemberId id, std::size_t node) {
     const std::lock_guard lock{mutex_};
     node_of_.resize(std::max<std::size_t>(node_of_.size(), id + 1));
     node_of_[id] = node;
   }
 
-  void found() {
+  /// Starts the job with the members that were added.
+  void start() {
     std::vector<core::Member> all;
     for (const auto& some : members_) all.insert(all.end(), some.begin(), some.end());
     std::ranges::sort(all);
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
     for (std::size_t node = 0; node < nodes_.size(); ++node)
-      nodes_[node].local->found(members_[node], first);
+      nodes_[node].local->start_founders(members_[node], first);
   }
 
   LocalJob& local(std::size_t node) { return *nodes_.at(node).local; }
-  [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].local != nullptr; }
+  [[nodiscard]] bool is_running(std::size_t node) const { return nodes_[node].local != nullptr; }
 
   /// Ends a node at once, without notice to the others.
   void kill(std::size_t node) {
-    One dead;
+    NodeEntry dead;
     {
       const std::lock_guard lock{mutex_};
       std::swap(dead, nodes_.at(node));
@@ -83,18 +84,18 @@ class Nodes {
     dead.local.reset();
   }
 
-  /// Reports the members of `node` dead to every node that lives, as a failure detector does.
+  /// Reports the members of `node` as dead to every running node, as failure detection does.
   void declare_dead(std::size_t node) {
     for (std::size_t other = 0; other < nodes_.size(); ++other)
-      if (lives(other))
+      if (is_running(other))
         for (const core::Member& member : members_[node])
-          local(other).judge({member.id, member.incarnation, true});
+          local(other).report_liveness({member.id, member.incarnation, true});
   }
 
-  /// Nothing passes between `node` and the others any more, or again.
-  void cut_off(std::optional<std::size_t> node) {
+  /// From now on, packets between `node` and the others are lost; nullopt ends the partition.
+  void partition_off(std::optional<std::size_t> node) {
     const std::lock_guard lock{mutex_};
-    cut_off_ = node;
+    partitioned_off_ = node;
   }
 
   bool all_are(actor::MemberReport::State state) {
@@ -105,10 +106,10 @@ class Nodes {
     return true;
   }
 
-  /// The step of the first member there.
+  /// The step of the first member on `node`.
   core::Step step(std::size_t node) { return local(node).reports().at(0).worker.step; }
 
-  /// All ranges, each from its primary.
+  /// Reads all ranges, each from its primary.
   std::vector<core::RangeState> model() {
     std::vector<core::RangeState> states;
     for (auto& node : nodes_)
@@ -131,7 +132,7 @@ class Nodes {
   }
 
  private:
-  struct One {
+  struct NodeEntry {
     std::unique_ptr<wire::Transport> transport;
     std::unique_ptr<LocalJob> local;
   };
@@ -142,25 +143,25 @@ class Nodes {
     const std::lock_guard lock{mutex_};
     if (envelope.to >= node_of_.size() || !nodes_[from].transport) return;
     const std::size_t to = node_of_[envelope.to];
-    if (from != to && (cut_off_ == from || cut_off_ == to)) return;
+    if (from != to && (partitioned_off_ == from || partitioned_off_ == to)) return;
     nodes_[from].transport->send({addresses_[to], std::nullopt}, traffic_class, std::move(frame));
   }
 
-  void take(std::size_t to, const wire::Incoming& incoming) {
+  void receive(std::size_t to, const wire::IncomingFrame& incoming) {
     auto decoded = wire::decode_envelope(incoming.frame);
     ASSERT_TRUE(decoded) << decoded.error().message;
     const std::lock_guard lock{mutex_};
     if (to < nodes_.size() && nodes_[to].local)
-      nodes_[to].local->deliver(std::move(decoded->envelope), incoming.frame.at_once);
+      nodes_[to].local->deliver(std::move(decoded->envelope), incoming.frame.may_handle_inline);
   }
 
   MakeJob job_;
   std::size_t ranges_;
-  /// Recursive, since a local job may send while a message is delivered to it.
+  /// Recursive, because a LocalJob may send while a packet is delivered to it.
   std::recursive_mutex mutex_;
   std::vector<std::string> addresses_;
-  std::optional<std::size_t> cut_off_;
-  std::vector<One> nodes_;
+  std::optional<std::size_t> partitioned_off_;
+  std::vector<NodeEntry> nodes_;
   std::vector<std::vector<core::Member>> members_;
   std::vector<std::size_t> node_of_;
 };
@@ -178,12 +179,13 @@ inline TrainOptions options_of(std::size_t workers, core::Step steps, const char
   return counting_options(mode, workers, steps, barrier, delay);
 }
 
-/// Peers, one a node.
+/// Adds `count` nodes with one peer each.
 inline void add_peers(Nodes& nodes, core::MemberId count) {
   for (core::MemberId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
 }
 
-/// On three nodes: workers 0 to 5, two a node, servers 6 to 8, and on the first 9, the coordinator.
+/// Adds three nodes: each has two of the workers 0 to 5 and one of the servers 6 to 8; the first
+/// has also the coordinator, member 9.
 inline void add_servers(Nodes& nodes) {
   for (core::MemberId node = 0; node < 3; ++node) {
     std::vector<core::Member> members{

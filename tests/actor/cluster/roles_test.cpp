@@ -9,20 +9,22 @@
 namespace starling::actor {
 namespace {
 
-core::Configuration of(std::vector<core::Member> members,
-                       std::vector<core::MemberIncarnation> departed) {
-  core::Configuration now;
-  now.members = std::move(members);
-  now.departed = std::move(departed);
-  return now;
+core::Configuration configuration_of(std::vector<core::Member> members,
+                                     std::vector<core::MemberIncarnation> departed) {
+  core::Configuration configuration;
+  configuration.members = std::move(members);
+  configuration.departed = std::move(departed);
+  return configuration;
 }
 
-TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
-  const auto now = of({{0, 1, true, true, 1}, {2, 1, true, true, 2}}, {{1, 7}});
+TEST(Roles, GivesNewMembersRandomIdsThatWereNeverUsed) {
+  const auto configuration =
+      configuration_of({{0, 1, true, true, 1}, {2, 1, true, true, 2}}, {{1, 7}});
   std::set<core::MemberId> first;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random{seed};
-    const auto all = newcomers(roles_of_newcomer(core::Mode::central, 3, 1), now, 8, random);
+    const auto all =
+        assign_member_ids(roles_of_newcomer(core::Mode::central, 3, 1), configuration, 8, random);
     ASSERT_EQ(all.size(), 2U);
     EXPECT_TRUE(all[0].works && !all[0].owns && all[0].node == 3);
     EXPECT_TRUE(!all[1].works && all[1].owns && all[1].node == 3);
@@ -37,7 +39,7 @@ TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
   EXPECT_EQ(first.size(), 5U);
 }
 
-TEST(Roles, ANewcomerBringsAsManyWorkersAsItIsToldAndOneOwner) {
+TEST(Roles, AJoiningNodeBringsTheGivenWorkersAndOneOwner) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
     const auto all = roles_of_newcomer(mode, 3, 4);
     EXPECT_EQ(std::ranges::count(all, true, &core::Member::works), 4);
@@ -46,16 +48,17 @@ TEST(Roles, ANewcomerBringsAsManyWorkersAsItIsToldAndOneOwner) {
   }
 }
 
-TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
-  const auto now = of({{0, 1, true, true, 1}}, {{1, 7}, {2, UINT32_MAX}, {3, UINT32_MAX - 1}});
+TEST(Roles, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
+  const auto configuration =
+      configuration_of({{0, 1, true, true, 1}}, {{1, 7}, {2, UINT32_MAX}, {3, UINT32_MAX - 1}});
   const std::vector<core::Member> roles(3, {0, 0, true, false, 2});
   std::set<core::MemberId> ids;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random{seed};
-    const auto all = newcomers(roles, now, 4, random);
+    const auto all = assign_member_ids(roles, configuration, 4, random);
     ASSERT_EQ(all.size(), 2U);
     for (const core::Member& member : all) {
-      EXPECT_FALSE(now.has_had(member.id, member.incarnation))
+      EXPECT_FALSE(configuration.is_or_was_member(member.id, member.incarnation))
           << member.id << " " << member.incarnation;
       ids.insert(member.id);
     }
@@ -63,7 +66,7 @@ TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
   EXPECT_EQ(ids, (std::set<core::MemberId>{1, 3}));
 }
 
-const std::vector<std::uint64_t> five{11, 12, 13, 14, 15};
+const std::vector<std::uint64_t> five_nodes{11, 12, 13, 14, 15};
 
 /// The nodes of the owners, each once for each owner there.
 std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all) {
@@ -73,11 +76,11 @@ std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all
   return nodes;
 }
 
-TEST(Roles, FoundersOwnOnAsManyNodesAsIsWanted) {
+TEST(Roles, PlacesTheWantedOwnersOnDifferentNodes) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers)
       for (std::size_t owners = 1; owners <= 7; ++owners) {
-        const auto nodes = nodes_that_own(founders(mode, workers, owners, five));
+        const auto nodes = nodes_that_own(founders(mode, workers, owners, five_nodes));
         const bool peers = mode == core::Mode::peer;
         EXPECT_EQ(nodes.size(),
                   std::min<std::size_t>(5, peers ? std::max(workers, owners) : owners));
@@ -88,7 +91,7 @@ TEST(Roles, FoundersOwnOnAsManyNodesAsIsWanted) {
 TEST(Roles, EachNodeHasAFounder) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers) {
-      const auto all = founders(mode, workers, 2, five);
+      const auto all = founders(mode, workers, 2, five_nodes);
       std::set<std::uint64_t> nodes;
       for (core::MemberId id = 0; id < all.size(); ++id) {
         EXPECT_EQ(all[id].id, id);

@@ -1,4 +1,4 @@
-/// Small data and models that the live tests train.
+/// Small data and models for tests that train.
 #pragma once
 
 #include <stdexcept>
@@ -15,12 +15,12 @@ inline models::Table load(const std::string& source, std::uint64_t seed = 1) {
   return models::load(models::Source::parse(source).value(), seed).value();
 }
 
-/// A model that fits `data`, by its text.
+/// Makes the model that `text` names, for `data`.
 inline models::AnyModel<float> model_for(const std::string& text, const models::Table& data) {
   return models::parse_model<float>(text, data).value();
 }
 
-/// Trains whichever model `text` names; the options' errors end the test program.
+/// Trains the model that `text` names. Invalid options end the test program.
 inline Outcome train_text(const std::string& text, const models::Table& data,
                           const models::Table* test, const TrainOptions& options) {
   return std::visit([&](const auto& model) { return train(model, data, test, options).value(); },
@@ -33,8 +33,9 @@ inline double metric(const models::Metrics& metrics, const std::string& name) {
   throw std::runtime_error{"no metric called " + name};
 }
 
-/// Counts: each step of each worker adds 1 to a counter of the worker's own and to a common one.
-/// The "gradient" is -1 there, so that sgd at lr = workers with full batches adds exactly 1.
+/// A model of counters: each step of a worker adds 1 to the worker's counter and to the last one,
+/// which all share. Its gradient is -1 for these two and 0 for the rest, so that sgd with lr =
+/// workers and full batches adds exactly 1.
 struct CountingModel {
   using Scalar = float;
   std::size_t workers;

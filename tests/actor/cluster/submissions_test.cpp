@@ -1,4 +1,4 @@
-/// Jobs that a node was asked to start on all nodes, with the other nodes' answers made up.
+/// How a node starts a submitted job on all nodes; the test makes up the other nodes' replies.
 #include "starling/actor/cluster/submissions.hpp"
 
 #include <gtest/gtest.h>
@@ -72,10 +72,10 @@ TEST_F(StartedSubmission, BeginsWhenAllNodesHaveStarted) {
   EXPECT_TRUE(answers_.empty());
   reply(3, wire::ReplyBody{wire::Done{}});
   ASSERT_EQ(answers_.size(), 1U);
-  EXPECT_TRUE(std::holds_alternative<wire::JobBegun>(answers_[0]));
+  EXPECT_TRUE(std::holds_alternative<wire::JobStarted>(answers_[0]));
 }
 
-TEST_F(StartedSubmission, IsRefusedWhereALiveNodeDoesNotSayThatItHasStarted) {
+TEST_F(StartedSubmission, FailsIfALiveNodeDoesNotAnswer) {
   reply(2, wire::ReplyBody{wire::Done{}});
   reply(3, Error{"no answer within 30 s"});
   ASSERT_EQ(answers_.size(), 1U);
@@ -84,10 +84,10 @@ TEST_F(StartedSubmission, IsRefusedWhereALiveNodeDoesNotSayThatItHasStarted) {
   EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: no answer within 30 s");
   const auto closed = std::ranges::count_if(
       asked_, [](const Asked& a) { return std::holds_alternative<wire::CloseJob>(a.body); });
-  EXPECT_GE(closed, 2) << "every node drops the job";
+  EXPECT_GE(closed, 2) << "every node is asked to close the job";
 }
 
-TEST_F(StartedSubmission, IsStartedAnewWithoutANodeThatIsGone) {
+TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsGone) {
   reply(2, wire::ReplyBody{wire::Done{}});
   is_gone_ = true;
   reply(3, Error{"no answer within 30 s"});
@@ -96,9 +96,9 @@ TEST_F(StartedSubmission, IsStartedAnewWithoutANodeThatIsGone) {
   EXPECT_EQ(asked_[4].target.node, 1U);
   reply(4, wire::ReplyBody{wire::Done{}});
   ASSERT_EQ(answers_.size(), 1U);
-  const auto* begun = std::get_if<wire::JobBegun>(&answers_[0]);
+  const auto* begun = std::get_if<wire::JobStarted>(&answers_[0]);
   ASSERT_NE(begun, nullptr);
-  EXPECT_NE(begun->job, job_id) << "no message of the former start is taken for one of this";
+  EXPECT_NE(begun->job, job_id) << "messages of the first start must not reach the second";
 }
 
 }  // namespace

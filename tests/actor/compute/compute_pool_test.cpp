@@ -9,7 +9,7 @@
 namespace starling::actor {
 namespace {
 
-TEST(ComputePool, RunsEverythingOnce) {
+TEST(ComputePool, RunsEachItemOnce) {
   std::vector<int> runs(1000);
   std::latch done{1000};
   ComputePool pool{3};
@@ -22,7 +22,7 @@ TEST(ComputePool, RunsEverythingOnce) {
   EXPECT_EQ(runs, std::vector<int>(1000, 1));
 }
 
-TEST(ComputePool, WakesWhoFellAsleepLast) {
+TEST(ComputePool, WakesTheThreadThatFellAsleepLast) {
   std::latch all{3};
   ComputePool pool{3};
   for (int i = 0; i < 3; ++i) pool.submit([&](Scratch&) { all.arrive_and_wait(); });
@@ -30,7 +30,7 @@ TEST(ComputePool, WakesWhoFellAsleepLast) {
   std::thread::id before;
   for (int i = 0; i < 60; ++i) {
     std::latch done{1};
-    // The thread that ran last is nearly always asleep by then, as the others are.
+    // After 2 ms nearly always all threads are asleep, the one that ran last too.
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
     pool.submit([&](Scratch&) {
       same += std::this_thread::get_id() == before ? 1 : 0;
@@ -42,7 +42,7 @@ TEST(ComputePool, WakesWhoFellAsleepLast) {
   EXPECT_GT(same, 40);
 }
 
-TEST(ComputePool, WithoutThreadsRunsWhatItIsTold) {
+TEST(ComputePool, RunsWorkOnRequestIfItHasNoThreads) {
   std::string ran;
   ComputePool pool{0};
   for (const char name : {'a', 'b', 'c'}) pool.submit([&ran, name](Scratch&) { ran += name; });
@@ -68,7 +68,7 @@ TEST(ComputePool, GivesEachThreadMemoryOfItsOwn) {
   EXPECT_NE(given[0], given[1]);
 }
 
-TEST(ComputePool, FinishesWhatHasBegunAndDropsTheRestWhenItCloses) {
+TEST(ComputePool, FinishesBegunWorkAndDropsTheRestWhenItCloses) {
   std::atomic<int> begun = 0;
   std::atomic<int> ended = 0;
   std::latch first{1};
@@ -87,7 +87,7 @@ TEST(ComputePool, FinishesWhatHasBegunAndDropsTheRestWhenItCloses) {
   EXPECT_EQ(begun, ended);
 }
 
-TEST(ComputePool, TakesWorkFromManyThreadsWhileItCloses) {
+TEST(ComputePool, AcceptsWorkFromManyThreadsWhileItCloses) {
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> runs = 0;
     ComputePool pool{2};

@@ -1,4 +1,4 @@
-// The refusals of the engines, word by word, and how a job fails.
+// The exact error messages of the engines, and the ways in which a job of an engine fails.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +27,7 @@ std::string refusal(EngineOptions options, Tensors1 keys = tensors(),
   return engine ? "nothing is wrong" : engine.error().message;
 }
 
-/// How a job of two workers fails, or nothing.
+/// Returns the error with which a job of two workers fails.
 std::string failure(Hooks<double> hooks, EngineOptions options = {.workers = 2, .steps = 5}) {
   auto engine = Engine1::make(std::move(options), tensors(), std::move(hooks));
   if (!engine) return engine.error().message;
@@ -36,22 +36,22 @@ std::string failure(Hooks<double> hooks, EngineOptions options = {.workers = 2, 
   return outcome.error;
 }
 
-/// How it fails where worker 1 pushes `updates` as its third step.
-std::string pushing(Updates updates) {
+/// Returns the error of a job whose worker 1 pushes `updates` in its third step.
+std::string failure_of_push(Updates updates) {
   return failure({.push = [&](auto& turn) {
     return turn.worker() == 1 && turn.step() == 2 ? updates : Updates{};
   }});
 }
 
-TEST(EngineMakes, NothingFromOptionsThatCannotWork) {
+TEST(EngineMake, RefusesOptionsThatCannotWork) {
   EXPECT_EQ(refusal({.workers = 0, .steps = 1}),
             "parameter engine: workers=0: a job needs at least 1 worker");
   EXPECT_EQ(refusal({}),
             "parameter engine: the job would never end; valid: steps, time or the hook stop");
   EXPECT_EQ(refusal({.mode = core::Mode::peer, .steps = 1}),
-            "parameter engine: mode peer is another engine's; valid: central, hybrid");
+            "parameter engine: mode peer does not run on this engine; valid: central, hybrid");
   EXPECT_EQ(refusal<PeerEngine<double>>({.mode = core::Mode::central, .steps = 1}),
-            "peer engine: mode central is another engine's; valid: peer");
+            "peer engine: mode central does not run on this engine; valid: peer");
   EXPECT_EQ(refusal<PeerEngine<double>>({.barrier = barrier::parse("bsp").value(), .steps = 1}),
             "peer engine: barrier bsp needs to see every worker's step, which no one does in peer "
             "mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., or use mode central");
@@ -67,10 +67,10 @@ TEST(EngineMakes, NothingFromOptionsThatCannotWork) {
   EXPECT_EQ(refusal({.barrier = barrier::Barrier{barrier::Predicate{}}, .steps = 1}),
             "parameter engine: barrier predicate has no function; make it by Predicate::make");
   EXPECT_EQ(refusal({.steps = 1, .fetch_timeout = {}}),
-            "parameter engine: fetch_timeout=0ns: a fetch waits some time above 0");
+            "parameter engine: fetch_timeout=0ns: it must be above 0");
 }
 
-TEST(EngineMakes, NothingWithoutItsHooks) {
+TEST(EngineMake, RefusesMissingHooks) {
   EXPECT_EQ(refusal({.steps = 1}, tensors(), {}),
             "parameter engine: the hook push is missing: it computes a worker's updates and is "
             "required");
@@ -79,7 +79,7 @@ TEST(EngineMakes, NothingWithoutItsHooks) {
             "parameter engine: stop_every=0: the hook stop is asked every 1 step or more");
 }
 
-TEST(EngineMakes, NothingFromTensorsThatAreNone) {
+TEST(EngineMake, RefusesInvalidTensors) {
   const EngineOptions once{.steps = 1};
   EXPECT_EQ(refusal(once, {}),
             "parameter engine: there is no key: an engine needs at least 1 tensor");
@@ -129,24 +129,24 @@ TEST(EngineRefuses, AccessFromOutsideWhileItRuns) {
   EXPECT_TRUE(engine->get("bias"));
 }
 
-TEST(EngineFails, WhereAPushIsWrong) {
-  EXPECT_EQ(pushing({{"bais", {1}}}),
+TEST(EngineFails, IfAPushIsWrong) {
+  EXPECT_EQ(failure_of_push({{"bais", {1}}}),
             "worker 1, step 3: push: key 'bais' is unknown; did you mean 'bias'? valid: weights, "
             "table, bias");
-  EXPECT_EQ(pushing({{"weights", {1, 2, 3}}}),
+  EXPECT_EQ(failure_of_push({{"weights", {1, 2, 3}}}),
             "worker 1, step 3: push: key 'weights': 3 values are pushed; valid: 4");
-  EXPECT_EQ(pushing({{"table", {1, 2, 3}, {{4, 5}}}}),
+  EXPECT_EQ(failure_of_push({{"table", {1, 2, 3}, {{4, 5}}}}),
             "worker 1, step 3: push: key 'table': 3 values are pushed; valid: 6 for 2 rows of 3");
-  EXPECT_EQ(pushing({{"table", {1, 2, 3}, {{10}}}}),
+  EXPECT_EQ(failure_of_push({{"table", {1, 2, 3}, {{10}}}}),
             "worker 1, step 3: push: key 'table': there is no row 10; valid: 0 to 9");
-  EXPECT_EQ(pushing({{"table", {1, 2, 3, 4, 5, 6, 7, 8, 9}, {{3, 1, 3}}}}),
+  EXPECT_EQ(failure_of_push({{"table", {1, 2, 3, 4, 5, 6, 7, 8, 9}, {{3, 1, 3}}}}),
             "worker 1, step 3: push: key 'table': row 3 is given twice");
-  EXPECT_EQ(pushing({{"weights", {1, 2}, {{1}}}}),
+  EXPECT_EQ(failure_of_push({{"weights", {1, 2}, {{1}}}}),
             "worker 1, step 3: push: key 'weights' is dense: rows are for keys made "
             "by Tensor::by_rows");
-  EXPECT_EQ(pushing({{"bias", {1}}, {"weights", {1, 2, 3, 4}}, {"bias", {1}}}),
+  EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, 3, 4}}, {"bias", {1}}}),
             "worker 1, step 3: push: key 'bias' is pushed twice in one step; make it one update");
-  EXPECT_EQ(pushing({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
+  EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
             "worker 1, step 3: push: key 'weights': element 2 of the update is NaN");
   EXPECT_EQ(failure({.push =
                          [](auto& turn) {
@@ -157,27 +157,27 @@ TEST(EngineFails, WhereAPushIsWrong) {
             "worker 0, step 1: push: the reported loss is nan");
 }
 
-TEST(EngineFails, WhereAScheduleIsWrong) {
-  const auto scheduling = [](std::vector<Selection> selections) {
+TEST(EngineFails, IfAScheduleIsWrong) {
+  const auto failure_of_schedule = [](std::vector<Selection> selections) {
     return failure({.schedule = [&](auto&) { return selections; }, .push = nothing},
                    {.workers = 1, .steps = 1, .attempts = 1});
   };
-  EXPECT_EQ(scheduling({{"wieghts"}}),
+  EXPECT_EQ(failure_of_schedule({{"wieghts"}}),
             "worker 0 failed 1 times at step 1: schedule: key 'wieghts' is unknown; did you mean "
             "'weights'? valid: weights, table, bias");
-  EXPECT_EQ(scheduling({{"bias"}, {"bias"}}),
+  EXPECT_EQ(failure_of_schedule({{"bias"}, {"bias"}}),
             "worker 0 failed 1 times at step 1: schedule: key 'bias' is asked for twice in one "
             "step");
-  EXPECT_EQ(scheduling({{"bias", {{0}}}}),
+  EXPECT_EQ(failure_of_schedule({{"bias", {{0}}}}),
             "worker 0 failed 1 times at step 1: schedule: key 'bias' is dense: rows are for keys "
             "made by Tensor::by_rows");
   EXPECT_EQ(
-      scheduling({{"table", {{1, 12}}}}),
+      failure_of_schedule({{"table", {{1, 12}}}}),
       "worker 0 failed 1 times at step 1: schedule: key 'table': there is no row 12; valid: 0 "
       "to 9");
 }
 
-TEST(EngineFails, WhereAHookThrowsAgainAndAgain) {
+TEST(EngineFails, IfAHookThrowsAgainAndAgain) {
   std::atomic<int> calls{0};
   const auto throws = [&](auto& turn) {
     if (turn.worker() == 1 && turn.step() == 3) {
@@ -202,7 +202,7 @@ TEST(EngineFails, WhereAHookThrowsAgainAndAgain) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(EngineFails, WhereStopThrows) {
+TEST(EngineFails, IfStopThrows) {
   EXPECT_EQ(failure({.push = nothing,
                      .stop = [](const auto&,
                                 const auto& tensors) { return tensors.get("biass").empty(); }},
@@ -210,7 +210,7 @@ TEST(EngineFails, WhereStopThrows) {
             "evaluation: key 'biass' is unknown; did you mean 'bias'? valid: weights, table, bias");
 }
 
-TEST(EngineFails, WherePullThrows) {
+TEST(EngineFails, IfPullThrows) {
   EXPECT_EQ(failure({.push = [](auto&) -> Updates {
                        return {{"bias", {1}}};
                      },
@@ -218,7 +218,7 @@ TEST(EngineFails, WherePullThrows) {
             "shard: pull of key 'bias': too big");
 }
 
-TEST(EngineFails, WhereAPeersPullThrows) {
+TEST(EngineFails, IfAPeersPullThrows) {
   auto engine = PeerEngine<double>::make(
       {.workers = 3, .steps = 1000}, tensors(),
       {.push = [](auto&) -> Updates {
@@ -230,10 +230,10 @@ TEST(EngineFails, WhereAPeersPullThrows) {
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_EQ(outcome.error, "worker: pull of key 'table': too big");
   EXPECT_EQ(engine->get("table").value(), std::vector<double>(30))
-      << "what was lost stays as it was";
+      << "a lost tensor keeps its initial values";
 }
 
-TEST(EngineFails, WhereProgressThrows) {
+TEST(EngineFails, IfProgressThrows) {
   const auto error =
       failure({.push = nothing},
               {.workers = 2,
@@ -243,7 +243,7 @@ TEST(EngineFails, WhereProgressThrows) {
   EXPECT_EQ(error, "on_progress: no display");
 }
 
-TEST(EngineFails, WhereOnStartThrows) {
+TEST(EngineFails, IfOnStartThrows) {
   EXPECT_EQ(
       failure({.push = nothing},
               {.workers = 2,
@@ -290,7 +290,7 @@ TEST(EngineReads, OnlyWhatWasScheduled) {
                 "key 'table': there is no row 99; valid: 0 to 9"}));
 }
 
-TEST(EngineReads, NoRowsWhereNoneAreScheduled) {
+TEST(EngineReads, NoRowsIfNoneAreScheduled) {
   auto engine =
       Engine1::make({.workers = 1, .steps = 1}, tensors(),
                     {.schedule =
@@ -307,9 +307,9 @@ TEST(EngineReads, NoRowsWhereNoneAreScheduled) {
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
 }
 
-/// The owner is held up in `pull` until a fetch has given up on it. That may take the only thread
-/// for actors, so the worker that fetches has begun by then.
-TEST(EngineReads, NotForeverFromABusyOwner) {
+/// `pull` blocks the owner until a fetch from it has failed. It may also block the only thread for
+/// actors, so worker 1 pushes only after the fetching worker has begun its step.
+TEST(EngineReads, GiveUpOnABusyOwner) {
   std::atomic<bool> begun{false};
   std::atomic<bool> given_up{false};
   std::string message;

@@ -1,4 +1,5 @@
-// Every mode, barrier and number of workers: no update is lost, none is applied twice.
+// In every mode, under every barrier and with any number of workers, each update is applied exactly
+// once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,8 +35,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// A sampled barrier draws 2 workers, or all others where there are fewer; "half" is a user's rule:
-/// half of them have caught up.
+/// Makes the case's barrier. A sampled one draws 2 workers, or all others if there are fewer.
+/// "half" is a rule of the user's: at least half of the workers seen have caught up.
 barrier::Barrier barrier_of(const Case& one) {
   const auto half =
       barrier::Predicate::make("half", [](barrier::Step own, std::span<const barrier::Step> seen) {

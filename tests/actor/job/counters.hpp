@@ -11,8 +11,8 @@
 
 namespace starling::actor {
 
-/// Each update adds 1 to every parameter: sgd at lr = workers with full batches, and the gradient
-/// -1.
+/// A model whose gradient is -1 everywhere: with sgd, lr = workers and full batches, each update
+/// adds 1 to every parameter.
 struct Counters {
   using Scalar = float;
 
@@ -31,7 +31,7 @@ struct Counters {
   }
 };
 
-/// Samples of each of its steps.
+/// The number of samples in each step.
 inline constexpr std::size_t full_batch = 10;
 
 inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core::Step steps,
@@ -48,11 +48,11 @@ inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core:
   return options;
 }
 
-/// Every range holds each acknowledged update of each worker once, and no other.
+/// Expects that every range holds each acknowledged update of each worker once, and no other.
 inline void expect_exact_counts(std::span<const core::RangeState> model) {
   for (const auto& state : model) {
-    // A worker that has joined has not made the steps before its first, so samples count its
-    // updates.
+    // A worker that joined later has not made the steps before its first one. Its number of updates
+    // follows from its samples.
     core::Step updates = 0;
     for (const auto& entry : state.ledger) updates += entry.samples / full_batch;
     for (const float count : state.value.as<float>())

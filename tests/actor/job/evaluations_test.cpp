@@ -1,5 +1,5 @@
-// Evaluations come when they were promised, or are counted among those that were left out: the real
-// actors of a job, run by a Schedule.
+// Evaluations are made when they are due, or are counted as left out. The real actors of a job run
+// under test schedulers.
 #include <gtest/gtest.h>
 
 #include <caf/scheduler/test_coordinator.hpp>
@@ -13,7 +13,7 @@
 namespace starling::actor {
 namespace {
 
-/// Its loss is its one value, which begins at 1 and falls by 0.001 with each update.
+/// A model whose loss is its only parameter, which begins at 1 and falls by 0.001 with each update.
 struct FallingModel {
   using Scalar = float;
 
@@ -32,8 +32,8 @@ struct FallingModel {
   }
 };
 
-/// Lets every actor that can act do so before anything is computed.
-class Attentive : public TestScheduler {
+/// Runs a computation only if no actor has a message.
+class ActorsFirst : public TestScheduler {
  public:
   void run_until(caf::actor_system& system, ComputePool& pool,
                  const std::function<bool()>& over) override {
@@ -55,14 +55,14 @@ class Attentive : public TestScheduler {
   Scratch scratch_;
 };
 
-/// Computes the latest request first: evaluations wait until no worker has a gradient to compute.
-class Absorbed final : public Attentive {
+/// Runs the latest computation first: evaluations wait until no worker has a gradient to compute.
+class LatestComputationFirst final : public ActorsFirst {
   [[nodiscard]] std::size_t next(ComputePool& pool) const override { return pool.waiting() - 1; }
 };
 
 class Evaluations : public testing::TestWithParam<core::Mode> {
  protected:
-  /// 100 steps of each of `workers` workers.
+  /// Returns the options of a job in which each worker makes 100 steps.
   [[nodiscard]] TrainOptions options(std::size_t workers, core::Step every) {
     TrainOptions options;
     options.job.mode = GetParam();
@@ -96,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(In, Evaluations,
                          testing::Values(core::Mode::central, core::Mode::hybrid, core::Mode::peer),
                          [](const auto& mode) { return core::print(mode.param); });
 
-TEST_P(Evaluations, OfAWorkerComeWheneverTheyAreDueAndAtTheEnd) {
-  Attentive scheduler;
+TEST_P(Evaluations, AreMadeWheneverDueAndAtTheEndForOneWorker) {
+  ActorsFirst scheduler;
   TrainOptions job = options(1, 30);
   job.job.scheduler = &scheduler;
   const Outcome outcome = run(job);
@@ -107,16 +107,16 @@ TEST_P(Evaluations, OfAWorkerComeWheneverTheyAreDueAndAtTheEnd) {
   EXPECT_EQ(outcome.last.counts.left_out(), 0U);
 }
 
-TEST_P(Evaluations, AtTheEndCountAsTheOneThatIsDueThere) {
-  Attentive scheduler;
+TEST_P(Evaluations, AtTheEndCountAsTheOneDueAtTheSameStep) {
+  ActorsFirst scheduler;
   TrainOptions job = options(1, 50);
   job.job.scheduler = &scheduler;
   EXPECT_EQ(run(job).last.counts.due, 2U);
   EXPECT_EQ(steps_, (std::vector<double>{50, 100}));
 }
 
-TEST_P(Evaluations, OfManyWorkersComeBeforeTheirMeanHasPassedTheNext) {
-  Attentive scheduler;
+TEST_P(Evaluations, AreOfTheModelBeforeTheNextIsDueForManyWorkers) {
+  ActorsFirst scheduler;
   TrainOptions job = options(3, 7);
   job.job.scheduler = &scheduler;
   const Outcome outcome = run(job);
@@ -127,14 +127,14 @@ TEST_P(Evaluations, OfManyWorkersComeBeforeTheirMeanHasPassedTheNext) {
   EXPECT_EQ(outcome.last.counts.left_out(), 0U);
 }
 
-/// A worker without a coordinator asks for its next gradient before a model is collected.
+/// Only for central mode: elsewhere a worker submits its next gradient before a model is collected.
 class CentralEvaluations : public Evaluations {};
 
 INSTANTIATE_TEST_SUITE_P(In, CentralEvaluations, testing::Values(core::Mode::central));
 
-/// One is computed, eight wait, and the rest is counted.
-TEST_P(CentralEvaluations, ThatAreTooSlowAreLeftOutAndCounted) {
-  Absorbed scheduler;
+/// One evaluation is being made, eight wait, and the others are counted as left out.
+TEST_P(CentralEvaluations, AreLeftOutAndCountedIfTooManyWait) {
+  LatestComputationFirst scheduler;
   TrainOptions job = options(1, 5);
   job.job.scheduler = &scheduler;
   const Outcome outcome = run(job);
@@ -143,13 +143,13 @@ TEST_P(CentralEvaluations, ThatAreTooSlowAreLeftOutAndCounted) {
   EXPECT_EQ(outcome.last.counts.due, 20U);
   EXPECT_EQ(outcome.last.counts.crowded, 10U);
   EXPECT_EQ(outcome.last.counts.left_out(), 10U);
-  // Each is of the model as it was then.
+  // Each evaluation is of the model at its step.
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(losses_[i], 1 - 0.001 * steps_[i], 1e-5);
 }
 
-/// The job is over when the evaluation comes that shows it.
-TEST_P(Evaluations, ThatWaitMayReachTheTarget) {
-  Absorbed scheduler;
+/// The workers have made all steps when the evaluation shows that the target was reached.
+TEST_P(Evaluations, MayReachTheTargetAfterWaiting) {
+  LatestComputationFirst scheduler;
   TrainOptions job = options(1, 5);
   job.job.scheduler = &scheduler;
   job.job.until = Target{"loss", 0.9801, false};
@@ -161,8 +161,8 @@ TEST_P(Evaluations, ThatWaitMayReachTheTarget) {
       << "the model that reached it is the one at the end";
 }
 
-TEST_P(Evaluations, EndTheJobWhereTheirCallbackSaysSo) {
-  Attentive scheduler;
+TEST_P(Evaluations, EndTheJobIfTheCallbackReturnsFalse) {
+  ActorsFirst scheduler;
   TrainOptions job = options(1, 10);
   job.job.scheduler = &scheduler;
   stop_after_ = 3;
@@ -173,8 +173,8 @@ TEST_P(Evaluations, EndTheJobWhereTheirCallbackSaysSo) {
   EXPECT_LT(outcome.last.updates, 40U);
 }
 
-/// Whatever happens when: each evaluation that was due was made, or is counted.
-TEST_P(Evaluations, AreAllAccountedForUnderManySchedules) {
+/// Under every schedule, each evaluation that was due was made, or is counted as left out.
+TEST_P(Evaluations, AreMadeOrCountedUnderManySchedules) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     steps_.clear();
     Schedule schedule{seed};

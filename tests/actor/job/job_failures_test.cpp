@@ -1,4 +1,4 @@
-// How jobs fail: what throws in them, and models that are wrong.
+// How jobs fail: steps and callbacks that throw, and invalid models.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/actor/job/moody_model.hpp"
+#include "tests/actor/job/faulty_model.hpp"
 
 namespace starling::actor {
 namespace {
@@ -20,8 +20,8 @@ TEST_P(EveryMode, TriesAThrowingStepAgain) {
   TrainOptions job = options();
   job.job.steps = 5;
   job.job.attempts = 3;
-  const MoodyModel model{.tantrums = 2};
-  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  const FaultyModel model{.throws_max = 2};
+  const Outcome outcome = train<FaultyModel, models::Table>(model, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
   EXPECT_EQ(outcome.last.updates, 15U);
   EXPECT_EQ(*model.calls, 17);
@@ -32,17 +32,17 @@ TEST_P(EveryMode, GivesUpOnAStepThatKeepsThrowing) {
   job.job.steps = 5;
   job.job.attempts = 4;
   const Outcome outcome =
-      train<MoodyModel, models::Table>({.tantrums = 1000}, data_, nullptr, job).value();
+      train<FaultyModel, models::Table>({.throws_max = 1000}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_NE(outcome.error.find("failed 4 times at step 1: not in the mood"), std::string::npos)
       << outcome.error;
 }
 
-TEST_P(EveryMode, StopsAtAGradientThatIsNoNumberAndKeepsTheLastGoodModel) {
+TEST_P(EveryMode, FailsAtAGradientThatIsNotFiniteAndKeepsTheLastGoodModel) {
   TrainOptions job = options();
   job.job.steps = 100;
-  const MoodyModel model{.nan_from = 30};
-  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  const FaultyModel model{.nan_from = 30};
+  const Outcome outcome = train<FaultyModel, models::Table>(model, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_NE(outcome.error.find("worker "), std::string::npos) << outcome.error;
   EXPECT_NE(outcome.error.find(", step "), std::string::npos) << outcome.error;
@@ -53,18 +53,18 @@ TEST_P(EveryMode, StopsAtAGradientThatIsNoNumberAndKeepsTheLastGoodModel) {
   EXPECT_LT(w[0], 1.0F) << "the good updates are in the model";
 }
 
-TEST_P(EveryMode, SaysThatItsLastEvaluationFailedAndKeepsTheModel) {
+TEST_P(EveryMode, FailsWithTheErrorOfTheLastEvaluationAndKeepsTheModel) {
   TrainOptions job = options();
   job.job.steps = 5;
-  const MoodyModel model{.on_evaluate = [] { throw std::runtime_error{"no figures"}; }};
-  Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  const FaultyModel model{.on_evaluate = [] { throw std::runtime_error{"no figures"}; }};
+  Outcome outcome = train<FaultyModel, models::Table>(model, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_EQ(outcome.error, "evaluation: no figures");
   EXPECT_EQ(parameters_of(model, job, outcome).size(), 10U);
 }
 
-/// A user may throw anything, anywhere; the job ends with what is known of it, and with its model.
-TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
+/// A user's callback may throw any type. The job ends with the callback's name, and with its model.
+TEST_P(EveryMode, FailsInOrderIfACallbackThrowsAnything) {
   TrainOptions quick = options();
   quick.job.progress_every = 1ms;
   quick.job.evaluate_every = 1;
@@ -82,32 +82,33 @@ TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
                                    {&shows, "on_progress"},
                                    {&saves, "on_checkpoint"},
                                    {&stops, "evaluation"}}) {
-    const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, *job).value();
+    const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, *job).value();
     EXPECT_EQ(outcome.end, Outcome::End::failed);
     EXPECT_EQ(outcome.error, error + unknown);
     EXPECT_EQ(outcome.model.empty(), job == &starts) << error;
   }
-  const MoodyModel evaluates{.on_evaluate = [] { throw 42; }};
-  const Outcome outcome = train<MoodyModel, models::Table>(evaluates, data_, &data_, quick).value();
+  const FaultyModel evaluates{.on_evaluate = [] { throw 42; }};
+  const Outcome outcome =
+      train<FaultyModel, models::Table>(evaluates, data_, &data_, quick).value();
   EXPECT_EQ(outcome.error, "evaluation" + unknown);
 }
 
-/// A model whose parameters cannot be laid out, learned or saved is refused before anything starts.
-struct OddModel : MoodyModel {
-  std::vector<models::Parameter> odd;
+/// A model with invalid parameters, which is refused before the job starts.
+struct InvalidModel : FaultyModel {
+  std::vector<models::Parameter> invalid;
   std::function<void()> on_initialise = [] {};
 
-  [[nodiscard]] std::vector<models::Parameter> parameters() const { return odd; }
+  [[nodiscard]] std::vector<models::Parameter> parameters() const { return invalid; }
   void initialise(std::span<float>, Random&) const { on_initialise(); }
 };
 
-TEST(OddParameters, AreRefused) {
+TEST(InvalidParameters, AreRefused) {
   const models::Table data = load("linear:d=5,n=60");
   const auto refusal = [&](
-                           std::vector<models::Parameter> odd,
+                           std::vector<models::Parameter> invalid,
                            const std::function<void()>& on_initialise = [] {}) {
-    const OddModel model{{}, std::move(odd), on_initialise};
-    const auto outcome = train<OddModel, models::Table>(model, data, nullptr, endless());
+    const InvalidModel model{{}, std::move(invalid), on_initialise};
+    const auto outcome = train<InvalidModel, models::Table>(model, data, nullptr, endless());
     return outcome.ok() ? "accepted" : outcome.error().message;
   };
   EXPECT_EQ(refusal({}), "the model has no parameters: there is nothing to train");
@@ -124,7 +125,7 @@ TEST(OddParameters, AreRefused) {
             "initialise: no start");
 }
 
-struct WrongRows : MoodyModel {
+struct ModelOfInvalidRows : FaultyModel {
   std::vector<models::TouchedRows> rows;
 
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
@@ -136,11 +137,11 @@ struct WrongRows : MoodyModel {
   }
 };
 
-TEST(WrongRowsOf, TouchedEndTheJobWithTheReason) {
+TEST(InvalidTouchedRows, FailTheJobWithTheReason) {
   const models::Table data = load("linear:d=5,n=60");
   const auto failure = [&](std::vector<models::TouchedRows> rows) {
-    const WrongRows model{{}, std::move(rows)};
-    const auto outcome = train<WrongRows, models::Table>(model, data, nullptr, endless());
+    const ModelOfInvalidRows model{{}, std::move(rows)};
+    const auto outcome = train<ModelOfInvalidRows, models::Table>(model, data, nullptr, endless());
     const std::string error = outcome.value().error;
     return error.substr(error.find("touched"));
   };
@@ -158,7 +159,7 @@ TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
                                  throw std::runtime_error{"no opinion"};
                                }),
       2);
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
 }

@@ -1,4 +1,4 @@
-// How jobs begin, end when they are asked to, and leave nothing behind.
+// How jobs start and stop, and that they leave no threads and files behind.
 #include "starling/actor/job/job.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/actor/job/moody_model.hpp"
+#include "tests/actor/job/faulty_model.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::actor {
@@ -22,9 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class BulkJob : public testing::Test {
+class BspJob : public testing::Test {
  protected:
-  BulkJob() {
+  BspJob() {
     job_.job.mode = core::Mode::central;
     job_.job.barrier = barrier::parse("bsp").value();
     job_.job.workers = 3;
@@ -39,31 +39,31 @@ INSTANTIATE_TEST_SUITE_P(Modes, EveryMode,
                          testing::Values(core::Mode::central, core::Mode::hybrid, core::Mode::peer),
                          [](const auto& mode) { return core::print(mode.param); });
 
-TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
+TEST_P(EveryMode, EndsInjectedDelaysWhenItStops) {
   TrainOptions job = options();
   job.job.delay = Distribution{laws::Constant{10h}};
   job.job.time = 20ms;
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::reached);
-  EXPECT_GE(outcome.last.updates, 3U) << "the steps under way are finished";
+  EXPECT_GE(outcome.last.updates, 3U) << "the steps in flight are finished";
 }
 
 /// Steps go on while a model is evaluated; the job keeps the model that reached the target.
-TEST_P(EveryMode, LeavesTheModelThatReachedTheTarget) {
+TEST_P(EveryMode, ReturnsTheModelThatReachedTheTarget) {
   TrainOptions job = options();
   job.job.evaluate_every = 3;
   job.job.until = Target{"loss", 0.5, false};
   job.optimizer = models::Sgd{.lr = 0.01};
-  const MoodyModel model{.on_evaluate = [] { std::this_thread::sleep_for(1ms); }};
-  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, &data_, job).value();
+  const FaultyModel model{.on_evaluate = [] { std::this_thread::sleep_for(1ms); }};
+  const Outcome outcome = train<FaultyModel, models::Table>(model, data_, &data_, job).value();
   ASSERT_EQ(outcome.end, Outcome::End::reached);
   const double saved = parameters_of(model, job, outcome)[0];
   EXPECT_DOUBLE_EQ(saved, metric(outcome.last.test, "loss"));
   EXPECT_LE(saved, 0.5);
 }
 
-/// However slow saving is, at most one state waits for it.
-TEST_F(BulkJob, SavesWholeRoundsAndSkipsWhatASlowDiskCannotTake) {
+/// At most one state waits while another is being saved.
+TEST_F(BspJob, SavesCompleteRoundsAndSkipsSomeIfSavingIsSlow) {
   std::vector<core::Step> rounds;
   job_.job.checkpoint_every = 3;
   job_.job.on_checkpoint = [&](const std::vector<core::RangeState>& states) {
@@ -81,7 +81,7 @@ TEST_F(BulkJob, SavesWholeRoundsAndSkipsWhatASlowDiskCannotTake) {
   EXPECT_EQ(rounds.front(), 3U);
   EXPECT_TRUE(std::ranges::is_sorted(rounds));
   for (const core::Step round : rounds) EXPECT_EQ(round % 3, 0U);
-  EXPECT_LT(rounds.size(), 1000U) << "the disk took them all: this shows nothing";
+  EXPECT_LT(rounds.size(), 1000U) << "saving was not slow enough to skip rounds";
 }
 
 TEST_P(EveryMode, StopsWhenAsked) {
@@ -95,7 +95,7 @@ TEST_P(EveryMode, StopsWhenAsked) {
     if (progress.updates > 20) source.request_stop();
     return true;
   };
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::stopped);
   EXPECT_GT(outcome.last.updates, 20U);
   EXPECT_GT(shown, 0);
@@ -106,7 +106,7 @@ TEST_P(EveryMode, StopsWhenTheProgressCallbackSaysSo) {
   TrainOptions job = options();
   job.job.progress_every = 1ms;
   job.job.on_progress = [](const Progress&) { return false; };
-  EXPECT_EQ((train<MoodyModel, models::Table>({}, data_, nullptr, job).value().end),
+  EXPECT_EQ((train<FaultyModel, models::Table>({}, data_, nullptr, job).value().end),
             Outcome::End::stopped);
 }
 
@@ -115,16 +115,16 @@ TEST_P(EveryMode, StopsAtItsTargetAndAtItsTime) {
   job.job.evaluate_every = 5;
   job.job.until = Target{"loss", 0.5, false};
   job.optimizer = models::Sgd{.lr = 0.01};
-  EXPECT_EQ((train<MoodyModel, models::Table>({}, data_, &data_, job).value().end),
+  EXPECT_EQ((train<FaultyModel, models::Table>({}, data_, &data_, job).value().end),
             Outcome::End::reached);
   job = options();
   job.job.time = 50ms;
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::reached);
   EXPECT_GE(outcome.last.elapsed, 50ms);
 }
 
-TEST_P(EveryMode, APredicateOfTheUsersDecides) {
+TEST_P(EveryMode, UsesThePredicateOfTheUser) {
   TrainOptions job = options();
   job.job.time.reset();
   job.job.steps = 40;
@@ -138,27 +138,27 @@ TEST_P(EveryMode, APredicateOfTheUsersDecides) {
                                  return 2 * near >= std::ssize(seen);
                                }),
       2);
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
   EXPECT_GE(asked, 39 * 3);
 }
 
-TEST_P(EveryMode, DelaysAndStragglersShowInTheSteps) {
+TEST_P(EveryMode, SlowsStepsByDelaysAndStragglers) {
   TrainOptions job = options();
   job.job.barrier = barrier::parse("asp").value();
   job.job.time = 400ms;
   job.job.delay = parse_distribution("const:5ms").value();
   job.job.stragglers = {parse_straggler("1:8x").value()};
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_LT(2 * outcome.last.spread.min, outcome.last.spread.max);
 }
 
-TEST(Job, RefusesWhatCannotRun) {
+TEST(Job, RefusesInvalidOptions) {
   const models::Table data = load("linear:d=5,n=60");
   const auto refusal = [&](auto change) {
     TrainOptions options = endless();
     change(options);
-    const auto outcome = train<MoodyModel, models::Table>({}, data, nullptr, options);
+    const auto outcome = train<FaultyModel, models::Table>({}, data, nullptr, options);
     return outcome ? "started" : outcome.error().message;
   };
   EXPECT_EQ(refusal([](TrainOptions& o) { o.job.workers = 0; }),
@@ -182,8 +182,8 @@ TEST(Job, RefusesWhatCannotRun) {
             std::string::npos);
 }
 
-/// Entries of a folder of /proc that describes this process.
-std::ptrdiff_t entries(const char* folder) {
+/// Returns the number of entries of a folder, such as one of /proc/self.
+std::ptrdiff_t count_entries(const char* folder) {
   return std::distance(std::filesystem::directory_iterator{folder}, {});
 }
 
@@ -195,16 +195,16 @@ TEST(Job, StartsAndStopsAThousandTimesWithoutLeavingAnything) {
   options.job.barrier = barrier::parse("pbsp:beta=1").value();
   const auto once = [&](int i) {
     options.job.mode = static_cast<core::Mode>(i % 3);
-    return train<MoodyModel, models::Table>({}, data, nullptr, options).value().last.updates;
+    return train<FaultyModel, models::Table>({}, data, nullptr, options).value().last.updates;
   };
-  once(0);  // what the libraries keep as long as the process runs
-  const auto threads = entries("/proc/self/task");
-  const auto files = entries("/proc/self/fd");
+  once(0);  // libraries make threads and open files once, and keep them
+  const auto threads = count_entries("/proc/self/task");
+  const auto files = count_entries("/proc/self/fd");
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(once(i), 4U);
-  // A thread that was joined may stand there a moment longer.
-  EXPECT_TRUE(wait_until([&] { return entries("/proc/self/task") <= threads; }))
-      << entries("/proc/self/task") << " threads are left, there were " << threads;
-  EXPECT_LE(entries("/proc/self/fd"), files);
+  // A joined thread may be listed for a moment longer.
+  EXPECT_TRUE(wait_until([&] { return count_entries("/proc/self/task") <= threads; }))
+      << count_entries("/proc/self/task") << " threads are left, there were " << threads;
+  EXPECT_LE(count_entries("/proc/self/fd"), files);
 }
 
 }  // namespace

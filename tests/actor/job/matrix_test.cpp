@@ -1,5 +1,5 @@
-// Every barrier in every mode with 1, 2, 7 and 16 workers trains every built-in model, or is
-// refused with the reason.
+// Trains every built-in model in every mode under every barrier with 1, 2, 7 and 16 workers, or
+// expects that the combination is refused with the reason.
 #include <gtest/gtest.h>
 
 #include "tests/actor/cluster/small_jobs.hpp"
@@ -28,7 +28,7 @@ using Combination = std::tuple<std::string, std::string>;
 
 class Matrix : public testing::TestWithParam<Combination> {};
 
-TEST_P(Matrix, TrainsOrSaysWhyNot) {
+TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
   const auto& [mode, barrier] = GetParam();
   for (const std::size_t workers : {1U, 2U, 7U, 16U}) {
     for (const Subject& subject : subjects()) {

@@ -1,5 +1,4 @@
-// The accuracy of nets of layers on real images, with four workers. The figures are in
-// docs/nets.md.
+// The accuracy of neural networks on real images, with four workers. docs/nets.md has the figures.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,14 +12,16 @@
 namespace starling::actor {
 namespace {
 
-struct Where {
+struct Setting {
   const char* mode;
   const char* barrier;
 };
 
-void PrintTo(const Where& where, std::ostream* out) { *out << where.mode << ", " << where.barrier; }
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << setting.mode << ", " << setting.barrier;
+}
 
-class Nets : public testing::TestWithParam<Where> {
+class Nets : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
 #ifdef STARLING_SANITIZED
@@ -60,8 +61,9 @@ class Nets : public testing::TestWithParam<Where> {
 };
 
 INSTANTIATE_TEST_SUITE_P(In, Nets,
-                         testing::Values(Where{"central", "bsp"}, Where{"peer", "pssp:s=4,beta=2"}),
-                         [](const auto& where) { return std::string{where.param.mode}; });
+                         testing::Values(Setting{"central", "bsp"},
+                                         Setting{"peer", "pssp:s=4,beta=2"}),
+                         [](const auto& setting) { return std::string{setting.param.mode}; });
 
 TEST_P(Nets, LeNetLearnsMnistInFiveEpochs) {
   const auto rows = models::split_first(mnist().size(), 8000).value();
@@ -78,9 +80,9 @@ TEST_P(Nets, LeNetLearnsMnistInFiveEpochs) {
   EXPECT_GE(sum / 3, 0.97);
 }
 
-/// Batch normalisation, residual branches and their gradients are right enough, and the running
-/// statistics arrive, if the net knows all of what it has seen.
-TEST_P(Nets, ResNetKnows512ImagesByHeart) {
+/// If the network fits all training images, batch normalisation and residual branches have the
+/// right gradients, and the running statistics reach the evaluation.
+TEST_P(Nets, ResNetFits512ImagesPerfectly) {
   std::vector<std::uint32_t> rows(512);
   std::iota(rows.begin(), rows.end(), 0U);
   const auto images = mnist().select(rows);

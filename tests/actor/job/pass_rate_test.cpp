@@ -1,5 +1,5 @@
-// With steps held fixed, the share of draws of running actors that pass is known exactly:
-// C(on pace, beta) / C(others, beta).
+// With all other workers held at fixed steps, the probability that a draw passes is known exactly:
+// C(on_pace, beta) / C(others, beta). Real actors must have that share of passing draws.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,28 +19,29 @@ using namespace std::chrono_literals;
 constexpr std::size_t others = 9;
 constexpr std::size_t on_pace = 5;
 constexpr std::size_t beta = 2;
-/// Where those on pace stand; the laggards stand at 0.
+/// The step at which workers 1 to `on_pace` are held; the laggards are held at step 0.
 constexpr core::Step pace = 3;
 constexpr std::uint64_t checks = 100'000;
 
-/// Worker 0 steps freely; each other stays inside a gradient once it is where it shall stand.
+/// Worker 0 makes its steps freely. Each other worker is held inside a gradient once it has reached
+/// its fixed step.
 class IdleTask final : public Task {
  public:
-  IdleTask() : layout_(core::cut({{.name = "w", .shape = {1}}}, sizeof(float), 1)) {}
+  IdleTask() : layout_(core::make_layout({{.name = "w", .shape = {1}}}, sizeof(float), 1)) {}
 
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
   StepResult compute(const StepInput& input, Scratch&) override {
-    const core::Step place = input.worker <= on_pace ? pace : 0;
-    if (input.worker > 0 && input.step == place) {
-      in_place.count_down();
+    const core::Step fixed_step = input.worker <= on_pace ? pace : 0;
+    if (input.worker > 0 && input.step == fixed_step) {
+      all_at_their_steps.count_down();
       released.wait(false);
     }
-    // Nobody is judged before everyone stands.
-    if (input.worker == 0 && input.step == pace) in_place.wait();
+    // No draw counts before all others are at their fixed steps.
+    if (input.worker == 0 && input.step == pace) all_at_their_steps.wait();
     return {.update = {.parts = {}, .samples = 1}, .loss = 0, .fault = std::nullopt};
   }
 
-  std::latch in_place{others};
+  std::latch all_at_their_steps{others};
   std::atomic<bool> released = false;
 
  private:

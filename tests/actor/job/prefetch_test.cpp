@@ -1,4 +1,4 @@
-// Threads that wait have the data of the next step brought nearer.
+// Idle threads of the pool prefetch the data of the next step.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -13,29 +13,29 @@ namespace {
 
 using Samples = std::vector<std::uint32_t>;
 
-/// The requests to the data, in order.
-struct Diary {
-  enum class What { prefetched, read };
+/// Records the prefetches and the reads of the data, in order.
+struct AccessLog {
+  enum class Kind { prefetched, read };
   struct Entry {
-    What what;
+    Kind kind;
     Samples samples;
   };
   std::mutex mutex;
   std::vector<Entry> entries;
 
-  void note(What what, models::Batch batch) {
+  void note(Kind kind, models::Batch batch) {
     const std::lock_guard lock{mutex};
-    entries.push_back({what, {batch.begin(), batch.end()}});
+    entries.push_back({kind, {batch.begin(), batch.end()}});
   }
 };
 
-struct NotedData {
-  Diary& diary;
+struct LoggedData {
+  AccessLog& log;
   bool throws = false;
 
   [[nodiscard]] std::size_t size() const { return 64; }
   void prefetch(models::Batch batch) const {
-    diary.note(Diary::What::prefetched, batch);
+    log.note(AccessLog::Kind::prefetched, batch);
     if (throws) throw std::runtime_error{"no disk"};
   }
 };
@@ -46,19 +46,19 @@ struct ReadingModel {
     return {{.name = "w", .shape = {3}}};
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
-  double gradient(std::span<const float>, const NotedData& data, models::Batch batch,
+  double gradient(std::span<const float>, const LoggedData& data, models::Batch batch,
                   std::span<float> g, models::Pass&) const {
-    data.diary.note(Diary::What::read, batch);
+    data.log.note(AccessLog::Kind::read, batch);
     g[0] = 1;
     return 1;
   }
-  models::Metrics evaluate(std::span<const float>, const NotedData&, models::Batch,
+  models::Metrics evaluate(std::span<const float>, const LoggedData&, models::Batch,
                            models::Pass&) const {
     return {{"loss", 1}};
   }
 };
 
-/// Few steps, each kept back for long enough that the thread has nothing else to do.
+/// Options of a job whose updates are held back for 5 ms, so that the pool's thread is idle.
 TrainOptions slow_job() {
   TrainOptions options;
   options.batch = 8;
@@ -69,32 +69,32 @@ TrainOptions slow_job() {
   return options;
 }
 
-static_assert(models::PrefetchableData<NotedData> && models::PrefetchableData<models::Table>);
+static_assert(models::PrefetchableData<LoggedData> && models::PrefetchableData<models::Table>);
 
-TEST(Prefetch, BringsNearerWhatTheNextStepReads) {
-  Diary diary;
-  const auto outcome = train(ReadingModel{}, NotedData{diary}, nullptr, slow_job());
+TEST(Prefetch, PrefetchesTheSamplesOfTheNextStep) {
+  AccessLog log;
+  const auto outcome = train(ReadingModel{}, LoggedData{log}, nullptr, slow_job());
   ASSERT_TRUE(outcome) << outcome.error().message;
   std::size_t read = 0;
   std::size_t prefetched = 0;
-  for (std::size_t i = 0; i < diary.entries.size(); ++i) {
-    if (diary.entries[i].what == Diary::What::read) {
+  for (std::size_t i = 0; i < log.entries.size(); ++i) {
+    if (log.entries[i].kind == AccessLog::Kind::read) {
       ++read;
       continue;
     }
     ++prefetched;
-    if (i + 1 == diary.entries.size()) break;  // the steps are made
-    EXPECT_EQ(diary.entries[i + 1].what, Diary::What::read);
-    EXPECT_EQ(diary.entries[i + 1].samples, diary.entries[i].samples);
+    if (i + 1 == log.entries.size()) break;  // the job ended before the next step
+    EXPECT_EQ(log.entries[i + 1].kind, AccessLog::Kind::read);
+    EXPECT_EQ(log.entries[i + 1].samples, log.entries[i].samples);
   }
   EXPECT_EQ(read, 20);
   EXPECT_GE(prefetched, 10);
 }
 
-TEST(Prefetch, ThatFailsHarmsNobody) {
-  Diary diary;
+TEST(Prefetch, FailureDoesNotFailTheJob) {
+  AccessLog log;
   const auto outcome =
-      train(ReadingModel{}, NotedData{.diary = diary, .throws = true}, nullptr, slow_job());
+      train(ReadingModel{}, LoggedData{.log = log, .throws = true}, nullptr, slow_job());
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->end, Outcome::End::completed);
 }

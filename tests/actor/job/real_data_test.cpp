@@ -1,5 +1,5 @@
-// The results of models on real data, in every mode: means over three seeds. The figures are in
-// docs/benchmarks.md.
+// The accuracy of models on real data, in every mode, as means over three seeds. docs/benchmarks.md
+// has the figures.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,14 +12,16 @@
 namespace starling::actor {
 namespace {
 
-struct Where {
+struct Setting {
   const char* mode;
   const char* barrier;
 };
 
-void PrintTo(const Where& where, std::ostream* out) { *out << where.mode << ", " << where.barrier; }
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << setting.mode << ", " << setting.barrier;
+}
 
-/// How to train on one data set, and what must come of it.
+/// How to train on one data set, and the least accuracy that is expected.
 struct Recipe {
   std::string model;
   std::string optimizer;
@@ -30,7 +32,7 @@ struct Recipe {
   double accuracy;
 };
 
-class RealData : public testing::TestWithParam<Where> {
+class RealData : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
 #ifdef STARLING_SANITIZED
@@ -73,10 +75,10 @@ class RealData : public testing::TestWithParam<Where> {
 };
 
 INSTANTIATE_TEST_SUITE_P(In, RealData,
-                         testing::Values(Where{"central", "bsp"},
-                                         Where{"hybrid", "pssp:s=4,beta=2"},
-                                         Where{"peer", "pssp:s=4,beta=2"}),
-                         [](const auto& where) { return std::string{where.param.mode}; });
+                         testing::Values(Setting{"central", "bsp"},
+                                         Setting{"hybrid", "pssp:s=4,beta=2"},
+                                         Setting{"peer", "pssp:s=4,beta=2"}),
+                         [](const auto& setting) { return std::string{setting.param.mode}; });
 
 TEST_P(RealData, Mnist) {
   const auto all = models::load(source("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +

@@ -1,4 +1,4 @@
-// Going on from a saved state, whatever was saved and whichever barrier goes on.
+// How jobs go on from saved states, under every barrier.
 #include <gtest/gtest.h>
 
 #include "tests/actor/cluster/small_jobs.hpp"
@@ -19,7 +19,7 @@ class Resume : public testing::Test {
     return options;
   }
 
-  /// Trains `steps` steps and leaves the state at the end.
+  /// Trains `steps` steps, and returns the state at the end.
   static States states_after(TrainOptions options, core::Step steps) {
     options.job.steps = steps;
     return train_text("linear", data(), nullptr, options).model;
@@ -31,7 +31,7 @@ class Resume : public testing::Test {
   }
 };
 
-TEST_F(Resume, UnderBspTakesOnlyStatesOfOneRound) {
+TEST_F(Resume, UnderBspNeedsStatesOfOneRound) {
   TrainOptions later = options("central", "bsp");
   later.job.steps = 8;
   later.resume = states_after(options("central", "bsp"), 5);
@@ -47,7 +47,7 @@ TEST_F(Resume, UnderBspTakesOnlyStatesOfOneRound) {
             "bsp all go on from one round");
 }
 
-TEST_F(Resume, FromStepsFurtherApartThanTheBarrierAllowsLetsTheSlowCatchUp) {
+TEST_F(Resume, FromALargerLagThanTheBarrierAllowsLetsSlowWorkersCatchUp) {
   for (const char* barrier : {"ssp:s=2", "pssp:s=2,beta=1", "asp"}) {
     TrainOptions later = options("central", barrier);
     later.job.steps = 40;
@@ -56,7 +56,8 @@ TEST_F(Resume, FromStepsFurtherApartThanTheBarrierAllowsLetsTheSlowCatchUp) {
     const Outcome outcome = train_text("linear", data(), nullptr, later);
     EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
     EXPECT_EQ(outcome.last.spread.min, 40U) << barrier;
-    EXPECT_EQ(first_entries(outcome.model, 3)[1], (core::LedgerEntry{0, 40, 160})) << barrier;
+    EXPECT_EQ(first_ledger_entries(outcome.model, 3)[1], (core::LedgerEntry{0, 40, 160}))
+        << barrier;
   }
 }
 
@@ -71,8 +72,8 @@ TEST_F(Resume, RefusesAStepNoJobReaches) {
             "holds step 2305843009213693952 of worker 2, which no job reaches");
 }
 
-/// Rows that a worker never touched say nothing of how far it was.
-TEST_F(Resume, OfRowSparseJobsGoesOnWhereEachWorkerWas) {
+/// Ranges of rows that a worker did not touch have old steps of it in their ledgers.
+TEST_F(Resume, OfRowSparseJobsGoesOnAtTheStepOfEachWorker) {
   const models::Table ratings = load("ratings:users=4000,items=4000,rank=2,n=90,noise=0.1");
   for (const char* mode : {"central", "hybrid", "peer"}) {
     TrainOptions first = options(mode, "asp");
@@ -81,7 +82,7 @@ TEST_F(Resume, OfRowSparseJobsGoesOnWhereEachWorkerWas) {
     const Outcome half = train_text("mf:rank=64", ratings, nullptr, first);
     ASSERT_EQ(half.end, Outcome::End::completed) << half.error;
     ASSERT_GT(half.model.size(), 3U);
-    for (const auto& entry : first_entries(half.model, 3))
+    for (const auto& entry : first_ledger_entries(half.model, 3))
       EXPECT_EQ(entry, (core::LedgerEntry{0, 6, 12})) << mode;
 
     TrainOptions second = first;

@@ -1,5 +1,5 @@
-/// Schedules a job's actors by a seed: which of those that have mail acts next, which computation
-/// runs, and when time passes. The same seed gives the same job, act by act. For tests.
+/// A scheduler that decides by a seed which actor handles its next message, which computation runs,
+/// and when time passes. Each of these is an act. The same seed gives the same acts. For tests.
 #pragma once
 
 #include <algorithm>
@@ -21,21 +21,20 @@ namespace starling::actor {
 
 class Schedule final : public TestScheduler {
  public:
-  /// Called with each of the cores' messages before its receiver handles it, and with the time.
+  /// Called with each message of the cores, and its receiver, before the receiver handles it.
   std::function<void(const std::string& to, const core::Message&)> on_message;
-  /// Called after each act with their number so far.
+  /// Called after each act with the number of acts so far.
   std::function<void(std::size_t)> on_act;
-  /// Where given, a line for each act.
+  /// If not null, gets a line for each act.
   std::vector<std::string>* trace = nullptr;
-  /// True where time passes only while no actor can act, as on machines and networks that take
-  /// none.
+  /// Time passes only while no actor can act, as if computing and sending took no time.
   bool prompt = false;
   /// The job is given up after this many acts.
   std::size_t acts_max = 1'000'000;
 
   explicit Schedule(std::uint64_t seed) : seed_(seed), random_(Random::stream(seed, 0x5c4ed)) {}
 
-  /// Runs `options` by this schedule.
+  /// Returns `options` with this schedule as the scheduler.
   [[nodiscard]] JobOptions scheduled(JobOptions options) {
     options.scheduler = this;
     options.on_start = [this, on_start = options.on_start](const auto& directory, auto& system) {
@@ -46,8 +45,8 @@ class Schedule final : public TestScheduler {
   }
 
   [[nodiscard]] std::size_t acts() const { return acts_; }
-  /// True where no actor could act before the job had an outcome, or where the job takes too long.
-  [[nodiscard]] bool stuck() const { return stuck_; }
+  /// Whether the job had no outcome when no actor could act any more, or after `acts_max` acts.
+  [[nodiscard]] bool stuck() const { return is_stuck_; }
 
   void run_until(caf::actor_system& system, ComputePool& pool,
                  const std::function<bool()>& over) override {
@@ -55,7 +54,7 @@ class Schedule final : public TestScheduler {
     const bool ending = std::exchange(began_, true);
     for (std::size_t limit = acts_ + acts_max; !over();) {
       if (acts_ < limit && act(scheduler, pool)) continue;
-      stuck_ = true;
+      is_stuck_ = true;
       if (!ending) return;
       // The job would wait for ever.
       std::fprintf(stderr, "schedule %llu: an actor does not end\n",
@@ -65,10 +64,11 @@ class Schedule final : public TestScheduler {
   }
 
  private:
-  /// One in this many acts lets time pass although an actor could act.
-  static constexpr std::uint64_t haste = 50;
-  /// One actor in each job is passed over most of the time.
-  static constexpr std::uint64_t neglect = 6;
+  /// Once in this many acts, time passes although an actor could act.
+  static constexpr std::uint64_t time_passes_once_in = 50;
+  /// One actor in each job is neglected: if it is drawn, another draw is made, except once in this
+  /// many times.
+  static constexpr std::uint64_t neglected_acts_once_in = 6;
 
   void name(const actor::Directory& directory) {
     const auto put = [&](const auto& handle, const std::string& text) {
@@ -84,12 +84,12 @@ class Schedule final : public TestScheduler {
     neglected_ = std::next(names_.begin(), any)->first;
   }
 
-  /// Makes one act; false where no actor will ever act again.
+  /// Makes one act; returns false if no actor can ever act again.
   bool act(caf::scheduler::test_coordinator& scheduler, ComputePool& pool) {
     ++acts_;
     const std::size_t ready = scheduler.jobs.size();
     const std::size_t able = ready + pool.waiting();
-    if (able == 0 || (!prompt && random_.below(haste) == 0)) {
+    if (able == 0 || (!prompt && random_.below(time_passes_once_in) == 0)) {
       if (!pass_time(scheduler, able > 0)) return able > 0;
     } else if (const auto next = choose(scheduler, able); next < ready) {
       run_actor(scheduler, next);
@@ -104,20 +104,21 @@ class Schedule final : public TestScheduler {
   std::size_t choose(caf::scheduler::test_coordinator& scheduler, std::size_t able) {
     const auto draw = [&] { return static_cast<std::size_t>(random_.below(able)); };
     const std::size_t next = draw();
-    if (next >= scheduler.jobs.size() || random_.below(neglect) == 0) return next;
+    if (next >= scheduler.jobs.size() || random_.below(neglected_acts_once_in) == 0) return next;
     const auto* actor = dynamic_cast<caf::scheduled_actor*>(scheduler.jobs[next]);
     return actor != nullptr && actor->id() == neglected_ ? draw() : next;
   }
 
-  /// Lets time pass up to the next timer: all the way where no actor could act otherwise.
-  bool pass_time(caf::scheduler::test_coordinator& scheduler, bool someone_could_act) {
+  /// Lets time pass: until the next timer or, if other actors can act, until a random time before
+  /// it.
+  bool pass_time(caf::scheduler::test_coordinator& scheduler, bool can_others_act) {
     auto& clock = scheduler.clock();
     if (!clock.has_pending_timeout()) return false;
     const auto gap =
         std::max(core::Time{0}, core::Time{clock.schedule().begin()->first - clock.current_time});
     const auto most = static_cast<std::uint64_t>(gap.count());
     const core::Time passed{
-        static_cast<core::Time::rep>(someone_could_act ? random_.below(most + 1) : most)};
+        static_cast<core::Time::rep>(can_others_act ? random_.below(most + 1) : most)};
     if (trace != nullptr) note("time passes: " + std::to_string(passed.count()) + " ns");
     scheduler.advance_time(passed);
     return true;
@@ -129,11 +130,11 @@ class Schedule final : public TestScheduler {
     std::rotate(jobs.begin(), job, job + 1);
     if (auto* actor = dynamic_cast<caf::scheduled_actor*>(jobs.front()); actor != nullptr)
       if (auto* mail = actor->peek_at_next_mailbox_element(); mail != nullptr)
-        look_at(*actor, mail->content());
+        report_next_message(*actor, mail->content());
     scheduler.run_once();
   }
 
-  void look_at(const caf::scheduled_actor& actor, caf::type_erased_tuple& content) {
+  void report_next_message(const caf::scheduled_actor& actor, caf::type_erased_tuple& content) {
     const auto found = names_.find(actor.id());
     const std::string to = found == names_.end() ? "another" : found->second;
     const auto message = core_message(content, static_cast<core::Message*>(nullptr));
@@ -142,7 +143,7 @@ class Schedule final : public TestScheduler {
       note(to + ": " + (message ? core::to_text(*message) : content.stringify()));
   }
 
-  /// `content` as one of the cores' messages, if it is any.
+  /// Returns `content` as a message of the cores, or nullopt if it is another message.
   template <class... Ms>
   static std::optional<core::Message> core_message(caf::type_erased_tuple& content,
                                                    std::variant<Ms...>*) {
@@ -165,7 +166,7 @@ class Schedule final : public TestScheduler {
   Scratch scratch_;
   std::size_t acts_ = 0;
   bool began_ = false;
-  bool stuck_ = false;
+  bool is_stuck_ = false;
 };
 
 }  // namespace starling::actor

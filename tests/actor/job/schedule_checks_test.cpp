@@ -1,5 +1,5 @@
-// Under each schedule bsp gives the same bits, the checker of barriers finds violations, and a job
-// that a scheduler gives up fails.
+// Bsp gives the same bits under every schedule, BarrierChecker finds violations, and a job fails if
+// its scheduler gives it up.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace starling::actor {
 namespace {
 
-/// Whatever the schedule, P workers under bsp are one machine on the union of their batches.
+/// Under every schedule, P workers under bsp equal one machine on the union of their batches.
 TEST(UnionBatch, IsTheSameToTheBitUnderEverySchedule) {
   const models::Table data = load("digits:n=200");
   const auto any = models::parse_model<float>("softmax", data).value();
@@ -47,34 +47,34 @@ TEST(UnionBatch, IsTheSameToTheBitUnderEverySchedule) {
   }
 }
 
-/// A checker that believes in a stricter barrier than the job's must find violations.
-TEST(BarrierChecker, NoticesWhoPassesTooEarly) {
-  struct Lax {
+/// A checker of a stricter barrier than the job's must find violations.
+TEST(BarrierChecker, FindsViolationsOfAStricterBarrier) {
+  struct Pair {
     core::Mode mode;
     const char* barrier;
-    const char* believed;
+    const char* checked;
   };
-  for (const Lax& lax :
-       {Lax{core::Mode::central, "asp", "bsp"}, Lax{core::Mode::central, "ssp:s=2", "ssp:s=1"},
-        Lax{core::Mode::central, "pbsp:beta=1", "pbsp:beta=3"},
-        Lax{core::Mode::hybrid, "pbsp:beta=1", "pbsp:beta=2"},
-        Lax{core::Mode::peer, "pssp:s=2,beta=2", "pssp:s=1,beta=2"}}) {
+  for (const Pair& pair :
+       {Pair{core::Mode::central, "asp", "bsp"}, Pair{core::Mode::central, "ssp:s=2", "ssp:s=1"},
+        Pair{core::Mode::central, "pbsp:beta=1", "pbsp:beta=3"},
+        Pair{core::Mode::hybrid, "pbsp:beta=1", "pbsp:beta=2"},
+        Pair{core::Mode::peer, "pssp:s=2,beta=2", "pssp:s=1,beta=2"}}) {
     std::size_t faults = 0;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       JobOptions job;
-      job.mode = lax.mode;
-      job.barrier = barrier::parse(lax.barrier).value();
+      job.mode = pair.mode;
+      job.barrier = barrier::parse(pair.barrier).value();
       job.steps = 6;
       job.seed = seed;
       job.delay = parse_distribution("exp:5ms").value();
-      faults += run(job, barrier::parse(lax.believed).value()).faults.size();
+      faults += run(job, barrier::parse(pair.checked).value()).faults.size();
     }
-    EXPECT_GT(faults, 0U) << lax.barrier << " seen as " << lax.believed;
+    EXPECT_GT(faults, 0U) << pair.barrier << " seen as " << pair.checked;
   }
 }
 
-/// A job that would never be over is given up.
-TEST(TestScheduler, ThatGivesUpFailsTheJob) {
+/// The scheduler returns before the job has an outcome.
+TEST(TestScheduler, FailsTheJobIfItGivesUp) {
   struct Idle final : TestScheduler {
     Schedule schedule{1};
     bool began = false;

@@ -1,6 +1,6 @@
-// The real actors of a job under CAF's deterministic scheduler, by many seeds: whichever actor acts
-// next, and whenever time passes, each update is applied once, no worker passes a barrier that
-// holds it back, all actors end, and the same seed gives the same job.
+// Runs the real actors of a job under CAF's deterministic scheduler with many seeds. Under every
+// schedule, each update is applied once, no worker passes a barrier too early, and all actors end.
+// The same seed gives the same acts.
 #include "tests/actor/job/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -53,14 +53,15 @@ class EverySchedule : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Runs a job, and expects no violation.
-  static Told run_well(const JobOptions& options, Events events = {}, bool traced = false) {
-    Told told = run(options, options.barrier, std::move(events), traced);
-    EXPECT_EQ(told.faults, std::vector<std::string>{});
-    return told;
+  /// Runs a job, and expects that it keeps the barrier and does not get stuck.
+  static ScheduledRun run_without_violation(const JobOptions& options, Events events = {},
+                                            bool traced = false) {
+    ScheduledRun run_result = run(options, options.barrier, std::move(events), traced);
+    EXPECT_EQ(run_result.faults, std::vector<std::string>{});
+    return run_result;
   }
 
-  /// Each acknowledged update of each worker is in each range, once.
+  /// Expects that each range has each acknowledged update of each worker once.
   static void expect_each_update_once(const Outcome& outcome, std::size_t workers) {
     ASSERT_EQ(outcome.model.size(), 3U);
     for (const auto& state : outcome.model) {
@@ -74,11 +75,11 @@ class EverySchedule : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(EverySchedule, AppliesEachUpdateOnceAndLetsNobodyPassTooEarly) {
+TEST_P(EverySchedule, AppliesEachUpdateOnceAndKeepsTheBarrier) {
   for (std::uint64_t seed = 0; seed < schedules; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
-    const Outcome outcome = run_well(job).outcome;
+    const Outcome outcome = run_without_violation(job).outcome;
     ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
     EXPECT_EQ(outcome.last.updates, job.workers * job.steps);
     expect_each_update_once(outcome, job.workers);
@@ -88,16 +89,16 @@ TEST_P(EverySchedule, AppliesEachUpdateOnceAndLetsNobodyPassTooEarly) {
   }
 }
 
-TEST_P(EverySchedule, GoesOnWhereStepsThrowAndAreTriedAgain) {
+TEST_P(EverySchedule, GoesOnWhenThrowingStepsAreTriedAgain) {
   for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
     std::map<std::pair<MemberId, Step>, int> tries;
     const auto throws = [&](MemberId worker, Step step) {
-      const auto tantrums = mix(mix(seed + worker) + step) % 3;
-      return tries[{worker, step}]++ < static_cast<int>(tantrums);
+      const auto throws_max = mix(mix(seed + worker) + step) % 3;
+      return tries[{worker, step}]++ < static_cast<int>(throws_max);
     };
-    const Outcome outcome = run_well(job, {.throws = throws}).outcome;
+    const Outcome outcome = run_without_violation(job, {.throws = throws}).outcome;
     ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
     EXPECT_GT(std::accumulate(tries.begin(), tries.end(), 0,
                               [](int sum, const auto& entry) { return sum + entry.second; }),
@@ -106,15 +107,15 @@ TEST_P(EverySchedule, GoesOnWhereStepsThrowAndAreTriedAgain) {
   }
 }
 
-/// The observer collects the owners' ranges while workers that do not know yet go on.
-TEST_P(EverySchedule, EndsInOrderWhereAStepKeepsThrowing) {
+/// The observer collects the owners' ranges while other workers, which are not stopped yet, go on.
+TEST_P(EverySchedule, FailsInOrderWhenAStepKeepsThrowing) {
   for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
     const auto throws = [&](MemberId worker, Step step) {
       return worker == seed % job.workers && step == seed % job.steps;
     };
-    const Outcome outcome = run_well(job, {.throws = throws}).outcome;
+    const Outcome outcome = run_without_violation(job, {.throws = throws}).outcome;
     EXPECT_EQ(outcome.end, Outcome::End::failed);
     EXPECT_NE(outcome.error.find("failed 3 times at step"), std::string::npos) << outcome.error;
     ASSERT_EQ(outcome.model.size(), 3U);
@@ -127,7 +128,7 @@ TEST_P(EverySchedule, EndsInOrderWhereAStepKeepsThrowing) {
   }
 }
 
-TEST_P(EverySchedule, StopsInOrderWheneverItIsAskedTo) {
+TEST_P(EverySchedule, StopsInOrderAtAnyTime) {
   for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     JobOptions job = options(seed);
@@ -138,18 +139,18 @@ TEST_P(EverySchedule, StopsInOrderWheneverItIsAskedTo) {
     const auto stop = [&](std::size_t acts) {
       if (acts == last) source.request_stop();
     };
-    const Outcome outcome = run_well(job, {.on_act = stop}).outcome;
+    const Outcome outcome = run_without_violation(job, {.on_act = stop}).outcome;
     EXPECT_EQ(outcome.end, Outcome::End::stopped) << outcome.error;
     expect_each_update_once(outcome, job.workers);
   }
 }
 
-TEST_P(EverySchedule, RepeatsItselfActByActWithTheSameSeed) {
+TEST_P(EverySchedule, IsTheSameActByActWithTheSameSeed) {
   std::set<std::vector<std::string>> different;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const auto once = run_well(options(seed), {}, true);
-    const auto again = run_well(options(seed), {}, true);
+    const auto once = run_without_violation(options(seed), {}, true);
+    const auto again = run_without_violation(options(seed), {}, true);
     EXPECT_EQ(once.trace, again.trace);
     EXPECT_EQ(once.outcome.last.waiting_share, again.outcome.last.waiting_share);
     different.insert(once.trace);

@@ -1,4 +1,4 @@
-/// Jobs that count updates, run by a schedule under a checker of their barrier. For tests.
+/// Runs counting jobs under a Schedule, and checks that they keep their barriers. For tests.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +19,20 @@
 
 namespace starling::actor {
 
-/// How many schedules a test tries.
+/// The number of seeds that a test tries.
 #ifdef STARLING_SANITIZED
 inline constexpr std::uint64_t schedules = 20;
 #else
 inline constexpr std::uint64_t schedules = 200;
 #endif
 
-/// Every range holds a counter a worker, to which each of the worker's steps adds exactly 1: a
-/// reader knows from them which updates it has read.
+/// A task in which every range has a counter for each worker, to which each of the worker's steps
+/// adds exactly 1. The values that a step reads tell which updates they hold.
 class CountingTask final : public Task {
  public:
-  /// Called with what a step has read.
+  /// Called with the values that a step has read.
   std::function<void(core::MemberId, core::Step, std::span<const core::Value>)> on_read;
-  /// True where the step is to throw this time.
+  /// Returns whether the step is to throw this time.
   std::function<bool(core::MemberId, core::Step)> throws;
 
   CountingTask(std::size_t workers, std::size_t ranges, bool bsp)
@@ -47,7 +47,8 @@ class CountingTask final : public Task {
 
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
 
-  /// A push of `workers` samples weighs 1 at batch 1; a round's mean divides by the workers.
+  /// With batch 1, a push of `workers` samples has weight 1; under bsp the mean of a round divides
+  /// by the workers.
   [[nodiscard]] static core::Applier<float> applier() {
     return core::GradientApplier{
         .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
@@ -76,11 +77,12 @@ class CountingTask final : public Task {
   core::Layout layout_;
 };
 
-/// Follows the messages, and so knows which steps each barrier could have seen.
+/// Checks that no worker passes its barrier too early: records from the messages which steps each
+/// worker's barrier may have seen.
 class BarrierChecker {
  public:
   explicit BarrierChecker(JobOptions options)
-      : options_(std::move(options)), heard_(options_.workers) {}
+      : options_(std::move(options)), answers_(options_.workers) {}
 
   void on_message(const std::string& to, const core::Message& message) {
     if (const auto* arrived = std::get_if<core::Arrived>(&message))
@@ -88,25 +90,26 @@ class BarrierChecker {
     if (const auto* ended = std::get_if<core::Ended>(&message); ended && to == "coordinator")
       arrived_[ended->worker] = barrier::finished;
     if (const auto* answer = std::get_if<core::StepAnswer>(&message)) {
-      Heard& heard = heard_.at(std::stoul(to.substr(to.find(' '))));
-      if (answer->draw > heard.draw) heard = {answer->draw, {}};
-      if (answer->draw == heard.draw) heard.steps[answer->from] = answer->step;
+      Answers& answers = answers_.at(std::stoul(to.substr(to.find(' '))));
+      if (answer->draw > answers.draw) answers = {answer->draw, {}};
+      if (answer->draw == answers.draw) answers.steps[answer->from] = answer->step;
     }
   }
 
-  /// A worker has passed the barrier at `step` and reads: enough others were far enough, and where
-  /// these are known, the values read hold their updates, as they hold its own.
+  /// Called when a worker has passed the barrier at `step` and has read `values`. Checks that
+  /// enough others had reached the step that the barrier demands, that the values hold the worker's
+  /// own updates and, if it is known which others the barrier saw, the updates of these.
   void on_read(core::MemberId reader, core::Step step, std::span<const core::Value> values) {
     const std::string who = "worker " + std::to_string(reader) + " at step " + std::to_string(step);
     const auto least = barrier::floor(options_.barrier, step).value_or(0);
     const bool central = core::keeps_steps_centrally(options_.mode);
     std::set<core::MemberId> ahead;
-    for (const auto& [other, reached] : central ? arrived_ : heard_[reader].steps)
+    for (const auto& [other, reached] : central ? arrived_ : answers_[reader].steps)
       if (other != reader && reached >= least) ahead.insert(other);
     const std::size_t others = options_.workers - 1;
-    const std::size_t needed = least > 0 ? barrier::observes(options_.barrier, others) : 0;
+    const std::size_t needed = least > 0 ? barrier::seen_workers(options_.barrier, others) : 0;
     if (ahead.size() < needed) faults.push_back(who + " has passed a barrier that holds it back");
-    // The workers that the coordinator drew are not known, unless it drew all.
+    // It is not known which workers the coordinator drew, unless it drew all.
     if (needed == 0 || (central && needed < others)) ahead.clear();
     for (const core::Value& value : values) {
       const auto counters = value.value.as<float>();
@@ -122,57 +125,58 @@ class BarrierChecker {
   std::vector<std::string> faults;
 
  private:
-  struct Heard {
+  struct Answers {
     std::uint64_t draw = 0;
     std::map<core::MemberId, core::Step> steps;
   };
   JobOptions options_;
   std::map<core::MemberId, core::Step> arrived_;
-  std::vector<Heard> heard_;
+  std::vector<Answers> answers_;
 };
 
-/// How a job went under one schedule.
-struct Told {
+/// The result of a job under one schedule.
+struct ScheduledRun {
   Outcome outcome;
   /// Violations that were found, one sentence each.
   std::vector<std::string> faults;
-  /// A line for each act, where asked for.
+  /// A line for each act, if asked for.
   std::vector<std::string> trace;
 };
 
 struct Events {
-  /// True where a step is to throw this time.
+  /// Returns whether a step is to throw this time.
   std::function<bool(core::MemberId, core::Step)> throws = nullptr;
-  /// Called after each act with their number.
+  /// Called after each act with the number of acts so far.
   std::function<void(std::size_t)> on_act = nullptr;
 };
 
-/// Runs a counting job to its end by the schedule of its seed, under a checker that takes the
-/// barrier to be `believed`.
-inline Told run(const JobOptions& options, const barrier::Barrier& believed, Events events = {},
-                bool traced = false) {
-  JobOptions in_belief = options;
-  in_belief.barrier = believed;
-  BarrierChecker checker{in_belief};
+/// Runs a counting job to its end under the schedule of its seed, and checks that it keeps the
+/// barrier `checked`.
+inline ScheduledRun run(const JobOptions& options, const barrier::Barrier& checked,
+                        Events events = {}, bool traced = false) {
+  JobOptions checked_options = options;
+  checked_options.barrier = checked;
+  BarrierChecker checker{checked_options};
   const auto task =
       std::make_shared<CountingTask>(options.workers, 3, barrier::is_bsp(options.barrier));
   task->throws = std::move(events.throws);
   task->on_read = [&](core::MemberId worker, core::Step step, std::span<const core::Value> values) {
     checker.on_read(worker, step, values);
   };
-  Told told;
+  ScheduledRun run_result;
   Schedule schedule{options.seed};
   schedule.on_message = [&](const std::string& to, const core::Message& message) {
     checker.on_message(to, message);
   };
   schedule.on_act = std::move(events.on_act);
-  if (traced) schedule.trace = &told.trace;
+  if (traced) schedule.trace = &run_result.trace;
   const auto start = task->start();
-  told.outcome =
+  run_result.outcome =
       run_job<float>(schedule.scheduled(options), task, CountingTask::applier(), start).value();
-  told.faults = std::move(checker.faults);
-  if (schedule.stuck()) told.faults.emplace_back("nobody could act, or the job takes too long");
-  return told;
+  run_result.faults = std::move(checker.faults);
+  if (schedule.stuck())
+    run_result.faults.emplace_back("no actor can act, or the job takes too long");
+  return run_result;
 }
 
 }  // namespace starling::actor

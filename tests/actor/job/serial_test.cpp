@@ -1,4 +1,5 @@
-// Central bsp with P workers is the serial loop over the union batch, and repeats to the bit.
+// Central bsp with P workers equals a serial loop over the union batch, and two runs are equal to
+// the bit.
 #include <gtest/gtest.h>
 
 #include "starling/models/tabular/perceptron.hpp"
@@ -23,12 +24,12 @@ TrainOptions options_for(std::size_t workers) {
   return options;
 }
 
-/// One machine, one loop: no actors, no ranges.
+/// Trains in a plain loop, without actors and ranges.
 template <class M>
 std::vector<typename M::Scalar> serial(const M& model, const models::Table& data,
                                        const TrainOptions& options) {
   using T = typename M::Scalar;
-  const auto layout = core::cut(model.parameters(), sizeof(T), 1);
+  const auto layout = core::make_layout(model.parameters(), sizeof(T), 1);
   std::vector<T> w(layout.size);
   Random random = Random::stream(options.job.seed, initial_stream);
   model.initialise(std::span<T>{w}, random);
@@ -42,13 +43,13 @@ std::vector<typename M::Scalar> serial(const M& model, const models::Table& data
     arena.reset();
     models::Pass pass{.random = random, .arena = arena};
     model.gradient(std::span<const T>{w}, data, batch, std::span<T>{g}, pass);
-    std::size_t at = 0;
+    std::size_t offset = 0;
     for (const auto& parameter : layout.parameters) {
       const std::size_t size = parameter.size();
-      models::apply<T>(options.optimizer, std::span{w}.subspan(at, size),
-                       std::span{g}.subspan(at, size), std::span{slots}.subspan(at), w.size(),
-                       {.l2 = parameter.decay ? options.l2 : 0, .t = step + 1});
-      at += size;
+      models::apply<T>(options.optimizer, std::span{w}.subspan(offset, size),
+                       std::span{g}.subspan(offset, size), std::span{slots}.subspan(offset),
+                       w.size(), {.l2 = parameter.decay ? options.l2 : 0, .t = step + 1});
+      offset += size;
     }
   }
   return w;

@@ -10,7 +10,7 @@
 namespace starling::security {
 namespace {
 
-Key new_key() { return wire::make_keys().public_key; }
+Key new_key() { return wire::make_key_pair().public_key; }
 
 class AdmissionTest : public testing::Test {
  protected:
@@ -30,7 +30,7 @@ class AdmissionTest : public testing::Test {
       cluster.public_key, handshake_key, {.certificates_max = 3, .revocations_max = 3}};
 };
 
-TEST_F(AdmissionTest, LetsInWhomItHasLearned) {
+TEST_F(AdmissionTest, AdmitsTheKeyOfALearnedCertificate) {
   const Certificate c = issue("w");
   EXPECT_FALSE(admission.admits(c.key, now));
   ASSERT_TRUE(admission.learn(c, now));
@@ -41,20 +41,20 @@ TEST_F(AdmissionTest, LetsInWhomItHasLearned) {
   EXPECT_FALSE(admission.certificate_of(new_key(), now));
 }
 
-TEST_F(AdmissionTest, TheGateIsLetInButIsNoMember) {
+TEST_F(AdmissionTest, AdmitsTheHandshakeKeyForHandshakesOnly) {
   EXPECT_EQ(admission.access_of(handshake_key, now), KeyAccess::handshake);
   EXPECT_TRUE(admission.admits(handshake_key, now));
   EXPECT_FALSE(admission.certificate_of(handshake_key, now));
 }
 
 /// Otherwise every holder of a key file would be the member that the certificate names.
-TEST_F(AdmissionTest, TheGateCannotBecomeAMember) {
+TEST_F(AdmissionTest, RefusesACertificateForTheHandshakeKey) {
   EXPECT_EQ(error_of_learning(certificate_for("w", handshake_key, cluster)),
             "the certificate of w is for the handshake key");
   EXPECT_EQ(admission.access_of(handshake_key, now), KeyAccess::handshake);
 }
 
-TEST_F(AdmissionTest, RefusesWhatIsForgedForeignOrOutOfItsTime) {
+TEST_F(AdmissionTest, RefusesForgedForeignEarlyAndExpiredCertificates) {
   Certificate forged = issue("w");
   forged.key = new_key();
   EXPECT_NE(error_of_learning(forged).find("does not match"), std::string::npos);
@@ -67,7 +67,7 @@ TEST_F(AdmissionTest, RefusesWhatIsForgedForeignOrOutOfItsTime) {
     EXPECT_FALSE(admission.admits(key, now));
 }
 
-TEST_F(AdmissionTest, LetsNobodyInWhoseTimeIsOver) {
+TEST_F(AdmissionTest, AdmitsAKeyOnlyWhileItsCertificateIsValid) {
   const Certificate c = issue("w");
   ASSERT_TRUE(admission.learn(c, now));
   EXPECT_TRUE(admission.admits(c.key, c.not_after));
@@ -99,7 +99,7 @@ TEST_F(AdmissionTest, RevocationThatComesFirstKeepsTheCertificateOut) {
   EXPECT_NE(error_of_learning(c).find("is revoked"), std::string::npos);
 }
 
-TEST_F(AdmissionTest, RevocationsOfOthersAreRefused) {
+TEST_F(AdmissionTest, RefusesRevocationsThatTheClusterDidNotSign) {
   const Certificate c = issue("w");
   ASSERT_TRUE(admission.learn(c, now));
   EXPECT_FALSE(admission.revoke(revocation_of(c.serial, make_cluster_key()), now));
@@ -109,7 +109,7 @@ TEST_F(AdmissionTest, RevocationsOfOthersAreRefused) {
   EXPECT_TRUE(admission.admits(c.key, now));
 }
 
-TEST_F(AdmissionTest, AKeyFallsWithTheLastOfItsCertificates) {
+TEST_F(AdmissionTest, AdmitsAKeyUntilItsLastCertificateIsRevoked) {
   const Certificate first = issue("w");
   Certificate second = first;
   second.serial = make_serial();
@@ -117,32 +117,33 @@ TEST_F(AdmissionTest, AKeyFallsWithTheLastOfItsCertificates) {
   second = sign(second, cluster);
   ASSERT_TRUE(admission.learn(first, now));
   ASSERT_TRUE(admission.learn(second, now));
-  EXPECT_EQ(admission.certificate_of(first.key, now), second) << "the longer valid one";
+  EXPECT_EQ(admission.certificate_of(first.key, now), second) << "the one that expires last";
   EXPECT_TRUE(admission.revoke(revocation_of(second.serial, cluster), now)->empty());
   EXPECT_EQ(admission.certificate_of(first.key, now), first);
   EXPECT_EQ(*admission.revoke(revocation_of(first.serial, cluster), now), std::vector{first.key});
   EXPECT_FALSE(admission.admits(first.key, now));
 }
 
-TEST_F(AdmissionTest, HoldsNoMoreCertificatesThanItsBound) {
+TEST_F(AdmissionTest, KeepsNoMoreCertificatesThanItsBound) {
   const std::vector<Certificate> three{issue("a", now + 10), issue("b"), issue("c")};
   for (const Certificate& c : three) ASSERT_TRUE(admission.learn(c, now));
   for (const Certificate& c : three) EXPECT_TRUE(admission.learn(c, now)) << "known already";
   const Certificate late = issue("d");
-  EXPECT_EQ(error_of_learning(late), "there is no room for the certificate of d beside 3 others");
+  EXPECT_EQ(error_of_learning(late),
+            "there is no capacity for the certificate of d: the limit is 3");
   EXPECT_FALSE(admission.admits(late.key, now));
-  ASSERT_EQ(error_of_learning(late, now + 11), "") << "what has expired makes room";
+  ASSERT_EQ(error_of_learning(late, now + 11), "") << "expired certificates make capacity";
   EXPECT_TRUE(admission.admits(late.key, now + 11));
   EXPECT_TRUE(admission.admits(three[1].key, now + 11));
 }
 
-TEST_F(AdmissionTest, HoldsNoMoreRevocationsThanItsBound) {
+TEST_F(AdmissionTest, KeepsNoMoreRevocationsThanItsBound) {
   ASSERT_TRUE(admission.revoke(revocation_of(1, cluster, now + 10), now));
   ASSERT_TRUE(admission.revoke(revocation_of(2, cluster), now));
   ASSERT_TRUE(admission.revoke(revocation_of(3, cluster), now));
   const auto full = admission.revoke(revocation_of(4, cluster), now);
   ASSERT_FALSE(full);
-  EXPECT_NE(full.error().message.find("no room"), std::string::npos);
+  EXPECT_NE(full.error().message.find("no capacity"), std::string::npos);
   ASSERT_TRUE(admission.revoke(revocation_of(4, cluster), now + 11));
   EXPECT_FALSE(admission.is_revoked(1)) << "its certificate has expired";
   EXPECT_TRUE(admission.is_revoked(2));
@@ -169,21 +170,21 @@ TEST_F(AdmissionTest, MergingAgainInAnyOrderChangesNothing) {
   Certificate c = issue("w");
   ASSERT_TRUE(admission.learn(c, now));
   std::vector<Revocation> list{revocation_of(c.serial, cluster), revocation_of(2, cluster)};
-  const Merged once = admission.merge(list, now);
+  const MergeResult once = admission.merge(list, now);
   EXPECT_EQ(once.added.size(), 2U);
   EXPECT_EQ(once.revoked, std::vector{c.key});
   std::swap(list[0], list[1]);
-  const Merged again = admission.merge(list, now);
+  const MergeResult again = admission.merge(list, now);
   EXPECT_EQ(again.added.size(), 0U);
   EXPECT_EQ(again.refused, 0U);
   EXPECT_TRUE(again.revoked.empty());
   EXPECT_EQ(admission.revocations_since(0, 9).revocations.size(), 2U);
 }
 
-TEST_F(AdmissionTest, ABadRevocationInAListKeepsNoneOfTheOthersOut) {
+TEST_F(AdmissionTest, ABadRevocationDoesNotAffectOthersInAList) {
   const std::vector<Revocation> list{
       revocation_of(1, cluster), revocation_of(2, make_cluster_key()), revocation_of(3, cluster)};
-  const Merged merged = admission.merge(list, now);
+  const MergeResult merged = admission.merge(list, now);
   EXPECT_EQ(merged.added.size(), 2U);
   EXPECT_EQ(merged.refused, 1U);
   EXPECT_TRUE(admission.is_revoked(1));
@@ -191,7 +192,8 @@ TEST_F(AdmissionTest, ABadRevocationInAListKeepsNoneOfTheOthersOut) {
   EXPECT_TRUE(admission.is_revoked(3));
 }
 
-/// Some learn, one revokes every second certificate, some ask: those revoked never come back.
+/// Two threads learn certificates, one revokes every second of them, and one asks: the key of a
+/// revoked certificate is never admitted again.
 TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
   const ClusterKey cluster = make_cluster_key();
   const Key handshake_key = new_key();
@@ -201,7 +203,7 @@ TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
   for (int i = 0; i < 60; ++i)
     all.push_back(certificate_for("w" + std::to_string(i), new_key(), cluster));
   std::atomic<bool> stops = false;
-  std::atomic<std::size_t> came_back = 0;
+  std::atomic<std::size_t> admitted_after_revocation = 0;
   std::vector<std::thread> threads;
   threads.reserve(3);
   for (int t = 0; t < 2; ++t)
@@ -217,14 +219,14 @@ TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
     while (!stops)
       for (const Certificate& c : all) {
         const bool was_revoked = admission.is_revoked(c.serial);
-        if (was_revoked && admission.admits(c.key, now)) ++came_back;
+        if (was_revoked && admission.admits(c.key, now)) ++admitted_after_revocation;
         (void)admission.revocations_since(0, 100);
       }
   }};
   for (std::thread& thread : threads) thread.join();
   stops = true;
   asks.join();
-  EXPECT_EQ(came_back, 0U);
+  EXPECT_EQ(admitted_after_revocation, 0U);
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(admission.admits(all[i].key, now), i % 2 == 1) << i;
   EXPECT_EQ(admission.revocations_since(0, 100).revocations.size(), 30U);

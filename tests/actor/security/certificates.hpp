@@ -1,4 +1,4 @@
-/// Certificates for tests, at a time of their own.
+/// Certificates and revocations for tests, at a fixed time.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace starling::security {
 /// 2026-11-21 10:21:08 UTC.
 inline constexpr UtcSeconds now = 1'795'256'468;
 
-/// Valid ten minutes before and after `now`.
+/// Makes a certificate that is valid from 10 minutes before to 10 minutes after `now`.
 inline Certificate certificate_for(const std::string& name, const Key& key,
                                    const ClusterKey& cluster, Role role = Role::node) {
   Certificate certificate;

@@ -34,49 +34,51 @@ class Party {
         Endpoint::open({.secrets = std::move(secrets), .utc_now = [this] { return time.load(); }},
                        [this](const wire::FrameView&, const Sender& sender) {
                          if (sender.role == Role::client) ++from_clients;
-                         ++heard;
+                         ++received;
                        });
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     endpoint = std::move(opened).value();
   }
   ~Party() { endpoint.reset(); }
 
-  /// Sends until `other` has received something new; false where it never does.
+  /// Sends until `other` has received a frame. Returns false if that takes too long.
   bool reaches(Party& other) {
-    const std::uint64_t before = other.heard;
+    const std::uint64_t before = other.received;
     return wait_until([&] {
       endpoint->send(other.endpoint->address(), TrafficClass::control, some_frame());
       std::this_thread::sleep_for(10ms);
-      return other.heard > before;
+      return other.received > before;
     });
   }
-  /// Has `other` send until some of its connections, introductions or frames were dealt with.
-  bool is_deaf_to(Party& other) {
-    const auto tries = [&] {
+  /// Has `other` send until this endpoint has refused or received 5 of its connections,
+  /// introductions or frames. Returns whether no frame was accepted.
+  bool refuses(Party& other) {
+    const auto handled = [&] {
       const auto counts = endpoint->counts();
       return counts.refused + counts.received;
     };
-    const std::uint64_t before = heard;
-    const std::uint64_t enough = tries() + 5;
+    const std::uint64_t before = received;
+    const std::uint64_t enough = handled() + 5;
     EXPECT_TRUE(wait_until([&] {
       other.endpoint->send(endpoint->address(), TrafficClass::control, some_frame());
-      return tries() >= enough;
-    })) << "it goes on sending, in vain";
-    return heard == before;
+      return handled() >= enough;
+    })) << "the other goes on sending";
+    return received == before;
   }
-  /// Has `other` send for a while. To an address of the other kind, with or without a key, nothing
-  /// is sent at all, so no frame can tell when it should have come.
-  bool is_beyond(Party& other) {
-    const std::uint64_t before = heard;
+  /// Has `other` send for 100 ms. Returns whether no frame was received. Waits a fixed time,
+  /// because an endpoint with keys sends nothing at all to an address without a key, nor the
+  /// reverse.
+  bool receives_nothing_from(Party& other) {
+    const std::uint64_t before = received;
     for (int i = 0; i < 20; ++i) {
       other.endpoint->send(endpoint->address(), TrafficClass::control, some_frame());
       std::this_thread::sleep_for(5ms);
     }
-    return heard == before;
+    return received == before;
   }
 
   std::atomic<UtcSeconds> time = now;
-  std::atomic<std::uint64_t> heard = 0;
+  std::atomic<std::uint64_t> received = 0;
   std::atomic<std::uint64_t> from_clients = 0;
   std::unique_ptr<Endpoint> endpoint;
 };
@@ -87,7 +89,7 @@ class EndpointTest : public testing::Test {
     NodeSecrets secrets;
     secrets.cluster = cluster.public_key;
     secrets.handshake_keys = handshake_keys;
-    secrets.keys = wire::make_keys();
+    secrets.keys = wire::make_key_pair();
     secrets.certificate = certificate_for(name, secrets.keys.public_key, cluster, role);
     secrets.known = issued;
     issued.push_back(secrets.certificate);
@@ -95,18 +97,18 @@ class EndpointTest : public testing::Test {
   }
 
   ClusterKey cluster = make_cluster_key();
-  KeyPair handshake_keys = wire::make_keys();
+  KeyPair handshake_keys = wire::make_key_pair();
   std::vector<Certificate> issued;
 };
 
-TEST_F(EndpointTest, ReachesAnOlderOneThatDoesNotKnowIt) {
+TEST_F(EndpointTest, ReachesAnEndpointThatDoesNotKnowIt) {
   Party older{issue("older")};
   Party newer{issue("newer")};
   EXPECT_TRUE(newer.reaches(older));
   EXPECT_TRUE(older.reaches(newer));
 }
 
-TEST_F(EndpointTest, ReachesANewerOneThatItDoesNotKnow) {
+TEST_F(EndpointTest, ReachesAnEndpointThatItDoesNotKnow) {
   Party older{issue("older")};
   Party newer{issue("newer")};
   EXPECT_TRUE(older.reaches(newer));
@@ -117,35 +119,35 @@ TEST_F(EndpointTest, TellsNodesFromClients) {
   Party node{issue("node")};
   Party client{issue("client", Role::client)};
   EXPECT_TRUE(client.reaches(node));
-  EXPECT_EQ(node.from_clients, node.heard);
+  EXPECT_EQ(node.from_clients, node.received);
   EXPECT_TRUE(node.reaches(client));
   EXPECT_EQ(client.from_clients, 0U);
 }
 
-TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
+TEST_F(EndpointTest, RefusesNodesOfAnotherCluster) {
   Party node{issue("node")};
-  const auto others_handshake_keys = wire::make_keys();
+  const auto others_handshake_keys = wire::make_key_pair();
   const auto own = std::exchange(handshake_keys, others_handshake_keys);
   const auto own_cluster = std::exchange(cluster, make_cluster_key());
-  Party stranger{issue("stranger")};
-  EXPECT_TRUE(node.is_deaf_to(stranger));
-  // The handshake key, which a node with a revoked key still has, does not help either.
+  Party foreign{issue("foreign")};
+  EXPECT_TRUE(node.refuses(foreign));
+  // The right handshake key, which a node with a revoked key still has, gives no access.
   handshake_keys = own;
-  Party with_handshake_key{issue("at-gate")};
-  EXPECT_TRUE(node.is_deaf_to(with_handshake_key));
+  Party with_handshake_key{issue("with-handshake-key")};
+  EXPECT_TRUE(node.refuses(with_handshake_key));
   cluster = own_cluster;
-  Party friendly{issue("friendly")};
-  EXPECT_TRUE(friendly.reaches(node));
+  Party admitted{issue("admitted")};
+  EXPECT_TRUE(admitted.reaches(node));
 }
 
-/// A peer that follows no rules: a transport alone.
-class Rogue {
+/// A client that sends any frames without introducing itself: a transport without an endpoint.
+class RogueClient {
  public:
-  Rogue(const KeyPair& own, const KeyPair& handshake_keys) {
+  RogueClient(const KeyPair& own, const KeyPair& handshake_keys) {
     wire::TransportOptions options;
     options.keys = own;
     options.handshake_keys = handshake_keys;
-    auto opened = wire::Transport::open(options, [](const wire::Incoming&) {});
+    auto opened = wire::Transport::open(options, [](const wire::IncomingFrame&) {});
     EXPECT_TRUE(opened);
     transport_ = std::move(opened).value();
   }
@@ -157,49 +159,49 @@ class Rogue {
   std::unique_ptr<wire::Transport> transport_;
 };
 
-TEST_F(EndpointTest, TakesNothingButIntroductionsAtTheGate) {
+TEST_F(EndpointTest, AcceptsOnlyIntroductionsUnderTheHandshakeKey) {
   Party node{issue("node")};
-  Party friendly{issue("friendly")};
-  Rogue rogue{handshake_keys, handshake_keys};
+  Party admitted{issue("admitted")};
+  RogueClient rogue_client{handshake_keys, handshake_keys};
   for (int i = 0; i < 20; ++i) {
-    rogue.send(node, TrafficClass::control, some_frame());
-    rogue.send(node, TrafficClass::handshake, some_frame());
+    rogue_client.send(node, TrafficClass::control, some_frame());
+    rogue_client.send(node, TrafficClass::handshake, some_frame());
     std::this_thread::sleep_for(10ms);
   }
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().received >= 20; }));
-  EXPECT_EQ(node.heard, 0U);
-  EXPECT_TRUE(friendly.reaches(node));
+  EXPECT_EQ(node.received, 0U);
+  EXPECT_TRUE(admitted.reaches(node));
 }
 
-TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
+TEST_F(EndpointTest, RefusesAnIntroductionThatTheHolderDidNotSend) {
   Party node{issue("node")};
   const NodeSecrets other = issue("other");
-  Rogue rogue{wire::make_keys(), handshake_keys};
+  RogueClient rogue_client{wire::make_key_pair(), handshake_keys};
   const std::string address = wire::print({"tcp://127.0.0.1:1", other.keys.public_key});
   const auto received = node.endpoint->counts().received;
   Proof proof{};
   for (const bool answers : {false, true}) {
-    rogue.send(node, TrafficClass::handshake,
-               encode({address, Introduction{other.certificate, answers, proof}}));
-    // Nor with a proof by another key.
-    proof = prove("I am, at " + address, wire::make_keys().secret_key,
+    rogue_client.send(node, TrafficClass::handshake,
+                      encode({address, Introduction{other.certificate, answers, proof}}));
+    // The second introduction has a proof by another key.
+    proof = prove("I am, at " + address, wire::make_key_pair().secret_key,
                   *wire::parse_peer(node.endpoint->address()).value().key);
   }
   ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
-  Rogue holder{other.keys, handshake_keys};
+  RogueClient holder{other.keys, handshake_keys};
   holder.send(node, TrafficClass::control, some_frame());
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().refused > 0; }));
-  EXPECT_EQ(node.heard, 0U);
+  EXPECT_EQ(node.received, 0U);
 }
 
-TEST_F(EndpointTest, IsDeafToPlainConnectionsWhereItHasKeys) {
+TEST_F(EndpointTest, RefusesPlainConnectionsIfItHasKeys) {
   Party node{issue("node")};
   Party plain{std::nullopt};
-  EXPECT_TRUE(node.is_beyond(plain));
-  EXPECT_TRUE(plain.is_beyond(node));
+  EXPECT_TRUE(node.receives_nothing_from(plain));
+  EXPECT_TRUE(plain.receives_nothing_from(node));
 }
 
-TEST_F(EndpointTest, HearsEveryoneWithoutKeys) {
+TEST_F(EndpointTest, ReceivesFromEveryoneWithoutKeys) {
   Party one{std::nullopt};
   Party two{std::nullopt};
   EXPECT_TRUE(one.reaches(two));
@@ -218,13 +220,13 @@ TEST_F(EndpointTest, PassesRevocationsOn) {
   EXPECT_TRUE(wait_until([&] {
     first.endpoint->compare_revocations(second.endpoint->address());
     std::this_thread::sleep_for(5ms);
-    return first.endpoint->agreements() > 0;
+    return first.endpoint->digest_matches() > 0;
   }));
-  EXPECT_TRUE(second.is_deaf_to(third));
+  EXPECT_TRUE(second.refuses(third));
   EXPECT_TRUE(first.reaches(second));
 }
 
-TEST_F(EndpointTest, LearnsRevocationsOfWhenItWasAway) {
+TEST_F(EndpointTest, LearnsRevocationsThatItMissed) {
   Party first{issue("first")};
   const auto late = issue("second");
   Party third{issue("third")};
@@ -234,13 +236,13 @@ TEST_F(EndpointTest, LearnsRevocationsOfWhenItWasAway) {
   EXPECT_TRUE(wait_until([&] {
     second.endpoint->compare_revocations(first.endpoint->address());
     std::this_thread::sleep_for(5ms);
-    return second.endpoint->agreements() > 0;
+    return second.endpoint->digest_matches() > 0;
   }));
-  EXPECT_TRUE(second.is_deaf_to(third));
+  EXPECT_TRUE(second.refuses(third));
 }
 
-/// The list is long, and a digest that is wrong is short.
-TEST_F(EndpointTest, SaysItsRevocationsToNobodyAsOftenAsTheyAsk) {
+/// A limit is needed because the list is long, and a digest that asks for it is short.
+TEST_F(EndpointTest, LimitsHowOftenAPeerGetsTheRevocations) {
   Party first{issue("first")};
   Party second{issue("second")};
   issue("third");
@@ -253,13 +255,13 @@ TEST_F(EndpointTest, SaysItsRevocationsToNobodyAsOftenAsTheyAsk) {
   for (std::uint64_t i = 0; i < asked; ++i) {
     second.endpoint->send(
         first.endpoint->address(), TrafficClass::control,
-        encode({second.endpoint->address(), RevocationsDigest{.digest = i, .answers = true}}));
+        encode({second.endpoint->address(), RevocationsDigest{.digest = i, .is_answer = true}}));
     std::this_thread::sleep_for(1ms);
   }
   ASSERT_TRUE(
       wait_until([&] { return first.endpoint->counts().received >= before.received + asked; }));
   const auto time = std::chrono::steady_clock::now() - began;
-  // And introductions, if it took long.
+  // Up to 4 more frames are introductions, which are sent if this took long.
   EXPECT_LE(first.endpoint->counts().sent - before.sent,
             static_cast<std::uint64_t>(time / 500ms) + 4);
 }

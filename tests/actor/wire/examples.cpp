@@ -31,9 +31,9 @@ Push example_push(Slice update) {
           .range = 11,
           .step = 1234567890123,
           .samples = 32,
-          .samples_sum = 1ULL << 40U,
+          .samples_total = 1ULL << 40U,
           .update = std::move(update),
-          .enters = false,
+          .is_join = false,
           .view = 6};
 }
 
@@ -46,7 +46,7 @@ RangeState example_state() {
           .round = 5,
           .ledger = {{1, 10, 320}, {}},
           .gathered = {example_push(slice_of<float>({4})), example_push({})},
-          .awaited = std::vector<Awaited>{{3, 2, 5}},
+          .awaited = std::vector<AwaitedWorker>{{3, 2, 5}},
           .ticket = 9};
 }
 
@@ -69,7 +69,7 @@ ConfigurationPtr founding() {
 std::vector<PeerMessage> example_messages() {
   const auto push = std::make_shared<const Push>(example_push(slice_of<double>({0.5, -0.0})));
   Push entry = example_push({});
-  entry.enters = true;
+  entry.is_join = true;
   return {
       shared_configuration(),
       Pull{3, 11, 17, rows({0, 4, 5})},
@@ -183,10 +183,10 @@ std::vector<ControlMessage> example_control_messages() {
   answer(Ranges{{state}, 9});
   answer(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};
-  ended.began_ms = 1'700'000'000'123;
+  ended.began_at_ms = 1'700'000'000'123;
   ended.updates = 9;
   answer(JobRecords{{ended, {}}});
-  answer(JobBegun{7, {"a", "b"}});
+  answer(JobStarted{7, {"a", "b"}});
   return all;
 }
 

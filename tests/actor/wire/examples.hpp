@@ -1,4 +1,4 @@
-/// One message of each kind, with something in every field.
+/// Example messages with values in all their fields.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace starling::wire {
 
-/// At least one of each kind, tensors of both element types, with and without rows.
+/// At least one message of each kind, with tensors of both element types, with and without rows.
 std::vector<core::PeerMessage> example_messages();
 
-/// At least one of each kind.
+/// At least one control message of each kind.
 std::vector<ControlMessage> example_control_messages();
 
-/// A packet of `peer_message`, or of none.
+/// An envelope with a packet of `peer_message`; without a message if it is null.
 core::Envelope envelope_of(const core::PeerMessage* peer_message);
 
 template <class T>

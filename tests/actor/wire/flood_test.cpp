@@ -1,4 +1,4 @@
-/// Unauthenticated peers that send bytes without an end, and how much of them a transport holds.
+/// Bounds on the memory that a transport takes when unauthenticated peers send bytes without end.
 /// Real sockets on the loopback interface.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "starling/actor/wire/transport.hpp"
 #include "starling/base/memory.hpp"
 #include "tests/actor/wire/examples.hpp"
-#include "tests/actor/wire/line.hpp"
+#include "tests/actor/wire/raw_connection.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::wire {
@@ -32,13 +32,13 @@ using namespace std::string_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t mib = std::size_t{1} << 20U;
-/// Bytes that any flood may make a process grow by, at any moment.
-constexpr std::size_t growth_max = 128 * mib;
+/// The most bytes by which any flood may make the process grow.
+constexpr std::size_t growth_bytes_max = 128 * mib;
 
-/// The most that this process has grown since it was made, looked at every 2 ms.
+/// The largest growth of this process since the object was made, sampled every 2 ms.
 class Growth {
  public:
-  Growth() : before_(resident_bytes()), thread_([this] { look(); }) {}
+  Growth() : before_(resident_bytes()), thread_([this] { sample(); }) {}
   ~Growth() { end(); }
   Growth(const Growth&) = delete;
   Growth& operator=(const Growth&) = delete;
@@ -49,19 +49,19 @@ class Growth {
 #ifdef STARLING_SANITIZED
     return 0;  // AddressSanitizer keeps what is freed for a while, the test's own strings too
 #else
-    return most_ - std::min(most_, before_);
+    return largest_ - std::min(largest_, before_);
 #endif
   }
 
  private:
-  void look() {
+  void sample() {
     while (!ends_) {
-      most_ = std::max(most_, resident_bytes());
+      largest_ = std::max(largest_, resident_bytes());
       std::this_thread::sleep_for(2ms);
     }
   }
   const std::size_t before_;
-  std::size_t most_ = 0;
+  std::size_t largest_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };
@@ -70,33 +70,33 @@ class Flood : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     if (GetParam()) {
-      options_.keys = make_keys();
+      options_.keys = make_key_pair();
       options_.admits = [](const Key&) { return true; };
     }
     open();
   }
   void open() {
-    auto opened = Transport::open(options_, [this](const Incoming&) { ++came_; });
+    auto opened = Transport::open(options_, [this](const IncomingFrame&) { ++received_; });
     ASSERT_TRUE(opened) << opened.error().message;
     transport_ = *std::move(opened);
   }
   [[nodiscard]] const std::string& address() const { return transport_->address(); }
 
-  /// Whether an admitted peer gets a frame through.
+  /// Whether a frame of an admitted peer is received.
   bool is_reachable() {
     TransportOptions options;
-    if (options_.keys) options.keys = make_keys();
-    const auto friendly = Transport::open(options, [](const Incoming&) {});
-    const int before = came_;
+    if (options_.keys) options.keys = make_key_pair();
+    const auto admitted = Transport::open(options, [](const IncomingFrame&) {});
+    const int before = received_;
     std::optional<Key> key;
     if (options_.keys) key = options_.keys->public_key;
-    (*friendly)->send({address(), key}, TrafficClass::control, encode(1, 1, core::Envelope{}));
-    return wait_until([&] { return came_ > before; });
+    (*admitted)->send({address(), key}, TrafficClass::control, encode(1, 1, core::Envelope{}));
+    return wait_until([&] { return received_ > before; });
   }
 
-  /// Whether the process comes to neither grow nor shrink any more: what waited with the system is
-  /// taken then.
-  [[nodiscard]] static bool reads_all() {
+  /// Waits until the process neither grows nor shrinks any more: then the transport has read all
+  /// bytes that waited in the system. Returns false if that takes too long.
+  [[nodiscard]] static bool has_read_all() {
     std::size_t before = 0;
     int calm = 0;
     return wait_until([&] {
@@ -110,69 +110,69 @@ class Flood : public testing::TestWithParam<bool> {
 
   TransportOptions options_;
   std::unique_ptr<Transport> transport_;
-  std::atomic<int> came_ = 0;
+  std::atomic<int> received_ = 0;
 };
 
 class PlainFlood : public Flood {};
 class KeyedFlood : public Flood {};
 
-/// Two bytes on the wire were 64 of memory each.
-TEST_P(PlainFlood, OfEmptyPartsTakesNoMemory) {
+/// Each of these parts has two bytes on the wire, and took 64 in memory.
+TEST_P(PlainFlood, EmptyPartsTakeNoMemory) {
   std::string parts;
   while (parts.size() < mib) parts += "\1\0"s;
   Growth growth;
   for (std::size_t sent = 0; sent < 12 * mib;) {
-    Line line{address()};
-    (void)line.send(greeting("NULL") + ready);
-    const std::size_t taken = line.send(parts, 2s);
+    RawConnection connection{address()};
+    (void)connection.send(greeting("NULL") + ready);
+    const std::size_t taken = connection.send(parts, 2s);
     sent += std::max(taken, mib);
-    EXPECT_TRUE(line.ends_within(10s));
+    EXPECT_TRUE(connection.closes_within(10s));
   }
-  EXPECT_LT(growth.end(), growth_max);
+  EXPECT_LT(growth.end(), growth_bytes_max);
   EXPECT_TRUE(is_reachable());
 }
 
-TEST_P(PlainFlood, OfAnnouncedPartsTakesBoundedMemory) {
+TEST_P(PlainFlood, AnnouncedPartsTakeBoundedMemory) {
   const std::string some(mib, 'x');
   Growth growth;
-  std::vector<Line> lines;
+  std::vector<RawConnection> connections;
   for (int i = 0; i < 300; ++i) {
-    lines.emplace_back(address());
-    (void)lines.back().send(greeting("NULL") + ready +
-                            (i % 2 == 0 ? announced_part : announced_end) + some);
+    connections.emplace_back(address());
+    (void)connections.back().send(greeting("NULL") + ready +
+                                  (i % 2 == 0 ? announced_part : announced_end) + some);
   }
-  EXPECT_TRUE(reads_all());
-  EXPECT_LT(growth.end(), growth_max);
+  EXPECT_TRUE(has_read_all());
+  EXPECT_LT(growth.end(), growth_bytes_max);
   EXPECT_TRUE(is_reachable());
 }
 
-TEST_P(KeyedFlood, OfAnnouncedCommandsTakesNoMemory) {
+TEST_P(KeyedFlood, AnnouncedCommandsTakeNoMemory) {
   const std::string some(mib, 'x');
   Growth growth;
-  std::vector<Line> lines;
+  std::vector<RawConnection> connections;
   for (int i = 0; i < 300; ++i) {
-    lines.emplace_back(address());
-    (void)lines.back().send(greeting("CURVE") + announced_command + some, 1s);
+    connections.emplace_back(address());
+    (void)connections.back().send(greeting("CURVE") + announced_command + some, 1s);
   }
-  EXPECT_TRUE(reads_all());
-  EXPECT_LT(growth.end(), growth_max / 8);
-  for (Line& line : lines) EXPECT_TRUE(line.ends_within(10s));
+  EXPECT_TRUE(has_read_all());
+  EXPECT_LT(growth.end(), growth_bytes_max / 8);
+  for (RawConnection& connection : connections) EXPECT_TRUE(connection.closes_within(10s));
   EXPECT_TRUE(is_reachable());
 }
 
-TEST_P(Flood, OfSlowHandshakesKeepsNobodyOut) {
+TEST_P(Flood, SlowHandshakesDoNotKeepOthersOut) {
   Growth growth;
-  std::vector<Line> lines;
+  std::vector<RawConnection> connections;
   for (int i = 0; i < 400; ++i) {
-    lines.emplace_back(address());
-    if (i % 2 == 0) (void)lines.back().send(greeting("CURVE").substr(0, 1 + i % 64));
+    connections.emplace_back(address());
+    if (i % 2 == 0) (void)connections.back().send(greeting("CURVE").substr(0, 1 + i % 64));
   }
   EXPECT_TRUE(is_reachable());
-  for (Line& line : lines) EXPECT_TRUE(line.ends_within(10s));
-  EXPECT_LT(growth.end(), growth_max / 4);
+  for (RawConnection& connection : connections) EXPECT_TRUE(connection.closes_within(10s));
+  EXPECT_LT(growth.end(), growth_bytes_max / 4);
 }
 
-/// Restores what this process may have.
+/// Limits the descriptors of this process, and restores the limit at its end.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t most) {
@@ -188,42 +188,45 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-/// Clients have descriptors of their own.
-TEST_P(Flood, OfConnectionsLeavesDescriptorsForOthers) {
+/// The transport has few descriptors; the clients, which are opened later, have enough.
+TEST_P(Flood, ConnectionsLeaveDescriptorsForOthers) {
   transport_.reset();
   {
     const FewDescriptors few{200};
     open();
   }
-  std::vector<Line> lines;
-  for (int i = 0; i < 400; ++i) lines.emplace_back(address());
+  std::vector<RawConnection> connections;
+  for (int i = 0; i < 400; ++i) connections.emplace_back(address());
   EXPECT_TRUE(is_reachable());
-  const auto standing = [&] {
-    return std::ranges::count_if(lines, [](Line& line) { return !line.ends_within(0ms); });
+  const auto count_open = [&] {
+    return std::ranges::count_if(
+        connections, [](RawConnection& connection) { return !connection.closes_within(0ms); });
   };
   // A quarter of the descriptors is for handshakes.
-  EXPECT_LE(standing(), 50);
+  EXPECT_LE(count_open(), 50);
 }
 
-/// Connections that have brought no frame yet are ended first.
-TEST_P(PlainFlood, OfOpenConnectionsEndsThoseThatSayNothing) {
+/// Connections that have sent no frame yet are closed first.
+TEST_P(PlainFlood, SilentConnectionsAreClosedFirst) {
   transport_.reset();
   options_.inbound_max = 20;
   open();
-  Line known{address()};
+  RawConnection known{address()};
   const std::string frame = "\1\1x\0\1y"s;
   (void)known.send(greeting("NULL") + ready + frame);
-  ASSERT_TRUE(wait_until([&] { return came_ > 0; })) << "its first frame comes";
-  std::vector<Line> lines;
+  ASSERT_TRUE(wait_until([&] { return received_ > 0; })) << "its first frame is received";
+  std::vector<RawConnection> connections;
   for (int i = 0; i < 100; ++i) {
-    lines.emplace_back(address());
-    (void)lines.back().send(greeting("NULL") + ready);
+    connections.emplace_back(address());
+    (void)connections.back().send(greeting("NULL") + ready);
   }
-  for (int i = 0; i < 79; ++i) EXPECT_TRUE(lines[static_cast<std::size_t>(i)].ends_within(10s));
+  for (int i = 0; i < 79; ++i)
+    EXPECT_TRUE(connections[static_cast<std::size_t>(i)].closes_within(10s));
   EXPECT_TRUE(is_reachable());
-  const int before = came_;
+  const int before = received_;
   (void)known.send(frame);
-  EXPECT_TRUE(wait_until([&] { return came_ > before; })) << "the known connection stands";
+  EXPECT_TRUE(wait_until([&] { return received_ > before; }))
+      << "the known connection is still open";
 }
 
 /// A listener that answers every connection with message parts without an end.
@@ -257,19 +260,19 @@ class HostileServer {
     std::string parts;
     while (parts.size() < mib / 4) parts += "\1\0"s;
     while (!ends_) {
-      const int line = ::accept(listener_, nullptr, nullptr);
-      if (line < 0) continue;
+      const int connection = ::accept(listener_, nullptr, nullptr);
+      if (connection < 0) continue;
       const timeval brief{0, 100'000};
-      ::setsockopt(line, SOL_SOCKET, SO_SNDTIMEO, &brief, sizeof brief);
+      ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &brief, sizeof brief);
       const std::string hello = greeting("NULL") + "\4\x1c\5READY\x0bSocket-Type\0\0\0\6ROUTER"s;
-      (void)::send(line, hello.data(), hello.size(), MSG_NOSIGNAL);
+      (void)::send(connection, hello.data(), hello.size(), MSG_NOSIGNAL);
       for (ssize_t taken = 0; !ends_ && taken >= 0;) {
-        taken = ::send(line, parts.data(), parts.size(), MSG_NOSIGNAL);
+        taken = ::send(connection, parts.data(), parts.size(), MSG_NOSIGNAL);
         if (taken > 0) sent += static_cast<std::size_t>(taken);
-        // So fast that other tests' processors are left to them.
+        // Sends slowly enough to leave the processors to other tests.
         std::this_thread::sleep_for(10ms);
       }
-      ::close(line);
+      ::close(connection);
     }
   }
 
@@ -278,23 +281,23 @@ class HostileServer {
   std::thread thread_;
 };
 
-/// Either ZeroMQ takes no more of them, or the connection is broken again and again.
-TEST_P(PlainFlood, OfAnswersTakesBoundedMemory) {
-  constexpr auto stands_after = 5s;
+/// Either ZeroMQ stops receiving them, or the connection is closed again and again.
+TEST_P(PlainFlood, AnswersTakeBoundedMemory) {
+  constexpr auto stalled_after = 5s;
   HostileServer hostile;
   Growth growth;
   std::size_t before = 0;
-  auto grown = Clock::now();
-  const auto give_up = grown + 30s;
-  while (hostile.sent < 5 * mib && Clock::now() < std::min(give_up, grown + stands_after)) {
+  auto last_sent_at = Clock::now();
+  const auto give_up = last_sent_at + 30s;
+  while (hostile.sent < 5 * mib && Clock::now() < std::min(give_up, last_sent_at + stalled_after)) {
     transport_->send({hostile.address, std::nullopt}, TrafficClass::control,
                      encode(1, 1, core::Envelope{}));
     std::this_thread::sleep_for(10ms);
     if (const std::size_t sent = hostile.sent; std::exchange(before, sent) < sent)
-      grown = Clock::now();
+      last_sent_at = Clock::now();
   }
   EXPECT_GT(hostile.sent, 0U);
-  EXPECT_LT(growth.end(), growth_max);
+  EXPECT_LT(growth.end(), growth_bytes_max);
   EXPECT_TRUE(is_reachable());
 }
 

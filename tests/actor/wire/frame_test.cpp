@@ -9,6 +9,7 @@
 #include "starling/engine/sim/protocol/traffic.hpp"
 #include "tests/actor/wire/examples.hpp"
 #include "tests/actor/wire/heap.hpp"
+#include "tests/actor/wire/received_frame.hpp"
 
 namespace starling::wire {
 namespace {
@@ -16,21 +17,8 @@ namespace {
 constexpr JobId job = 0x0123456789abcdef;
 constexpr NodeId node = 99;
 
-/// A frame as the other side sees it.
-struct Arrived {
-  explicit Arrived(const Frame& frame) : head(frame.head) {
-    for (const Attachment& part : frame.body)
-      body.insert(body.end(), part.bytes.begin(), part.bytes.end());
-  }
-  [[nodiscard]] FrameView view() const { return {head, body}; }
-  bool operator==(const Arrived&) const = default;
-
-  Bytes head;
-  Bytes body;
-};
-
-std::vector<Arrived> all_frames() {
-  std::vector<Arrived> frames;
+std::vector<ReceivedFrame> all_frames() {
+  std::vector<ReceivedFrame> frames;
   for (const auto& peer_message : example_messages())
     frames.emplace_back(encode(job, node, envelope_of(&peer_message)));
   frames.emplace_back(encode(job, node, envelope_of(nullptr)));
@@ -48,19 +36,19 @@ TEST(Frame, ExamplesCoverEveryKindOfMessage) {
   EXPECT_EQ(kinds.size(), std::variant_size_v<core::PeerMessage>);
 }
 
-TEST(Frame, SaysEverythingAgain) {
-  for (const auto& sent : all_frames()) {
-    const auto decoded = decode_envelope(sent.view());
+TEST(Frame, SurvivesEncodingAndDecoding) {
+  for (const auto& received : all_frames()) {
+    const auto decoded = decode_envelope(received.view());
     ASSERT_TRUE(decoded) << decoded.error().message;
     EXPECT_EQ(decoded->job, job);
     EXPECT_EQ(decoded->node, node);
-    EXPECT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, sent);
+    EXPECT_EQ(ReceivedFrame{encode(decoded->job, decoded->node, decoded->envelope)}, received);
   }
 }
 
 std::size_t bytes_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
 
-TEST(Frame, IsAsLongAsTheFieldsOfItsMessageSay) {
+TEST(Frame, HasTheSizeThatTheFieldsOfItsMessageGive) {
   constexpr std::size_t prefix = 4;
   for (const auto& peer_message : example_messages()) {
     const core::Envelope envelope = envelope_of(&peer_message);
@@ -72,7 +60,7 @@ TEST(Frame, IsAsLongAsTheFieldsOfItsMessageSay) {
     EXPECT_EQ(bytes_of(encode(message)), prefix + core::wire_size(message));
 }
 
-TEST(Frame, IsAsLongAsTheSimulatorCounts) {
+TEST(Frame, HasTheSizeThatTheSimulatorCounts) {
   const auto expect_counted = [](const auto& message) {
     using M = std::remove_cvref_t<decltype(message)>;
     if constexpr (core::IsIn<M, core::Messages>) {
@@ -86,9 +74,9 @@ TEST(Frame, IsAsLongAsTheSimulatorCounts) {
   for (const auto& peer_message : example_messages()) std::visit(expect_counted, peer_message);
 }
 
-TEST(Frame, GoesByTheClassOfWhatItMayHold) {
+TEST(Frame, IsOfTheDataClassIfItsMessageMayHaveTensors) {
   for (const auto& peer_message : example_messages())
-    if (core::payload_bytes(core::peer_message_of(peer_message)) > 0) {
+    if (core::payload_bytes(core::make_peer_message(peer_message)) > 0) {
       EXPECT_EQ(core::traffic_class_of(peer_message), core::TrafficClass::data)
           << "alternative " << peer_message.index();
     }
@@ -97,8 +85,9 @@ TEST(Frame, GoesByTheClassOfWhatItMayHold) {
   EXPECT_EQ(core::traffic_class_of(core::ConfigurationPtr{}), core::TrafficClass::control);
 }
 
-TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
-  const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(nullptr))}.view());
+TEST(Frame, KeepsTheFieldsOfItsEnvelope) {
+  const auto decoded =
+      decode_envelope(ReceivedFrame{encode(job, node, envelope_of(nullptr))}.view());
   ASSERT_TRUE(decoded);
   const core::Envelope& envelope = decoded->envelope;
   EXPECT_EQ(envelope.from, 3U);
@@ -114,7 +103,8 @@ TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
 TEST(Frame, KeepsTensorsToTheBitWithTheirRows) {
   const auto rows = std::make_shared<const std::vector<std::uint32_t>>(std::vector{2U, 7U});
   const core::PeerMessage value = core::Value{1, 2, slice_of<double>({-0.0, 1e-310}, rows)};
-  const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(&value))}.view());
+  const auto decoded =
+      decode_envelope(ReceivedFrame{encode(job, node, envelope_of(&value))}.view());
   ASSERT_TRUE(decoded);
   const auto& slice = std::get<core::Value>(**decoded->envelope.packet.payload).value;
   EXPECT_TRUE(std::signbit(slice.as<double>()[0]));
@@ -131,31 +121,32 @@ TEST(Frame, SendsTensorsWithoutCopyingThem) {
   EXPECT_LT(frame.head.size(), 128U);
 }
 
-TEST(Frame, OfWhichAnyByteIsMissingIsRefused) {
-  for (const auto& sent : all_frames()) {
-    for (std::size_t size = 0; size < sent.head.size(); ++size)
-      ASSERT_NE(error_of({std::span{sent.head}.first(size), sent.body}), "") << size;
-    for (std::size_t size = 0; size < sent.body.size(); ++size)
-      ASSERT_EQ(error_of({sent.head, std::span{sent.body}.first(size)}), "a frame lacks values");
+TEST(Frame, IsRefusedIfAnyByteIsMissing) {
+  for (const auto& received : all_frames()) {
+    for (std::size_t size = 0; size < received.head.size(); ++size)
+      ASSERT_NE(error_of({std::span{received.head}.first(size), received.body}), "") << size;
+    for (std::size_t size = 0; size < received.body.size(); ++size)
+      ASSERT_EQ(error_of({received.head, std::span{received.body}.first(size)}),
+                "a frame lacks bytes of its tensors");
   }
 }
 
-TEST(Frame, WithMoreBytesThanItSaysIsRefused) {
-  for (auto sent : all_frames()) {
-    sent.body.push_back({});
-    EXPECT_EQ(error_of(sent.view()), "a frame holds more than it says");
-    sent.body.pop_back();
-    sent.head.push_back({});
-    EXPECT_EQ(error_of(sent.view()), "a frame holds more than it says");
+TEST(Frame, IsRefusedIfBytesAreLeftOver) {
+  for (auto received : all_frames()) {
+    received.body.push_back({});
+    EXPECT_EQ(error_of(received.view()), "a frame has bytes left over at its end");
+    received.body.pop_back();
+    received.head.push_back({});
+    EXPECT_EQ(error_of(received.view()), "a frame has bytes left over at its end");
   }
 }
 
-TEST(Frame, OfSomeoneElseIsRefusedByName) {
-  Arrived frame{encode(job, node, envelope_of(nullptr))};
+TEST(Frame, IsRefusedWithTheReasonIfForeign) {
+  ReceivedFrame frame{encode(job, node, envelope_of(nullptr))};
   frame.head[3] = std::byte{9};
-  EXPECT_EQ(error_of(frame.view()), "a frame is of no known kind");
+  EXPECT_EQ(error_of(frame.view()), "a frame is of an unknown kind");
   frame.head[3] = std::byte{2};
-  EXPECT_EQ(error_of(frame.view()), "a frame is of another kind than is valid here");
+  EXPECT_EQ(error_of(frame.view()), "a frame is of another kind than expected");
   frame.head[2] = std::byte{200};
   EXPECT_EQ(error_of(frame.view()),
             "a frame is of version 200; valid here: " + std::to_string(version));
@@ -164,66 +155,67 @@ TEST(Frame, OfSomeoneElseIsRefusedByName) {
   EXPECT_EQ(error_of({}), "a frame is not Starling's");
 }
 
-TEST(Frame, WithAMessageThatIsNoneIsRefused) {
-  Arrived frame{encode(job, node, envelope_of(nullptr))};
+TEST(Frame, IsRefusedIfItsMessageIsNotWellFormed) {
+  ReceivedFrame frame{encode(job, node, envelope_of(nullptr))};
   ASSERT_EQ(frame.head.back(), std::byte{0});
   frame.head.back() = std::byte{1};
   frame.head.push_back(std::byte{0});
   EXPECT_EQ(error_of(frame.view()), "a frame is not well-formed");
 }
 
-TEST(Frame, OfAClassThatMembersDoNotSendIsRefused) {
-  Arrived frame{encode(job, node, envelope_of(nullptr))};
+TEST(Frame, IsRefusedIfItsTrafficClassIsInvalid) {
+  ReceivedFrame frame{encode(job, node, envelope_of(nullptr))};
   // The prefix, the job, the node, both members and the epoch come before the class.
   std::byte& traffic_class = frame.head[4 + sizeof job + sizeof node + 4 + 4 + 8];
   ASSERT_EQ(traffic_class, static_cast<std::byte>(envelope_of(nullptr).traffic_class));
   traffic_class = static_cast<std::byte>(core::TrafficClass::handshake);
   EXPECT_EQ(error_of(frame.view()), "a frame is not well-formed");
   traffic_class = std::byte{3};
-  EXPECT_EQ(error_of(frame.view()), "a frame holds a value of no known kind");
+  EXPECT_EQ(error_of(frame.view()), "a frame holds an unknown enumerator");
 }
 
-TEST(Frame, OfAWorkerInNoKnownPhaseIsRefused) {
+TEST(Frame, IsRefusedIfTheWorkersPhaseIsUnknown) {
   const core::PeerMessage status = core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
-  Arrived frame{encode(job, node, envelope_of(&status))};
+  ReceivedFrame frame{encode(job, node, envelope_of(&status))};
   // Two steps follow the phase.
   std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
   ASSERT_EQ(phase, std::byte{4});
   phase = std::byte{5};
-  EXPECT_EQ(error_of(frame.view()), "a frame holds a value of no known kind");
+  EXPECT_EQ(error_of(frame.view()), "a frame holds an unknown enumerator");
 }
 
-TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {
+TEST(Frame, TakesNoMemoryForAnnouncedElements) {
   const core::PeerMessage report = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
-  Arrived frame{encode(job, node, envelope_of(&report))};
+  ReceivedFrame frame{encode(job, node, envelope_of(&report))};
   const std::uint32_t huge = UINT32_MAX;
   std::memcpy(frame.head.data() + frame.head.size() - 16, &huge, sizeof huge);
-  heap_reset_most();
-  const std::size_t before = heap_taken();
-  EXPECT_EQ(error_of(frame.view()), "a frame announces more than it holds");
-  EXPECT_LT(heap_taken_most() - before, 4096U);
+  heap_reset_peak();
+  const std::size_t before = heap_bytes();
+  EXPECT_EQ(error_of(frame.view()), "a frame announces more elements than it holds");
+  EXPECT_LT(heap_peak_bytes() - before, 4096U);
 }
 
-/// Random damage: whatever decodes is a message that would be written so, and memory is bounded.
-TEST(Frame, DamagedAtRandomIsReadOrRefusedInBoundedMemory) {
+/// Decodes frames with random damage. If decoding succeeds, encoding the message gives the same
+/// bytes. Memory is bounded in any case.
+TEST(Frame, IsDecodedOrRefusedInBoundedMemoryIfDamaged) {
   const auto frames = all_frames();
   Random random{7};
   int read = 0;
   for (int i = 0; i < 200'000; ++i) {
-    Arrived frame = frames[random.below(frames.size())];
+    ReceivedFrame frame = frames[random.below(frames.size())];
     for (std::size_t hits = 1 + random.below(4); hits > 0; --hits) {
       Bytes& bytes = frame.body.empty() || random.below(4) > 0 ? frame.head : frame.body;
       bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
     }
     if (random.below(4) == 0) frame.head.resize(random.below(frame.head.size()));
     const std::size_t size = frame.head.size() + frame.body.size();
-    heap_reset_most();
-    const std::size_t before = heap_taken();
+    heap_reset_peak();
+    const std::size_t before = heap_bytes();
     const auto decoded = decode_envelope(frame.view());
-    ASSERT_LE(heap_taken_most() - before, 8 * size + 65536);
+    ASSERT_LE(heap_peak_bytes() - before, 8 * size + 65536);
     if (!decoded) continue;
     ++read;
-    ASSERT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, frame);
+    ASSERT_EQ(ReceivedFrame{encode(decoded->job, decoded->node, decoded->envelope)}, frame);
   }
   EXPECT_GT(read, 1000);
 }

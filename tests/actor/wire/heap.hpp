@@ -1,14 +1,14 @@
-/// Counts the memory that operator new and aligned_alloc, both replaced in this program, have given
-/// out. Memory of aligned_alloc stays counted after it is freed. One thread.
+/// Counts the memory that is allocated by operator new and aligned_alloc, which are replaced in
+/// this program. Memory from aligned_alloc stays counted after it is freed. One thread.
 #pragma once
 
 #include <cstddef>
 
 namespace starling::wire {
 
-/// Bytes taken now, and the most there were since reset.
-std::size_t heap_taken();
-std::size_t heap_taken_most();
-void heap_reset_most();
+/// The allocated bytes now, and the most since heap_reset_peak().
+std::size_t heap_bytes();
+std::size_t heap_peak_bytes();
+void heap_reset_peak();
 
 }  // namespace starling::wire

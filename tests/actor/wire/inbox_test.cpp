@@ -1,4 +1,4 @@
-/// How long connections that have never brought a message are read.
+/// How the inbox limits the reading of newcomers: connections that have never sent a message.
 #include "starling/actor/wire/inbox.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/actor/wire/line.hpp"
+#include "tests/actor/wire/raw_connection.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::wire {
@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t body_bytes = std::size_t{256} << 10U;
 
-/// A message of an empty head and a body of that size.
+/// Returns a message with an empty head and a body of `body_bytes` bytes.
 std::string message() { return literal("\1\0\2\0\0\0\0\0\4\0\0") + std::string(body_bytes, 'x'); }
 
 class InboxTest : public testing::Test {
@@ -36,9 +36,10 @@ class InboxTest : public testing::Test {
     inbox_ = *std::move(opened);
   }
 
-  /// Messages that come while it is not tended: `least` of them, and those of the next fifth of a
-  /// second. Every connection has its own turns, so no message tells that no other will come.
-  std::size_t take_untended(std::size_t least = 0) {
+  /// Receives messages without calling maintain(): at least `least` messages, and those of the next
+  /// 200 ms. It must wait because the connections take turns, so no message shows that it is the
+  /// last.
+  std::size_t receive_without_maintenance(std::size_t least = 0) {
     std::size_t count = 0;
     const auto take_all = [&] {
       while (const auto next = inbox_->next()) {
@@ -50,7 +51,7 @@ class InboxTest : public testing::Test {
       take_all();
       return count >= least;
     };
-    EXPECT_TRUE(wait_until(has_least)) << count << " of " << least << " messages came";
+    EXPECT_TRUE(wait_until(has_least)) << count << " of " << least << " messages received";
     for (const auto end = Clock::now() + 200ms; Clock::now() < end;) {
       std::this_thread::sleep_for(1ms);
       take_all();
@@ -61,47 +62,50 @@ class InboxTest : public testing::Test {
   std::unique_ptr<Inbox> inbox_;
 };
 
-TEST_F(InboxTest, ReadsABoundedNumberOfNewcomersBytesAtATime) {
+TEST_F(InboxTest, BoundsTheBytesReadFromNewcomersInAPeriod) {
   constexpr std::size_t newcomers = 40;
-  std::vector<Line> lines;
+  std::vector<RawConnection> connections;
   for (std::size_t i = 0; i < newcomers; ++i) {
-    lines.emplace_back(inbox_->address());
+    connections.emplace_back(inbox_->address());
     const std::string hello = greeting("NULL") + ready;
-    ASSERT_EQ(lines.back().send(hello), hello.size());
+    ASSERT_EQ(connections.back().send(hello), hello.size());
   }
-  (void)take_untended();  // their handshakes
-  for (Line& line : lines) ASSERT_EQ(line.send(message()), message().size());
+  (void)receive_without_maintenance();  // their handshakes
+  for (RawConnection& connection : connections)
+    ASSERT_EQ(connection.send(message()), message().size());
 
-  std::size_t came = take_untended();
-  EXPECT_LE(came, 8U) << "2 MiB of 256 KiB each";
-  for (int periods = 1; came < newcomers && periods < 100; ++periods) {
-    EXPECT_LE(inbox_->tend(), 50ms) << "who waits is read again soon";
-    came += take_untended();
+  std::size_t received = receive_without_maintenance();
+  EXPECT_LE(received, 8U) << "2 MiB of 256 KiB each";
+  for (int periods = 1; received < newcomers && periods < 100; ++periods) {
+    EXPECT_LE(inbox_->maintain(), 50ms) << "suspended newcomers are read again soon";
+    received += receive_without_maintenance();
   }
-  EXPECT_EQ(came, newcomers);
+  EXPECT_EQ(received, newcomers);
   EXPECT_EQ(inbox_->refused(), 0U);
 
-  // A connection that has brought a message is no newcomer any more.
-  for (Line& line : lines) ASSERT_EQ(line.send(message()), message().size());
-  EXPECT_EQ(take_untended(newcomers), newcomers);
+  // A connection that has sent a message is not a newcomer any more.
+  for (RawConnection& connection : connections)
+    ASSERT_EQ(connection.send(message()), message().size());
+  EXPECT_EQ(receive_without_maintenance(newcomers), newcomers);
 }
 
-TEST_F(InboxTest, EndsANewcomerThatHasGoneWhileItWasNotRead) {
-  std::vector<Line> lines;
+TEST_F(InboxTest, ClosesANewcomerThatLeftWhileItWasSuspended) {
+  std::vector<RawConnection> connections;
   for (std::size_t i = 0; i < 20; ++i) {
-    lines.emplace_back(inbox_->address());
+    connections.emplace_back(inbox_->address());
     const std::string hello = greeting("NULL") + ready;
-    ASSERT_EQ(lines.back().send(hello), hello.size());
+    ASSERT_EQ(connections.back().send(hello), hello.size());
   }
-  (void)take_untended();
-  for (Line& line : lines) ASSERT_EQ(line.send(message().substr(0, body_bytes)), body_bytes);
-  EXPECT_EQ(take_untended(), 0U);
-  lines.clear();
+  (void)receive_without_maintenance();
+  for (RawConnection& connection : connections)
+    ASSERT_EQ(connection.send(message().substr(0, body_bytes)), body_bytes);
+  EXPECT_EQ(receive_without_maintenance(), 0U);
+  connections.clear();
   for (int periods = 0; periods < 10; ++periods) {
-    (void)inbox_->tend();
-    EXPECT_EQ(take_untended(), 0U);
+    (void)inbox_->maintain();
+    EXPECT_EQ(receive_without_maintenance(), 0U);
   }
-  EXPECT_EQ(inbox_->tend(), 1s) << "nobody is left that is not read";
+  EXPECT_EQ(inbox_->maintain(), 1s) << "no newcomer is suspended";
 }
 
 }  // namespace

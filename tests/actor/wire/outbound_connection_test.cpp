@@ -1,4 +1,4 @@
-// How a connection sends the frames that wait, as a bare ROUTER receives them.
+// How an OutboundConnection sends waiting frames, as a plain ROUTER receives them.
 #include "starling/actor/wire/outbound_connection.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace starling::wire {
 namespace {
 
 using namespace std::chrono_literals;
-using Parts = std::vector<std::size_t>;
+using FrameCounts = std::vector<std::size_t>;
 
 constexpr std::size_t kib = 1024;
 
@@ -29,7 +29,8 @@ struct Server {
     address = router.get(zmq::sockopt::last_endpoint);
   }
 
-  /// The parts of the next message, without the sender's name.
+  /// Receives a message. Returns its parts without the sender's id, or nothing if none comes in
+  /// time.
   std::vector<zmq::message_t> receive() {
     std::vector<zmq::message_t> parts;
     zmq::message_t part;
@@ -42,7 +43,7 @@ struct Server {
   }
 };
 
-/// A frame with a head of 10 bytes, each `number`, and a body in the given memory.
+/// Returns a frame with a head of 10 bytes, each `number`, and a body in the given memory.
 Frame frame_of(int number, const std::shared_ptr<const Bytes>& memory, std::size_t offset,
                std::size_t size) {
   Frame frame;
@@ -57,7 +58,7 @@ std::shared_ptr<const Bytes> memory_of(std::size_t size) {
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
-/// All that a message holds, as frames.
+/// Returns the frames in a message: the number in their heads, and their bodies.
 std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& parts) {
   const auto bytes_of = [](const zmq::message_t& part) {
     return std::span{static_cast<const std::byte*>(part.data()), part.size()};
@@ -74,11 +75,11 @@ std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& 
   return frames;
 }
 
-/// Sends frames with bodies of these sizes, in one piece of memory or each in its own, all added
-/// before the first is sent. Expects them to arrive unchanged and in order; returns the number of
-/// frames in each message.
-Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = true,
-                  const TransportOptions& options = {}) {
+/// Sends frames with bodies of these sizes, contiguous in memory or each in its own block. All are
+/// added before the first is sent. Expects them to arrive unchanged and in order. Returns the
+/// number of frames in each message.
+FrameCounts messages_of(const std::vector<std::size_t>& sizes, bool is_contiguous = true,
+                        const TransportOptions& options = {}) {
   Server server;
   OutboundConnection connection{
       server.context, {server.address, std::nullopt}, options, TrafficClass::data};
@@ -89,61 +90,61 @@ Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = tru
     const auto part = std::span{*all}.subspan(offset, sizes[i]);
     bodies.emplace_back(part.begin(), part.end());
     const auto own = std::make_shared<const Bytes>(bodies.back());
-    EXPECT_TRUE(connection.add(in_one_piece ? frame_of(static_cast<int>(i), all, offset, sizes[i])
-                                            : frame_of(static_cast<int>(i), own, 0, sizes[i])));
+    EXPECT_TRUE(connection.add(is_contiguous ? frame_of(static_cast<int>(i), all, offset, sizes[i])
+                                             : frame_of(static_cast<int>(i), own, 0, sizes[i])));
     offset += sizes[i];
   }
-  Parts messages;
+  FrameCounts messages;
   server.router.set(zmq::sockopt::rcvtimeo, 20);
-  std::size_t came = 0;
-  for (int i = 0; came < sizes.size() && i < 1000; ++i) {
+  std::size_t received = 0;
+  for (int i = 0; received < sizes.size() && i < 1000; ++i) {
     connection.flush();
     const auto parts = server.receive();
     if (parts.empty()) continue;
     EXPECT_LE(parts.size(), 2U);
     const auto frames = frames_in(parts);
     for (const auto& [number, body] : frames) {
-      EXPECT_EQ(number, static_cast<int>(came));
-      EXPECT_TRUE(body == bodies.at(came)) << came;
-      ++came;
+      EXPECT_EQ(number, static_cast<int>(received));
+      EXPECT_TRUE(body == bodies.at(received)) << received;
+      ++received;
     }
     messages.push_back(frames.size());
   }
-  EXPECT_EQ(came, sizes.size());
+  EXPECT_EQ(received, sizes.size());
   EXPECT_FALSE(connection.is_waiting());
   return messages;
 }
 
 TEST(OutboundConnection, JoinsLongFramesUpToAMebibyte) {
   const std::vector<std::size_t> ranges(10, 256 * kib);
-  EXPECT_EQ(messages_of(ranges), (Parts{4, 4, 2}));
-  EXPECT_EQ(messages_of(ranges, false), (Parts{4, 4, 2}));
-  EXPECT_EQ(messages_of({1024 * kib, 10 * kib}), (Parts{1, 1}));
-  EXPECT_EQ(messages_of({1024 * kib + 1, 10 * kib, 10 * kib}), (Parts{1, 2}));
+  EXPECT_EQ(messages_of(ranges), (FrameCounts{4, 4, 2}));
+  EXPECT_EQ(messages_of(ranges, false), (FrameCounts{4, 4, 2}));
+  EXPECT_EQ(messages_of({1024 * kib, 10 * kib}), (FrameCounts{1, 1}));
+  EXPECT_EQ(messages_of({1024 * kib + 1, 10 * kib, 10 * kib}), (FrameCounts{1, 2}));
 }
 
 TEST(OutboundConnection, PacksSmallFramesAndKeepsTheOrder) {
-  EXPECT_EQ(messages_of({0, 100, 0}), (Parts{3}));
-  EXPECT_EQ(messages_of({0, 100, 256 * kib, 256 * kib, 50, 0}), (Parts{2, 3, 1}));
-  EXPECT_EQ(messages_of({256 * kib, 0, 256 * kib}), (Parts{1, 1, 1}));
+  EXPECT_EQ(messages_of({0, 100, 0}), (FrameCounts{3}));
+  EXPECT_EQ(messages_of({0, 100, 256 * kib, 256 * kib, 50, 0}), (FrameCounts{2, 3, 1}));
+  EXPECT_EQ(messages_of({256 * kib, 0, 256 * kib}), (FrameCounts{1, 1, 1}));
 }
 
-TEST(OutboundConnection, JoinsNoMoreThanAPartMayHave) {
+TEST(OutboundConnection, JoinsNoMoreThanPartBytesMax) {
   const std::vector<std::size_t> ranges(4, 256 * kib);
-  EXPECT_EQ(messages_of(ranges, true, {.part_bytes_max = 512 * kib}), (Parts{2, 2}));
+  EXPECT_EQ(messages_of(ranges, true, {.part_bytes_max = 512 * kib}), (FrameCounts{2, 2}));
 }
 
-TEST(InOnePiece, CopiesNothingThatLiesInOnePiece) {
+TEST(JoinParts, CopiesNothingIfThePartsAreContiguous) {
   const auto all = memory_of(1024 * kib);
   std::vector<Attachment> parts;
   for (std::size_t i = 0; i < 4; ++i)
     parts.push_back({all, std::span{*all}.subspan(i * 256 * kib, 256 * kib)});
-  const Attachment whole = in_one_piece(parts);
+  const Attachment whole = join_parts(parts);
   EXPECT_EQ(whole.bytes.data(), all->data());
   EXPECT_EQ(whole.bytes.size(), all->size());
 
   std::ranges::reverse(parts);
-  const Attachment copy = in_one_piece(parts);
+  const Attachment copy = join_parts(parts);
   ASSERT_EQ(copy.bytes.size(), all->size());
   EXPECT_FALSE(std::ranges::any_of(
       parts, [&](const Attachment& part) { return part.bytes.data() == copy.bytes.data(); }));
@@ -151,9 +152,8 @@ TEST(InOnePiece, CopiesNothingThatLiesInOnePiece) {
     EXPECT_TRUE(std::ranges::equal(copy.bytes.subspan(i * 256 * kib, 256 * kib), parts[i].bytes));
 }
 
-/// The bytes that wait for a receiver that takes nothing are bounded, and are sent once it takes
-/// them.
-TEST(OutboundConnection, KeepsWhatFindsNoRoom) {
+/// If the receiver receives nothing, the waiting bytes are bounded. They are sent when it does.
+TEST(OutboundConnection, KeepsFramesUntilZeroMqTakesThem) {
   Server server;
   TransportOptions options;
   options.queue_bytes_max = 8 << 20U;
@@ -170,16 +170,16 @@ TEST(OutboundConnection, KeepsWhatFindsNoRoom) {
   EXPECT_LT(sent, 200);
   EXPECT_TRUE(connection.is_waiting());
   server.router.set(zmq::sockopt::rcvtimeo, 100);
-  int came = 0;
-  for (int tries = 0; came < sent && tries < 1000; ++tries) {
+  int received = 0;
+  for (int tries = 0; received < sent && tries < 1000; ++tries) {
     connection.flush();
     if (const auto parts = server.receive(); !parts.empty())
       for (const auto& [number, body] : frames_in(parts)) {
-        EXPECT_EQ(number, came++);
+        EXPECT_EQ(number, received++);
         EXPECT_TRUE(body == *all);
       }
   }
-  EXPECT_EQ(came, sent);
+  EXPECT_EQ(received, sent);
   EXPECT_FALSE(connection.is_waiting());
 }
 

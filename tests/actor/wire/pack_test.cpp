@@ -14,7 +14,7 @@ Bytes bytes_of(std::initializer_list<int> values) {
   return bytes;
 }
 
-/// Its body in as many parts as there are.
+/// Returns a frame whose body consists of these parts.
 Frame frame_of(Bytes head, const std::vector<Bytes>& body) {
   Frame frame;
   frame.head = std::move(head);
@@ -25,27 +25,27 @@ Frame frame_of(Bytes head, const std::vector<Bytes>& body) {
   return frame;
 }
 
-Bytes packed(const std::vector<Frame>& frames, BodyPlace body_place = BodyPlace::in_pack) {
+Bytes packed(const std::vector<Frame>& frames, BodyPart body_part = BodyPart::first) {
   const std::size_t size = std::accumulate(
-      frames.begin(), frames.end(), pack_prefix,
-      [&](std::size_t sum, const Frame& f) { return sum + packed_size(f, body_place); });
+      frames.begin(), frames.end(), pack_prefix_size,
+      [&](std::size_t sum, const Frame& f) { return sum + packed_size(f, body_part); });
   Bytes pack(size);
-  std::byte* at = begin_pack(pack.data());
-  for (const Frame& frame : frames) at = put_packed(frame, body_place, at);
+  std::byte* at = write_pack_prefix(pack.data());
+  for (const Frame& frame : frames) at = write_packed(frame, body_part, at);
   EXPECT_EQ(at, pack.data() + pack.size());
   return pack;
 }
 
 Bytes copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
 
-const std::vector<Frame>& three() {
+const std::vector<Frame>& example_frames() {
   static const std::vector<Frame> frames{frame_of(bytes_of({1, 2, 3}), {}),
                                          frame_of(bytes_of({4}), {bytes_of({5, 6}), bytes_of({7})}),
                                          frame_of({}, {})};
   return frames;
 }
 
-void expect_three(std::optional<PackReader> reader) {
+void expect_example_frames(std::optional<PackReader> reader) {
   ASSERT_TRUE(reader);
   auto frame = reader->next();
   ASSERT_TRUE(frame);
@@ -63,29 +63,29 @@ void expect_three(std::optional<PackReader> reader) {
   EXPECT_FALSE(reader->next());
 }
 
-TEST(Pack, HoldsFramesAsTheyWere) {
-  const Bytes pack = packed(three());
-  expect_three(PackReader::open(pack, {}));
+TEST(Pack, KeepsItsFrames) {
+  const Bytes pack = packed(example_frames());
+  expect_example_frames(PackReader::open(pack, {}));
 }
 
-TEST(Pack, MayHaveItsBodiesInASecondPart) {
-  const Bytes pack = packed(three(), BodyPlace::second_part);
-  expect_three(PackReader::open(pack, bytes_of({5, 6, 7})));
+TEST(Pack, MayHaveItsBodiesInTheSecondPart) {
+  const Bytes pack = packed(example_frames(), BodyPart::second);
+  expect_example_frames(PackReader::open(pack, bytes_of({5, 6, 7})));
 }
 
-TEST(Pack, CutOffAnywhereHoldsWhatIsWhole) {
+TEST(Pack, YieldsItsWholeFramesIfTruncated) {
   const Bytes second_part = bytes_of({5, 6, 7});
-  for (const BodyPlace body_place : {BodyPlace::in_pack, BodyPlace::second_part}) {
-    const Bytes pack = packed(three(), body_place);
+  for (const BodyPart body_part : {BodyPart::first, BodyPart::second}) {
+    const Bytes pack = packed(example_frames(), body_part);
     for (std::size_t size = 0; size < pack.size(); ++size) {
       auto reader = PackReader::open(std::span{pack}.first(size),
-                                     body_place == BodyPlace::second_part ? second_part : Bytes{});
-      EXPECT_EQ(reader.has_value(), size >= pack_prefix) << size;
+                                     body_part == BodyPart::second ? second_part : Bytes{});
+      EXPECT_EQ(reader.has_value(), size >= pack_prefix_size) << size;
       if (!reader) continue;
-      std::size_t whole = pack_prefix;
+      std::size_t whole = pack_prefix_size;
       std::size_t count = 0;
-      for (const Frame& frame : three())
-        if (whole += packed_size(frame, body_place); whole <= size) ++count;
+      for (const Frame& frame : example_frames())
+        if (whole += packed_size(frame, body_part); whole <= size) ++count;
       std::size_t taken = 0;
       while (reader->next()) ++taken;
       EXPECT_EQ(taken, count) << size;
@@ -93,36 +93,35 @@ TEST(Pack, CutOffAnywhereHoldsWhatIsWhole) {
   }
 }
 
-TEST(Pack, WithAnyLengthsReadsNothingPastItsEnd) {
+TEST(Pack, ReadsNothingPastItsEndIfLengthsAreWrong) {
   const Bytes second_part = bytes_of({5, 6, 7});
-  for (const BodyPlace body_place : {BodyPlace::in_pack, BodyPlace::second_part})
-    for (const std::size_t at : {pack_prefix, pack_prefix + 4})
+  for (const BodyPart body_part : {BodyPart::first, BodyPart::second})
+    for (const std::size_t at : {pack_prefix_size, pack_prefix_size + 4})
       for (const int high : {1, 127, 255}) {
-        Bytes pack = packed(three(), body_place);
+        Bytes pack = packed(example_frames(), body_part);
         pack[at + 3] = std::byte(high);
-        auto reader =
-            PackReader::open(pack, body_place == BodyPlace::second_part ? second_part : Bytes{});
+        auto reader = PackReader::open(pack, body_part == BodyPart::second ? second_part : Bytes{});
         ASSERT_TRUE(reader);
         EXPECT_FALSE(reader->next());
       }
 }
 
-TEST(Pack, WithAShorterSecondPartThanItSaysHoldsWhatIsWhole) {
-  const Bytes pack = packed(three(), BodyPlace::second_part);
+TEST(Pack, YieldsItsWholeFramesIfTheSecondPartIsShort) {
+  const Bytes pack = packed(example_frames(), BodyPart::second);
   auto reader = PackReader::open(pack, bytes_of({5, 6}));
   ASSERT_TRUE(reader);
   EXPECT_TRUE(reader->next());
   EXPECT_FALSE(reader->next());
 }
 
-TEST(Pack, IsNoFrameAndAFrameIsNone) {
+TEST(Pack, IsNotAFrameAndAFrameIsNotAPack) {
   const Frame frame = encode(1, 2, core::Envelope{});
   EXPECT_FALSE(PackReader::open(frame.head, {}));
   EXPECT_FALSE(kind_of({packed({frame}), {}}));
 }
 
-TEST(Pack, OfAnotherVersionIsRefusedByName) {
-  Bytes pack = packed(three());
+TEST(Pack, IsRefusedIfOfAnotherVersion) {
+  Bytes pack = packed(example_frames());
   pack[2] = std::byte{version + 1};
   EXPECT_FALSE(PackReader::open(pack, {}));
   EXPECT_EQ(kind_of({pack, {}}).error().message, "a frame is of version " +
@@ -130,12 +129,12 @@ TEST(Pack, OfAnotherVersionIsRefusedByName) {
                                                      "; valid here: " + std::to_string(version));
 }
 
-TEST(Pack, IsNoLongerThanItMayBe) {
+TEST(Pack, IsRefusedIfTooLong) {
   const auto opens = [](std::size_t head) {
     return PackReader::open(packed({frame_of(Bytes(head), {})}), {}).has_value();
   };
-  EXPECT_TRUE(opens(pack_max - pack_prefix - 8));
-  EXPECT_FALSE(opens(pack_max - pack_prefix - 7));
+  EXPECT_TRUE(opens(pack_bytes_max - pack_prefix_size - 8));
+  EXPECT_FALSE(opens(pack_bytes_max - pack_prefix_size - 7));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// Real sockets on the loopback interface. Unauthenticated senders are in
-/// transport_unauthenticated_test.cpp.
+/// Transports with real sockets on the loopback interface. transport_unauthenticated_test.cpp has
+/// the tests with unauthenticated senders.
 #include "starling/actor/wire/transport.hpp"
 
 #include <gtest/gtest.h>
@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "tests/actor/wire/end.hpp"
 #include "tests/actor/wire/examples.hpp"
+#include "tests/actor/wire/test_node.hpp"
 
 namespace starling::wire {
 namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Transport, CarriesFramesOfALaneInOrder) {
-  End from;
-  End to;
+TEST(Transport, DeliversFramesOfOneClassInOrder) {
+  TestNode from;
+  TestNode to;
   constexpr std::uint64_t count = 500;
   for (std::uint64_t i = 1; i <= count; ++i)
     from.transport->send(to.peer(), TrafficClass::data, numbered_frame(i, i % 7 == 0 ? 20000 : 0));
@@ -34,11 +34,11 @@ TEST(Transport, CarriesFramesOfALaneInOrder) {
 
 std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
 
-/// Small frames travel in packs, which the receiver unpacks unnoticed; long ones between them
-/// travel by themselves.
-TEST(Transport, CarriesFramesTogetherAsOneByOne) {
-  End from{with_keys()};
-  End to{with_keys()};
+/// Small frames are sent in packs, long frames between them alone. The receiver must not notice the
+/// difference.
+TEST(Transport, DeliversPackedFramesLikeSingleOnes) {
+  TestNode from{with_keys()};
+  TestNode to{with_keys()};
   from.transport->send(to.peer(), TrafficClass::data, numbered_frame(1));
   std::vector<Frame> frames;
   std::size_t bytes = size_of(numbered_frame(1));
@@ -59,16 +59,17 @@ TEST(Transport, CarriesFramesTogetherAsOneByOne) {
   EXPECT_EQ(to.transport->counts().received, count);
 }
 
-/// Long ones travel joined where nothing is encrypted, from one piece of memory or from many.
-TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
+/// Long frames are sent together if nothing is encrypted, whether or not their bodies are
+/// contiguous.
+TEST(Transport, DeliversJoinedLongFramesLikeSingleOnes) {
   constexpr std::size_t length = 40'000;
   std::vector<float> all(30 * length);
   std::iota(all.begin(), all.end(), 0.0F);
   const auto part = [&](std::size_t i) { return std::span{all}.subspan(i * length, length); };
-  for (const bool in_one_piece : {true, false})
-    for (const bool encrypted : {false, true}) {
-      End from{encrypted ? with_keys() : TransportOptions{}};
-      End to{encrypted ? with_keys() : TransportOptions{}};
+  for (const bool is_contiguous : {true, false})
+    for (const bool is_encrypted : {false, true}) {
+      TestNode from{is_encrypted ? with_keys() : TransportOptions{}};
+      TestNode to{is_encrypted ? with_keys() : TransportOptions{}};
       from.transport->send(to.peer(), TrafficClass::data, numbered_frame(0, 1));  // connects
       ASSERT_TRUE(to.wait_for(1));
       std::vector<Frame> frames;
@@ -77,7 +78,7 @@ TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
         piece.offset = i * length;
         piece.count = length;
         frames.push_back(numbered_frame(
-            i + 1, in_one_piece ? piece : slice_of<float>({part(i).begin(), part(i).end()})));
+            i + 1, is_contiguous ? piece : slice_of<float>({part(i).begin(), part(i).end()})));
       }
       from.transport->send(to.peer(), TrafficClass::data, frames);
       ASSERT_TRUE(to.wait_for(31));
@@ -89,16 +90,16 @@ TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
     }
 }
 
-TEST(Transport, KeepsControlMovingBesideData) {
-  End from;
-  End to;
+TEST(Transport, DeliversControlWhileDataWaits) {
+  TestNode from;
+  TestNode to;
   from.transport->send(to.peer(), TrafficClass::data, numbered_frame(1));
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(2));
   ASSERT_TRUE(to.wait_for(2));
   to.pause = 1ms;
   {
-    // Nothing is taken before all is on its way.
-    const std::lock_guard held{to.taking};
+    // The receiver handles nothing before everything is sent.
+    const std::lock_guard held{to.receiving};
     for (std::uint64_t i = 1; i <= 100; ++i)
       from.transport->send(to.peer(), TrafficClass::data, numbered_frame(i, 65536));
     for (std::uint64_t i = 1001; i <= 1010; ++i)
@@ -109,63 +110,63 @@ TEST(Transport, KeepsControlMovingBesideData) {
   EXPECT_LT(last - to.packets.begin(), 50);
 }
 
-TEST(Transport, DropsWhatNobodyTakesBeyondItsBound) {
+TEST(Transport, DropsFramesBeyondTheQueueBound) {
   TransportOptions options;
   options.queue_bytes_max = 1 << 20U;
-  End from{options};
+  TestNode from{options};
   const Peer nobody{"tcp://127.0.0.1:1", std::nullopt};
   for (std::uint64_t i = 1; i <= 100; ++i)
     from.transport->send(nobody, TrafficClass::data, numbered_frame(i, 65536));
-  End to;
+  TestNode to;
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(from.transport->counts().dropped, 97U);
 }
 
-TEST(Transport, ReachesWhoIsThereAgain) {
-  End from;
+TEST(Transport, ReachesAPeerThatIsBack) {
+  TestNode from;
   TransportOptions options;
   std::string address;
   {
-    const End to;
+    const TestNode to;
     address = to.transport->address();
   }
   from.transport->send({address, std::nullopt}, TrafficClass::control, numbered_frame(1));
   options.listen = address;
-  End again{options};
+  TestNode again{options};
   EXPECT_TRUE(again.wait_for(1));
 }
 
-TEST(Transport, KnowsWhoSends) {
-  End from{with_keys()};
-  End to{with_keys()};
+TEST(Transport, KnowsTheSendersKey) {
+  TestNode from{with_keys()};
+  TestNode to{with_keys()};
   from.transport->send(to.peer(), TrafficClass::data, numbered_frame(1, 70000));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(to.senders[0], from.key);
 }
 
-TEST(Transport, ClosesThePeerUsedLeastLately) {
+TEST(Transport, ClosesTheLeastRecentlyUsedPeer) {
   TransportOptions options;
   options.peers_max = 2;
-  End from{options};
-  End first;
-  End second;
-  End third;
+  TestNode from{options};
+  TestNode first;
+  TestNode second;
+  TestNode third;
   for (std::uint64_t round = 1; round <= 3; ++round) {
-    for (End* to : {&first, &second, &third}) {
+    for (TestNode* to : {&first, &second, &third}) {
       from.transport->send(to->peer(), TrafficClass::control, numbered_frame(round));
       ASSERT_TRUE(to->wait_for(round));
     }
   }
 }
 
-TEST(Transport, RefusesToListenWhereItCannot) {
-  const End taken;
+TEST(Transport, FailsToListenAtAnUnusableAddress) {
+  const TestNode taken;
   for (const std::string& address :
        {taken.transport->address(), std::string{"tcp://192.0.2.1:5"}, std::string{"nonsense"}}) {
     TransportOptions options;
     options.listen = address;
-    const auto opened = Transport::open(options, [](const Incoming&) {});
+    const auto opened = Transport::open(options, [](const IncomingFrame&) {});
     ASSERT_FALSE(opened);
     EXPECT_NE(opened.error().message.find("cannot listen at " + address + ": "), std::string::npos);
   }

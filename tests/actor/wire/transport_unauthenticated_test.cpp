@@ -1,5 +1,5 @@
-/// Transports among senders that are not admitted, speak another protocol, or send what is broken:
-/// real sockets on the loopback interface.
+/// Transports that receive from clients that are not admitted, speak another protocol, or send
+/// broken messages. Real sockets on the loopback interface.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -15,65 +15,66 @@
 #include <zmq.hpp>
 
 #include "starling/actor/wire/pack.hpp"
-#include "tests/actor/wire/end.hpp"
-#include "tests/actor/wire/line.hpp"
+#include "tests/actor/wire/raw_connection.hpp"
+#include "tests/actor/wire/test_node.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::wire {
 namespace {
 
-/// Whether it comes to have turned more away than `before`.
-[[nodiscard]] bool refuses_more(const End& end, std::uint64_t before) {
-  return wait_until([&] { return end.transport->counts().refused > before; });
+/// Waits until the node's count of refusals is above `before`. Returns false if that takes too
+/// long.
+[[nodiscard]] bool refuses_more(const TestNode& node, std::uint64_t before) {
+  return wait_until([&] { return node.transport->counts().refused > before; });
 }
 
-TEST(Transport, TurnsAwayKeysThatAreNotAdmitted) {
+TEST(Transport, RefusesKeysThatAreNotAdmitted) {
   const auto friendly = with_keys();
-  End to{with_keys([&](const Key& key) { return key == friendly.keys->public_key; })};
-  End stranger{with_keys()};
-  stranger.transport->send(to.peer(), TrafficClass::control, numbered_frame(66));
+  TestNode to{with_keys([&](const Key& key) { return key == friendly.keys->public_key; })};
+  TestNode unadmitted{with_keys()};
+  unadmitted.transport->send(to.peer(), TrafficClass::control, numbered_frame(66));
   ASSERT_TRUE(refuses_more(to, 0));
-  End from{friendly};
+  TestNode from{friendly};
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
 }
 
-TEST(Transport, IsNotHeardUnderTheWrongServerKeyNorWithoutKeys) {
-  End to{with_keys()};
-  // ZeroMQ ends this connection itself, and no count of ours tells when.
-  End plain;
+TEST(Transport, RefusesClientsWithoutKeysOrWithTheWrongServerKey) {
+  TestNode to{with_keys()};
+  // The ZeroMQ client closes this connection itself, so no count says when.
+  TestNode plain;
   plain.transport->send({to.transport->address(), std::nullopt}, TrafficClass::control,
                         numbered_frame(66));
-  End from{with_keys()};
+  TestNode from{with_keys()};
   from.transport->send({to.transport->address(), std::nullopt}, TrafficClass::control,
                        numbered_frame(67));
   EXPECT_TRUE(wait_until([&] { return from.transport->counts().dropped == 1; }));
-  from.transport->send({to.transport->address(), make_keys().public_key}, TrafficClass::control,
+  from.transport->send({to.transport->address(), make_key_pair().public_key}, TrafficClass::control,
                        numbered_frame(68));
   ASSERT_TRUE(refuses_more(to, 0));
 
-  // A client that goes on without security, whatever the server's greeting says.
+  // This client goes on without security, although the server's greeting demands it.
   const Frame frame = numbered_frame(69);
   std::string bytes = greeting("NULL") + ready + '\0' + static_cast<char>(frame.head.size());
   for (const std::byte byte : frame.head) bytes += static_cast<char>(byte);
-  End open;
-  Line heard{open.transport->address()};
-  ASSERT_EQ(heard.send(bytes), bytes.size());
+  TestNode open;
+  RawConnection to_open{open.transport->address()};
+  ASSERT_EQ(to_open.send(bytes), bytes.size());
   ASSERT_TRUE(open.wait_for(1));
-  Line unheard{to.transport->address()};
-  ASSERT_EQ(unheard.send(bytes), bytes.size());
-  ASSERT_TRUE(unheard.ends_within(wait_max));
+  RawConnection to_keyed{to.transport->address()};
+  ASSERT_EQ(to_keyed.send(bytes), bytes.size());
+  ASSERT_TRUE(to_keyed.closes_within(wait_max));
 
-  End other{with_keys()};
+  TestNode other{with_keys()};
   other.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
 }
 
-/// Sends `bytes` over TCP to where `end` listens; returns the socket.
-int stranger_at(const End& end, std::string_view bytes) {
-  const std::string& address = end.transport->address();
+/// Connects to the node over TCP and sends `bytes`. Returns the socket.
+int connect_and_send(const TestNode& node, std::string_view bytes) {
+  const std::string& address = node.transport->address();
   const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -87,57 +88,57 @@ int stranger_at(const End& end, std::string_view bytes) {
   return descriptor;
 }
 
-TEST(Transport, OutlivesGarbageAndHalfOpenConnections) {
-  End to{with_keys()};
-  std::vector<int> strangers;
+TEST(Transport, SurvivesGarbageAndHalfOpenConnections) {
+  TestNode to{with_keys()};
+  std::vector<int> sockets;
   for (int i = 0; i < 200; ++i) {
-    strangers.push_back(stranger_at(to, ""));
-    strangers.push_back(stranger_at(to, "GET / HTTP/1.1\r\n\r\n"));
+    sockets.push_back(connect_and_send(to, ""));
+    sockets.push_back(connect_and_send(to, "GET / HTTP/1.1\r\n\r\n"));
     std::string zeros(64, '\0');
     zeros[0] = '\xff';
     zeros[9] = '\x7f';
-    strangers.push_back(stranger_at(to, zeros));
+    sockets.push_back(connect_and_send(to, zeros));
   }
-  End from{with_keys()};
+  TestNode from{with_keys()};
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   EXPECT_TRUE(to.wait_for(1));
-  for (const int stranger : strangers) ::close(stranger);
+  for (const int socket : sockets) ::close(socket);
 }
 
-TEST(Transport, DoesNotTakeFramesBeyondItsBound) {
+TEST(Transport, RefusesFramesBeyondPartBytesMax) {
   TransportOptions options;
   options.part_bytes_max = 100'000;
-  End to{options};
-  End from;
+  TestNode to{options};
+  TestNode from;
   from.transport->send(to.peer(), TrafficClass::data, numbered_frame(66, 65536));
   ASSERT_TRUE(refuses_more(to, 0));
-  End other;
+  TestNode other;
   other.transport->send(to.peer(), TrafficClass::data, numbered_frame(1, 20000));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
 }
 
-/// It sends part after part and never the last, as ZeroMQ itself would not.
-TEST(Transport, BreaksWithWhoNeverEnds) {
+/// A client sends part after part of one message and never the last, which ZeroMQ would not do.
+TEST(Transport, ClosesAConnectionWhoseMessageNeverEnds) {
   using namespace std::string_literals;
-  End to;
-  const int endless = stranger_at(to, greeting("NULL") + ready);
+  TestNode to;
+  const int endless = connect_and_send(to, greeting("NULL") + ready);
   const std::string part = "\1\1x"s;
   for (int i = 0; i < 11; ++i) (void)::send(endless, part.data(), part.size(), MSG_NOSIGNAL);
   EXPECT_TRUE(refuses_more(to, 0));
   ::close(endless);
   EXPECT_EQ(to.transport->counts().refused, 1U);
-  End from;
+  TestNode from;
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   EXPECT_TRUE(to.wait_for(1));
 }
 
-/// A sender of a message that is no pack, or half of one, loses only that message.
-TEST(Transport, PassesOverBrokenPacks) {
-  const auto packed = [](const std::vector<Frame>& frames, BodyPlace body_place) {
-    Bytes pack(pack_max);
-    std::byte* at = begin_pack(pack.data());
-    for (const Frame& frame : frames) at = put_packed(frame, body_place, at);
+/// A client that sends a broken pack loses only the broken part of that message.
+TEST(Transport, DropsBrokenPacks) {
+  const auto packed = [](const std::vector<Frame>& frames, BodyPart body_part) {
+    Bytes pack(pack_bytes_max);
+    std::byte* at = write_pack_prefix(pack.data());
+    for (const Frame& frame : frames) at = write_packed(frame, body_part, at);
     pack.resize(static_cast<std::size_t>(at - pack.data()));
     return pack;
   };
@@ -150,32 +151,32 @@ TEST(Transport, PassesOverBrokenPacks) {
   const Frame small = numbered_frame(1);
   const Frame large = numbered_frame(2, 5000);
   const Bytes body = body_of(large);
-  Bytes cut = packed({small, numbered_frame(66)}, BodyPlace::in_pack);
+  Bytes cut = packed({small, numbered_frame(66)}, BodyPart::first);
   cut.resize(cut.size() - 1);
-  Bytes endless = packed({small}, BodyPlace::in_pack);
-  std::fill_n(endless.begin() + pack_prefix, 8, std::byte{0xff});
-  const Bytes heads = packed({large, numbered_frame(67, 5000)}, BodyPlace::second_part);
+  Bytes endless = packed({small}, BodyPart::first);
+  std::fill_n(endless.begin() + pack_prefix_size, 8, std::byte{0xff});
+  const Bytes heads = packed({large, numbered_frame(67, 5000)}, BodyPart::second);
   const std::vector<std::vector<Bytes>> messages{
-      {packed({}, BodyPlace::in_pack)},
+      {packed({}, BodyPart::first)},
       {endless},
       {cut},          // its first frame is whole
-      {heads, body},  // and so is this one's
+      {heads, body},  // its first frame is whole
       {heads, body, body},
       {heads},
       {Bytes{}},
       {Bytes{}, body},
-      {packed({numbered_frame(3)}, BodyPlace::in_pack)},
+      {packed({numbered_frame(3)}, BodyPart::first)},
   };
 
-  End to;
+  TestNode to;
   zmq::context_t context;
-  zmq::socket_t stranger{context, zmq::socket_type::dealer};
-  stranger.set(zmq::sockopt::linger, 0);
-  stranger.connect(to.transport->address());
+  zmq::socket_t client{context, zmq::socket_type::dealer};
+  client.set(zmq::sockopt::linger, 0);
+  client.connect(to.transport->address());
   for (const auto& message : messages)
     for (std::size_t i = 0; i < message.size(); ++i)
-      stranger.send(zmq::buffer(message[i]),
-                    i + 1 < message.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+      client.send(zmq::buffer(message[i]),
+                  i + 1 < message.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
   ASSERT_TRUE(to.wait_for(3));
   EXPECT_EQ(to.packets, (std::vector<std::uint64_t>{1, 2, 3}));
 }

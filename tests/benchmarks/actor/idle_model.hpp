@@ -1,4 +1,4 @@
-/// Models that compute nothing, to see what the engine itself costs.
+/// A model that computes nothing, to measure the cost of the engine alone.
 #pragma once
 
 #include <algorithm>
@@ -8,30 +8,30 @@
 
 namespace starling::benchmarks {
 
-/// Samples without content.
-struct Nothing {
+/// A data set of samples without content.
+struct EmptyData {
   std::size_t count;
   [[nodiscard]] std::size_t size() const { return count; }
 };
 
-/// `count` parameters whose gradient is 0, or keeps a processor busy for `busy` first.
+/// A model with `count` parameters and a gradient of 0, whose computation takes `gradient_time`.
 struct IdleModel {
   using Scalar = float;
 
   std::size_t count;
-  std::chrono::milliseconds busy{0};
+  std::chrono::milliseconds gradient_time{0};
 
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
     return {{.name = "w", .shape = {count}}};
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
-  double gradient(std::span<const float>, const Nothing&, models::Batch, std::span<float>,
+  double gradient(std::span<const float>, const EmptyData&, models::Batch, std::span<float>,
                   models::Pass&) const {
-    const auto until = std::chrono::steady_clock::now() + busy;
-    while (std::chrono::steady_clock::now() < until) continue;
+    const auto end = std::chrono::steady_clock::now() + gradient_time;
+    while (std::chrono::steady_clock::now() < end) continue;
     return 0;
   }
-  models::Metrics evaluate(std::span<const float>, const Nothing&, models::Batch,
+  models::Metrics evaluate(std::span<const float>, const EmptyData&, models::Batch,
                            models::Pass&) const {
     return {};
   }

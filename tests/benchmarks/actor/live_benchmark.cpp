@@ -3,11 +3,15 @@
 ///   build/bench/tests/benchmarks/actor/live_benchmark --benchmark_repetitions=5 \
 ///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 ///
-/// - Overhead: wall time / steps of all workers with an empty gradient of 100,000 parameters.
-/// - StepQuery: "what is your step?" while every worker is inside a 2 s gradient; median and p99.
-/// - Perceptron: one worker's whole training loop at batch 64; hold it against
+/// - overhead: wall time divided by the steps of all workers, with a gradient that computes
+/// nothing,
+///   of 100,000 parameters.
+/// - step_query: the time to ask a worker for its step while every worker computes a gradient of 2
+/// s;
+///   median and 99th percentile.
+/// - perceptron: one worker's whole training loop at batch 64; compare with
 ///   tools/compare/torch_loop.py.
-/// - TenThousandWorkers: 20 steps of the linear model with d = 1000.
+/// - ten_thousand_workers: 20 steps of the linear model with d = 1000.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -52,7 +56,7 @@ void overhead(benchmark::State& state, const char* mode, const char* barrier) {
   options.job.steps = 4000;
   for (auto _ : state)
     report_steps(state,
-                 actor::train(IdleModel{100'000}, Nothing{1'000'000}, nullptr, options).value());
+                 actor::train(IdleModel{100'000}, EmptyData{1'000'000}, nullptr, options).value());
 }
 BENCHMARK_CAPTURE(overhead, peer_pssp_s4_beta2, "peer", "pssp:s=4,beta=2")
     ->UseManualTime()
@@ -72,38 +76,39 @@ void step_query(benchmark::State& state) {
     std::stop_source stop;
     options.job.stop = stop.get_token();
     options.job.time = std::chrono::seconds{4};
-    std::promise<std::pair<actor::DirectoryPtr, caf::actor_system*>> introduced;
+    std::promise<std::pair<actor::DirectoryPtr, caf::actor_system*>> started;
     options.job.on_start = [&](const actor::DirectoryPtr& directory, caf::actor_system& system) {
-      introduced.set_value({directory, &system});
+      started.set_value({directory, &system});
     };
-    std::thread job{[&] {
-      (void)actor::train(IdleModel{1000, std::chrono::seconds{2}}, Nothing{1000}, nullptr, options)
+    std::thread job_thread{[&] {
+      (void)actor::train(IdleModel{1000, std::chrono::seconds{2}}, EmptyData{1000}, nullptr,
+                         options)
           .value();
     }};
-    std::vector<double> took;
-    // A thread of its own: CAF keeps a system's logger, and with it the job, as long as a thread
-    // lives that once held a scoped_actor.
-    std::thread asking{[&] {
-      auto [directory, system] = introduced.get_future().get();
+    std::vector<double> latencies_us;
+    // Uses a separate thread, because CAF keeps the system's logger, and with it the job, until
+    // every thread that has held a scoped_actor ends.
+    std::thread querying_thread{[&] {
+      auto [directory, system] = started.get_future().get();
       std::this_thread::sleep_for(std::chrono::milliseconds{200});
       caf::scoped_actor self{*system};
       for (std::size_t i = 0; i < 2000; ++i) {
-        const auto began = std::chrono::steady_clock::now();
+        const auto started_at = std::chrono::steady_clock::now();
         self->request(directory->workers[i % workers], std::chrono::seconds{1}, actor::step_atom_v)
             .receive([](core::Step) {}, [](const caf::error&) { std::abort(); });
-        took.push_back(
-            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began)
+        latencies_us.push_back(
+            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - started_at)
                 .count());
         std::this_thread::sleep_for(std::chrono::microseconds{200});
       }
     }};
-    asking.join();
+    querying_thread.join();
     stop.request_stop();
-    job.join();
-    std::ranges::sort(took);
-    state.counters["median_us"] = took[took.size() / 2];
-    state.counters["p99_us"] = took[took.size() * 99 / 100];
-    state.SetIterationTime(took[took.size() / 2] * 1e-6);
+    job_thread.join();
+    std::ranges::sort(latencies_us);
+    state.counters["median_us"] = latencies_us[latencies_us.size() / 2];
+    state.counters["p99_us"] = latencies_us[latencies_us.size() * 99 / 100];
+    state.SetIterationTime(latencies_us[latencies_us.size() / 2] * 1e-6);
   }
 }
 BENCHMARK(step_query)->UseManualTime()->Iterations(1);

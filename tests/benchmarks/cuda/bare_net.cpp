@@ -8,24 +8,25 @@ namespace starling::models {
 
 using cuda::check;
 
-BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(number(rows)) {
+BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(to_int(rows)) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
   check(cublasCreate(&blas_), "cuBLAS");
   check(cublasSetStream(blas_, stream_), "cuBLAS");
   check(cudnnCreate(&dnn_), "cuDNN");
   check(cudnnSetStream(dnn_, stream_), "cuDNN");
-  // Given, so that none is taken while a step is recorded.
+  // cuBLAS gets a workspace here, because it must not allocate one while a step is recorded.
   constexpr std::size_t blas_bytes = std::size_t{32} << 20U;
-  check(cublasSetWorkspace(blas_, floats(blas_bytes / sizeof(float)), blas_bytes), "cuBLAS");
+  check(cublasSetWorkspace(blas_, allocate(blas_bytes / sizeof(float)), blas_bytes), "cuBLAS");
   parameters_ = total_size(net.parameters());
-  w_ = floats(parameters_, 0.05F);
-  g_ = floats(parameters_);
+  w_ = allocate(parameters_, 0.05F);
+  g_ = allocate(parameters_);
   for (const auto& value : net.plan().values()) {
     const std::size_t size = rows * volume(value.shape);
-    const bool image = value.shape.size() == 3;
-    values_.push_back({floats(size, values_.empty() ? 1.0F : 0), floats(size), size,
-                       tensor(rows_, number(value.shape.back()), image ? number(value.shape[0]) : 1,
-                              image ? number(value.shape[1]) : 1)});
+    const bool is_image = value.shape.size() == 3;
+    values_.push_back(
+        {allocate(size, values_.empty() ? 1.0F : 0), allocate(size), size,
+         make_tensor(rows_, to_int(value.shape.back()), is_image ? to_int(value.shape[0]) : 1,
+                     is_image ? to_int(value.shape[1]) : 1)});
   }
   for (const PlanStep<float>& step : net.plan().steps()) add(step);
   add_loss();
@@ -36,7 +37,7 @@ BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(number(rows)) 
 BareNet::~BareNet() {
   cudaStreamSynchronize(stream_);
   if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
-  for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) (*end)();
+  for (auto cleanup = cleanups_.rbegin(); cleanup != cleanups_.rend(); ++cleanup) (*cleanup)();
   cudaFree(workspace_);
   cudnnDestroy(dnn_);
   cublasDestroy(blas_);
@@ -47,7 +48,7 @@ void BareNet::step() {
   for (const Call& call : forward_) call();
   for (const Call& call : backward_) call();
   const float rate = -0.01F;
-  check(cublasSaxpy(blas_, number(parameters_), &rate, g_, 1, w_, 1), "updating");
+  check(cublasSaxpy(blas_, to_int(parameters_), &rate, g_, 1, w_, 1), "updating");
 }
 
 void BareNet::step_as_graph() {
@@ -65,10 +66,10 @@ void BareNet::step_as_graph() {
 
 void BareNet::finish() const { check(cudaStreamSynchronize(stream_), "computing"); }
 
-float* BareNet::floats(std::size_t count, float deviation) {
+float* BareNet::allocate(std::size_t count, float deviation) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, std::max<std::size_t>(count, 1) * sizeof(float)), "taking memory");
-  ends_.push_back([memory] { cudaFree(memory); });
+  cleanups_.push_back([memory] { cudaFree(memory); });
   std::vector<float> drawn(count, 0.0F);
   Random random{count};
   if (deviation > 0)
@@ -77,18 +78,18 @@ float* BareNet::floats(std::size_t count, float deviation) {
   return static_cast<float*>(memory);
 }
 
-cudnnTensorDescriptor_t BareNet::tensor(int n, int c, int h, int w) {
+cudnnTensorDescriptor_t BareNet::make_tensor(int n, int c, int h, int w) {
   cudnnTensorDescriptor_t shape = nullptr;
   check(cudnnCreateTensorDescriptor(&shape), "a shape");
-  kept(shape, cudnnDestroyTensorDescriptor);
+  own(shape, cudnnDestroyTensorDescriptor);
   check(cudnnSetTensor4dDescriptor(shape, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, n, c, h, w),
         "a shape");
   return shape;
 }
 
-const float* BareNet::blend(std::size_t from) {
-  const bool adds = values_[from].has_slope;
-  values_[from].has_slope = true;
+const float* BareNet::beta_for(std::size_t input) {
+  const bool adds = values_[input].has_derivative;
+  values_[input].has_derivative = true;
   return adds ? &one : &zero;
 }
 

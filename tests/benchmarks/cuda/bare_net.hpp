@@ -1,5 +1,5 @@
-/// The baseline of cuda_benchmark: a step that only calls cuBLAS and cuDNN, once for each layer and
-/// pass, as most programs do. Its data and its weights are random.
+/// The baseline of cuda_benchmark: a training step that calls only cuBLAS and cuDNN, once for each
+/// layer and pass, as most programs do. Data and weights are random.
 #pragma once
 
 #include <cublas_v2.h>
@@ -14,9 +14,9 @@
 
 namespace starling::models {
 
-/// A net of dense, conv2d, pooling, relu, tanh, dropout, batch-norm, flatten and residual layers
-/// with softmax loss, one batch, and SGD, on the current device. Float32 without TF32, channels
-/// last.
+/// Trains a net on the current device, always with the same batch, by SGD with softmax loss. The
+/// net may have dense, conv2d, pooling, relu, tanh, dropout, batch-norm, flatten and residual
+/// layers. Float32 without TF32, channels last.
 class BareNet {
  public:
   BareNet(const Net<float>& net, std::size_t rows);
@@ -26,8 +26,9 @@ class BareNet {
 
   /// Puts one step into the stream: forward, loss, backward, update.
   void step();
-  /// The same as a CUDA graph, recorded at the second call.
+  /// Does the same by a CUDA graph, which the second call records.
   void step_as_graph();
+  /// Waits for all steps.
   void finish() const;
 
  private:
@@ -36,32 +37,33 @@ class BareNet {
     float* dx = nullptr;
     std::size_t size = 0;
     cudnnTensorDescriptor_t shape = nullptr;
-    /// True where a later layer has already written a derivative there.
-    bool has_slope = false;
+    /// True if an earlier call of the backward pass writes a derivative to dx.
+    bool has_derivative = false;
   };
   using Call = std::function<void()>;
 
-  /// Factors of cuBLAS and cuDNN, which take them by address.
+  /// Factors, which cuBLAS and cuDNN take by address.
   static constexpr float one = 1;
   static constexpr float zero = 0;
-  static int number(std::size_t value) { return static_cast<int>(value); }
+  static int to_int(std::size_t value) { return static_cast<int>(value); }
 
-  float* floats(std::size_t count, float deviation = 0);
-  /// Has `destroy` called with the descriptor at the end.
+  /// Returns device memory with uniform random numbers of that standard deviation, or zeros.
+  float* allocate(std::size_t count, float deviation = 0);
+  /// Lets the destructor call `destroy` with the descriptor.
   template <class T, class Destroy>
-  T kept(T descriptor, Destroy destroy) {
-    ends_.push_back([descriptor, destroy] { destroy(descriptor); });
+  T own(T descriptor, Destroy destroy) {
+    cleanups_.push_back([descriptor, destroy] { destroy(descriptor); });
     return descriptor;
   }
-  cudnnTensorDescriptor_t tensor(int n, int c, int h, int w);
-  /// Returns the factor `beta` with which the next pass writes the derivative by value `from`: 0 to
-  /// overwrite, 1 to add.
-  const float* blend(std::size_t from);
+  cudnnTensorDescriptor_t make_tensor(int n, int c, int h, int w);
+  /// Returns the factor `beta` with which the next call of the backward pass writes the derivative
+  /// by value `input`: 0 to overwrite, 1 to add.
+  const float* beta_for(std::size_t input);
 
   void add(const PlanStep<float>& step);
-  void add(const PlanStep<float>& step, const ConvolutionForm& form);
-  void add(const PlanStep<float>& step, const DenseForm& form);
-  void add(const PlanStep<float>& step, const BatchNormForm& form);
+  void add(const PlanStep<float>& step, const ConvolutionSpecification& specification);
+  void add(const PlanStep<float>& step, const DenseSpecification& specification);
+  void add(const PlanStep<float>& step, const BatchNormSpecification& specification);
   void add_pool(const PlanStep<float>& step, const PoolShape& shape, cudnnPoolingMode_t mode);
   void add_activation(const PlanStep<float>& step, cudnnActivationMode_t mode);
   void add_dropout(const PlanStep<float>& step, double rate);
@@ -83,11 +85,13 @@ class BareNet {
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
   std::vector<Call> forward_;
-  /// The calls of each layer's backward pass, the last layer's first. They are made in that order
-  /// too, since the next call adds where an earlier one has written a derivative.
+  /// The calls of the backward pass, the last layer's first. The makers add them in this order,
+  /// because a call must add to a derivative that an earlier call writes.
   std::vector<Call> backward_;
+  /// Functions that add the calls of the backward pass, in the order of the layers.
   std::vector<std::function<void()>> makers_;
-  std::vector<Call> ends_;
+  /// Functions that free resources.
+  std::vector<Call> cleanups_;
 };
 
 }  // namespace starling::models

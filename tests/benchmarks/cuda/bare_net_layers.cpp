@@ -9,20 +9,21 @@ namespace {
 
 using cuda::check;
 
-constexpr std::size_t workspace_most = std::size_t{256} << 20U;
+constexpr std::size_t workspace_bytes_max = std::size_t{256} << 20U;
 
-/// The first algorithm that cuDNN would take and whose scratch fits, deterministic ones before all
-/// others: as the layers choose, so that equal work is compared.
-template <class Performance, class Measure>
-auto first_of(const Performance* found, int count, const Measure& measure)
-    -> decltype(found->algo) {
-  for (const bool any : {false, true})
+/// Returns the first of cuDNN's candidates whose workspace fits; prefers deterministic ones. The
+/// layers choose in the same way, so that the benchmark compares equal work.
+template <class Performance, class WorkspaceSize>
+auto choose(const Performance* candidates, int count, const WorkspaceSize& workspace_size)
+    -> decltype(candidates->algo) {
+  for (const bool is_deterministic : {true, false})
     for (int i = 0; i < count; ++i) {
       std::size_t bytes = 0;
-      if (found[i].status == CUDNN_STATUS_SUCCESS &&
-          (found[i].determinism == CUDNN_DETERMINISTIC) != any &&
-          measure(found[i].algo, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= workspace_most)
-        return found[i].algo;
+      if (candidates[i].status == CUDNN_STATUS_SUCCESS &&
+          (candidates[i].determinism == CUDNN_DETERMINISTIC) == is_deterministic &&
+          workspace_size(candidates[i].algo, &bytes) == CUDNN_STATUS_SUCCESS &&
+          bytes <= workspace_bytes_max)
+        return candidates[i].algo;
     }
   throw cuda::Failure{cuda::Failure::Cause::other, "no algorithm"};
 }
@@ -31,129 +32,136 @@ auto first_of(const Performance* found, int count, const Measure& measure)
 
 void BareNet::add(const PlanStep<float>& step) {
   if (step.layer == nullptr) return add_sum(step);
-  const LayerForm form = step.layer->form();
-  if (const auto* conv = std::get_if<ConvolutionForm>(&form)) return add(step, *conv);
-  if (const auto* dense = std::get_if<DenseForm>(&form)) return add(step, *dense);
-  if (const auto* norm = std::get_if<BatchNormForm>(&form)) return add(step, *norm);
-  if (const auto* pool = std::get_if<MaxPoolForm>(&form))
+  const LayerSpecification specification = step.layer->specification();
+  if (const auto* conv = std::get_if<ConvolutionSpecification>(&specification))
+    return add(step, *conv);
+  if (const auto* dense = std::get_if<DenseSpecification>(&specification)) return add(step, *dense);
+  if (const auto* norm = std::get_if<BatchNormSpecification>(&specification))
+    return add(step, *norm);
+  if (const auto* pool = std::get_if<MaxPoolSpecification>(&specification))
     return add_pool(step, pool->shape, CUDNN_POOLING_MAX);
-  if (const auto* pool = std::get_if<AvgPoolForm>(&form))
+  if (const auto* pool = std::get_if<AvgPoolSpecification>(&specification))
     return add_pool(step, pool->shape, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
-  if (const auto* pool = std::get_if<GlobalAvgPoolForm>(&form)) {
+  if (const auto* pool = std::get_if<GlobalAvgPoolSpecification>(&specification)) {
     const auto side = static_cast<std::size_t>(std::sqrt(static_cast<double>(pool->pixels)));
     const PoolShape shape{side, side, pool->channels, side, side, 0};
     return add_pool(step, shape, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
   }
-  if (const auto* activation = std::get_if<ActivationForm>(&form))
-    return add_activation(step, activation->kind == ActivationForm::Kind::tanh
+  if (const auto* activation = std::get_if<ActivationSpecification>(&specification))
+    return add_activation(step, activation->kind == ActivationSpecification::Kind::tanh
                                     ? CUDNN_ACTIVATION_TANH
                                     : CUDNN_ACTIVATION_RELU);
-  if (const auto* dropout = std::get_if<DropoutForm>(&form))
+  if (const auto* dropout = std::get_if<DropoutSpecification>(&specification))
     return add_dropout(step, dropout->rate);
   add_copy(step);
 }
 
-void BareNet::add(const PlanStep<float>& step, const ConvolutionForm& form) {
-  const ConvolutionShape& s = form.shape;
+void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& specification) {
+  const ConvolutionShape& s = specification.shape;
   cudnnFilterDescriptor_t filter = nullptr;
   check(cudnnCreateFilterDescriptor(&filter), "a filter");
-  kept(filter, cudnnDestroyFilterDescriptor);
-  check(cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, number(s.outputs),
-                                   number(s.channels), number(s.kernel), number(s.kernel)),
+  own(filter, cudnnDestroyFilterDescriptor);
+  check(cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, to_int(s.outputs),
+                                   to_int(s.channels), to_int(s.kernel), to_int(s.kernel)),
         "a filter");
   cudnnConvolutionDescriptor_t conv = nullptr;
   check(cudnnCreateConvolutionDescriptor(&conv), "a convolution");
-  kept(conv, cudnnDestroyConvolutionDescriptor);
-  const int padding = number(s.padding);
-  const int stride = number(s.stride);
+  own(conv, cudnnDestroyConvolutionDescriptor);
+  const int padding = to_int(s.padding);
+  const int stride = to_int(s.stride);
   check(cudnnSetConvolution2dDescriptor(conv, padding, padding, stride, stride, 1, 1,
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
         "a convolution");
   check(cudnnSetConvolutionMathType(conv, CUDNN_FMA_MATH), "a convolution");
-  const Value x = values_[step.from[0]];
-  const Value y = values_[step.to];
-  constexpr int most = 16;
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
+  constexpr int candidates_max = 16;
   int count = 0;
 
-  cudnnConvolutionFwdAlgoPerf_t forward[most];
-  check(cudnnGetConvolutionForwardAlgorithm_v7(dnn_, x.shape, filter, conv, y.shape, most, &count,
-                                               forward),
+  cudnnConvolutionFwdAlgoPerf_t forward_candidates[candidates_max];
+  check(cudnnGetConvolutionForwardAlgorithm_v7(dnn_, x.shape, filter, conv, y.shape, candidates_max,
+                                               &count, forward_candidates),
         "choosing");
   std::size_t bytes = 0;
-  const auto ahead = first_of(forward, count, [&](auto algorithm, std::size_t* wanted) {
-    return cudnnGetConvolutionForwardWorkspaceSize(dnn_, x.shape, filter, conv, y.shape, algorithm,
-                                                   wanted);
-  });
-  check(
-      cudnnGetConvolutionForwardWorkspaceSize(dnn_, x.shape, filter, conv, y.shape, ahead, &bytes),
-      "choosing");
+  const auto forward_algorithm =
+      choose(forward_candidates, count, [&](auto algorithm, std::size_t* size) {
+        return cudnnGetConvolutionForwardWorkspaceSize(dnn_, x.shape, filter, conv, y.shape,
+                                                       algorithm, size);
+      });
+  check(cudnnGetConvolutionForwardWorkspaceSize(dnn_, x.shape, filter, conv, y.shape,
+                                                forward_algorithm, &bytes),
+        "choosing");
   reserve(bytes);
 
-  cudnnConvolutionBwdFilterAlgoPerf_t weights[most];
-  check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn_, x.shape, y.shape, conv, filter, most,
-                                                      &count, weights),
+  cudnnConvolutionBwdFilterAlgoPerf_t weights_candidates[candidates_max];
+  check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn_, x.shape, y.shape, conv, filter,
+                                                      candidates_max, &count, weights_candidates),
         "choosing");
-  const auto by_weights = first_of(weights, count, [&](auto algorithm, std::size_t* wanted) {
-    return cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn_, x.shape, y.shape, conv, filter,
-                                                          algorithm, wanted);
-  });
+  const auto weights_algorithm =
+      choose(weights_candidates, count, [&](auto algorithm, std::size_t* size) {
+        return cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn_, x.shape, y.shape, conv, filter,
+                                                              algorithm, size);
+      });
   check(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn_, x.shape, y.shape, conv, filter,
-                                                       by_weights, &bytes),
+                                                       weights_algorithm, &bytes),
         "choosing");
   reserve(bytes);
 
-  cudnnConvolutionBwdDataAlgoPerf_t input[most];
-  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn_, filter, y.shape, conv, x.shape, most,
-                                                    &count, input),
+  cudnnConvolutionBwdDataAlgoPerf_t input_candidates[candidates_max];
+  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn_, filter, y.shape, conv, x.shape,
+                                                    candidates_max, &count, input_candidates),
         "choosing");
-  const auto by_input = first_of(input, count, [&](auto algorithm, std::size_t* wanted) {
-    return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn_, filter, y.shape, conv, x.shape,
-                                                        algorithm, wanted);
-  });
-  check(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn_, filter, y.shape, conv, x.shape, by_input,
-                                                     &bytes),
+  const auto input_algorithm =
+      choose(input_candidates, count, [&](auto algorithm, std::size_t* size) {
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn_, filter, y.shape, conv, x.shape,
+                                                            algorithm, size);
+      });
+  check(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn_, filter, y.shape, conv, x.shape,
+                                                     input_algorithm, &bytes),
         "choosing");
   reserve(bytes);
 
-  float* w = w_ + step.start;
-  float* g = g_ + step.start;
+  float* w = w_ + step.parameters_start;
+  float* g = g_ + step.parameters_start;
   const std::size_t size = s.window() * s.outputs;
-  const cudnnTensorDescriptor_t bias = form.bias ? tensor(1, number(s.outputs), 1, 1) : nullptr;
+  const cudnnTensorDescriptor_t bias =
+      specification.bias ? make_tensor(1, to_int(s.outputs), 1, 1) : nullptr;
   forward_.push_back([=, this] {
-    check(cudnnConvolutionForward(dnn_, &one, x.shape, x.x, filter, w, conv, ahead, workspace_,
-                                  workspace_bytes_, &zero, y.shape, y.x),
+    check(cudnnConvolutionForward(dnn_, &one, x.shape, x.x, filter, w, conv, forward_algorithm,
+                                  workspace_, workspace_bytes_, &zero, y.shape, y.x),
           "conv2d");
     if (bias != nullptr)
       check(cudnnAddTensor(dnn_, &one, bias, w + size, &one, y.shape, y.x), "bias");
   });
-  const std::size_t from = step.from[0];
+  const std::size_t input = step.inputs[0];
   makers_.push_back([=, this] {
-    const float* beta = from == 0 ? nullptr : blend(from);
+    const float* beta = input == 0 ? nullptr : beta_for(input);
     backward_.push_back([=, this] {
-      check(
-          cudnnConvolutionBackwardFilter(dnn_, &one, x.shape, x.x, y.shape, y.dx, conv, by_weights,
-                                         workspace_, workspace_bytes_, &zero, filter, g),
-          "conv2d");
+      check(cudnnConvolutionBackwardFilter(dnn_, &one, x.shape, x.x, y.shape, y.dx, conv,
+                                           weights_algorithm, workspace_, workspace_bytes_, &zero,
+                                           filter, g),
+            "conv2d");
       if (bias != nullptr)
         check(cudnnConvolutionBackwardBias(dnn_, &one, y.shape, y.dx, &zero, bias, g + size),
               "bias");
       if (beta == nullptr) return;
-      check(cudnnConvolutionBackwardData(dnn_, &one, filter, w, y.shape, y.dx, conv, by_input,
-                                         workspace_, workspace_bytes_, beta, x.shape, x.dx),
-            "conv2d");
+      check(
+          cudnnConvolutionBackwardData(dnn_, &one, filter, w, y.shape, y.dx, conv, input_algorithm,
+                                       workspace_, workspace_bytes_, beta, x.shape, x.dx),
+          "conv2d");
     });
   });
 }
 
-void BareNet::add(const PlanStep<float>& step, const DenseForm& form) {
-  const Value x = values_[step.from[0]];
-  const Value y = values_[step.to];
-  const int inputs = number(form.inputs);
-  const int outputs = number(form.outputs);
-  float* w = w_ + step.start;
-  float* g = g_ + step.start;
-  const std::size_t size = form.inputs * form.outputs;
-  const cudnnTensorDescriptor_t bias = form.bias ? tensor(1, outputs, 1, 1) : nullptr;
+void BareNet::add(const PlanStep<float>& step, const DenseSpecification& specification) {
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
+  const int inputs = to_int(specification.inputs);
+  const int outputs = to_int(specification.outputs);
+  float* w = w_ + step.parameters_start;
+  float* g = g_ + step.parameters_start;
+  const std::size_t size = specification.inputs * specification.outputs;
+  const cudnnTensorDescriptor_t bias = specification.bias ? make_tensor(1, outputs, 1, 1) : nullptr;
   forward_.push_back([=, this] {
     check(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_N, outputs, rows_, inputs, &one, w, outputs,
                       x.x, inputs, &zero, y.x, outputs),
@@ -161,9 +169,9 @@ void BareNet::add(const PlanStep<float>& step, const DenseForm& form) {
     if (bias != nullptr)
       check(cudnnAddTensor(dnn_, &one, bias, w + size, &one, y.shape, y.x), "bias");
   });
-  const std::size_t from = step.from[0];
+  const std::size_t input = step.inputs[0];
   makers_.push_back([=, this] {
-    const float* beta = from == 0 ? nullptr : blend(from);
+    const float* beta = input == 0 ? nullptr : beta_for(input);
     backward_.push_back([=, this] {
       check(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_T, outputs, inputs, rows_, &one, y.dx,
                         outputs, x.x, inputs, &zero, g, outputs),
@@ -179,29 +187,29 @@ void BareNet::add(const PlanStep<float>& step, const DenseForm& form) {
   });
 }
 
-void BareNet::add(const PlanStep<float>& step, const BatchNormForm& form) {
-  const Value x = values_[step.from[0]];
-  const Value y = values_[step.to];
-  const std::size_t channels = form.channels;
-  const cudnnTensorDescriptor_t row = tensor(1, number(channels), 1, 1);
-  float* w = w_ + step.start;
-  float* g = g_ + step.start;
-  float* mean = floats(channels);
-  float* inverse = floats(channels);
+void BareNet::add(const PlanStep<float>& step, const BatchNormSpecification& specification) {
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
+  const std::size_t channels = specification.channels;
+  const cudnnTensorDescriptor_t row = make_tensor(1, to_int(channels), 1, 1);
+  float* w = w_ + step.parameters_start;
+  float* g = g_ + step.parameters_start;
+  float* mean = allocate(channels);
+  float* inverse = allocate(channels);
   forward_.push_back([=, this] {
-    check(cudnnBatchNormalizationForwardTraining(dnn_, CUDNN_BATCHNORM_SPATIAL, &one, &zero,
-                                                 x.shape, x.x, y.shape, y.x, row, w, w + channels,
-                                                 form.momentum, w + 2 * channels, w + 3 * channels,
-                                                 form.epsilon, mean, inverse),
+    check(cudnnBatchNormalizationForwardTraining(
+              dnn_, CUDNN_BATCHNORM_SPATIAL, &one, &zero, x.shape, x.x, y.shape, y.x, row, w,
+              w + channels, specification.momentum, w + 2 * channels, w + 3 * channels,
+              specification.epsilon, mean, inverse),
           "batch-norm");
   });
-  const std::size_t from = step.from[0];
+  const std::size_t input = step.inputs[0];
   makers_.push_back([=, this] {
-    const float* beta = blend(from);
+    const float* beta = beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnBatchNormalizationBackward(dnn_, CUDNN_BATCHNORM_SPATIAL, &one, beta, &one, &zero,
                                             x.shape, x.x, y.shape, y.dx, x.shape, x.dx, row, w, g,
-                                            g + channels, form.epsilon, mean, inverse),
+                                            g + channels, specification.epsilon, mean, inverse),
             "batch-norm");
     });
   });
@@ -209,23 +217,23 @@ void BareNet::add(const PlanStep<float>& step, const BatchNormForm& form) {
 
 void BareNet::add_pool(const PlanStep<float>& step, const PoolShape& shape,
                        cudnnPoolingMode_t mode) {
-  const Value x = values_[step.from[0]];
-  const Value y = values_[step.to];
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
   cudnnPoolingDescriptor_t pool = nullptr;
   check(cudnnCreatePoolingDescriptor(&pool), "pooling");
-  kept(pool, cudnnDestroyPoolingDescriptor);
-  const int size = number(shape.size);
-  const int padding = number(shape.padding);
-  const int stride = number(shape.stride);
+  own(pool, cudnnDestroyPoolingDescriptor);
+  const int size = to_int(shape.size);
+  const int padding = to_int(shape.padding);
+  const int stride = to_int(shape.stride);
   check(cudnnSetPooling2dDescriptor(pool, mode, CUDNN_PROPAGATE_NAN, size, size, padding, padding,
                                     stride, stride),
         "pooling");
   forward_.push_back([=, this] {
     check(cudnnPoolingForward(dnn_, pool, &one, x.shape, x.x, &zero, y.shape, y.x), "pooling");
   });
-  const std::size_t from = step.from[0];
+  const std::size_t input = step.inputs[0];
   makers_.push_back([=, this] {
-    const float* beta = blend(from);
+    const float* beta = beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnPoolingBackward(dnn_, pool, &one, y.shape, y.x, y.shape, y.dx, x.shape, x.x, beta,
                                  x.shape, x.dx),
@@ -235,19 +243,19 @@ void BareNet::add_pool(const PlanStep<float>& step, const PoolShape& shape,
 }
 
 void BareNet::add_activation(const PlanStep<float>& step, cudnnActivationMode_t mode) {
-  const Value x = values_[step.from[0]];
-  const Value y = values_[step.to];
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
   cudnnActivationDescriptor_t activation = nullptr;
   check(cudnnCreateActivationDescriptor(&activation), "an activation");
-  kept(activation, cudnnDestroyActivationDescriptor);
+  own(activation, cudnnDestroyActivationDescriptor);
   check(cudnnSetActivationDescriptor(activation, mode, CUDNN_PROPAGATE_NAN, 0), "an activation");
   forward_.push_back([=, this] {
     check(cudnnActivationForward(dnn_, activation, &one, x.shape, x.x, &zero, y.shape, y.x),
           "an activation");
   });
-  const std::size_t from = step.from[0];
+  const std::size_t input = step.inputs[0];
   makers_.push_back([=, this] {
-    const float* beta = blend(from);
+    const float* beta = beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnActivationBackward(dnn_, activation, &one, y.shape, y.x, y.shape, y.dx, x.shape,
                                     x.x, beta, x.shape, x.dx),
@@ -257,27 +265,27 @@ void BareNet::add_activation(const PlanStep<float>& step, cudnnActivationMode_t 
 }
 
 void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
-  const Value x = values_[step.from[0]];
-  const Value y = values_[step.to];
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
   std::size_t state_bytes = 0;
   std::size_t reserve_bytes = 0;
   check(cudnnDropoutGetStatesSize(dnn_, &state_bytes), "dropout");
   check(cudnnDropoutGetReserveSpaceSize(x.shape, &reserve_bytes), "dropout");
-  float* states = floats(state_bytes / sizeof(float) + 1);
-  float* reserve = floats(reserve_bytes / sizeof(float) + 1);
+  float* states = allocate(state_bytes / sizeof(float) + 1);
+  float* reserve = allocate(reserve_bytes / sizeof(float) + 1);
   cudnnDropoutDescriptor_t dropout = nullptr;
   check(cudnnCreateDropoutDescriptor(&dropout), "dropout");
-  kept(dropout, cudnnDestroyDropoutDescriptor);
+  own(dropout, cudnnDestroyDropoutDescriptor);
   check(cudnnSetDropoutDescriptor(dropout, dnn_, static_cast<float>(rate), states, state_bytes, 1),
         "dropout");
   forward_.push_back([=, this] {
     check(cudnnDropoutForward(dnn_, dropout, x.shape, x.x, y.shape, y.x, reserve, reserve_bytes),
           "dropout");
   });
-  // In a chain of layers, no other layer writes a derivative there.
-  const std::size_t from = step.from[0];
+  // cuDNN's dropout cannot add, so this requires that no other layer reads x.
+  const std::size_t input = step.inputs[0];
   makers_.push_back([=, this] {
-    blend(from);
+    beta_for(input);
     backward_.push_back([=, this] {
       check(
           cudnnDropoutBackward(dnn_, dropout, y.shape, y.dx, x.shape, x.dx, reserve, reserve_bytes),
@@ -286,20 +294,20 @@ void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
   });
 }
 
-/// flatten: the copies that a program without a plan would make are not held against it.
+/// Adds flatten without a copy: the benchmark does not count copies that the baseline could avoid.
 void BareNet::add_copy(const PlanStep<float>& step) {
-  const Value x = values_[step.from[0]];
-  const Value own = values_[step.to];
-  values_[step.to] = {x.x, x.dx, own.size, own.shape, false};
-  makers_.push_back([this, from = step.from[0]] { blend(from); });
+  const Value x = values_[step.inputs[0]];
+  const Value y = values_[step.output];
+  values_[step.output] = {x.x, x.dx, y.size, y.shape, false};
+  makers_.push_back([this, input = step.inputs[0]] { beta_for(input); });
 }
 
 void BareNet::add_sum(const PlanStep<float>& step) {
-  const Value y = values_[step.to];
+  const Value y = values_[step.output];
   const auto bytes = y.size * sizeof(float);
-  const int size = number(y.size);
-  for (std::size_t i = 0; i < step.from.size(); ++i) {
-    const Value x = values_[step.from[i]];
+  const int size = to_int(y.size);
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+    const Value x = values_[step.inputs[i]];
     if (i == 0)
       forward_.push_back([=, this] {
         check(cudaMemcpyAsync(y.x, x.x, bytes, cudaMemcpyDeviceToDevice, stream_), "residual");
@@ -307,8 +315,8 @@ void BareNet::add_sum(const PlanStep<float>& step) {
     else
       forward_.push_back(
           [=, this] { check(cublasSaxpy(blas_, size, &one, x.x, 1, y.x, 1), "residual"); });
-    makers_.push_back([=, this, from = step.from[i]] {
-      const bool adds = blend(from) == &one;
+    makers_.push_back([=, this, input = step.inputs[i]] {
+      const bool adds = beta_for(input) == &one;
       backward_.push_back([=, this] {
         if (adds)
           check(cublasSaxpy(blas_, size, &one, y.dx, 1, x.dx, 1), "residual");
@@ -319,15 +327,15 @@ void BareNet::add_sum(const PlanStep<float>& step) {
   }
 }
 
-/// dz = (softmax(z) - one-hot labels) / n.
+/// Computes dz = (softmax(z) - one-hot labels) / n.
 void BareNet::add_loss() {
   const Value z = values_.back();
   const std::size_t classes = z.size / static_cast<std::size_t>(rows_);
-  float* labels = floats(z.size);
-  std::vector<float> hot(z.size, 0.0F);
+  float* labels = allocate(z.size);
+  std::vector<float> one_hot(z.size, 0.0F);
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows_); ++i)
-    hot[i * classes + i % classes] = 1;
-  check(cudaMemcpy(labels, hot.data(), hot.size() * sizeof(float), cudaMemcpyHostToDevice),
+    one_hot[i * classes + i % classes] = 1;
+  check(cudaMemcpy(labels, one_hot.data(), one_hot.size() * sizeof(float), cudaMemcpyHostToDevice),
         "labels");
   forward_.push_back([=, this] {
     const float minus = -1;
@@ -335,8 +343,8 @@ void BareNet::add_loss() {
     check(cudnnSoftmaxForward(dnn_, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &one,
                               z.shape, z.x, &zero, z.shape, z.dx),
           "softmax");
-    check(cublasSaxpy(blas_, number(z.size), &minus, labels, 1, z.dx, 1), "softmax");
-    check(cublasSscal(blas_, number(z.size), &share, z.dx, 1), "softmax");
+    check(cublasSaxpy(blas_, to_int(z.size), &minus, labels, 1, z.dx, 1), "softmax");
+    check(cublasSscal(blas_, to_int(z.size), &share, z.dx, 1), "softmax");
   });
 }
 

@@ -1,16 +1,18 @@
-// Steps of nets on a CUDA device, beside loops of bare cuBLAS and cuDNN calls, and how fast the
-// optimisers' kernels move memory, beside a copy.
+// Measures training steps of nets on a CUDA device and compares them with plain cuBLAS and cuDNN
+// calls; measures the memory throughput of the optimisers' kernels and compares it with a copy.
 //
 //   cmake --preset bench && cmake --build build/bench --target cuda_benchmark
 //   build/bench/tests/benchmarks/cuda/cuda_benchmark [--seconds 1] [--json FILE]
 //
-// step      one step, the batch on the device: cuda::Trainer::repeat()
-// fed       one step with each batch copied from the host while the last is computed
-// host      Net::gradient with parameters and gradients on the host, as workers call it
-// bare      the same net by bare calls; bare-graph: these recorded as a graph
-// update/*  bytes that an optimiser's step reads and writes a second; copy: device to device
+// step        one step with the batch on the device: cuda::Trainer::repeat()
+// fed         one step; the next batch is copied from the host while the current step runs
+// host        Net::gradient with parameters and gradients on the host, as workers call it
+// bare        one step of the same net by plain calls of cuBLAS and cuDNN
+// bare-graph  the same calls, recorded as a graph
+// update/*    bytes per second that an optimiser's step reads and writes
+// copy        bytes per second that a copy from device to device reads and writes
 //
-// Times are medians of rounds; the device should do nothing else.
+// Times are medians of rounds. The device should do nothing else meanwhile.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -56,8 +58,8 @@ class Report {
   std::ofstream file_;
 };
 
-/// Seconds of one call: the median of 5 rounds, each as long as a fifth of `seconds`, after as many
-/// calls as warm up and record.
+/// Returns the seconds that one call takes: the median of 5 rounds, each of which takes about a
+/// fifth of `seconds`, after 4 calls to load kernels and record graphs.
 double measure(double seconds, const std::function<void()>& call,
                const std::function<void()>& finish) {
   for (int i = 0; i < 4; ++i) call();
@@ -79,16 +81,17 @@ double measure(double seconds, const std::function<void()>& call,
   return rounds[2];
 }
 
+/// Returns the value of a result; throws if it is an error.
 template <class T>
-T need(Result<T> result) {
+T value_or_throw(Result<T> result) {
   if (!result) throw std::runtime_error{result.error().message};
   return *std::move(result);
 }
-void need(const Result<void>& result) {
+void value_or_throw(const Result<void>& result) {
   if (!result) throw std::runtime_error{result.error().message};
 }
 
-Table images(std::size_t rows, std::size_t features) {
+Table random_images(std::size_t rows, std::size_t features) {
   Random random{1};
   Table::Dense x;
   std::vector<float> labels(rows);
@@ -114,8 +117,8 @@ const std::vector<Case> cases{
 };
 
 void measure_net(const Case& given, std::size_t batch, const Options& options, Report& report) {
-  const Table data = images(2 * batch, given.features);
-  const auto net = need(Net<float>::parse(need(Spec::parse(given.spec)), data));
+  const Table data = random_images(2 * batch, given.features);
+  const auto net = value_or_throw(Net<float>::parse(value_or_throw(Spec::parse(given.spec)), data));
   std::vector<std::uint32_t> rows(2 * batch);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint32_t>(i);
   std::vector<float> w(total_size(net.parameters()));
@@ -126,33 +129,34 @@ void measure_net(const Case& given, std::size_t batch, const Options& options, R
   };
 
   for (const auto precision : {cuda::Precision::float32, cuda::Precision::tf32}) {
-    auto trainer = need(cuda::Trainer::make(
+    auto trainer = value_or_throw(cuda::Trainer::make(
         net, 0, batch, w, {.optimizer = Sgd{.lr = 0.001}, .precision = precision}));
-    const std::string tail = precision == cuda::Precision::tf32 ? "-tf32" : "";
-    need(trainer.step(data, Batch{rows}.first(batch), 1));
-    const auto finish = [&] { static_cast<void>(need(trainer.finish())); };
-    add(("step" + tail).c_str(), measure(
-                                     options.seconds, [&] { need(trainer.repeat()); }, finish));
+    const std::string suffix = precision == cuda::Precision::tf32 ? "-tf32" : "";
+    value_or_throw(trainer.step(data, Batch{rows}.first(batch), 1));
+    const auto finish = [&] { static_cast<void>(value_or_throw(trainer.finish())); };
+    add(("step" + suffix).c_str(),
+        measure(
+            options.seconds, [&] { value_or_throw(trainer.repeat()); }, finish));
     if (trainer.recorded() == 0) std::printf("  (step could not be recorded as a graph)\n");
-    std::size_t turn = 0;
-    add(("fed" + tail).c_str(), measure(
-                                    options.seconds,
-                                    [&] {
-                                      const Batch part =
-                                          Batch{rows}.subspan(turn++ % 2 * batch, batch);
-                                      need(trainer.step(data, part, turn));
-                                    },
-                                    finish));
+    std::size_t step = 0;
+    add(("fed" + suffix).c_str(), measure(
+                                      options.seconds,
+                                      [&] {
+                                        const Batch part =
+                                            Batch{rows}.subspan(step++ % 2 * batch, batch);
+                                        value_or_throw(trainer.step(data, part, step));
+                                      },
+                                      finish));
   }
 
-  const Net<float> placed = net.on(need(cuda::make_engine(net, 0, batch)));
+  const Net<float> on_device = net.on(value_or_throw(cuda::make_engine(net, 0, batch)));
   std::vector<float> g(w.size());
   Arena arena;
   add("host", measure(
                   options.seconds,
                   [&] {
                     Pass pass{random, arena};
-                    placed.gradient(w, data, Batch{rows}.first(batch), g, pass);
+                    on_device.gradient(w, data, Batch{rows}.first(batch), g, pass);
                   },
                   [] {}));
 
@@ -163,7 +167,7 @@ void measure_net(const Case& given, std::size_t batch, const Options& options, R
                         options.seconds, [&] { bare.step_as_graph(); }, [&] { bare.finish(); }));
 }
 
-/// Large enough not to fit into any cache.
+/// The number of parameters; too many for any cache.
 constexpr std::size_t update_size = std::size_t{1} << 26U;
 
 void measure_updates(const Options& options, Report& report) {
@@ -191,14 +195,15 @@ void measure_updates(const Options& options, Report& report) {
       finish);
   report.add("copy", "device to device", 0, gigabytes(2, copy), "GB/s");
   const auto measure_one = [&](const char* text, double arrays, const char* clip) {
-    cuda::DeviceUpdate update{need(parse_optimizer(text)),
-                              need(parse_clip(clip)),
+    cuda::DeviceUpdate update{value_or_throw(parse_optimizer(text)),
+                              value_or_throw(parse_clip(clip)),
                               {{.name = "w", .shape = {update_size}}}};
     const double seconds = measure(
         options.seconds, [&] { update.apply(context, staged.data(), g.data(), w.data()); }, finish);
     report.add(std::string{"update/"} + clip, text, 0, gigabytes(arrays, seconds), "GB/s");
   };
-  // Reads g and w, writes w; reads and writes each slot; a norm reads g once more.
+  // The second argument is the number of arrays read or written: a step reads g and w and writes w;
+  // it reads and writes each slot of the optimiser's state; a norm reads g once more.
   measure_one("sgd", 3, "none");
   measure_one("sgd", 4, "norm:1");
   measure_one("sgd:lr=0.1,momentum=0.9", 5, "none");
@@ -206,7 +211,7 @@ void measure_updates(const Options& options, Report& report) {
   measure_one("adam", 7, "none");
 }
 
-Options read(int argc, char** argv) {
+Options parse_options(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i];
@@ -221,8 +226,8 @@ Options read(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-  const Options options = read(argc, argv);
-  const auto devices = need(cuda::devices());
+  const Options options = parse_options(argc, argv);
+  const auto devices = value_or_throw(cuda::devices());
   if (devices.empty()) throw std::runtime_error{"there is no CUDA device"};
   std::printf("%s\n\n", devices[0].name.c_str());
   Report report{options.json};

@@ -1,12 +1,13 @@
-// Measures one compute thread: products, gradients, updates.
+// Measures matrix products, gradients and updates on one thread.
 //
 //   cmake --preset bench && cmake --build build/bench --target models_benchmark
 //   build/bench/tests/benchmarks/models/models_benchmark --benchmark_repetitions=5
 //     --benchmark_report_aggregates_only=true
 //
-// product/... reports FLOP/s; perceptron/... is one gradient at batch 64 over scattered rows, to be
-// held against its perceptron_products/...; update/... reports the bytes it reads and writes. On a
-// busy machine compare the CPU column. Whole steps: `starling bench train`.
+// product/... reports FLOP/s. perceptron/... is one gradient of 64 random rows; compare it with
+// perceptron_products/..., which computes only the matrix products of that gradient. update/...
+// reports the bytes that it reads and writes. On a busy machine compare the CPU column. `starling
+// bench train` measures whole steps.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -29,12 +30,13 @@ Floats draw(std::size_t n) {
   return values;
 }
 
-void product(benchmark::State& state, std::size_t m, std::size_t k, std::size_t n, bool turned) {
+void product(benchmark::State& state, std::size_t m, std::size_t k, std::size_t n,
+             bool is_transposed) {
   const Floats a = draw(m * k);
   const Floats b = draw(k * n);
   Floats c(m * n);
   MatrixView<const float> left{a.data(), m, k};
-  if (turned) left = MatrixView<const float>{a.data(), k, m}.transpose();
+  if (is_transposed) left = MatrixView<const float>{a.data(), k, m}.transpose();
   for (auto _ : state) {
     gemm<float>(left, {b.data(), k, n}, 0.0F, {c.data(), m, n});
     benchmark::DoNotOptimize(c.data());
@@ -49,9 +51,9 @@ BENCHMARK_CAPTURE(product, turned_784x64_by_64x512, 784, 64, 512, true);
 
 constexpr std::size_t batch_size = 64;
 
-/// The products of one gradient of a perceptron, and nothing else.
-void bare_products(const std::vector<std::size_t>& widths, Floats& w, Floats& g, Floats& left,
-                   Floats& right) {
+/// Computes only the matrix products of one gradient of a perceptron.
+void compute_products(const std::vector<std::size_t>& widths, Floats& w, Floats& g, Floats& left,
+                      Floats& right) {
   float* weights = w.data();
   float* gradient = g.data();
   for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
@@ -68,7 +70,7 @@ void bare_products(const std::vector<std::size_t>& widths, Floats& w, Floats& g,
   }
 }
 
-/// Gradients of a perceptron over scattered rows of 10,000.
+/// Computes gradients of a perceptron over random rows of 10,000.
 void perceptron(benchmark::State& state, const char* text) {
   Table table{784, 10, Table::Dense{draw(10000 * 784)}, Floats(10000, 3)};
   const auto model = std::get<Perceptron<float>>(parse_model<float>(text, table).value());
@@ -92,7 +94,7 @@ void perceptron_products(benchmark::State& state, std::vector<std::size_t> width
   Floats left = draw(batch_size * 1024);
   Floats right = draw(batch_size * 1024);
   for (auto _ : state) {
-    bare_products(widths, w, g, left, right);
+    compute_products(widths, w, g, left, right);
     benchmark::DoNotOptimize(g.data());
   }
 }
@@ -106,7 +108,7 @@ BENCHMARK_CAPTURE(perceptron, mlp_784_512_512_10, "mlp:784-512-512-10")
 BENCHMARK_CAPTURE(perceptron_products, mlp_784_512_512_10, {784, 512, 512, 10})
     ->Unit(benchmark::kMicrosecond);
 
-/// One update of a range of 256 KiB, which reads or writes `arrays` arrays of that size.
+/// Updates a range of 256 KiB; this reads or writes `arrays` arrays of that size.
 void update(benchmark::State& state, const char* text, double arrays) {
   constexpr std::size_t size = 65536;
   const Optimizer optimizer = parse_optimizer(text).value();
@@ -125,7 +127,7 @@ BENCHMARK_CAPTURE(update, momentum, "sgd:momentum=0.9", 5)->Unit(benchmark::kMic
 BENCHMARK_CAPTURE(update, adagrad, "adagrad", 5)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(update, adam, "adam", 7)->Unit(benchmark::kMicrosecond);
 
-/// The limit that memory sets: the same bytes copied from one range to another.
+/// Copies a range of 256 KiB to another, to show the limit that memory sets.
 void copy(benchmark::State& state) {
   const Floats from = draw(65536);
   Floats to(from.size());

@@ -1,13 +1,14 @@
-// How fast a cluster of simulated nodes finds and misses its members, and what that costs.
+// Measures how fast a simulated cluster detects joins, crashes and partitions, and how many
+// messages this takes.
 //
 //   cmake --preset bench && cmake --build build/bench --target membership_benchmark
 //   build/bench/tests/benchmarks/sim/membership_benchmark [NODES[,NODES...]] [SEEDS] [memberlist]
 //   build/bench/tests/benchmarks/sim/membership_benchmark scale 100000
 //
-// A line for each number of nodes (3,5,50,500 by default) and scenario, with the mean and the
-// largest of so many seeds (20 by default, fewer where there are many nodes). Links take Exp(0.5
-// ms). `memberlist` takes the times that hashicorp/memberlist has for a LAN instead of the
-// defaults.
+// Prints a line for each number of nodes (3,5,50,500 by default) and scenario, with the mean and
+// the largest result of SEEDS seeds (20 by default, fewer for many nodes). A message takes Exp(0.5
+// ms). `memberlist` sets the times that hashicorp/memberlist uses for a LAN instead of the
+// defaults. `scale` measures the processor time of one node that knows 100,000 members.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,20 +25,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::MembershipOptions memberlist() {
+core::MembershipOptions memberlist_options() {
   core::MembershipOptions options;
-  options.probe_every = 1s;
+  options.probe_interval = 1s;
   options.probe_timeout = 500ms;
   options.nack_after = 400ms;
   options.gossip_every = 200ms;
   options.suspicion_intervals = 4;
   options.gossip_repeats = 4 / 3.3;
-  options.sync_every = 30s;
+  options.sync_interval = 30s;
   return options;
 }
 
 double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
 
+/// The results of one measurement with several seeds.
 class Figures {
  public:
   void add(double value) { values_.push_back(value); }
@@ -45,41 +47,42 @@ class Figures {
     if (time)
       add(seconds(*time));
     else
-      ++never_;
+      ++timeouts_;
   }
   void print(const char* what, std::size_t nodes, const char* unit) const {
-    if (values_.empty() && never_ == 0) return;
+    if (values_.empty() && timeouts_ == 0) return;
     const double sum = std::accumulate(values_.begin(), values_.end(), 0.0);
     const double mean = values_.empty() ? 0 : sum / static_cast<double>(values_.size());
-    const double most = values_.empty() ? 0 : *std::ranges::max_element(values_);
-    std::printf("%6zu  %-44s %10.3f %10.3f %s", nodes, what, mean, most, unit);
-    if (never_ > 0) std::printf("  (not within the limit: %d)", never_);
+    const double largest = values_.empty() ? 0 : *std::ranges::max_element(values_);
+    std::printf("%6zu  %-44s %10.3f %10.3f %s", nodes, what, mean, largest, unit);
+    if (timeouts_ > 0) std::printf("  (not within the limit: %d)", timeouts_);
     std::printf("\n");
     std::fflush(stdout);
   }
 
  private:
   std::vector<double> values_;
-  int never_ = 0;
+  int timeouts_ = 0;
 };
 
-/// The first `n` nodes.
+/// Returns `count` nodes with consecutive ids, which begin at `first`.
 std::vector<NodeId> nodes_from(NodeId first, std::size_t count) {
   std::vector<NodeId> nodes(count);
   std::iota(nodes.begin(), nodes.end(), first);
   return nodes;
 }
 
-class Measure {
+/// Runs the scenarios for one number of nodes.
+class Scenarios {
  public:
-  Measure(std::size_t nodes, std::uint64_t seeds, ClusterOptions options)
+  Scenarios(std::size_t nodes, std::uint64_t seeds, ClusterOptions options)
       : nodes_(nodes), seeds_(seeds), options_(std::move(options)) {}
 
-  void all() {
+  void run_all() {
     idle();
     crash();
     leave();
-    cut();
+    partition();
     freeze();
     slow();
   }
@@ -87,7 +90,8 @@ class Measure {
  private:
   using Scenario = std::function<void(Cluster&, std::uint64_t seed)>;
 
-  void each(const Scenario& scenario) {
+  /// Runs the scenario with each seed, on a cluster that has formed.
+  void run_seeds(const Scenario& scenario) {
     for (std::uint64_t seed = 1; seed <= seeds_; ++seed) {
       Cluster cluster{options_, seed};
       cluster.start_many(nodes_);
@@ -100,13 +104,13 @@ class Measure {
   void idle() {
     Figures messages;
     Figures bytes;
-    each([&](Cluster& cluster, std::uint64_t) {
+    run_seeds([&](Cluster& cluster, std::uint64_t) {
       const auto before = cluster.messages();
       const auto bytes_before = cluster.bytes();
       cluster.run(20s);
-      const double each_second = 20.0 * static_cast<double>(nodes_);
-      messages.add(static_cast<double>(cluster.messages() - before) / each_second);
-      bytes.add(static_cast<double>(cluster.bytes() - bytes_before) / each_second / 1000);
+      const double node_seconds = 20.0 * static_cast<double>(nodes_);
+      messages.add(static_cast<double>(cluster.messages() - before) / node_seconds);
+      bytes.add(static_cast<double>(cluster.bytes() - bytes_before) / node_seconds / 1000);
     });
     joined_.print("start of all until all agree", nodes_, "s");
     messages.print("idle: messages sent, a node", nodes_, "/s");
@@ -117,18 +121,18 @@ class Measure {
     Figures first;
     Figures suspected;
     Figures dead;
-    each([&](Cluster& cluster, std::uint64_t) {
+    run_seeds([&](Cluster& cluster, std::uint64_t) {
       const auto victim = static_cast<NodeId>(nodes_ - 1);
       const auto rest = nodes_from(0, nodes_ - 1);
       cluster.crash(victim);
       const Time start = cluster.now();
       first.add(cluster.run_until(
           [&] {
-            return std::ranges::any_of(rest,
-                                       [&](NodeId by) { return cluster.miss({by}, {victim}); });
+            return std::ranges::any_of(
+                rest, [&](NodeId by) { return cluster.all_suspect({by}, {victim}); });
           },
           60s));
-      cluster.run_until([&] { return cluster.miss(rest, {victim}); }, 60s);
+      cluster.run_until([&] { return cluster.all_suspect(rest, {victim}); }, 60s);
       suspected.add(seconds(cluster.now() - start));
       cluster.run_until([&] { return cluster.agree(rest); }, 60s);
       dead.add(seconds(cluster.now() - start));
@@ -140,23 +144,24 @@ class Measure {
 
   void leave() {
     Figures known;
-    each([&](Cluster& cluster, std::uint64_t) {
+    run_seeds([&](Cluster& cluster, std::uint64_t) {
       cluster.leave(static_cast<NodeId>(nodes_ - 1));
       known.add(cluster.run_until([&] { return cluster.agree(nodes_from(0, nodes_ - 1)); }, 60s));
     });
     known.print("leave until all know", nodes_, "s");
   }
 
-  void cut() {
+  void partition() {
     Figures noticed;
     Figures healed;
-    const std::size_t more = (3 * nodes_ + 4) / 5;
-    each([&](Cluster& cluster, std::uint64_t) {
-      const auto a = nodes_from(0, more);
-      const auto b = nodes_from(static_cast<NodeId>(more), nodes_ - more);
-      cluster.network().part(a, b);
+    const std::size_t majority = (3 * nodes_ + 4) / 5;
+    run_seeds([&](Cluster& cluster, std::uint64_t) {
+      const auto a = nodes_from(0, majority);
+      const auto b = nodes_from(static_cast<NodeId>(majority), nodes_ - majority);
+      cluster.network().partition(a, b);
       const Time start = cluster.now();
-      noticed.add(cluster.run_until([&] { return cluster.miss(a, b) && cluster.miss(b, a); }, 30s));
+      noticed.add(cluster.run_until(
+          [&] { return cluster.all_suspect(a, b) && cluster.all_suspect(b, a); }, 30s));
       cluster.run(std::max(Time{0}, start + 8s - cluster.now()));
       cluster.network().heal();
       healed.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
@@ -167,7 +172,7 @@ class Measure {
 
   void freeze() {
     Figures back;
-    each([&](Cluster& cluster, std::uint64_t) {
+    run_seeds([&](Cluster& cluster, std::uint64_t) {
       cluster.freeze(1, 10s);
       cluster.run(10s);
       back.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
@@ -175,12 +180,12 @@ class Measure {
     back.print("back after 10 s frozen until all agree", nodes_, "s");
   }
 
-  /// All nodes run for 0.5 s and stand still for 1.5 s on average, at most 3 s. Counts are sums
-  /// over all seeds.
+  /// Each node alternately runs for 0.5 s on average and stands still for 1.5 s on average, at most
+  /// 3 s. Counts are sums over all seeds.
   void slow() {
     core::MembershipCounts total;
     const Time duration = std::clamp<Time>(30'000s / nodes_, 120s, 600s);
-    each([&](Cluster& cluster, std::uint64_t) {
+    run_seeds([&](Cluster& cluster, std::uint64_t) {
       for (const NodeId node : nodes_from(0, nodes_))
         cluster.slow(node, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
       const auto before = cluster.counts();
@@ -207,14 +212,15 @@ class Measure {
 
 /// Prints the mean time of `count` calls.
 template <class Call>
-void time(const char* what, int count, Call call) {
+void print_mean_time(const char* what, int count, Call call) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) call();
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   std::printf("%-44s %10.2f us\n", what, took.count() / count);
 }
 
-void scale(std::uint64_t members) {
+/// Measures the processor time of one node that knows `members` members.
+void measure_scale(std::uint64_t members) {
   const auto record = [](std::uint64_t i) {
     return core::NodeRecord{
         mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::NodeState::alive};
@@ -231,10 +237,10 @@ void scale(std::uint64_t members) {
   };
   membership.start(context());
   std::uint64_t next = 0;
-  time("to learn of a member", static_cast<int>(members), [&] {
+  print_mean_time("to learn of a member", static_cast<int>(members), [&] {
     membership.on(context(), {record(1), core::Records{{record(++next)}}});
   });
-  time("to answer a ping with three pieces of news", 10'000, [&] {
+  print_mean_time("to answer a ping with three pieces of news", 10'000, [&] {
     core::MembershipMessage message{record(random.below(members) + 1),
                                     core::Ping{options.self.id, 1}};
     for (int k = 0; k < 3; ++k) {
@@ -243,7 +249,7 @@ void scale(std::uint64_t members) {
     }
     membership.on(context(), message);
   });
-  time("to act on a timer", 10'000, [&] {
+  print_mean_time("to act on a timer", 10'000, [&] {
     now += 30ms;
     membership.on_timer(context());
   });
@@ -256,12 +262,12 @@ int run(int argc, char** argv) {
   if (argc == 3 && std::string_view{argv[1]} == "scale") {
     const auto members = parse_count(argv[2]);
     if (!members || *members == 0) return std::fprintf(stderr, "how many members?\n"), 2;
-    return scale(*members), 0;
+    return measure_scale(*members), 0;
   }
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "memberlist") {
-      options.membership = memberlist();
+      options.membership = memberlist_options();
     } else if (i == 1) {
       sizes.clear();
       for (const auto part : split(argument, ',')) {
@@ -277,7 +283,7 @@ int run(int argc, char** argv) {
   }
   std::printf("%6s  %-44s %10s %10s\n", "nodes", "figure", "mean", "largest");
   for (const std::size_t size : sizes)
-    Measure{size, std::clamp<std::uint64_t>(seeds * 100 / size, 2, seeds), options}.all();
+    Scenarios{size, std::clamp<std::uint64_t>(seeds * 100 / size, 2, seeds), options}.run_all();
   return 0;
 }
 

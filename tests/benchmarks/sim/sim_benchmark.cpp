@@ -1,14 +1,15 @@
-// Measures the time of an update at the step level, and the memory, from 10^3 to 10^6 workers.
+// Measures the time per update and the memory of the step-level simulator, for 10^3 to 10^6
+// workers.
 //
 //   cmake --preset bench && cmake --build build/bench --target sim_benchmark
 //   build/bench/tests/benchmarks/sim/sim_benchmark --benchmark_filter=steps
 //   build/bench/tests/benchmarks/sim/sim_benchmark full 100000 40 bsp ssp:s=4 pbsp:beta=10
 //     pssp:s=4,beta=10 asp
 //
-// steps/BARRIER/WORKERS simulates 8 million step times (40 s of 1,000 workers are 400,000: 20 times
-// those; 0.8 s of 10^6) of Exp(100 ms) and reports updates and time an update, by processor time.
-// `full WORKERS SECONDS BARRIER...` simulates one seed of each and prints a line for it, with the
-// most memory the process has had so far.
+// steps/BARRIER/WORKERS simulates up to 8 million steps of Exp(100 ms): 40 s of up to 20,000
+// workers, less for more, 0.8 s of 10^6. It reports updates per second and the time per update, in
+// processor time. `full WORKERS SECONDS BARRIER...` simulates one seed of each barrier and prints a
+// line for it, which includes the peak memory of the process so far.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -18,8 +19,8 @@
 #include <ctime>
 #include <string_view>
 
-#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/to_duration.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 
 namespace starling::sim {
@@ -29,7 +30,7 @@ void steps(benchmark::State& state, const char* barrier) {
   StepOptions options;
   options.workers = static_cast<std::size_t>(state.range(0));
   options.barrier = barrier::parse(barrier).value();
-  // Runs of 40 s where there are few workers, and at least 0.8 s where there are many.
+  // 40 s of virtual time for few workers, at least 0.8 s for many.
   const auto steps_each = std::clamp<std::int64_t>(8'000'000 / state.range(0), 8, 400);
   options.horizon = steps_each * std::chrono::milliseconds{100};
   std::uint64_t updates = 0;
@@ -53,8 +54,8 @@ STARLING_STEPS(pbsp, "pbsp:beta=10");
 STARLING_STEPS(pssp, "pssp:s=4,beta=10");
 STARLING_STEPS(asp, "asp");
 
-/// Returns the exit code.
-int full(int argc, char** argv) {
+/// Runs `sim_benchmark full` and returns the exit code.
+int run_full(int argc, char** argv) {
   const auto workers = argc > 4 ? parse_count(argv[2]) : Error{"arguments are missing"};
   const auto seconds = argc > 4 ? parse_number(argv[3]) : Error{"arguments are missing"};
   for (int i = 4; i < argc && workers && seconds; ++i) {
@@ -62,21 +63,21 @@ int full(int argc, char** argv) {
     if (!barrier) return std::fprintf(stderr, "%s\n", barrier.error().message.c_str()), 2;
     StepOptions options;
     options.workers = *workers;
-    options.horizon = lasting(*seconds * 1e9);
+    options.horizon = to_duration(*seconds * 1e9);
     options.barrier = *barrier;
     if (auto valid = check(options); !valid)
       return std::fprintf(stderr, "%s\n", valid.error().message.c_str()), 2;
-    const auto start = std::chrono::steady_clock::now();
-    const std::clock_t worked = std::clock();
+    const auto started_at = std::chrono::steady_clock::now();
+    const std::clock_t clock_start = std::clock();
     const auto result = simulate(options);
-    const double busy = static_cast<double>(std::clock() - worked) / CLOCKS_PER_SEC;
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
+    const double processor_s = static_cast<double>(std::clock() - clock_start) / CLOCKS_PER_SEC;
+    const std::chrono::duration<double> wall_time = std::chrono::steady_clock::now() - started_at;
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
     std::printf("%-18s %9.2f s, %9.2f s of processor, %11lu updates, %9.0f a second, %7.1f MB\n",
-                argv[i], took.count(), busy, static_cast<unsigned long>(result.updates),
-                static_cast<double>(result.updates) / took.count(),
-                static_cast<double>(used.ru_maxrss) / 1024);
+                argv[i], wall_time.count(), processor_s, static_cast<unsigned long>(result.updates),
+                static_cast<double>(result.updates) / wall_time.count(),
+                static_cast<double>(usage.ru_maxrss) / 1024);
     std::fflush(stdout);
   }
   if (workers && seconds) return 0;
@@ -88,7 +89,7 @@ int full(int argc, char** argv) {
 }  // namespace starling::sim
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view{argv[1]} == "full") return starling::sim::full(argc, argv);
+  if (argc > 1 && std::string_view{argv[1]} == "full") return starling::sim::run_full(argc, argv);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

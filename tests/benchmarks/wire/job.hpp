@@ -1,5 +1,5 @@
-/// The work as a job does it: a worker's local job and an owner's, each with an endpoint as a node
-/// has.
+/// Runs the load by Starling: a local job with a worker and one with an owner, in two processes,
+/// each with an endpoint like a node's.
 #pragma once
 
 #include <sys/resource.h>
@@ -16,10 +16,10 @@
 
 namespace starling::benchmarks {
 
-/// Steps that read all of the model, compute nothing and push all of it.
-class Steps final : public actor::Task {
+/// A task whose steps pull the whole model, compute nothing and push the whole model.
+class TransferTask final : public actor::Task {
  public:
-  explicit Steps(const Load& load) : load_(load) {
+  explicit TransferTask(const Load& load) : load_(load) {
     const std::size_t count = load.chunk_bytes / sizeof(float);
     for (std::size_t r = 0; r < load.messages(); ++r) {
       layout_.parameters.push_back({.name = std::to_string(r), .shape = {count}});
@@ -36,46 +36,50 @@ class Steps final : public actor::Task {
 
   std::vector<core::RangeRows> plan(core::MemberId, core::Step step) override {
     const auto now = Clock::now();
-    keep_up();
-    if (step > warm_up(load_)) pushing += now - since_;
+    raise_priority();
+    if (step > warm_up(load_)) push_time += now - transfer_started_at_;
     if (step == warm_up(load_) + load_.rounds) done.set_value();
     std::vector<core::RangeRows> all(layout_.ranges.size());
     for (core::RangeId r = 0; r < all.size(); ++r) all[r].range = r;
-    since_ = Clock::now();
+    transfer_started_at_ = Clock::now();
     return all;
   }
   actor::StepResult compute(const actor::StepInput& input, core::Scratch&) override {
     const auto now = Clock::now();
-    keep_up();
-    if (input.step >= warm_up(load_)) pulling += now - since_;
+    raise_priority();
+    if (input.step >= warm_up(load_)) pull_time += now - transfer_started_at_;
     actor::StepResult result;
     result.update.samples = 1;
     for (core::RangeId r = 0; r < layout_.ranges.size(); ++r) {
       const core::Range& range = layout_.ranges[r];
       result.update.parts.push_back({r, {update_, range.offset, range.count, nullptr}});
     }
-    since_ = Clock::now();
+    transfer_started_at_ = Clock::now();
     return result;
   }
 
+  /// Is set after the last measured step.
   std::promise<void> done;
-  Clock::duration pushing{};
-  Clock::duration pulling{};
+  /// The time of all pushes and of all pulls, without warm-up.
+  Clock::duration push_time{};
+  Clock::duration pull_time{};
 
  private:
-  /// Nothing is computed, so the thread that would compute is no less urgent than all others.
-  /// Without the right to that it stays so, and whatever else runs on the machine shows.
-  static void keep_up() {
-    thread_local const int kept = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
-    (void)kept;
+  /// Gives the compute thread normal priority, because it computes nothing here. If the process may
+  /// not do that, the thread keeps its low priority, and other programs disturb the measurement.
+  static void raise_priority() {
+    thread_local const int result = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
+    (void)result;
   }
 
   const Load load_;
   core::Layout layout_;
   std::shared_ptr<core::Buffer> update_;
-  Clock::time_point since_;
+  /// When the current push or pull has begun.
+  Clock::time_point transfer_started_at_;
 };
 
+/// The setup of a job, equal in both processes.
 struct JobSetup {
   Load load{};
   core::Applier<float> applier;
@@ -83,15 +87,15 @@ struct JobSetup {
   core::Step steps = 0;
   /// The workers and the owners; node 1 is the owner's process, node 2 the worker's.
   std::vector<core::Member> members;
-  /// The owner's and the worker's, under CURVE.
+  /// The owner's and the worker's secrets; nullopt for a plain connection.
   std::optional<std::array<security::NodeSecrets, 2>> secrets = std::nullopt;
 };
 
-/// The members of one of the two processes, running. Ends with the process.
-class Side {
+/// The running job of one of the two processes. It ends with the process.
+class JobProcess {
  public:
-  Side(const JobSetup& setup, const Pipe& pipe, std::uint64_t node)
-      : node_(node), task(std::make_shared<Steps>(setup.load)) {
+  JobProcess(const JobSetup& setup, const Pipe& pipe, std::uint64_t node)
+      : node_(node), task(std::make_shared<TransferTask>(setup.load)) {
     actor::Assignment<float> assignment;
     assignment.job.mode = core::Mode::hybrid;
     assignment.job.barrier = barrier::parse(setup.barrier).value();
@@ -106,13 +110,14 @@ class Side {
     actor::LocalJobOptions options;
     options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {
-      std::map<wire::TrafficClass, std::vector<wire::Frame>> parcels;
+      std::map<wire::TrafficClass, std::vector<wire::Frame>> frames_by_class;
       for (const core::Envelope& envelope : envelopes) {
         wire::Frame frame = wire::encode(1, node_, envelope);
         const auto traffic_class = wire::traffic_class_of(frame);
-        parcels[traffic_class].push_back(std::move(frame));
+        frames_by_class[traffic_class].push_back(std::move(frame));
       }
-      for (auto& [traffic_class, frames] : parcels) endpoint_->send(other_, traffic_class, frames);
+      for (auto& [traffic_class, frames] : frames_by_class)
+        endpoint_->send(other_address_, traffic_class, frames);
     };
     local = actor::make_local_job<float>(std::move(assignment), std::move(options)).value();
     security::EndpointOptions network;
@@ -121,26 +126,28 @@ class Side {
     endpoint_ = security::Endpoint::open(network, [this](const wire::FrameView& frame,
                                                          const security::Sender&) {
                   auto decoded = wire::decode_envelope(frame);
-                  if (decoded) local->deliver(std::move(decoded->envelope), frame.at_once);
+                  if (decoded)
+                    local->deliver(std::move(decoded->envelope), frame.may_handle_inline);
                 }).value();
     pipe.put(endpoint_->address());
-    other_ = pipe.get();
-    std::vector<core::Member> here;
+    other_address_ = pipe.get();
+    std::vector<core::Member> own_members;
     for (const auto& member : setup.members)
-      if (member.node == node) here.push_back(member);
-    local->found(here, std::make_shared<const core::Configuration>(core::first_configuration(
-                           setup.members, task->layout().ranges.size(), 1)));
+      if (member.node == node) own_members.push_back(member);
+    local->start_founders(own_members,
+                          std::make_shared<const core::Configuration>(core::first_configuration(
+                              setup.members, task->layout().ranges.size(), 1)));
   }
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
+  JobProcess(const JobProcess&) = delete;
+  JobProcess& operator=(const JobProcess&) = delete;
 
  private:
   std::uint64_t node_;
-  std::string other_;
+  std::string other_address_;
   std::unique_ptr<security::Endpoint> endpoint_;
 
  public:
-  std::shared_ptr<Steps> task;
+  std::shared_ptr<TransferTask> task;
   std::unique_ptr<actor::LocalJob> local;
 };
 

@@ -1,5 +1,5 @@
-/// Two processes that measure something together: one owns, the other works. Each pair is forked
-/// from a process without threads.
+/// Runs an owner and a worker in two processes that measure something together. Requires: the
+/// calling process has no threads, because it forks.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ namespace starling::benchmarks {
 
 using Clock = std::chrono::steady_clock;
 
-/// One end of a pipe between the two, for addresses and results.
+/// One end of a socket pair between the two processes, for their addresses.
 class Pipe {
  public:
   explicit Pipe(int descriptor) : descriptor_(descriptor) {}
@@ -52,24 +52,24 @@ class Pipe {
   int descriptor_;
 };
 
-/// Runs `owner` in one process and `worker` in another; what `worker` returns, or nothing where it
-/// fails. The owner is ended when the worker has.
+/// Runs `owner` in one process and `worker` in another. Returns the worker's result, or an empty
+/// one if it fails. Kills the owner when the worker has ended.
 inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner,
                                    const std::function<std::vector<double>(const Pipe&)>& worker) {
-  std::array<int, 2> between{};
+  std::array<int, 2> sockets{};
   std::array<int, 2> results{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, between.data()) != 0 || ::pipe(results.data()) != 0)
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0 || ::pipe(results.data()) != 0)
     std::abort();
-  const pid_t owns = ::fork();
-  if (owns == 0) {
+  const pid_t owner_pid = ::fork();
+  if (owner_pid == 0) {
     ::close(results[0]);
     ::close(results[1]);
-    owner(Pipe{between[0]});
+    owner(Pipe{sockets[0]});
     std::_Exit(0);
   }
-  const pid_t works = ::fork();
-  if (works == 0) {
-    const auto figures = worker(Pipe{between[1]});
+  const pid_t worker_pid = ::fork();
+  if (worker_pid == 0) {
+    const auto figures = worker(Pipe{sockets[1]});
     const std::size_t size = figures.size() * sizeof(double);
     std::_Exit(::write(results[1], figures.data(), size) == static_cast<ssize_t>(size) ? 0 : 1);
   }
@@ -77,20 +77,20 @@ inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner
   std::vector<double> figures;
   double figure = 0;
   while (::read(results[0], &figure, sizeof figure) == sizeof figure) figures.push_back(figure);
-  ::waitpid(works, nullptr, 0);
-  ::kill(owns, SIGKILL);
-  ::waitpid(owns, nullptr, 0);
-  for (const int descriptor : {between[0], between[1], results[0]}) ::close(descriptor);
+  ::waitpid(worker_pid, nullptr, 0);
+  ::kill(owner_pid, SIGKILL);
+  ::waitpid(owner_pid, nullptr, 0);
+  for (const int descriptor : {sockets[0], sockets[1], results[0]}) ::close(descriptor);
   return figures;
 }
 
-/// The tensors of one round, and the chunks of each.
+/// The tensors that one round transfers, each divided into chunks; a chunk is one message.
 struct Load {
   const char* name;
   std::size_t tensors;
   std::size_t chunks;
   std::size_t chunk_bytes;
-  /// How often, after as many for warming up as it takes.
+  /// The number of measured rounds; warm_up() more come before.
   std::size_t rounds;
 
   [[nodiscard]] std::size_t messages() const { return tensors * chunks; }
@@ -100,6 +100,7 @@ struct Load {
 /// The most chunks that are in flight at once.
 inline constexpr std::size_t in_flight = 32;
 
+/// Returns the number of rounds before the measurement.
 inline std::size_t warm_up(const Load& load) { return load.rounds / 5 + 2; }
 
 }  // namespace starling::benchmarks

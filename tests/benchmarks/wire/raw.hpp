@@ -1,6 +1,6 @@
-/// The same work by ZeroMQ alone: a DEALER that pushes chunks and takes an acknowledgement for
-/// each, or asks for chunks and takes them; a ROUTER that owns them. Received chunks are copied
-/// into the memory of their tensor; chunks are sent from there.
+/// Runs the load by ZeroMQ alone. The worker's DEALER pushes chunks and receives an acknowledgement
+/// for each, or requests chunks and receives them; the owner's ROUTER holds the chunks. Both copy
+/// received chunks into the memory of their tensor, and send chunks from there.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,21 @@
 namespace starling::benchmarks {
 
 struct RawOptions {
-  /// The owner's, under CURVE.
+  /// The owner's keys for CURVE; null for a plain connection.
   const wire::KeyPair* keys = nullptr;
 };
 
 namespace detail {
 
-inline zmq::message_t chunk_of(std::vector<char>& memory, std::size_t index, std::size_t bytes) {
-  char* at = memory.data() + index * bytes;
-  if (bytes < 4096) return {at, bytes};
-  return {at, bytes, [](void*, void*) {}, nullptr};
+/// Returns a message with a chunk; a large chunk is not copied.
+inline zmq::message_t make_chunk(std::vector<char>& memory, std::size_t index, std::size_t bytes) {
+  char* chunk = memory.data() + index * bytes;
+  if (bytes < 4096) return {chunk, bytes};
+  return {chunk, bytes, [](void*, void*) {}, nullptr};
 }
 
-inline std::uint32_t number_in(const zmq::message_t& message) {
+/// Reads the number of a chunk.
+inline std::uint32_t read_number(const zmq::message_t& message) {
   std::uint32_t number = 0;
   std::memcpy(&number, message.data(), sizeof number);
   return number;
@@ -38,7 +40,8 @@ zmq::const_buffer buffer_of(const Bytes& key) {
 
 }  // namespace detail
 
-inline void own_raw(const Pipe& pipe, const Load& load, const RawOptions& options) {
+/// Runs the owner; never returns.
+inline void run_raw_owner(const Pipe& pipe, const Load& load, const RawOptions& options) {
   zmq::context_t context;
   zmq::socket_t router{context, zmq::socket_type::router};
   if (options.keys != nullptr) {
@@ -54,7 +57,7 @@ inline void own_raw(const Pipe& pipe, const Load& load, const RawOptions& option
     zmq::message_t body;
     (void)router.recv(sender);
     (void)router.recv(head);
-    const std::uint32_t number = detail::number_in(head);
+    const std::uint32_t number = detail::read_number(head);
     const bool is_push = head.more();
     if (is_push) {
       (void)router.recv(body);
@@ -65,16 +68,17 @@ inline void own_raw(const Pipe& pipe, const Load& load, const RawOptions& option
       router.send(head, zmq::send_flags::none);
     } else {
       router.send(head, zmq::send_flags::sndmore);
-      router.send(detail::chunk_of(memory, number, load.chunk_bytes), zmq::send_flags::none);
+      router.send(detail::make_chunk(memory, number, load.chunk_bytes), zmq::send_flags::none);
     }
   }
 }
 
-/// Seconds of all pushes and of all pulls.
-inline std::vector<double> work_raw(const Pipe& pipe, const Load& load, const RawOptions& options) {
+/// Runs the worker; returns the seconds of all pushes and of all pulls.
+inline std::vector<double> run_raw_worker(const Pipe& pipe, const Load& load,
+                                          const RawOptions& options) {
   zmq::context_t context;
   zmq::socket_t dealer{context, zmq::socket_type::dealer};
-  const wire::KeyPair own = wire::make_keys();
+  const wire::KeyPair own = wire::make_key_pair();
   if (options.keys != nullptr) {
     dealer.set(zmq::sockopt::curve_publickey, detail::buffer_of(own.public_key));
     dealer.set(zmq::sockopt::curve_secretkey, detail::buffer_of(own.secret_key));
@@ -82,7 +86,7 @@ inline std::vector<double> work_raw(const Pipe& pipe, const Load& load, const Ra
   }
   dealer.connect(pipe.get());
   std::vector<char> memory(load.bytes(), 1);
-  const auto round = [&](bool pushes) {
+  const auto run_round = [&](bool pushes) {
     std::size_t sent = 0;
     for (std::size_t done = 0; done < load.messages();) {
       for (; sent < load.messages() && sent - done < in_flight; ++sent) {
@@ -90,7 +94,7 @@ inline std::vector<double> work_raw(const Pipe& pipe, const Load& load, const Ra
         dealer.send(zmq::buffer(&number, sizeof number),
                     pushes ? zmq::send_flags::sndmore : zmq::send_flags::none);
         if (pushes)
-          dealer.send(detail::chunk_of(memory, sent, load.chunk_bytes), zmq::send_flags::none);
+          dealer.send(detail::make_chunk(memory, sent, load.chunk_bytes), zmq::send_flags::none);
       }
       zmq::message_t head;
       zmq::message_t body;
@@ -98,16 +102,16 @@ inline std::vector<double> work_raw(const Pipe& pipe, const Load& load, const Ra
       ++done;
       if (!head.more()) continue;
       (void)dealer.recv(body);
-      std::memcpy(memory.data() + detail::number_in(head) * load.chunk_bytes, body.data(),
+      std::memcpy(memory.data() + detail::read_number(head) * load.chunk_bytes, body.data(),
                   body.size());
     }
   };
   std::vector<double> seconds;
   for (const bool pushes : {true, false}) {
-    for (std::size_t i = 0; i < warm_up(load); ++i) round(pushes);
-    const auto began = Clock::now();
-    for (std::size_t i = 0; i < load.rounds; ++i) round(pushes);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - began).count());
+    for (std::size_t i = 0; i < warm_up(load); ++i) run_round(pushes);
+    const auto started_at = Clock::now();
+    for (std::size_t i = 0; i < load.rounds; ++i) run_round(pushes);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - started_at).count());
   }
   return seconds;
 }

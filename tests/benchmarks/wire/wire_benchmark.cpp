@@ -1,11 +1,11 @@
-/// Measures moving parameters and asking for steps between two processes over loopback TCP, and in
-/// turn ZeroMQ alone doing the same. Medians of 5:
+/// Measures transfers of parameters, and barrier checks, between two processes over loopback TCP.
+/// Compares the transfers with ZeroMQ alone; the runs alternate. Prints medians of 5 runs:
 ///
-///     wire_benchmark tensors          set and get, plain
+///     wire_benchmark tensors          push (set) and pull (get), plain
 ///     wire_benchmark tensors curve    the same, encrypted
-///     wire_benchmark barrier [curve]  a sampled barrier over 10 peers of the other process
+///     wire_benchmark barrier [curve]  a sampled barrier over 10 peers in the other process
 ///
-/// A second argument that names a load ("1MB x8") measures that one only.
+/// A further argument that names a load ("1MB x8") selects this load only.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -29,16 +29,17 @@ constexpr std::array loads{
     Load{"4MB", 1, 16, 256 * kib, 150},   Load{"40MB", 1, 160, 256 * kib, 20},
 };
 
-std::optional<std::array<security::NodeSecrets, 2>> secrets(bool curve) {
+/// Returns new secrets for two nodes, or nullopt for plain connections.
+std::optional<std::array<security::NodeSecrets, 2>> make_secrets(bool curve) {
   if (!curve) return std::nullopt;
   const auto cluster = security::make_cluster_key();
-  const auto handshake_keys = wire::make_keys();
+  const auto handshake_keys = wire::make_key_pair();
   const auto now = static_cast<security::UtcSeconds>(std::time(nullptr));
   std::array<security::NodeSecrets, 2> both;
   for (auto& one : both) {
     one.cluster = cluster.public_key;
     one.handshake_keys = handshake_keys;
-    one.keys = wire::make_keys();
+    one.keys = wire::make_key_pair();
     security::Certificate certificate;
     certificate.name = "n";
     certificate.key = one.keys.public_key;
@@ -50,27 +51,27 @@ std::optional<std::array<security::NodeSecrets, 2>> secrets(bool curve) {
   return both;
 }
 
-/// The worker has number 0, the owner 1.
-const std::vector<core::Member> one_each{{0, 1, true, false, 2}, {1, 1, false, true, 1}};
+/// The worker is member 0, the owner member 1.
+const std::vector<core::Member> worker_and_owner{{0, 1, true, false, 2}, {1, 1, false, true, 1}};
 
 std::vector<double> run_job(const JobSetup& setup) {
-  const auto own = [&](const Pipe& pipe) {
-    new Side{setup, pipe, 1};
+  const auto run_owner = [&](const Pipe& pipe) {
+    new JobProcess{setup, pipe, 1};
     std::this_thread::sleep_for(std::chrono::hours{1});
   };
-  return measure(own, [&](const Pipe& pipe) {
-    auto& side = *new Side{setup, pipe, 2};
-    side.task->done.get_future().wait();
+  return measure(run_owner, [&](const Pipe& pipe) {
+    auto& process = *new JobProcess{setup, pipe, 2};
+    process.task->done.get_future().wait();
     const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
-    return std::vector{seconds(side.task->pushing), seconds(side.task->pulling)};
+    return std::vector{seconds(process.task->push_time), seconds(process.task->pull_time)};
   });
 }
 
 std::vector<double> run_raw(const Load& load, bool curve) {
-  const wire::KeyPair keys = wire::make_keys();
+  const wire::KeyPair keys = wire::make_key_pair();
   const RawOptions options{curve ? &keys : nullptr};
-  return measure([&](const Pipe& pipe) { own_raw(pipe, load, options); },
-                 [&](const Pipe& pipe) { return work_raw(pipe, load, options); });
+  return measure([&](const Pipe& pipe) { run_raw_owner(pipe, load, options); },
+                 [&](const Pipe& pipe) { return run_raw_worker(pipe, load, options); });
 }
 
 double median(std::vector<double> all) {
@@ -84,16 +85,16 @@ void measure_tensors(bool curve, const std::string& only) {
   for (const Load& load : loads) {
     if (!only.empty() && only != load.name) continue;
     std::array<std::vector<double>, 5> rates;
-    const auto keep = [&](std::size_t at, double seconds) {
-      rates.at(at).push_back(static_cast<double>(load.bytes() * load.rounds) / seconds / 1e6);
+    const auto add_rate = [&](std::size_t column, double seconds) {
+      rates.at(column).push_back(static_cast<double>(load.bytes() * load.rounds) / seconds / 1e6);
     };
     for (std::size_t run = 0; run < runs; ++run) {
       JobSetup setup;
       setup.load = load;
       setup.steps = warm_up(load) + load.rounds + 10;
-      setup.members = one_each;
-      setup.secrets = secrets(curve);
-      setup.applier = [](const core::MergeSite&, std::span<float> value,
+      setup.members = worker_and_owner;
+      setup.secrets = make_secrets(curve);
+      setup.applier = [](const core::MergeTarget&, std::span<float> value,
                          std::span<const float> update) {
         std::ranges::copy(update, value.begin());
       };
@@ -106,60 +107,61 @@ void measure_tensors(bool curve, const std::string& only) {
                      raw.size(), sgd.size());
         return;
       }
-      keep(0, job[0]);
-      keep(1, raw[0]);
-      keep(2, job[1]);
-      keep(3, raw[1]);
-      keep(4, sgd[0]);
+      add_rate(0, job[0]);
+      add_rate(1, raw[0]);
+      add_rate(2, job[1]);
+      add_rate(3, raw[1]);
+      add_rate(4, sgd[0]);
     }
-    std::array<double, 5> mid{};
-    for (std::size_t i = 0; i < mid.size(); ++i) mid.at(i) = median(rates.at(i));
-    std::printf("%-9s %9.0f %9.0f %6.2f  %9.0f %9.0f %6.2f  %9.0f\n", load.name, mid[0], mid[1],
-                mid[0] / mid[1], mid[2], mid[3], mid[2] / mid[3], mid[4]);
+    std::array<double, 5> medians{};
+    for (std::size_t i = 0; i < medians.size(); ++i) medians.at(i) = median(rates.at(i));
+    std::printf("%-9s %9.0f %9.0f %6.2f  %9.0f %9.0f %6.2f  %9.0f\n", load.name, medians[0],
+                medians[1], medians[0] / medians[1], medians[2], medians[3],
+                medians[2] / medians[3], medians[4]);
     std::fflush(stdout);
   }
 }
 
-/// Worker 0 in one process, and 10 that have finished in the other, one of which owns what there
-/// is.
+/// Measures how long worker 0 waits at its barrier. The other process has 10 workers, which have
+/// finished; one of them is the owner.
 void measure_barrier(bool curve) {
   constexpr std::size_t peers = 10;
   const Load queries{"queries", peers, 1, 64, 2000};
-  std::vector<double> own;
+  std::vector<double> job_waits;
   std::vector<double> raw;
   for (std::size_t run = 0; run < runs; ++run) {
     JobSetup setup;
     setup.load = Load{"nothing", 1, 1, 64, queries.rounds};
     setup.barrier = "pbsp:beta=10";
-    setup.secrets = secrets(curve);
-    setup.applier = [](const core::MergeSite&, std::span<float>, std::span<const float>) {};
+    setup.secrets = make_secrets(curve);
+    setup.applier = [](const core::MergeTarget&, std::span<float>, std::span<const float>) {};
     for (core::MemberId id = 0; id <= peers; ++id)
       setup.members.push_back({id, 1, true, id == 1, id == 0 ? 2ULL : 1ULL});
-    JobSetup there = setup;
-    there.steps = 1;
+    JobSetup peers_setup = setup;
+    peers_setup.steps = 1;
     setup.steps = queries.rounds;
     const auto figures = measure(
         [&](const Pipe& pipe) {
-          new Side{there, pipe, 1};
+          new JobProcess{peers_setup, pipe, 1};
           std::this_thread::sleep_for(std::chrono::hours{1});
         },
         [&](const Pipe& pipe) {
-          auto& side = *new Side{setup, pipe, 2};
+          auto& process = *new JobProcess{setup, pipe, 2};
           actor::MemberReport report;
           do {
             std::this_thread::sleep_for(std::chrono::milliseconds{50});
-            report = side.local->reports().at(0);
+            report = process.local->reports().at(0);
           } while (report.state == actor::MemberReport::State::running);
           const double waited = std::chrono::duration<double>(report.worker.waited).count();
           return std::vector{waited / static_cast<double>(queries.rounds - 1)};
         });
     const auto seconds = run_raw(queries, curve);
     if (figures.empty() || seconds.size() != 2) return;
-    own.push_back(figures[0]);
+    job_waits.push_back(figures[0]);
     raw.push_back(seconds[1] / static_cast<double>(queries.rounds));
   }
-  std::printf("barrier over 10: %.0f us, raw %.0f us, ratio %.2f\n", median(own) * 1e6,
-              median(raw) * 1e6, median(own) / median(raw));
+  std::printf("barrier over 10: %.0f us, raw %.0f us, ratio %.2f\n", median(job_waits) * 1e6,
+              median(raw) * 1e6, median(job_waits) / median(raw));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// A channel by itself; tests/scenarios/channel.txt shows its protocol, and
+/// Tests one end of a channel. tests/scenarios/channel.txt shows the protocol between two ends, and
 /// tests/engine/sim/channel_test.cpp the faults that it withstands.
 #include "starling/engine/core/channel/channel.hpp"
 
@@ -9,36 +9,36 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ResendTime, IsTheRoundTripAndFourTimesItsDeviation) {
-  ResendTime time{50ms, 5ms, 1s};
-  EXPECT_EQ(time.wait(), 50ms) << "nothing is known yet";
-  time.measured(16ms);
-  EXPECT_EQ(time.wait(), 16ms + 4 * 8ms);
-  time.measured(24ms);
-  EXPECT_EQ(time.wait(), 17ms + 4 * 8ms);
+TEST(ResendTimeout, IsTheRoundTripPlusFourTimesItsDeviation) {
+  ResendTimeout timeout{50ms, 5ms, 1s};
+  EXPECT_EQ(timeout.get(), 50ms) << "no round trip is measured yet";
+  timeout.on_round_trip(16ms);
+  EXPECT_EQ(timeout.get(), 16ms + 4 * 8ms);
+  timeout.on_round_trip(24ms);
+  EXPECT_EQ(timeout.get(), 17ms + 4 * 8ms);
 }
 
-TEST(ResendTime, DoublesAtEachSilenceUpToItsBound) {
-  ResendTime time{50ms, 5ms, 1s};
-  time.silence();
-  EXPECT_EQ(time.wait(), 100ms);
-  for (int i = 0; i < 100; ++i) time.silence();
-  EXPECT_EQ(time.wait(), 1s);
-  time.heard();
-  EXPECT_EQ(time.wait(), 50ms);
+TEST(ResendTimeout, DoublesAtEachTimeoutUpToItsMaximum) {
+  ResendTimeout timeout{50ms, 5ms, 1s};
+  timeout.on_timeout();
+  EXPECT_EQ(timeout.get(), 100ms);
+  for (int i = 0; i < 100; ++i) timeout.on_timeout();
+  EXPECT_EQ(timeout.get(), 1s);
+  timeout.on_acknowledged();
+  EXPECT_EQ(timeout.get(), 50ms);
 }
 
-TEST(ResendTime, IsNeverShorterThanItsBound) {
-  ResendTime time{50ms, 5ms, 1s};
-  for (int i = 0; i < 100; ++i) time.measured(1us);
-  EXPECT_EQ(time.wait(), 5ms);
+TEST(ResendTimeout, IsNeverShorterThanItsMinimum) {
+  ResendTimeout timeout{50ms, 5ms, 1s};
+  for (int i = 0; i < 100; ++i) timeout.on_round_trip(1us);
+  EXPECT_EQ(timeout.get(), 5ms);
 }
 
-class OneEnd : public testing::Test {
+class ChannelEnd : public testing::Test {
  protected:
   [[nodiscard]] ChannelContext<int> at(Time now) { return {now, effects_}; }
-  /// How many payloads went out since last asked.
-  std::size_t sent() {
+  /// Returns how many payloads were sent since the last call.
+  std::size_t count_sent() {
     const auto count = std::ranges::count_if(effects_, [](const auto& effect) {
       const auto* out = std::get_if<Transmit<int>>(&effect);
       return out != nullptr && out->packet.payload;
@@ -50,20 +50,20 @@ class OneEnd : public testing::Test {
   ChannelEffects<int> effects_;
 };
 
-TEST_F(OneEnd, KeepsAWindowUnderWayAndAQueueBehindItAndRefusesMore) {
+TEST_F(ChannelEnd, SendsAWindowQueuesTheRestAndRefusesWhenTheQueueIsFull) {
   Channel<int> channel{1, 1, {.window = 3, .queue = 2}};
-  EXPECT_EQ(channel.room(), 5U);
+  EXPECT_EQ(channel.free_capacity(), 5U);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(channel.send(at(0ms), int{i}));
-  EXPECT_EQ(sent(), 3U);
+  EXPECT_EQ(count_sent(), 3U);
   EXPECT_EQ(channel.in_flight(), 3U);
-  EXPECT_EQ(channel.waiting(), 2U);
-  EXPECT_EQ(channel.room(), 0U);
+  EXPECT_EQ(channel.queued(), 2U);
+  EXPECT_EQ(channel.free_capacity(), 0U);
   EXPECT_FALSE(channel.send(at(0ms), 5));
   channel.on(at(1ms), {.from = 1, .to = 1, .acknowledged = 2});
-  EXPECT_EQ(sent(), 2U) << "the window moves on";
-  EXPECT_EQ(channel.room(), 2U);
+  EXPECT_EQ(count_sent(), 2U) << "the window moves on";
+  EXPECT_EQ(channel.free_capacity(), 2U);
   channel.on(at(2ms), {.from = 1, .to = 1, .acknowledged = 5});
-  EXPECT_TRUE(channel.settled());
+  EXPECT_TRUE(channel.is_settled());
 }
 
 /// A payload that keeps `bytes` bytes in memory.
@@ -72,7 +72,7 @@ struct Tensor {
 };
 std::size_t payload_bytes(const Tensor& tensor) { return tensor.bytes; }
 
-TEST(Window, HasABoundInBytesButForOnePayloadThatIsLarger) {
+TEST(Channel, LimitsTheBytesInFlightButSendsALargerPayloadAlone) {
   ChannelEffects<Tensor> effects;
   const ChannelContext<Tensor> now{0ms, effects};
   Channel<Tensor> channel{1, 1, {.window_bytes = 100}};
@@ -81,17 +81,18 @@ TEST(Window, HasABoundInBytesButForOnePayloadThatIsLarger) {
   EXPECT_EQ(channel.in_flight(), 2U);
   EXPECT_EQ(channel.bytes_in_flight(), 100U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 1});
-  EXPECT_EQ(channel.bytes_in_flight(), 41U) << "500 bytes wait, and what is behind them";
+  EXPECT_EQ(channel.bytes_in_flight(), 41U)
+      << "the payload of 500 bytes waits, and the next one behind it";
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 3});
   EXPECT_EQ(channel.bytes_in_flight(), 500U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 4});
   EXPECT_EQ(channel.in_flight(), 1U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 5});
-  EXPECT_TRUE(channel.settled());
+  EXPECT_TRUE(channel.is_settled());
   EXPECT_EQ(channel.bytes_in_flight(), 0U);
 }
 
-TEST_F(OneEnd, BelievesNoAcknowledgementOfWhatWasNotSent) {
+TEST_F(ChannelEnd, IgnoresAcknowledgementsOfPayloadsThatWereNotSent) {
   Channel<int> channel{1, 1};
   ASSERT_TRUE(channel.send(at(0ms), 7));
   channel.on(at(1ms), {.from = 1, .to = 1, .acknowledged = 2});
@@ -99,14 +100,14 @@ TEST_F(OneEnd, BelievesNoAcknowledgementOfWhatWasNotSent) {
   EXPECT_EQ(channel.in_flight(), 1U);
 }
 
-TEST_F(OneEnd, KeepsNoMorePayloadsThanAWindowHolds) {
+TEST_F(ChannelEnd, StoresAtMostAWindowOfPayloadsThatArriveOutOfOrder) {
   Channel<int> channel{1, 1};
-  for (std::uint64_t number = 2; number < 1000; ++number)
-    channel.on(at(0ms), {.from = 1, .to = 1, .sequence = number, .payload = 0});
-  EXPECT_EQ(channel.early(), 63U);
+  for (std::uint64_t sequence = 2; sequence < 1000; ++sequence)
+    channel.on(at(0ms), {.from = 1, .to = 1, .sequence = sequence, .payload = 0});
+  EXPECT_EQ(channel.out_of_order(), 63U);
 }
 
-TEST_F(OneEnd, AcknowledgesHalfAWindowAtOnce) {
+TEST_F(ChannelEnd, AcknowledgesHalfAWindowAtOnce) {
   Channel<int> channel{1, 1, {.window = 4}};
   channel.on(at(0ms), {.from = 1, .to = 1, .sequence = 1, .payload = 1});
   EXPECT_EQ(effects_.size(), 2U) << "delivery and timer";

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class SampledCoordinator : public testing::Test {
  protected:
-  Coordinator& with(barrier::Recheck recheck, std::size_t workers, std::size_t beta) {
+  Coordinator& make(barrier::Recheck recheck, std::size_t workers, std::size_t beta) {
     core_.emplace(CoordinatorOptions{.barrier = barrier::sampled(barrier::Bsp{}, beta),
                                      .recheck = recheck,
                                      .first = std::vector<Step>(workers)});
@@ -29,7 +29,7 @@ class SampledCoordinator : public testing::Test {
 };
 
 TEST_F(SampledCoordinator, DrawsForEveryWaiterAtEachArrival) {
-  auto& core = with({.arrival = true}, 4, 3);
+  auto& core = make({.arrival = true}, 4, 3);
   arrive(0, 1);
   EXPECT_EQ(core.draws(), 1U);
   arrive(1, 1);
@@ -42,10 +42,10 @@ TEST_F(SampledCoordinator, DrawsForEveryWaiterAtEachArrival) {
   EXPECT_EQ(core.passes(), 4U);
 }
 
-/// With everyone else drawn, only the last to arrive can be the laggard all along: the first
-/// laggard is asked about, the others are not looked at.
-TEST_F(SampledCoordinator, ThatNotifiesDrawsAgainOnlyWhenTheLaggardHasCaughtUp) {
-  auto& core = with({.notify = true}, 3, 1);
+/// A coordinator with `notify` draws again for a waiter only when the first laggard of its draw has
+/// arrived; arrivals of other workers do not matter.
+TEST_F(SampledCoordinator, DrawsAgainOnlyWhenTheLaggardHasCaughtUp) {
+  auto& core = make({.notify = true}, 3, 1);
   arrive(0, 1);
   ASSERT_EQ(core.draws(), 1U);
   ASSERT_EQ(core.passes(), 0U);
@@ -60,14 +60,14 @@ TEST_F(SampledCoordinator, ThatNotifiesDrawsAgainOnlyWhenTheLaggardHasCaughtUp) 
   EXPECT_EQ(draws, (std::vector<std::uint64_t>{2, 3}));
 }
 
-TEST_F(SampledCoordinator, CountsNoDrawWhereNobodyNeedsToBeAsked) {
-  auto& core = with({.arrival = true}, 3, 0);
+TEST_F(SampledCoordinator, CountsNoDrawIfTheSampleIsEmpty) {
+  auto& core = make({.arrival = true}, 3, 0);
   arrive(0, 1);
   EXPECT_EQ(core.draws(), 0U);
   EXPECT_EQ(effects_.size(), 1U);
 }
 
-TEST(Coordinator, KnowsTheSpreadOfThoseWhoRun) {
+TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
   Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}, .first = {0, 0, 0}}};
   Random random{1};
   Effects effects;
@@ -80,12 +80,12 @@ TEST(Coordinator, KnowsTheSpreadOfThoseWhoRun) {
   EXPECT_EQ(core.spread().min, 2U);
   core.on(context, Ended{0, 6});
   EXPECT_EQ(core.spread().max, 2U);
-  EXPECT_EQ(core.spread_max(), 5U) << "before the third had left";
+  EXPECT_EQ(core.spread_max(), 5U) << "before worker 2 left";
   core.on(context, Ended{1, 2});
   EXPECT_EQ(core.spread().max, 0U);
 }
 
-TEST(CoordinatorDeathTest, EndsTheProgramWhereItsBarrierWasViolated) {
+TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
   Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first = {0, 0}}};
   Random random{1};
   Effects effects;

@@ -1,5 +1,5 @@
-/// Which messages a node believes: no member may send for another, claim more than it knows, or
-/// join where there is no place.
+/// Tests one member core and the message validator: a core refuses messages in the name of another
+/// member, claims that cannot be true, and joiners beyond the maximum.
 #include "starling/engine/core/member/member_core.hpp"
 
 #include <gtest/gtest.h>
@@ -11,50 +11,50 @@ namespace {
 
 constexpr MemberId members_max = 8;
 
-Configuration founding() {
+Configuration founding_configuration() {
   std::vector<Member> members;
   for (MemberId id = 0; id < 3; ++id) members.push_back({id, 1});
   return first_configuration(std::move(members), 1, 2);
 }
 
-/// MemberCore `self` of a job of three peers.
-class Lone {
+/// The core of one member of a job of three peers.
+class SingleMember {
  public:
-  explicit Lone(Member self = {0, 1}, bool founder = true,
-                std::optional<MemberId> coordinator = std::nullopt)
-      : node_(options(self, founder, coordinator)) {
-    happen([](auto& node, const auto& context) { node.start(context); });
+  explicit SingleMember(Member self = {0, 1}, bool is_founder = true,
+                        std::optional<MemberId> coordinator = std::nullopt)
+      : core_(options(self, is_founder, coordinator)) {
+    run([](auto& core, const auto& context) { core.start(context); });
   }
 
   template <class Event>
-  void happen(Event event) {
+  void run(Event event) {
     out_.clear();
-    event(node_, MemberContext{now_, random_, out_});
+    event(core_, MemberContext{now_, random_, out_});
   }
   void receive(const Envelope& envelope) {
-    happen([&](auto& node, const auto& context) { node.on_packet(context, envelope); });
+    run([&](auto& core, const auto& context) { core.on_packet(context, envelope); });
   }
-  /// From a member, through its channel.
+  /// Receives a message from a member, through its channel.
   void receive(MemberId from, PeerMessage peer_message, Epoch epoch = 1) {
     receive({.from = from,
-             .to = node_.self().id,
+             .to = core_.self().id,
              .epoch = epoch,
              .packet = {.from = 1,
-                        .to = node_.self().incarnation,
-                        .sequence = ++sent_[from],
+                        .to = core_.self().incarnation,
+                        .sequence = ++sequences_[from],
                         .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
-  /// From anyone.
+  /// Receives a message without a channel, from any node.
   void receive_unreliable(MemberId from, Incarnation incarnation, PeerMessage peer_message) {
     receive({.from = from,
-             .to = node_.self().id,
+             .to = core_.self().id,
              .packet = {.from = incarnation,
                         .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
 
   /// Returns the messages of type `M` that the last event sent, each with its receiver.
   template <class M>
-  std::vector<std::pair<MemberId, M>> said() const {
+  std::vector<std::pair<MemberId, M>> sent() const {
     std::vector<std::pair<MemberId, M>> all;
     for (const MemberEffect& effect : out_)
       if (const auto* dispatch = std::get_if<Dispatch>(&effect); dispatch != nullptr)
@@ -74,11 +74,11 @@ class Lone {
       if (const auto* fail = std::get_if<Fail>(&effect)) return fail->why;
     return {};
   }
-  MemberCore<double>& node() { return node_; }
-  void pass(Time time) { now_ += time; }
+  MemberCore<double>& core() { return core_; }
+  void advance(Time time) { now_ += time; }
 
  private:
-  static MemberOptions<double> options(Member self, bool founder,
+  static MemberOptions<double> options(Member self, bool is_founder,
                                        std::optional<MemberId> coordinator) {
     MemberOptions<double> options;
     options.self = self;
@@ -97,9 +97,9 @@ class Lone {
     options.start = std::make_shared<const std::vector<RangeState>>(
         1, RangeState{
                .range = 0, .value = {std::move(zero), 0, 1, nullptr}, .slots = {}, .ledger = {}});
-    Configuration first = founding();
+    Configuration first = founding_configuration();
     first.coordinator = coordinator;
-    if (founder) options.first = std::make_shared<const Configuration>(std::move(first));
+    if (is_founder) options.first = std::make_shared<const Configuration>(std::move(first));
     options.seeds = {1, 2};
     return options;
   }
@@ -107,100 +107,100 @@ class Lone {
   Time now_{};
   Random random_{1};
   MemberEffects out_;
-  MemberCore<double> node_;
-  std::map<MemberId, std::uint64_t> sent_;
+  MemberCore<double> core_;
+  std::map<MemberId, std::uint64_t> sequences_;
 };
 
-TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
-  Lone lone;
-  lone.receive(1, StepQuery{2, 7});
-  EXPECT_TRUE(lone.said<StepAnswer>().empty());
-  lone.receive(1, StepQuery{1, 7});
-  ASSERT_EQ(lone.said<StepAnswer>().size(), 1U);
-  EXPECT_EQ(lone.said<StepAnswer>()[0].first, 1U);
+TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
+  SingleMember member;
+  member.receive(1, StepQuery{2, 7});
+  EXPECT_TRUE(member.sent<StepAnswer>().empty());
+  member.receive(1, StepQuery{1, 7});
+  ASSERT_EQ(member.sent<StepAnswer>().size(), 1U);
+  EXPECT_EQ(member.sent<StepAnswer>()[0].first, 1U);
 }
 
 /// A validator of messages from `from`, in a job with one range.
 MessageValidator validator_at(const Configuration& now, MemberId from) {
-  static const Layout layout = cut({{.name = "w", .shape = {4}}}, sizeof(float), 1);
+  static const Layout layout = make_layout({{.name = "w", .shape = {4}}}, sizeof(float), 1);
   return {now, from, members_max, layout, sizeof(float)};
 }
 
-TEST(MessageValidator, LetsNobodySpeakForAnother) {
-  Configuration now = founding();
+TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
+  Configuration now = founding_configuration();
   now.coordinator = 2;
-  const auto may = [&](MemberId from, const PeerMessage& peer_message) {
+  const auto is_valid_from = [&](MemberId from, const PeerMessage& peer_message) {
     return validator_at(now, from).is_valid(peer_message);
   };
   for (const MemberId named : {0U, 1U}) {
-    const bool own = named == 1;
-    EXPECT_EQ(may(1, StepQuery{named, 1}), own);
-    EXPECT_EQ(may(1, StepAnswer{named, 1, 1}), own);
-    EXPECT_EQ(may(1, NotifyRequest{named, 1, 1}), own);
-    EXPECT_EQ(may(1, Notice{named, 1}), own);
-    EXPECT_EQ(may(1, Arrived{named, 1}), own);
-    EXPECT_EQ(may(1, Ended{named, 1}), own);
-    EXPECT_EQ(may(1, WorkerStatus{named, WorkerStatus::Phase::idle, 0, 1}), own);
-    EXPECT_EQ(may(1, WorkerStatus{named, WorkerStatus::Phase::going, 1, 1}), own);
-    EXPECT_EQ(may(1, Pull{named, 0, 0, nullptr}), own);
-    EXPECT_EQ(may(1, Push{named, 1, 0, 1, 1, 1, {}}), own);
-    EXPECT_EQ(may(1, LeaveRequest{{named, 1}}), own);
-    EXPECT_EQ(may(1, CouncilMessage{Prepare{2, {1, named}}}), own);
+    const bool is_own = named == 1;
+    EXPECT_EQ(is_valid_from(1, StepQuery{named, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, StepAnswer{named, 1, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, NotifyRequest{named, 1, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, Notice{named, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, Arrived{named, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, Ended{named, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, WorkerStatus{named, WorkerStatus::Phase::idle, 0, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, WorkerStatus{named, WorkerStatus::Phase::going, 1, 1}), is_own);
+    EXPECT_EQ(is_valid_from(1, Pull{named, 0, 0, nullptr}), is_own);
+    EXPECT_EQ(is_valid_from(1, Push{named, 1, 0, 1, 1, 1, {}}), is_own);
+    EXPECT_EQ(is_valid_from(1, LeaveRequest{{named, 1}}), is_own);
+    EXPECT_EQ(is_valid_from(1, CouncilMessage{Prepare{2, {1, named}}}), is_own);
   }
-  EXPECT_FALSE(may(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another incarnation";
-  EXPECT_FALSE(may(1, LeaveRequest{{1, 2}}));
-  for (const PeerMessage& word : {PeerMessage{Proceed{1}}, PeerMessage{Stop{}}}) {
-    EXPECT_TRUE(may(2, word));
-    EXPECT_FALSE(may(1, word));
+  EXPECT_FALSE(is_valid_from(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another incarnation";
+  EXPECT_FALSE(is_valid_from(1, LeaveRequest{{1, 2}}));
+  for (const PeerMessage& message : {PeerMessage{Proceed{1}}, PeerMessage{Stop{}}}) {
+    EXPECT_TRUE(is_valid_from(2, message));
+    EXPECT_FALSE(is_valid_from(1, message));
   }
   now.coordinator.reset();
-  EXPECT_FALSE(may(2, Proceed{1})) << "nobody keeps the steps";
+  EXPECT_FALSE(is_valid_from(2, Proceed{1})) << "the job has no coordinator";
   now.members[1].works = false;
-  EXPECT_FALSE(may(1, Arrived{1, 1})) << "it does not work";
-  EXPECT_FALSE(may(1, Ended{1, 1}));
-  EXPECT_FALSE(may(1, WorkerStatus{1, WorkerStatus::Phase::going, 1, 1}));
-  EXPECT_TRUE(may(1, WorkerStatus{1, WorkerStatus::Phase::idle, 0, 1}));
+  EXPECT_FALSE(is_valid_from(1, Arrived{1, 1})) << "it does not work";
+  EXPECT_FALSE(is_valid_from(1, Ended{1, 1}));
+  EXPECT_FALSE(is_valid_from(1, WorkerStatus{1, WorkerStatus::Phase::going, 1, 1}));
+  EXPECT_TRUE(is_valid_from(1, WorkerStatus{1, WorkerStatus::Phase::idle, 0, 1}));
   const MemberId primary = now.ranges[0].owners.front().id;
-  EXPECT_TRUE(may(primary, Ack{0, 1, 1, 1}));
-  EXPECT_FALSE(may((primary + 1) % 3, Ack{0, 1, 1, 1}));
+  EXPECT_TRUE(is_valid_from(primary, Ack{0, 1, 1, 1}));
+  EXPECT_FALSE(is_valid_from((primary + 1) % 3, Ack{0, 1, 1, 1}));
 }
 
-TEST(MessageValidator, LetsNothingInThatCannotBe) {
-  const Configuration now = founding();
-  const auto may = [&](const PeerMessage& peer_message) {
+TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
+  const Configuration now = founding_configuration();
+  const auto is_valid = [&](const PeerMessage& peer_message) {
     return validator_at(now, 1).is_valid(peer_message);
   };
-  EXPECT_FALSE(may(Pull{1, 1, 0, nullptr})) << "there is one range";
-  EXPECT_FALSE(may(Value{1, 0, {}}));
-  EXPECT_FALSE(may(Ack{1, 1, 1, 1}));
-  EXPECT_FALSE(may(Held{1, 1, 1}));
-  EXPECT_FALSE(may(Install{1, nullptr}));
-  EXPECT_FALSE(may(Forward{0, 1, 1, nullptr, members_max}));
-  EXPECT_FALSE(may(JoinRequest{{members_max, 1}}));
-  EXPECT_TRUE(may(JoinRequest{{members_max - 1, 1}}));
+  EXPECT_FALSE(is_valid(Pull{1, 1, 0, nullptr})) << "the job has one range";
+  EXPECT_FALSE(is_valid(Value{1, 0, {}}));
+  EXPECT_FALSE(is_valid(Ack{1, 1, 1, 1}));
+  EXPECT_FALSE(is_valid(Held{1, 1, 1}));
+  EXPECT_FALSE(is_valid(Install{1, nullptr}));
+  EXPECT_FALSE(is_valid(Forward{0, 1, 1, nullptr, members_max}));
+  EXPECT_FALSE(is_valid(JoinRequest{{members_max, 1}}));
+  EXPECT_TRUE(is_valid(JoinRequest{{members_max - 1, 1}}));
   auto next = std::make_shared<Configuration>(now);
   next->epoch = 2;
-  EXPECT_TRUE(may(CouncilMessage{Accept{2, {1, 1}, next}}));
+  EXPECT_TRUE(is_valid(CouncilMessage{Accept{2, {1, 1}, next}}));
   next->members.push_back({members_max, 1});
-  EXPECT_FALSE(may(CouncilMessage{Accept{2, {1, 1}, next}}));
-  EXPECT_FALSE(may(ConfigurationPtr{next}));
-  EXPECT_FALSE(may(ConfigurationPtr{}));
+  EXPECT_FALSE(is_valid(CouncilMessage{Accept{2, {1, 1}, next}}));
+  EXPECT_FALSE(is_valid(ConfigurationPtr{next}));
+  EXPECT_FALSE(is_valid(ConfigurationPtr{}));
   next->members.pop_back();
   next->ranges[0].owners.push_back({5, 2});
-  EXPECT_FALSE(may(ConfigurationPtr{next})) << "an owner that is no member";
+  EXPECT_FALSE(is_valid(ConfigurationPtr{next})) << "an owner that is no member";
   next->ranges[0].owners.pop_back();
-  EXPECT_TRUE(may(ConfigurationPtr{next}));
+  EXPECT_TRUE(is_valid(ConfigurationPtr{next}));
   next->coordinator = 1;
-  EXPECT_FALSE(may(ConfigurationPtr{next})) << "nobody keeps the steps of this job";
-  EXPECT_FALSE(may(Arrived{1, barrier::finished})) << "nobody comes so far";
-  EXPECT_FALSE(may(Ended{1, barrier::finished + 1}));
-  EXPECT_TRUE(may(Ended{1, barrier::finished})) << "there was nothing left to do";
-  EXPECT_FALSE(may(WorkerStatus{1, WorkerStatus::Phase::going, barrier::finished + 1, 0}));
-  EXPECT_FALSE(may(WorkerStatus{1, WorkerStatus::Phase::going, 1, barrier::finished}));
+  EXPECT_FALSE(is_valid(ConfigurationPtr{next})) << "this job has no coordinator";
+  EXPECT_FALSE(is_valid(Arrived{1, barrier::finished})) << "a worker that arrives has not finished";
+  EXPECT_FALSE(is_valid(Ended{1, barrier::finished + 1}));
+  EXPECT_TRUE(is_valid(Ended{1, barrier::finished})) << "the worker had no step to make";
+  EXPECT_FALSE(is_valid(WorkerStatus{1, WorkerStatus::Phase::going, barrier::finished + 1, 0}));
+  EXPECT_FALSE(is_valid(WorkerStatus{1, WorkerStatus::Phase::going, 1, barrier::finished}));
 }
 
-TEST(MessageValidator, TakesConfigurationsWhoseCoordinatorIsAMember) {
-  Configuration now = founding();
+TEST(MessageValidator, AcceptsConfigurationsWhoseCoordinatorIsAMember) {
+  Configuration now = founding_configuration();
   now.coordinator = 2;
   const auto may_be_next = [&](std::optional<MemberId> coordinator) {
     auto next = std::make_shared<Configuration>(now);
@@ -211,85 +211,85 @@ TEST(MessageValidator, TakesConfigurationsWhoseCoordinatorIsAMember) {
   EXPECT_TRUE(may_be_next(2));
   EXPECT_TRUE(may_be_next(0));
   EXPECT_FALSE(may_be_next(3)) << "no member";
-  EXPECT_FALSE(may_be_next(std::nullopt)) << "somebody keeps the steps of this job";
+  EXPECT_FALSE(may_be_next(std::nullopt)) << "this job has a coordinator";
 }
 
-TEST(MemberCore, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
-  Lone lone;
-  lone.receive_unreliable(4, 1, JoinRequest{{5, 1}});
-  EXPECT_TRUE(lone.said<JoinRequest>().empty());
-  lone.receive_unreliable(5, 2, JoinRequest{{5, 1}});
-  EXPECT_TRUE(lone.said<JoinRequest>().empty());
-  lone.receive_unreliable(5, 1, JoinRequest{{5, 1}});
-  EXPECT_EQ(lone.said<JoinRequest>().size(), 2U) << "to the council";
+TEST(MemberCore, PassesOnOnlyRequestsOfTheJoinerItself) {
+  SingleMember member;
+  member.receive_unreliable(4, 1, JoinRequest{{5, 1}});
+  EXPECT_TRUE(member.sent<JoinRequest>().empty());
+  member.receive_unreliable(5, 2, JoinRequest{{5, 1}});
+  EXPECT_TRUE(member.sent<JoinRequest>().empty());
+  member.receive_unreliable(5, 1, JoinRequest{{5, 1}});
+  EXPECT_EQ(member.sent<JoinRequest>().size(), 2U) << "to the council";
 }
 
-TEST(MemberCore, SaysWhyItTakesNobodyInBeyondTheMaximum) {
-  Lone lone;
-  lone.receive_unreliable(members_max, 1, JoinRequest{{members_max, 1}});
-  const auto refused = lone.said<JoinRefused>();
+TEST(MemberCore, RefusesAJoinerBeyondTheMaximumAndSaysWhy) {
+  SingleMember member;
+  member.receive_unreliable(members_max, 1, JoinRequest{{members_max, 1}});
+  const auto refused = member.sent<JoinRefused>();
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_NE(refused[0].second.why.find("below 8"), std::string::npos) << refused[0].second.why;
-  EXPECT_TRUE(lone.said<JoinRequest>().empty());
+  EXPECT_TRUE(member.sent<JoinRequest>().empty());
 
-  Lone joiner{{members_max, 1}, false};
+  SingleMember joiner{{members_max, 1}, false};
   joiner.receive_unreliable(5, 1, JoinRefused{"no"});
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining) << "5 is no seed member";
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining) << "5 is no seed member";
   joiner.receive_unreliable(1, 1, refused[0].second);
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::failed);
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::failed);
   EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);
 }
 
-TEST(MemberCore, TellsOfEpochsWhoeverOnlyClaimsToKnowThem) {
-  Lone lone;
-  lone.receive(1, StepQuery{1, 1}, 1'000'000);
-  auto next = std::make_shared<Configuration>(founding());
+TEST(MemberCore, SendsTheConfigurationToAMemberThatClaimsALaterEpoch) {
+  SingleMember member;
+  member.receive(1, StepQuery{1, 1}, 1'000'000);
+  auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 2;
-  lone.receive(2, ConfigurationPtr{next}, 2);
-  lone.receive(1, StepQuery{1, 2}, 1);
-  EXPECT_EQ(lone.said<ConfigurationPtr>().size(), 1U);
-  EXPECT_EQ(lone.said<StepAnswer>().size(), 1U);
+  member.receive(2, ConfigurationPtr{next}, 2);
+  member.receive(1, StepQuery{1, 2}, 1);
+  EXPECT_EQ(member.sent<ConfigurationPtr>().size(), 1U);
+  EXPECT_EQ(member.sent<StepAnswer>().size(), 1U);
 }
 
-TEST(MemberCore, VerdictsOnAFormerLifeDoNotCount) {
-  Lone lone;
-  lone.happen([](auto& node, const auto& context) { node.suspect(context, 1, 0); });
-  EXPECT_FALSE(lone.node().suspects(1));
-  lone.happen([](auto& node, const auto& context) { node.suspect(context, 1, 1); });
-  EXPECT_TRUE(lone.node().suspects(1));
+TEST(MemberCore, IgnoresSuspicionsOfAFormerIncarnation) {
+  SingleMember member;
+  member.run([](auto& core, const auto& context) { core.suspect(context, 1, 0); });
+  EXPECT_FALSE(member.core().suspects(1));
+  member.run([](auto& core, const auto& context) { core.suspect(context, 1, 1); });
+  EXPECT_TRUE(member.core().suspects(1));
 }
 
-TEST(MemberCore, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
-  Lone lone;
-  lone.receive(1, StepQuery{1, 1});
-  lone.pass(std::chrono::seconds{2});
+TEST(MemberCore, IgnoresTimersOfALinkThatWasReplaced) {
+  SingleMember member;
+  member.receive(1, StepQuery{1, 1});
+  member.advance(std::chrono::seconds{2});
   std::vector<TimerKey> keys;
-  for (const MemberTimer& timer : lone.timers()) keys.push_back(timer.key);
+  for (const MemberTimer& timer : member.timers()) keys.push_back(timer.key);
   ASSERT_FALSE(keys.empty());
-  auto next = std::make_shared<Configuration>(founding());
+  auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 2;
   next->members[1].incarnation = 2;
-  lone.receive(2, ConfigurationPtr{next}, 2);
-  lone.happen([&](auto& node, const auto& context) { node.on_timer(context, keys.front()); });
-  for (const auto& [to, peer_message] : lone.said<StepAnswer>()) EXPECT_NE(to, 1U);
-  EXPECT_TRUE(lone.timers().empty());
+  member.receive(2, ConfigurationPtr{next}, 2);
+  member.run([&](auto& core, const auto& context) { core.on_timer(context, keys.front()); });
+  for (const auto& [to, peer_message] : member.sent<StepAnswer>()) EXPECT_NE(to, 1U);
+  EXPECT_TRUE(member.timers().empty());
 }
 
-TEST(MemberCore, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
-  Lone joiner{{5, 1}, false};
-  auto next = std::make_shared<Configuration>(founding());
+TEST(MemberCore, IncarnationThatWasAMemberDoesNotJoinAgain) {
+  SingleMember joiner{{5, 1}, false};
+  auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 4;
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining);
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::excluded);
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::excluded);
 }
 
-/// The configuration after founding, without `gone`, under `coordinator`.
+/// Returns the configuration of epoch 2, without member `gone` and with this coordinator.
 ConfigurationPtr without(MemberId gone, MemberId coordinator) {
-  auto next = std::make_shared<Configuration>(founding());
+  auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 2;
   std::erase_if(next->members, [&](const Member& member) { return member.id == gone; });
   std::erase(next->council, gone);
@@ -300,55 +300,57 @@ ConfigurationPtr without(MemberId gone, MemberId coordinator) {
   return next;
 }
 
-TEST(MemberCore, TellsANewCoordinatorOnceWhereItStands) {
-  Lone lone{{0, 1}, true, 2};
-  EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "founders stand at the beginning";
-  lone.receive(1, without(2, 1), 2);
-  const auto said = lone.said<WorkerStatus>();
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(said[0].first, 1U);
-  EXPECT_EQ(said[0].second.member, 0U);
-  EXPECT_EQ(said[0].second.phase, WorkerStatus::Phase::going);
-  EXPECT_EQ(said[0].second.step, 0U);
+TEST(MemberCore, SendsANewCoordinatorItsStatusOnce) {
+  SingleMember member{{0, 1}, true, 2};
+  EXPECT_TRUE(member.sent<WorkerStatus>().empty())
+      << "the first coordinator knows where the first members begin";
+  member.receive(1, without(2, 1), 2);
+  const auto sent = member.sent<WorkerStatus>();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].first, 1U);
+  EXPECT_EQ(sent[0].second.member, 0U);
+  EXPECT_EQ(sent[0].second.phase, WorkerStatus::Phase::going);
+  EXPECT_EQ(sent[0].second.step, 0U);
   auto later = std::make_shared<Configuration>(*without(2, 1));
   later->epoch = 3;
-  lone.receive(1, ConfigurationPtr{later}, 3);
-  EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "it is the same coordinator";
+  member.receive(1, ConfigurationPtr{later}, 3);
+  EXPECT_TRUE(member.sent<WorkerStatus>().empty()) << "it is the same coordinator";
 }
 
-TEST(MemberCore, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
-  Lone lone{{0, 1}, true, 2};
-  EXPECT_EQ(lone.node().coordinator(), nullptr);
-  lone.receive(1, without(2, 0), 2);
-  ASSERT_NE(lone.node().coordinator(), nullptr);
-  EXPECT_FALSE(lone.node().coordinator()->knows_all()) << "member 1 has not told yet";
-  lone.receive(1, WorkerStatus{1, WorkerStatus::Phase::waiting, 1, 1}, 2);
-  EXPECT_TRUE(lone.node().coordinator()->knows_all());
-  EXPECT_TRUE(lone.said<Proceed>().empty() || lone.said<Proceed>()[0].first == 1U);
+TEST(MemberCore, BecomesCoordinatorAndCollectsTheStatuses) {
+  SingleMember member{{0, 1}, true, 2};
+  EXPECT_EQ(member.core().coordinator(), nullptr);
+  member.receive(1, without(2, 0), 2);
+  ASSERT_NE(member.core().coordinator(), nullptr);
+  EXPECT_FALSE(member.core().coordinator()->knows_all_steps())
+      << "member 1 has not sent its status yet";
+  member.receive(1, WorkerStatus{1, WorkerStatus::Phase::waiting, 1, 1}, 2);
+  EXPECT_TRUE(member.core().coordinator()->knows_all_steps());
+  EXPECT_TRUE(member.sent<Proceed>().empty() || member.sent<Proceed>()[0].first == 1U);
 }
 
-TEST(MemberCore, HearsNoFormerCoordinator) {
-  Lone lone{{0, 1}, true, 2};
-  lone.receive(1, without(2, 1), 2);
+TEST(MemberCore, IgnoresAFormerCoordinator) {
+  SingleMember member{{0, 1}, true, 2};
+  member.receive(1, without(2, 1), 2);
   for (const MemberId from : {2U, 0U}) {
-    lone.happen([&](auto& node, const auto& context) {
-      node.on_message(context, from, 1, std::make_shared<const PeerMessage>(Proceed{0}));
+    member.run([&](auto& core, const auto& context) {
+      core.on_message(context, from, 1, std::make_shared<const PeerMessage>(Proceed{0}));
     });
-    EXPECT_TRUE(lone.said<Pull>().empty());
+    EXPECT_TRUE(member.sent<Pull>().empty());
   }
 }
 
-TEST(MemberCore, BelievesNoConfigurationWithoutTheCoordinatorOfItsMode) {
-  Lone joiner{{5, 1}, false, 2};
-  auto next = std::make_shared<Configuration>(founding());
+TEST(MemberCore, RefusesAConfigurationWithoutTheCoordinatorOfItsMode) {
+  SingleMember joiner{{5, 1}, false, 2};
+  auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 4;
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining);
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->coordinator = 1;
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::excluded);
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::excluded);
 }
 
 }  // namespace

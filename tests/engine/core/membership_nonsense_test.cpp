@@ -1,4 +1,4 @@
-/// Membership message by message: messages that no member sends do no harm.
+/// Tests that messages that no correct member sends do no harm.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace starling::core {
 namespace {
 
-TEST_F(OneMember, IgnoresRecordsThatNoMemberSends) {
+TEST_F(MembershipTest, IgnoresInvalidRecords) {
   std::vector<NodeRecord> nonsense{record(0), record(3), record(4), record(5), record(6)};
   nonsense[1].address.clear();
   nonsense[2].address = std::string(256, 'x');
@@ -25,14 +25,15 @@ TEST_F(OneMember, IgnoresRecordsThatNoMemberSends) {
     receive(1, Gossip{}, {{one, 1}});
     receive(1, Records{{one}});
   }
-  EXPECT_EQ(member_->members().size(), 1U);
+  EXPECT_EQ(member_->nodes().size(), 1U);
   EXPECT_TRUE(sent<PingAck>().empty());
   receive({record(8, 0, NodeState::dead), Ping{self_id, 1}});
   receive({record(self_id), Ping{self_id, 1}});
-  EXPECT_TRUE(sent<PingAck>().empty()) << "nobody says so of itself, and not this member";
+  EXPECT_TRUE(sent<PingAck>().empty())
+      << "no live node sends its own record as dead, and no other node has this id";
 }
 
-TEST_F(OneMember, IgnoresIncarnationsThatNobodyReaches) {
+TEST_F(MembershipTest, IgnoresIncarnationsTooFarAhead) {
   receive(1);
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t huge : {most, most - 1, std::uint64_t{1} << 40U}) {
@@ -44,7 +45,7 @@ TEST_F(OneMember, IgnoresIncarnationsThatNobodyReaches) {
   EXPECT_EQ(state(9), std::nullopt);
 }
 
-TEST_F(OneMember, StaysAtTheLastIncarnation) {
+TEST_F(MembershipTest, KeepsTheHighestPossibleIncarnation) {
   MembershipOptions options;
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   options.self = record(self_id, most);
@@ -54,29 +55,29 @@ TEST_F(OneMember, StaysAtTheLastIncarnation) {
   EXPECT_EQ(member_->self().incarnation, most);
 }
 
-TEST_F(OneMember, IgnoresDigestsOfWrongSizes) {
+TEST_F(MembershipTest, IgnoresDigestsOfWrongSizes) {
   for (const std::size_t count : {0U, 3U, 2048U})
     receive(1, Digest{.buckets = std::vector<std::uint64_t>(count)});
   EXPECT_TRUE(sent<Digest>().empty());
   EXPECT_TRUE(sent<Records>().empty());
 }
 
-TEST_F(OneMember, KnowsNoMoreMembersThanItMay) {
+TEST_F(MembershipTest, KnowsAtMostMembersMaxMembers) {
   MembershipOptions options;
-  options.members_max = 10;
+  options.nodes_max = 10;
   make(options);
   for (NodeId id = 1; id <= 5; ++id) receive(id);
   receive(1, Gossip{}, {{record(5, 0, NodeState::dead), 1}});
   for (NodeId id = 6; id <= 2000; ++id) receive(id);
-  EXPECT_EQ(member_->members().size(), 10U);
-  EXPECT_EQ(state(5), std::nullopt) << "the dead make room";
+  EXPECT_EQ(member_->nodes().size(), 10U);
+  EXPECT_EQ(state(5), std::nullopt) << "dead members are forgotten first";
   EXPECT_EQ(state(1), NodeState::alive);
 }
 
-/// Whatever comes: no crash, no growth beyond the bounds, and still a member at the end.
-TEST_F(OneMember, WithstandsRandomMessages) {
+/// Random messages cause no crash and no growth beyond the bounds, and it still answers at the end.
+TEST_F(MembershipTest, WithstandsRandomMessages) {
   MembershipOptions options;
-  options.members_max = 20;
+  options.nodes_max = 20;
   make(options);
   Random noise{5};
   const auto any_record = [&] {
@@ -120,8 +121,8 @@ TEST_F(OneMember, WithstandsRandomMessages) {
       pass(Time{noise.below(30'000'000)});
       forget();
     }
-    ASSERT_LE(member_->members().size(), 20U);
-    ASSERT_LE(member_->members().live().size() + member_->members().dead().size(), 20U);
+    ASSERT_LE(member_->nodes().size(), 20U);
+    ASSERT_LE(member_->nodes().live().size() + member_->nodes().dead().size(), 20U);
   }
   EXPECT_EQ(member_->self().state, NodeState::alive);
   receive(1, Ping{self_id, 4242});

@@ -1,5 +1,5 @@
-/// Membership message by message: how a member takes what it is told of others. Messages that
-/// no member sends are in membership_nonsense_test.cpp.
+/// Tests what one member learns about others, message by message. membership_nonsense_test.cpp has
+/// messages that no correct member sends.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,11 +13,11 @@ namespace {
 
 // --- suspicion ----------------------------------------------------------------------------------
 
-TEST_F(OneMember, TellsASuspectFirstOfItsSuspicion) {
+TEST_F(MembershipTest, TellsASuspectAboutItsSuspicionFirst) {
   for (NodeId id = 1; id <= 30; ++id) receive(id);
   receive(1, Gossip{}, {{record(2, 0, NodeState::suspect), 1}});
   pass(1s);
-  for (int i = 0; i < 50; ++i) receive(static_cast<NodeId>(1000 + i));  // much other news
+  for (int i = 0; i < 50; ++i) receive(static_cast<NodeId>(1000 + i));  // other news
   forget();
   receive(2, Ping{self_id, 1});
   ASSERT_EQ(sent_to<PingAck>(2).size(), 1U);
@@ -26,11 +26,11 @@ TEST_F(OneMember, TellsASuspectFirstOfItsSuspicion) {
   EXPECT_EQ(updates[0].record, record(2, 0, NodeState::suspect));
 }
 
-TEST_F(OneMember, RefutesWithAHigherIncarnation) {
+TEST_F(MembershipTest, RefutesWithAHigherIncarnation) {
   receive(1);
   receive(1, Gossip{}, {{record(self_id, 4, NodeState::suspect), 1}});
   EXPECT_EQ(member_->self().incarnation, 5U);
-  EXPECT_EQ(member_->health(), 1U);
+  EXPECT_EQ(member_->health_score(), 1U);
   forget();
   pass(options_.gossip_every);
   ASSERT_FALSE(sent<Gossip>().empty());
@@ -39,7 +39,7 @@ TEST_F(OneMember, RefutesWithAHigherIncarnation) {
   EXPECT_EQ(member_->self().incarnation, 5U) << "that was refuted already";
 }
 
-TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
+TEST_F(MembershipTest, RevokesSuspicionsAndDeathsThatAreRefuted) {
   for (const NodeState state_then : {NodeState::suspect, NodeState::dead}) {
     make({});
     receive(1);
@@ -53,7 +53,7 @@ TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
   }
 }
 
-TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
+TEST_F(MembershipTest, SuspectsForAShorterTimeIfOthersConfirm) {
   const auto until_dead = [&](std::size_t confirmations) {
     make({});
     for (NodeId id = 1; id <= 9; ++id) receive(id);
@@ -75,7 +75,7 @@ TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
   EXPECT_NEAR(static_cast<double>((until_dead(1) - 7 * least / 2).count()), 0, 2e7);
 }
 
-TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
+TEST_F(MembershipTest, DoesNotWaitForOtherSuspectsToConfirm) {
   // Members 3 and 4 of five die at once, and all others suspect them.
   for (NodeId id = 1; id <= 4; ++id) receive(id);
   const Time start = now_;
@@ -95,7 +95,7 @@ TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
   EXPECT_NEAR(static_cast<double>((now_ - start - 6 * 200ms).count()), 0, 2e7);
 }
 
-TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
+TEST_F(MembershipTest, SuspectsLongerIfItSuspectsNearlyAllOthers) {
   for (NodeId id = 1; id <= 4; ++id) receive(id);
   const Time start = now_;
   for (NodeId id = 2; id <= 4; ++id) receive(1, Gossip{}, {{record(id, 0, NodeState::suspect), 1}});
@@ -105,35 +105,35 @@ TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
     answer_as(1);
     forget();
   }
-  EXPECT_GT(now_ - start, 3s) << "of half of the others nobody has confirmed it";
+  EXPECT_GT(now_ - start, 3s) << "half of the others have not confirmed";
 }
 
-TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
+TEST_F(MembershipTest, ProbesMoreSlowlyIfNobodyAnswers) {
   for (NodeId id = 1; id <= 4; ++id) receive(id);
   const Time start = now_;
   while (member_->counts().probes_failed == 0) {
     ASSERT_LT(now_, start + 10s) << "no probe has failed";
     pass(1ms);
   }
-  EXPECT_EQ(member_->health(), 1U);
+  EXPECT_EQ(member_->health_score(), 1U);
   const auto probes = member_->counts().probes;
-  pass(options_.probe_every * 19 / 10);
+  pass(options_.probe_interval * 19 / 10);
   EXPECT_EQ(member_->counts().probes, probes) << "an interval is twice as long now";
-  pass(options_.probe_every / 5);
+  pass(options_.probe_interval / 5);
   EXPECT_EQ(member_->counts().probes, probes + 1);
   pass(10s);
-  EXPECT_GT(member_->health(), 2U);
-  EXPECT_LE(member_->health(), options_.health_max);
+  EXPECT_GT(member_->health_score(), 2U);
+  EXPECT_LE(member_->health_score(), options_.health_score_max);
 }
 
-TEST_F(OneMember, SuspectsLongerInDoubt) {
+TEST_F(MembershipTest, SuspectsLongerIfItsHealthIsBad) {
   receive(1);
   const Time silent = now_;
   while (state(1) == NodeState::alive) {
     ASSERT_LT(now_, silent + 10s) << "it is not suspected";
     pass(1ms);
   }
-  EXPECT_EQ(member_->health(), 1U) << "there was nobody else to ask";
+  EXPECT_EQ(member_->health_score(), 1U) << "there was nobody else to ask";
   const Time start = now_;
   while (state(1) == NodeState::suspect) {
     ASSERT_LT(now_, start + 10s) << "it is not declared dead";
@@ -142,7 +142,7 @@ TEST_F(OneMember, SuspectsLongerInDoubt) {
   EXPECT_NEAR(static_cast<double>((now_ - start - 2 * 1200ms).count()), 0, 1e7);
 }
 
-TEST_F(OneMember, DoesNotCountTheTimeInWhichItDidNotRun) {
+TEST_F(MembershipTest, IgnoresTimeInWhichItDidNotRun) {
   for (NodeId id = 1; id <= 4; ++id) receive(id);
   receive(1, Gossip{},
           {{record(2, 0, NodeState::suspect), 1},
@@ -150,13 +150,13 @@ TEST_F(OneMember, DoesNotCountTheTimeInWhichItDidNotRun) {
            {record(2, 0, NodeState::suspect), 4}});
   stand_still(30s);
   member_->on_timer({now_, random_, effects_});
-  EXPECT_EQ(state(2), NodeState::suspect) << "it may have said long ago that it is alive";
-  EXPECT_GT(member_->health(), 0U);
+  EXPECT_EQ(state(2), NodeState::suspect) << "its refutation may wait unread";
+  EXPECT_GT(member_->health_score(), 0U);
   receive(3, Gossip{}, {{record(2, 1), 2}});
   EXPECT_EQ(state(2), NodeState::alive);
 }
 
-TEST_F(OneMember, TakesADeathFromAComparisonForASuspicion) {
+TEST_F(MembershipTest, TreatsADeathInRecordsAsASuspicion) {
   receive(1);
   receive(2);
   receive(1, Records{{record(2, 0, NodeState::dead)}});
@@ -167,7 +167,7 @@ TEST_F(OneMember, TakesADeathFromAComparisonForASuspicion) {
 
 // --- the dead -----------------------------------------------------------------------------------
 
-TEST_F(OneMember, TriesTheDeadAgainAndComparesWithWhoComesBack) {
+TEST_F(MembershipTest, PingsDeadMembersAndSyncsWithThoseThatReturn) {
   receive(1, Gossip{}, {{record(2), 2}, {record(2, 0, NodeState::dead), 1}});
   forget();
   pass(options_.retry_every * 10);
@@ -181,7 +181,7 @@ TEST_F(OneMember, TriesTheDeadAgainAndComparesWithWhoComesBack) {
   EXPECT_EQ(sent_to<Digest>(2).size(), 1U);
 }
 
-TEST_F(OneMember, ForgetsTheDeadAndLetsNobodyBringThemBackAsDead) {
+TEST_F(MembershipTest, ForgetsDeadMembersAndIgnoresLateRecordsOfThem) {
   receive(1, Gossip{},
           {{record(2), 2},
            {record(2, 0, NodeState::dead), 1},
@@ -197,7 +197,7 @@ TEST_F(OneMember, ForgetsTheDeadAndLetsNobodyBringThemBackAsDead) {
   EXPECT_EQ(state(2), std::nullopt);
 }
 
-TEST_F(OneMember, DoesNotTryThoseThatLeft) {
+TEST_F(MembershipTest, DoesNotPingMembersThatHaveLeft) {
   receive(1, Gossip{}, {{record(2), 2}, {record(2, 1, NodeState::left), 2}});
   EXPECT_EQ(state(2), NodeState::left);
   forget();
@@ -207,9 +207,9 @@ TEST_F(OneMember, DoesNotTryThoseThatLeft) {
 
 // --- news ---------------------------------------------------------------------------------------
 
-TEST_F(OneMember, TellsNewsSomeTimesAndThenIsQuiet) {
+TEST_F(MembershipTest, GossipsNewsALimitedNumberOfTimes) {
   MembershipOptions options;
-  options.probe_every = options.retry_every = options.sync_every = 1h;
+  options.probe_interval = options.retry_every = options.sync_interval = 1h;
   make(options);
   for (NodeId id = 1; id <= 100; ++id) receive(id);
   pass(1min);
@@ -222,15 +222,15 @@ TEST_F(OneMember, TellsNewsSomeTimesAndThenIsQuiet) {
   std::size_t told = 0;
   for (const auto& send : sent<Gossip>()) {
     for (const auto& update : send.message.updates) {
-      EXPECT_NE(send.address, record(7).address) << "it knows";
-      EXPECT_EQ(update.record, more) << "the older news is not told any more";
+      EXPECT_NE(send.address, record(7).address) << "node 7 is the source of the news";
+      EXPECT_EQ(update.record, more) << "older news is replaced";
       ++told;
     }
   }
   EXPECT_NEAR(static_cast<double>(told), options.gossip_repeats * std::log2(102), 2);
 }
 
-TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
+TEST_F(MembershipTest, KeepsMessagesWithinTheSizeLimit) {
   MembershipOptions options;
   options.message_bytes = 600;
   make(options);
@@ -245,7 +245,7 @@ TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
   EXPECT_GT(full, 100U);
 }
 
-TEST_F(OneMember, TellsItsNewFactsWithANewIncarnation) {
+TEST_F(MembershipTest, GossipsItsNewWorkerCountWithANewIncarnation) {
   receive(1);
   forget();
   member_->offer({now_, random_, effects_}, 12);
@@ -255,19 +255,19 @@ TEST_F(OneMember, TellsItsNewFactsWithANewIncarnation) {
   EXPECT_EQ(sent<Gossip>()[0].message.from.incarnation, 1U);
 }
 
-TEST_F(OneMember, HearsNewFactsButNotFromOthersAtTheSameIncarnation) {
+TEST_F(MembershipTest, AcceptsChangesOfARecordOnlyWithANewIncarnation) {
   receive(1);
   NodeRecord wrong = record(1, 0, NodeState::suspect);
   wrong.address = "elsewhere";
   receive(2, Gossip{}, {{wrong, 2}});
-  EXPECT_EQ(member_->members().find(1)->record.address, record(1).address);
+  EXPECT_EQ(member_->nodes().find(1)->record.address, record(1).address);
   NodeRecord moved = record(1, 1);
   moved.workers = 5;
   receive({moved, Gossip{}});
   EXPECT_EQ(changes().back(), moved);
 }
 
-TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
+TEST_F(MembershipTest, AnnouncesThatItLeavesAndReportsWhenItHasLeft) {
   for (NodeId id = 1; id <= 4; ++id) receive(id);
   forget();
   member_->leave({now_, random_, effects_});
@@ -278,9 +278,9 @@ TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
   }
   receive(1, Gossip{}, {{record(self_id, 1, NodeState::dead), 1}});
   pass(5s);
-  EXPECT_TRUE(says<HasLeft>());
+  EXPECT_TRUE(has_effect<HasLeft>());
   EXPECT_TRUE(sent<Ping>().empty());
-  EXPECT_EQ(member_->self().incarnation, 1U) << "whoever leaves refutes nothing";
+  EXPECT_EQ(member_->self().incarnation, 1U) << "a member that leaves does not refute";
   EXPECT_EQ(member_->self().state, NodeState::left);
   receive(1, Ping{self_id, 1});
   ASSERT_EQ(sent_to<PingAck>(1).size(), 1U);

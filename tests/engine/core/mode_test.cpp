@@ -14,29 +14,29 @@ std::string refusal(Mode mode, const Barrier& barrier, const Recheck& recheck,
   return valid ? "accepted" : valid.error().message;
 }
 
-TEST(Mode, ReadsItsOwnPrint) {
+TEST(Mode, ParsesItsOwnNames) {
   for (const Mode mode : {Mode::central, Mode::hybrid, Mode::peer})
     EXPECT_EQ(*parse_mode(print(mode)), mode);
 }
 
-TEST(Mode, RefusesAnUnknownNameAndSaysTheNearest) {
+TEST(Mode, RefusesAnUnknownNameAndSuggestsTheNearest) {
   EXPECT_EQ(parse_mode("peers").error().message,
             "mode: 'peers' is unknown; did you mean 'peer'? valid: central, hybrid, peer");
 }
 
-TEST(Mode, SaysWhereTheModelAndTheStepsAre) {
+TEST(Mode, SaysWhichMembersHoldTheModelAndTheSteps) {
   EXPECT_TRUE(has_servers(Mode::central) && keeps_steps_centrally(Mode::central));
   EXPECT_TRUE(has_servers(Mode::hybrid) && !keeps_steps_centrally(Mode::hybrid));
   EXPECT_TRUE(!has_servers(Mode::peer) && !keeps_steps_centrally(Mode::peer));
 }
 
-TEST(Mode, CentralRunsEveryBarrier) {
+TEST(Mode, CentralModeAcceptsEveryBarrier) {
   for (const char* text : {"bsp", "ssp:s=4", "asp", "pbsp:beta=7", "pssp:s=4,beta=2"})
     EXPECT_EQ(refusal(Mode::central, *barrier::parse(text), default_recheck(Mode::central)),
               "accepted");
 }
 
-TEST(Mode, WithoutCentralStepsOnlySampledBarriersRun) {
+TEST(Mode, RefusesBarriersOverAllWorkersWithoutACoordinator) {
   for (const Mode mode : {Mode::hybrid, Mode::peer}) {
     for (const char* text : {"asp", "ssp:s=inf", "pbsp:beta=7", "pssp:s=4,beta=2"})
       EXPECT_EQ(refusal(mode, *barrier::parse(text), default_recheck(mode)), "accepted");
@@ -48,13 +48,13 @@ TEST(Mode, WithoutCentralStepsOnlySampledBarriersRun) {
   }
 }
 
-TEST(Mode, WithoutCentralStepsNobodySeesArrivals) {
+TEST(Mode, RefusesRecheckAtArrivalsWithoutACoordinator) {
   EXPECT_EQ(refusal(Mode::peer, barrier::sampled(barrier::Bsp{}, 2), Recheck::central()),
             "recheck arrival works in central mode only; valid in peer mode: notify, "
             "interval:5ms, notify+interval:auto");
 }
 
-TEST(Mode, AJobHasAWorkerAndASampleFewerThanAll) {
+TEST(Mode, RefusesJobsWithoutWorkersAndSamplesTooLarge) {
   EXPECT_EQ(refusal(Mode::central, {}, Recheck::central(), 0),
             "workers=0: a job needs at least 1 worker");
   EXPECT_EQ(refusal(Mode::peer, barrier::sampled(barrier::Bsp{}, 8), Recheck::distributed()),

@@ -1,4 +1,4 @@
-/// Which nodes a member knows, in what order it probes them, and which news it still has to send.
+/// Tests the list of the nodes that a member knows, the order of its probes, and its queue of news.
 #include "starling/engine/core/membership/node_list.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ NodeRecord listed(NodeId id, NodeState state = NodeState::alive, std::uint64_t i
           .state = state};
 }
 
-TEST(NodeList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
+TEST(NodeList, VisitsEachNodeOnceARoundInANewOrder) {
   NodeList list{1};
   Random random{2};
   for (NodeId id = 1; id <= 50; ++id) list.insert(listed(id));
@@ -34,16 +34,16 @@ TEST(NodeList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
   EXPECT_NE(rounds[1], rounds[2]);
 }
 
-/// Whichever nodes come and go, turns go to live nodes only, and the list's counts and digest match
-/// its nodes.
-TEST(NodeList, StaysInStepWhoeverComesAndGoes) {
+/// While nodes join and leave, next() returns live nodes only, and the counts and the digest match
+/// the nodes.
+TEST(NodeList, StaysConsistentWhileNodesJoinAndLeave) {
   NodeList list{3};
   Random random{4};
   std::map<NodeId, NodeRecord> expected;
   for (int i = 0; i < 20'000; ++i) {
     const NodeId id = random.below(60) + 1;
     const auto state = static_cast<NodeState>(random.below(4));
-    if (MemberEntry* entry = list.find(id); entry == nullptr) {
+    if (NodeEntry* entry = list.find(id); entry == nullptr) {
       list.insert(listed(id, state));
       expected[id] = listed(id, state);
     } else if (random.below(4) == 0) {
@@ -54,9 +54,9 @@ TEST(NodeList, StaysInStepWhoeverComesAndGoes) {
       list.update(*entry, next);
       expected[id] = next;
     }
-    const MemberEntry* turn = list.next(random);
+    const NodeEntry* turn = list.next(random);
     ASSERT_TRUE(turn == nullptr || is_live(turn->record.state));
-    MemberDigest digest;
+    NodeDigest digest;
     std::size_t live = 0;
     std::size_t dead = 0;
     for (const auto& [unused, one] : expected) {
@@ -69,26 +69,26 @@ TEST(NodeList, StaysInStepWhoeverComesAndGoes) {
     ASSERT_EQ(list.dead().size(), dead);
     ASSERT_EQ(list.digest().folded(8), digest.folded(8));
   }
-  for (const NodeId id : list.live()) EXPECT_EQ(list.live()[list.find(id)->place], id);
-  for (const NodeId id : list.dead()) EXPECT_EQ(list.dead()[list.find(id)->place], id);
+  for (const NodeId id : list.live()) EXPECT_EQ(list.live()[list.find(id)->list_position], id);
+  for (const NodeId id : list.dead()) EXPECT_EQ(list.dead()[list.find(id)->list_position], id);
 }
 
-TEST(NodeList, KeepsTheTurnOfThoseThatStay) {
+TEST(NodeList, VisitsTheNodesThatStayWhileOthersJoin) {
   NodeList list{5};
   Random random{6};
   for (NodeId id = 1; id <= 20; ++id) list.insert(listed(id));
-  NodeId strange = 1000;
+  NodeId joiner = 1000;
   for (int round = 0; round < 100; ++round) {
     std::map<NodeId, int> turns;
     for (int i = 0; i < 60; ++i) {
       if (i % 10 == 0) {
-        list.insert(listed(++strange));
-        list.erase(strange - 1);
+        list.insert(listed(++joiner));
+        list.erase(joiner - 1);
       }
       ++turns[list.next(random)->record.id];
     }
     for (NodeId id = 1; id <= 20; ++id)
-      ASSERT_GE(turns[id], 1) << "two rounds, and those that came";
+      ASSERT_GE(turns[id], 1) << "two rounds, besides the turns of joiners";
   }
 }
 
@@ -98,13 +98,13 @@ TEST(NodeList, FindsTheMembersOfABucket) {
   std::set<NodeId> met;
   for (std::size_t bucket = 0; bucket < 16; ++bucket)
     list.each_in(bucket, 16, [&](const NodeRecord& one) {
-      EXPECT_EQ(MemberDigest::bucket(one.id) % 16, bucket);
+      EXPECT_EQ(NodeDigest::bucket(one.id) % 16, bucket);
       met.insert(one.id);
     });
   EXPECT_EQ(met.size(), 500U);
 }
 
-TEST(NodeList, DrawsDifferentOnesThatFit) {
+TEST(NodeList, DrawsDifferentNodesThatThePredicateAccepts) {
   Random random{8};
   for (const NodeId size : {1U, 3U, 10U, 200U}) {
     NodeList list{9};
@@ -112,8 +112,8 @@ TEST(NodeList, DrawsDifferentOnesThatFit) {
     std::map<NodeId, int> drawn;
     for (int i = 0; i < 2000; ++i) {
       const auto some =
-          list.draw_live(random, 3, [](const MemberEntry& entry) { return entry.record.id != 2; });
-      const std::set<const MemberEntry*> different{some.begin(), some.end()};
+          list.draw_live(random, 3, [](const NodeEntry& entry) { return entry.record.id != 2; });
+      const std::set<const NodeEntry*> different{some.begin(), some.end()};
       EXPECT_EQ(different.size(), some.size());
       EXPECT_EQ(some.size(), std::min<std::size_t>(3, size >= 2 ? size - 1 : size));
       for (const auto* entry : some) ++drawn[entry->record.id];
@@ -123,9 +123,9 @@ TEST(NodeList, DrawsDifferentOnesThatFit) {
   }
 }
 
-TEST(MemberDigest, DiffersWithMembersAndIncarnationsButNotWithSuspicionsAndTheDead) {
+TEST(NodeDigest, DependsOnMembersAndIncarnationsButNotOnSuspicionsOrDeadNodes) {
   const auto of = [](const std::vector<NodeRecord>& records) {
-    MemberDigest digest;
+    NodeDigest digest;
     for (const auto& one : records) digest.toggle(one);
     return digest.folded(1);
   };
@@ -136,17 +136,17 @@ TEST(MemberDigest, DiffersWithMembersAndIncarnationsButNotWithSuspicionsAndTheDe
   EXPECT_EQ(of({listed(1), listed(2), listed(3, NodeState::dead)}), digest);
 }
 
-TEST(GossipQueue, TellsTheLeastToldFirstAndTheNewestOfThem) {
+TEST(GossipQueue, TakesTheLeastSentFirstAndAmongThemTheNewest) {
   GossipQueue queue;
   for (NodeId id = 1; id <= 4; ++id) queue.put(id);
   const auto take = [&](std::size_t most) {
-    std::vector<NodeId> told;
-    queue.take(most, 2, [&](NodeId id) { return told.push_back(id), true; });
-    return told;
+    std::vector<NodeId> taken;
+    queue.take(most, 2, [&](NodeId id) { return taken.push_back(id), true; });
+    return taken;
   };
   EXPECT_EQ(take(2), (std::vector<NodeId>{4, 3}));
   EXPECT_EQ(take(3), (std::vector<NodeId>{2, 1, 4}));
-  EXPECT_EQ(take(9), (std::vector<NodeId>{3, 2, 1})) << "4 was told twice";
+  EXPECT_EQ(take(9), (std::vector<NodeId>{3, 2, 1})) << "4 was taken twice";
   EXPECT_TRUE(queue.empty());
   queue.put(1);
   queue.put(2);

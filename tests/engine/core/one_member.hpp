@@ -1,4 +1,5 @@
-/// A member for tests, with the messages that it sends and the timers that it sets.
+/// A test fixture with one member; it keeps the messages that the member sends and the timers that
+/// it sets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,10 +23,9 @@ inline NodeRecord record(NodeId id, std::uint64_t incarnation = 0,
   return {id, "host:" + std::to_string(id), "m" + std::to_string(id), 2, incarnation, state};
 }
 
-/// One member, and its effects.
-class OneMember : public testing::Test {
+class MembershipTest : public testing::Test {
  protected:
-  OneMember() { make({}); }
+  MembershipTest() { make({}); }
 
   void make(MembershipOptions options) {
     options.self = record(self_id);
@@ -45,7 +45,7 @@ class OneMember : public testing::Test {
     member_->on({now_, random_, effects_}, message);
   }
 
-  /// Calls each timer at its time until then.
+  /// Advances the time by `duration` and fires the timers on the way.
   void pass(Time duration) {
     const Time end = now_ + duration;
     for (keep_timers(); !timers_.empty() && *timers_.begin() <= end; keep_timers()) {
@@ -55,10 +55,10 @@ class OneMember : public testing::Test {
     }
     now_ = end;
   }
-  /// The same, but nothing runs meanwhile.
+  /// Advances the time by `duration`, but fires no timer.
   void stand_still(Time duration) { now_ += duration; }
 
-  /// All messages with such a body so far.
+  /// Returns all messages so far that have such a body.
   template <class Body>
   [[nodiscard]] std::vector<MembershipSend> sent() const {
     std::vector<MembershipSend> found;
@@ -76,12 +76,11 @@ class OneMember : public testing::Test {
   [[nodiscard]] std::vector<NodeRecord> changes() const {
     std::vector<NodeRecord> found;
     for (const auto& effect : effects_)
-      if (const auto* changed = std::get_if<MemberChanged>(&effect))
-        found.push_back(changed->record);
+      if (const auto* changed = std::get_if<NodeChanged>(&effect)) found.push_back(changed->record);
     return found;
   }
   template <class Effect>
-  [[nodiscard]] bool says() const {
+  [[nodiscard]] bool has_effect() const {
     return std::ranges::any_of(
         effects_, [](const auto& effect) { return std::holds_alternative<Effect>(effect); });
   }
@@ -91,11 +90,11 @@ class OneMember : public testing::Test {
     effects_.clear();
   }
   [[nodiscard]] std::optional<NodeState> state(NodeId id) const {
-    const MemberEntry* entry = member_->members().find(id);
+    const NodeEntry* entry = member_->nodes().find(id);
     if (entry == nullptr) return std::nullopt;
     return entry->record.state;
   }
-  /// Every answer that `id` owes, it gives.
+  /// Receives the answers of `id` to all pings that the member has sent it.
   void answer_as(NodeId id) {
     for (const auto& send : sent_to<Ping>(id))
       receive(id, PingAck{std::get<Ping>(send.message.body).sequence});

@@ -1,5 +1,5 @@
-/// With steps held fixed, the share of draws that pass is known exactly:
-/// C(on pace, beta) / C(others, beta).
+/// Tests the share of draws that pass while no step changes: it is C(on pace, beta) / C(others,
+/// beta).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,26 +19,26 @@ using namespace std::chrono_literals;
 using barrier::Barrier;
 using barrier::Recheck;
 
-/// Others stand at 0 (laggards) or so far ahead that they stay on pace throughout.
-constexpr Step far = 1'000'000'000;
-constexpr int checks = 100'000;
+/// The step of workers that stay on pace throughout; laggards are at step 0.
+constexpr Step far_ahead = 1'000'000'000;
+constexpr int draw_count = 100'000;
 
-struct Crowd {
+struct JobSteps {
   Step staleness;
   std::uint32_t beta;
   std::uint32_t on_pace;
   std::uint32_t others;
 };
 
-Barrier barrier_of(const Crowd& crowd) {
-  return barrier::sampled(barrier::Ssp{crowd.staleness}, crowd.beta);
+Barrier barrier_of(const JobSteps& steps) {
+  return barrier::sampled(barrier::Ssp{steps.staleness}, steps.beta);
 }
 
-class PassRate : public testing::TestWithParam<Crowd> {
+class PassRate : public testing::TestWithParam<JobSteps> {
  protected:
   /// Worker 0 asks; 1 to on_pace are far ahead, the others at 0.
   [[nodiscard]] static Step step_of(MemberId worker) {
-    return worker <= GetParam().on_pace ? far : 0;
+    return worker <= GetParam().on_pace ? far_ahead : 0;
   }
   static void expect_rate(std::uint64_t passes, std::uint64_t draws) {
     const auto [staleness, beta, on_pace, others] = GetParam();
@@ -47,7 +47,7 @@ class PassRate : public testing::TestWithParam<Crowd> {
   }
 };
 
-TEST_P(PassRate, OfTheCoordinatorIsHypergeometric) {
+TEST_P(PassRate, CoordinatorPassesAsOftenAsExpected) {
   std::vector<Step> first{GetParam().staleness};
   for (MemberId worker = 1; worker <= GetParam().others; ++worker) first.push_back(step_of(worker));
   Coordinator coordinator{
@@ -57,7 +57,7 @@ TEST_P(PassRate, OfTheCoordinatorIsHypergeometric) {
   Time now{};
   Step own = first[0];
   bool waiting = false;
-  while (coordinator.draws() < checks) {
+  while (coordinator.draws() < draw_count) {
     out.clear();
     now += 1us;
     const Context context{now, random, out};
@@ -70,7 +70,7 @@ TEST_P(PassRate, OfTheCoordinatorIsHypergeometric) {
   expect_rate(coordinator.passes(), coordinator.draws());
 }
 
-TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
+TEST_P(PassRate, WorkerPassesAsOftenAsExpectedAndAsksUniformly) {
   const auto [staleness, beta, on_pace, others] = GetParam();
   std::vector<MemberId> everyone(others + 1);
   std::iota(everyone.begin(), everyone.end(), 0U);
@@ -82,12 +82,12 @@ TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
   Time now{};
   std::vector<std::uint64_t> asked(others);
   bool passed = true;
-  while (gate.counts().draws < checks) {
-    Effects questions;
+  while (gate.counts().draws < draw_count) {
+    Effects queries;
     now += 1us;
-    const Context context{now, random, questions};
+    const Context context{now, random, queries};
     passed = passed ? gate.begin(context, staleness + 1, 1ms) : gate.on_timer(context);
-    for (const Effect& effect : questions) {
+    for (const Effect& effect : queries) {
       const auto* send = std::get_if<Send>(&effect);
       if (send == nullptr) continue;
       const MemberId other = std::get<ToWorker>(send->to).id;
@@ -97,11 +97,12 @@ TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
     }
   }
   expect_rate(gate.counts().passes, gate.counts().draws);
-  // Members of one draw exclude one another, so "too even" is no fault.
+  // Members of a draw differ, so the counts may be more even than independent draws: no lower
+  // bound.
   EXPECT_LT(uniformity(asked), 5);
 }
 
-/// The worker itself and the ones that have left are not drawn, and all others are equally often.
+/// The worker itself and workers that have left are never drawn, all others equally often.
 TEST(SampleGate, DrawsEveryPairOfLiveOthersEquallyOften) {
   const auto members = [](std::vector<MemberId> ids) {
     return std::make_shared<const std::vector<MemberId>>(std::move(ids));
@@ -113,7 +114,7 @@ TEST(SampleGate, DrawsEveryPairOfLiveOthersEquallyOften) {
   EXPECT_FALSE(gate.on_members({0us, random, out}, members({9, 1, 8, 3, 5, 7, 6, 2, 4}), {0}));
   for (const MemberId gone : {9U, 4U}) EXPECT_FALSE(gate.on_left({0us, random, out}, gone));
   std::map<std::pair<MemberId, MemberId>, std::uint64_t> drawn;
-  for (int i = 0; i < checks; ++i) {
+  for (int i = 0; i < draw_count; ++i) {
     out.clear();
     EXPECT_FALSE(gate.begin({0us, random, out}, 1, 1ms));
     std::vector<MemberId> asked;
@@ -133,23 +134,23 @@ TEST(SampleGate, DrawsEveryPairOfLiveOthersEquallyOften) {
   EXPECT_LT(std::abs(uniformity(counts)), 5);
 }
 
-/// A rule without a floor sees every answer, so a job's own predicate can tell which workers were
-/// drawn.
+/// A user's own predicate sees the steps of all workers that were drawn, so it tells which they
+/// were.
 TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
   constexpr std::size_t workers = 7;
   std::map<std::pair<Step, Step>, std::uint64_t> drawn;
-  const auto spy = barrier::Predicate::make("spy", [&](Step, std::span<const Step> seen) {
+  const auto recorder = barrier::Predicate::make("recorder", [&](Step, std::span<const Step> seen) {
     ++drawn[std::minmax(seen[0], seen[1])];
     return false;
   });
   std::vector<Step> first(workers);
   std::iota(first.begin(), first.end(), Step{0});
   Coordinator coordinator{
-      {.barrier = barrier::sampled(spy, 2), .recheck = {.interval = 1us}, .first = first}};
+      {.barrier = barrier::sampled(recorder, 2), .recheck = {.interval = 1us}, .first = first}};
   Random random{3};
   Effects out;
   coordinator.on({0us, random, out}, Arrived{3, 100});
-  for (Time now = 1us; coordinator.draws() < checks; now += 1us)
+  for (Time now = 1us; coordinator.draws() < draw_count; now += 1us)
     coordinator.on_timer({now, random, out});
   std::vector<std::uint64_t> counts;
   counts.reserve(drawn.size());
@@ -159,10 +160,11 @@ TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
   EXPECT_LT(std::abs(uniformity(counts)), 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Crowds, PassRate,
-                         testing::Values(Crowd{0, 2, 5, 9}, Crowd{4, 1, 5, 9}, Crowd{4, 10, 90, 99},
-                                         Crowd{4, 3, 20, 99}, Crowd{2, 33, 97, 99},
-                                         Crowd{0, 2, 2, 2}, Crowd{0, 2, 1, 2}));
+INSTANTIATE_TEST_SUITE_P(Steps, PassRate,
+                         testing::Values(JobSteps{0, 2, 5, 9}, JobSteps{4, 1, 5, 9},
+                                         JobSteps{4, 10, 90, 99}, JobSteps{4, 3, 20, 99},
+                                         JobSteps{2, 33, 97, 99}, JobSteps{0, 2, 2, 2},
+                                         JobSteps{0, 2, 1, 2}));
 
 }  // namespace
 }  // namespace starling::core

@@ -12,7 +12,7 @@ struct Overloaded : Fs... {
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-/// "name=value" behind a space.
+/// Returns " name=value".
 template <class V>
 std::string field(std::string_view name, V value) {
   return " " + std::string{name} + "=" + std::to_string(value);
@@ -31,7 +31,7 @@ std::string list(const Ns& numbers) {
 
 std::string rows(const Rows& rows) { return rows ? " rows=" + list(*rows) : ""; }
 
-/// Transcripts hold floats only.
+/// Requires: the elements are floats.
 std::string slice(std::string_view name, const Slice& slice) {
   if (slice.empty()) return " " + std::string{name} + "=none";
   return " " + std::string{name} + "=" + list(slice.as<float>()) + rows(slice.rows);
@@ -61,7 +61,7 @@ std::string to_text(const Message& message) {
             return "push" + field("worker", m.worker) +
                    (m.incarnation > 0 ? field("incarnation", m.incarnation) : "") +
                    field("range", m.range) + field("step", m.step) + field("samples", m.samples) +
-                   (m.samples_sum != m.step * m.samples ? field("sum", m.samples_sum) : "") +
+                   (m.samples_total != m.step * m.samples ? field("sum", m.samples_total) : "") +
                    slice("update", m.update);
           },
           [](const Ack& m) { return "ack" + field("range", m.range) + field("step", m.step); },

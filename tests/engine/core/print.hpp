@@ -1,4 +1,4 @@
-/// Effects and messages as one line of text each, for transcripts and failures.
+/// Prints effects and messages as one line of text each, for transcripts and failed tests.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Barriers asked of others: what transcripts would be too long for.
+/// Tests of SampleGate that would be too long for transcripts.
 #include "starling/engine/core/worker/sample_gate.hpp"
 
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 namespace starling::core {
 namespace {
 
-/// Each round in which nobody drawn has begun doubles how many are drawn, up to all.
-TEST(SampleGate, WhoeverEntersAsksOnAndOnWhereNobodyHasBegun) {
+/// If no member of a draw has begun, the next draw is twice as large, up to all members.
+TEST(SampleGate, JoinerDrawsAgainAsLongAsNoOtherWorkerHasBegun) {
   const auto members =
       std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2});
   SampleGate gate{barrier::sampled(barrier::Bsp{}, 1), barrier::Recheck::distributed(), 2, members};
@@ -16,9 +16,9 @@ TEST(SampleGate, WhoeverEntersAsksOnAndOnWhereNobodyHasBegun) {
   Time now{};
   ASSERT_FALSE(gate.enter({now, random, out}));
   for (std::uint64_t round = 1; round <= 200; ++round) {
-    const Effects questions = std::exchange(out, {});
+    const Effects queries = std::exchange(out, {});
     std::size_t asked = 0;
-    for (const Effect& effect : questions) {
+    for (const Effect& effect : queries) {
       const auto* send = std::get_if<Send>(&effect);
       if (send == nullptr) continue;
       ++asked;

@@ -7,32 +7,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Timers {
+struct TimerContext {
   std::vector<SetTimer>& out;
 };
 
-TEST(Timer, SetsATimerOnlyWhereNoneComesInTime) {
-  Timer alarm;
-  std::vector<SetTimer> set;
-  const Timers timers{set};
-  alarm.want(timers, 5ms);
-  alarm.want(timers, 9ms);
-  EXPECT_EQ(set.size(), 1U);
-  alarm.want(timers, 3ms);
-  EXPECT_EQ(set.size(), 2U);
+TEST(Timer, SetsATimerOnlyIfNonePendingFiresEarlyEnough) {
+  Timer timer;
+  std::vector<SetTimer> effects;
+  const TimerContext context{effects};
+  timer.want(context, 5ms);
+  timer.want(context, 9ms);
+  EXPECT_EQ(effects.size(), 1U);
+  timer.want(context, 3ms);
+  EXPECT_EQ(effects.size(), 2U);
 }
 
-TEST(Timer, CallOfSomeoneElseLeavesItsTimersSet) {
-  Timer alarm;
-  std::vector<SetTimer> set;
-  const Timers timers{set};
-  alarm.want(timers, 5ms);
-  alarm.fired(2ms);
-  alarm.want(timers, 5ms);
-  EXPECT_EQ(set.size(), 1U);
-  alarm.fired(5ms);
-  alarm.want(timers, 7ms);
-  EXPECT_EQ(set.size(), 2U);
+TEST(Timer, KeepsItsTimersIfOnTimerIsCalledForAnother) {
+  Timer timer;
+  std::vector<SetTimer> effects;
+  const TimerContext context{effects};
+  timer.want(context, 5ms);
+  timer.fired(2ms);
+  timer.want(context, 5ms);
+  EXPECT_EQ(effects.size(), 1U);
+  timer.fired(5ms);
+  timer.want(context, 7ms);
+  EXPECT_EQ(effects.size(), 2U);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 namespace starling::core {
 namespace {
 
-/// Effects, one a line.
+/// One line of text for each effect.
 using Lines = std::vector<std::string>;
 
-/// A core under test, whatever it is.
+/// Runs the events of a transcript on a core of any type.
 class Player {
  public:
   virtual ~Player() = default;
@@ -43,7 +43,7 @@ class PlayerOf : public Player {
  private:
   void play(const Context& context, const std::string& event, Words& words) {
     if constexpr (std::same_as<Core, Coordinator>) {
-      if (event == "stands") return core_.on(context, read_standing(words));
+      if (event == "stands") return core_.on(context, read_status(words));
       if (event == "takes-over")
         return core_.take_over(words.ids<MemberId>("workers"), words.ids<MemberId>("owners"));
       if (event == "members")
@@ -70,7 +70,7 @@ class PlayerOf : public Player {
           if constexpr (requires { core_.on(context, m); })
             core_.on(context, m);
           else
-            throw Unreadable{"this core does not take that message"};
+            throw Unreadable{"this core has no handler for this message"};
         },
         message);
   }
@@ -105,7 +105,7 @@ class PlayerOf : public Player {
   Core core_;
 };
 
-/// One end of a channel of words.
+/// Runs the events of a transcript on one end of a channel whose payloads are words.
 class ChannelPlayer : public Player {
  public:
   explicit ChannelPlayer(Words& words)
@@ -136,7 +136,7 @@ class ChannelPlayer : public Player {
     return options;
   }
   static Packet<std::string> read_packet(Words& words) {
-    if (words.verb() != "packet") throw Unreadable{"a channel hears packets"};
+    if (words.verb() != "packet") throw Unreadable{"a channel receives packets"};
     Packet<std::string> packet;
     packet.from = words.id("from");
     packet.to = words.id("to");
@@ -151,33 +151,33 @@ class ChannelPlayer : public Player {
 };
 
 template <class Core>
-std::unique_ptr<Player> player(Core core) {
+std::unique_ptr<Player> make_player(Core core) {
   return std::make_unique<PlayerOf<Core>>(std::move(core));
 }
 
-std::unique_ptr<Player> create(Words& words) {
+std::unique_ptr<Player> make_core(Words& words) {
   const std::string kind = words.verb();
-  if (kind == "worker") return player(Worker{read_worker(words)});
-  if (kind == "shard") return player(Shard<float>{read_shard(words)});
+  if (kind == "worker") return make_player(Worker{read_worker(words)});
+  if (kind == "shard") return make_player(Shard<float>{read_shard(words)});
   if (kind == "peer") {
     WorkerOptions worker = read_worker(words);
     ShardOptions<float> shard = read_shard(words);
     shard.workers = worker.members->size();
-    return player(Peer<float>{std::move(worker), std::move(shard)});
+    return make_player(Peer<float>{std::move(worker), std::move(shard)});
   }
   if (kind == "coordinator") {
     CoordinatorOptions options;
     options.barrier = read_barrier(words);
     options.recheck = read_recheck(words, barrier::Recheck::central());
     options.first = words.ids<Step>("first");
-    return player(Coordinator{std::move(options)});
+    return make_player(Coordinator{std::move(options)});
   }
   if (kind == "channel") return std::make_unique<ChannelPlayer>(words);
   throw Unreadable{"'" + kind + "' is no core"};
 }
 
-/// The state that a transcript has reached.
-struct Stage {
+/// The core that a transcript has made, and its random generator.
+struct Replay {
   std::unique_ptr<Player> player;
   Random random{1};
 
@@ -187,9 +187,9 @@ struct Stage {
     Lines effects;
     if (verb == "new") {
       random = Random{words.count("seed", 1)};
-      player = create(words);
+      player = make_core(words);
     } else if (verb == "at" && player) {
-      const Time now = must(parse_duration(words.verb()));
+      const Time now = value_or_throw(parse_duration(words.verb()));
       const std::string event = words.verb();
       effects = player->play(now, random, event, words);
     } else {
@@ -203,20 +203,20 @@ struct Stage {
 }  // namespace
 
 std::string replay(std::string_view text) {
-  Stage stage;
-  std::string told;
+  Replay state;
+  std::string output;
   for (const std::string_view line : split(text, '\n')) {
     if (line.starts_with("=>")) continue;
-    told += std::string{line} + "\n";
-    if (trimmed(line).empty() || line.starts_with("#")) continue;
+    output += std::string{line} + "\n";
+    if (trim(line).empty() || line.starts_with("#")) continue;
     try {
-      for (const std::string& effect : stage.play(line)) told += "=> " + effect + "\n";
+      for (const std::string& effect : state.play(line)) output += "=> " + effect + "\n";
     } catch (const Unreadable& fault) {
-      told += std::string{"=> error: "} + fault.what() + "\n";
+      output += std::string{"=> error: "} + fault.what() + "\n";
     }
   }
-  while (told.ends_with("\n\n")) told.pop_back();
-  return told;
+  while (output.ends_with("\n\n")) output.pop_back();
+  return output;
 }
 
 }  // namespace starling::core

@@ -22,9 +22,9 @@ Message read_message(Words& words) {
               .range = words.id("range"),
               .step = words.count("step"),
               .samples = static_cast<std::uint32_t>(words.count("samples", 1)),
-              .samples_sum = 0,
+              .samples_total = 0,
               .update = words.slice("update")};
-    push.samples_sum = words.count("sum", push.step * push.samples);
+    push.samples_total = words.count("sum", push.step * push.samples);
     return push;
   }
   if (kind == "ack") return Ack{words.id("range"), words.count("step")};
@@ -42,7 +42,7 @@ Message read_message(Words& words) {
   throw Unreadable{"'" + kind + "' is no message"};
 }
 
-WorkerStatus read_standing(Words& words) {
+WorkerStatus read_status(Words& words) {
   static const std::map<std::string, WorkerStatus::Phase> phases{
       {"idle", WorkerStatus::Phase::idle},
       {"entering", WorkerStatus::Phase::entering},
@@ -50,20 +50,22 @@ WorkerStatus read_standing(Words& words) {
       {"waiting", WorkerStatus::Phase::waiting},
       {"ended", WorkerStatus::Phase::ended}};
   const auto phase = phases.find(words.verb());
-  if (phase == phases.end()) throw Unreadable{"that is no phase"};
+  if (phase == phases.end()) throw Unreadable{"this is no phase"};
   return {words.id("member"), phase->second, words.count("step", 0), words.count("held", 0)};
 }
 
 barrier::Barrier read_barrier(Words& words) {
-  /// Passes where half of those seen have reached one's step.
-  const std::vector own{barrier::Predicate::make("half", [](Step mine, std::span<const Step> seen) {
+  /// Passes if at least half of the workers seen have reached the worker's own step.
+  const std::vector predicates{barrier::Predicate::make("half", [](Step mine,
+                                                                   std::span<const Step> seen) {
     return 2 * std::ranges::count_if(seen, [&](Step s) { return s >= mine; }) >= std::ssize(seen);
   })};
-  return must(barrier::parse(words.text("barrier", "asp"), own));
+  return value_or_throw(barrier::parse(words.text("barrier", "asp"), predicates));
 }
 
-barrier::Recheck read_recheck(Words& words, const barrier::Recheck& otherwise) {
-  return must(barrier::parse_recheck(words.text("recheck", barrier::print(otherwise))));
+barrier::Recheck read_recheck(Words& words, const barrier::Recheck& default_value) {
+  return value_or_throw(
+      barrier::parse_recheck(words.text("recheck", barrier::print(default_value))));
 }
 
 WorkerOptions read_worker(Words& words) {
@@ -92,7 +94,7 @@ ShardOptions<float> read_shard(Words& words) {
   const std::string ranges = words.text("ranges", "1");
   for (const std::string_view part : split(ranges, ',')) {
     std::vector<std::size_t> shape;
-    for (const auto extent : split(part, 'x')) shape.push_back(must(parse_count(extent)));
+    for (const auto extent : split(part, 'x')) shape.push_back(value_or_throw(parse_count(extent)));
     const models::Parameter parameter{
         .name = std::string{part}, .shape = shape, .row_sparse = shape.size() > 1};
     const std::size_t p = layout.parameters.size();
@@ -114,13 +116,13 @@ ShardOptions<float> read_shard(Words& words) {
   options.layout = std::make_shared<const Layout>(std::move(layout));
   if (words.flag("adds"))
     options.applier =
-        Merge<float>{[](const MergeSite&, std::span<float> value, std::span<const float> update) {
+        Merge<float>{[](const MergeTarget&, std::span<float> value, std::span<const float> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
   else
     options.applier = GradientApplier{
-        .optimizer = must(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
-        .schedule = must(models::parse_schedule(words.text("schedule", "constant"))),
+        .optimizer = value_or_throw(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
+        .schedule = value_or_throw(models::parse_schedule(words.text("schedule", "constant"))),
         .l2 = 0,
         .batch = words.count("batch", 1)};
   options.bsp = words.flag("bsp");

@@ -1,4 +1,4 @@
-/// Reads the lines of transcripts: words, and the messages and options that they stand for.
+/// Parses the lines of transcripts into words, messages and options.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,20 @@
 
 namespace starling::core {
 
+/// A line of a transcript that cannot be read; the message says why.
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Returns the value of `result`, or throws its error as Unreadable.
 template <class T>
-T must(Result<T> result) {
+T value_or_throw(Result<T> result) {
   if (!result) throw Unreadable{result.error().message};
   return std::move(*result);
 }
 
-/// The words of a line: `verb key=value key=value flag`. Every one must be asked for.
+/// The words of a line: `verb key=value key=value flag`. Each function removes the
+/// words that it reads; expect_end() throws if any are left.
 class Words {
  public:
   explicit Words(std::string_view line) {
@@ -46,9 +49,9 @@ class Words {
   bool has(std::string_view key) const {
     return std::ranges::any_of(words_, [&](const std::string& w) { return is(w, key); });
   }
-  std::string text(std::string_view key, std::string otherwise) {
+  std::string text(std::string_view key, std::string default_value) {
     const auto at = std::ranges::find_if(words_, [&](const auto& w) { return is(w, key); });
-    if (at == words_.end()) return otherwise;
+    if (at == words_.end()) return default_value;
     std::string value = at->substr(key.size() + 1);
     words_.erase(at);
     return value;
@@ -57,16 +60,16 @@ class Words {
     if (!has(key)) throw Unreadable{std::string{key} + "= is missing"};
     return count(key, 0);
   }
-  std::uint64_t count(std::string_view key, std::uint64_t otherwise) {
-    const std::string value = text(key, std::to_string(otherwise));
-    return value == "finished" ? barrier::finished : must(parse_count(value));
+  std::uint64_t count(std::string_view key, std::uint64_t default_value) {
+    const std::string value = text(key, std::to_string(default_value));
+    return value == "finished" ? barrier::finished : value_or_throw(parse_count(value));
   }
   std::uint32_t id(std::string_view key) { return static_cast<std::uint32_t>(count(key)); }
   std::vector<double> list(std::string_view key) {
     std::vector<double> numbers;
     const std::string value = text(key, "none");
     if (value == "none") return numbers;
-    for (const auto part : split(value, ',')) numbers.push_back(must(parse_number(part)));
+    for (const auto part : split(value, ',')) numbers.push_back(value_or_throw(parse_number(part)));
     return numbers;
   }
   template <class N>
@@ -100,13 +103,13 @@ class Words {
 };
 
 [[nodiscard]] Message read_message(Words& words);
-[[nodiscard]] WorkerStatus read_standing(Words& words);
+[[nodiscard]] WorkerStatus read_status(Words& words);
 [[nodiscard]] barrier::Barrier read_barrier(Words& words);
-[[nodiscard]] barrier::Recheck read_recheck(Words& words, const barrier::Recheck& otherwise);
+[[nodiscard]] barrier::Recheck read_recheck(Words& words, const barrier::Recheck& default_value);
 [[nodiscard]] WorkerOptions read_worker(Words& words);
 
-/// `ranges=3,2x4`: a dense parameter of 3 elements, then a row-sparse one of 2 rows of 4, each a
-/// range of its own. All start at zero.
+/// Reads the options of a shard. `ranges=3,2x4` stands for a dense parameter of 3 elements and a
+/// row-sparse one of 2 rows of 4 elements. Each is one range, and all elements are 0 at first.
 [[nodiscard]] ShardOptions<float> read_shard(Words& words);
 
 }  // namespace starling::core

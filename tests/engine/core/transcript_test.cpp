@@ -1,4 +1,5 @@
-/// Plays every transcript of tests/scenarios.
+/// Replays every transcript in tests/scenarios, and compares the effects with those that are
+/// written.
 #include "tests/engine/core/transcript.hpp"
 
 #include <gtest/gtest.h>
@@ -25,12 +26,12 @@ std::vector<std::filesystem::path> transcripts() {
 
 class Transcript : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(Transcript, HasTheEffectsThatAreWritten) {
+TEST_P(Transcript, HasTheWrittenEffects) {
   std::stringstream written;
   written << std::ifstream{GetParam()}.rdbuf();
-  const std::string told = replay(written.str());
-  if (std::getenv("STARLING_REWRITE") != nullptr) std::ofstream{GetParam()} << told;
-  EXPECT_EQ(written.str(), told) << "STARLING_REWRITE=1 writes the effects into " << GetParam();
+  const std::string output = replay(written.str());
+  if (std::getenv("STARLING_REWRITE") != nullptr) std::ofstream{GetParam()} << output;
+  EXPECT_EQ(written.str(), output) << "STARLING_REWRITE=1 writes the effects into " << GetParam();
 }
 
 std::string name(const testing::TestParamInfo<std::filesystem::path>& transcript) {
@@ -39,15 +40,15 @@ std::string name(const testing::TestParamInfo<std::filesystem::path>& transcript
   return stem;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Transcript, testing::ValuesIn(transcripts()), name);
+INSTANTIATE_TEST_SUITE_P(Scenarios, Transcript, testing::ValuesIn(transcripts()), name);
 
-TEST(Replay, ReplacesWrittenEffectsByTheTrueOnes) {
+TEST(Replay, ReplacesWrongEffects) {
   EXPECT_EQ(replay("# A story.\nnew worker id=0 owners=0\nat 0s start\n=> nonsense\n\n"),
             "# A story.\nnew worker id=0 owners=0\nat 0s start\n"
             "=> send owner 0 pull worker=0 range=0 at=0\n");
 }
 
-TEST(Replay, SaysWhatItCannotRead) {
+TEST(Replay, ReportsLinesThatItCannotRead) {
   EXPECT_EQ(
       replay("new worker id=0 owners=0\nat 0s start quickly\n"),
       "new worker id=0 owners=0\nat 0s start quickly\n=> error: 'quickly' is not understood\n");
@@ -55,7 +56,7 @@ TEST(Replay, SaysWhatItCannotRead) {
             "at 0s start\n=> error: a line begins with #, new, at or =>; new comes first\n");
   EXPECT_EQ(replay("new shard\nat 0s <- ack range=0 step=1\n"),
             "new shard\nat 0s <- ack range=0 step=1\n"
-            "=> error: this core does not take that message\n");
+            "=> error: this core has no handler for this message\n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// A worker has at most `window` ranges of one owner in flight at once.
+/// Tests that a worker has at most `window` ranges in flight to each owner.
 #include <gtest/gtest.h>
 
 #include "starling/engine/core/worker/worker.hpp"
@@ -6,11 +6,11 @@
 namespace starling::core {
 namespace {
 
-class Windowed : public testing::Test {
+class WorkerWindow : public testing::Test {
  protected:
   /// Returns the number of effects since the last call. The worker has five ranges; two may be in
   /// flight to each owner.
-  std::size_t said() {
+  std::size_t count_effects() {
     const std::size_t count = effects_.size();
     effects_.clear();
     return count;
@@ -24,7 +24,7 @@ class Windowed : public testing::Test {
   Effects effects_;
 };
 
-TEST_F(Windowed, PullsAndPushesFollowTheirAnswers) {
+TEST_F(WorkerWindow, SendsTheNextPullOrPushAfterEachAnswer) {
   WorkerOptions options;
   options.barrier = barrier::parse("asp").value();
   options.window = 2;
@@ -32,31 +32,31 @@ TEST_F(Windowed, PullsAndPushesFollowTheirAnswers) {
       std::make_shared<const std::vector<OwnerId>>(std::vector<OwnerId>{0, 0, 0, 0, 1});
   Worker worker{options};
   worker.start(now());
-  EXPECT_EQ(said(), 3U) << "two of one owner, one of the other";
+  EXPECT_EQ(count_effects(), 3U) << "two to owner 0, one to owner 1";
   worker.on(now(), value_of(4));
-  EXPECT_EQ(said(), 0U) << "nothing waits for that one";
+  EXPECT_EQ(count_effects(), 0U) << "no other range waits for owner 1";
   for (const RangeId range : {0U, 1U}) {
     worker.on(now(), value_of(range));
     ASSERT_EQ(effects_.size(), 1U);
     EXPECT_EQ(std::get<Pull>(std::get<Send>(effects_[0]).message).range, range + 2);
-    said();
+    count_effects();
   }
   worker.on(now(), value_of(2));
   worker.on(now(), value_of(3));
   ASSERT_EQ(effects_.size(), 1U);
   EXPECT_EQ(std::get<Compute>(effects_[0]).values.size(), 5U);
-  said();
+  count_effects();
   Update update{.parts = {}, .samples = 1};
   for (RangeId range = 0; range < 4; ++range)
     update.parts.push_back({range, value_of(range).value});
   worker.on_update(now(), 0, update);
-  EXPECT_EQ(said(), 2U);
+  EXPECT_EQ(count_effects(), 2U);
   for (const RangeId range : {1U, 0U}) {
     worker.on(now(), Ack{range, 1});
-    EXPECT_EQ(said(), 1U);
+    EXPECT_EQ(count_effects(), 1U);
   }
   worker.on(now(), Ack{2, 1});
-  EXPECT_EQ(said(), 0U);
+  EXPECT_EQ(count_effects(), 0U);
   worker.on(now(), Ack{3, 1});
   EXPECT_EQ(worker.step(), 1U);
 }

@@ -18,12 +18,13 @@ Parameter rows(std::size_t count, std::size_t size) {
   return {.name = "r", .shape = {count, size}, .row_sparse = true};
 }
 
-/// Whether each element of each parameter lies in exactly one range, where the segment says.
-void expect_a_partition(const Layout& layout) {
-  std::size_t at = 0;
+/// Expects that each element of each parameter lies in exactly one range, at the offset that its
+/// segment names.
+void expect_partition(const Layout& layout) {
+  std::size_t offset = 0;
   std::vector<std::size_t> covered(layout.parameters.size());
   for (const Range& range : layout.ranges) {
-    EXPECT_EQ(range.offset, at);
+    EXPECT_EQ(range.offset, offset);
     EXPECT_GT(range.count, 0U);
     std::size_t inside = 0;
     for (const Segment& segment : range.segments) {
@@ -35,9 +36,9 @@ void expect_a_partition(const Layout& layout) {
       covered[segment.parameter] += segment.count;
     }
     EXPECT_EQ(inside, range.count);
-    at += range.count;
+    offset += range.count;
   }
-  EXPECT_EQ(at, layout.size);
+  EXPECT_EQ(offset, layout.size);
   for (std::size_t p = 0; p < covered.size(); ++p)
     EXPECT_EQ(covered[p], layout.parameters[p].size()) << "parameter " << p;
 }
@@ -53,31 +54,32 @@ TEST(Cut, PutsEveryElementIntoExactlyOneRange) {
       parameters.push_back(random.below(2) == 0 ? dense({height, width}) : rows(height, width));
     }
     const std::size_t element_bytes = random.below(2) == 0 ? 4 : 8;
-    const Layout layout = cut(parameters, element_bytes, 1 + random.below(40));
-    expect_a_partition(layout);
+    const Layout layout = make_layout(parameters, element_bytes, 1 + random.below(40));
+    expect_partition(layout);
     for (const Range& range : layout.ranges)
       EXPECT_LE(range.count * element_bytes, range_bytes_max);
   }
 }
 
-TEST(Cut, GivesEveryOwnerSomeWhereThereAre4KiBForEach) {
+TEST(Cut, MakesARangeForEachOwnerIfEachGets4KiB) {
   Random random{2};
   for (int job = 0; job < 2000; ++job) {
     const std::size_t owners = 1 + random.below(3000);
     const std::size_t size = owners * 1024 + random.below(owners * 4);
-    const Layout layout = cut({dense({size / 3}), rows(size - size / 3, 1)}, 4, owners);
+    const Layout layout = make_layout({dense({size / 3}), rows(size - size / 3, 1)}, 4, owners);
     ASSERT_GE(layout.ranges.size(), owners) << size << " elements";
   }
 }
 
-TEST(Cut, MakesNoMoreRangesThanOwnersWhereTheyAreSmallEnough) {
+TEST(Cut, MakesOneRangeForEachOwnerOfASmallModel) {
   for (const std::size_t owners : {1U, 2U, 3U, 4U, 7U})
-    EXPECT_EQ(cut({dense({784, 10}), dense({10})}, 4, owners).ranges.size(), owners);
+    EXPECT_EQ(make_layout({dense({784, 10}), dense({10})}, 4, owners).ranges.size(), owners);
 }
 
 TEST(Cut, KeepsRowsWhole) {
-  const Layout layout = cut({dense({5}), rows(1000, 300), dense({7}), rows(3, 40000)}, 4, 64);
-  expect_a_partition(layout);
+  const Layout layout =
+      make_layout({dense({5}), rows(1000, 300), dense({7}), rows(3, 40000)}, 4, 64);
+  expect_partition(layout);
   for (const Range& range : layout.ranges) {
     const Segment& first = range.segments.front();
     if (!layout.parameters[first.parameter].row_sparse) {
@@ -85,7 +87,7 @@ TEST(Cut, KeepsRowsWhole) {
       continue;
     }
     const std::size_t row = layout.parameters[first.parameter].row_size();
-    EXPECT_EQ(range.segments.size(), 1U) << "rows share a range with others";
+    EXPECT_EQ(range.segments.size(), 1U) << "a range with rows holds another parameter too";
     EXPECT_EQ(range.row_size, row);
     EXPECT_EQ(range.count % row, 0U);
     EXPECT_EQ(first.parameter_offset % row, 0U);
@@ -93,26 +95,26 @@ TEST(Cut, KeepsRowsWhole) {
 }
 
 TEST(Cut, CutsARowThatIsLargerThanARangeLikeADenseParameter) {
-  const Layout layout = cut({rows(2, 100000)}, 4, 1);
-  expect_a_partition(layout);
+  const Layout layout = make_layout({rows(2, 100000)}, 4, 1);
+  expect_partition(layout);
   EXPECT_EQ(layout.ranges.size(), 4U);
   for (const Range& range : layout.ranges) EXPECT_EQ(range.row_size, 0U);
 }
 
-TEST(Cut, OfNothingHasNoRanges) {
-  EXPECT_TRUE(cut({}, 4, 3).ranges.empty());
-  EXPECT_TRUE(cut({dense({0, 5}), rows(0, 5)}, 4, 3).ranges.empty());
+TEST(Cut, MakesNoRangesOfNoElements) {
+  EXPECT_TRUE(make_layout({}, 4, 3).ranges.empty());
+  EXPECT_TRUE(make_layout({dense({0, 5}), rows(0, 5)}, 4, 3).ranges.empty());
 }
 
-TEST(Cut, OfAScalarIsOneElement) {
-  const Layout layout = cut({dense({})}, 8, 3);
+TEST(Cut, MakesARangeOfOneElementOfAScalar) {
+  const Layout layout = make_layout({dense({})}, 8, 3);
   ASSERT_EQ(layout.ranges.size(), 1U);
   EXPECT_EQ(layout.ranges[0].count, 1U);
 }
 
-TEST(RangesOf, AreThoseThatHoldTheParameter) {
-  const Layout layout =
-      cut({dense({3000}), dense({0}), dense({100}), rows(50, 40), dense({}), dense({9000})}, 4, 5);
+TEST(RangesOf, ReturnsTheRangesThatHoldTheParameter) {
+  const Layout layout = make_layout(
+      {dense({3000}), dense({0}), dense({100}), rows(50, 40), dense({}), dense({9000})}, 4, 5);
   for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
     const auto [from, to] = layout.ranges_of(p);
     for (RangeId r = 0; r < layout.ranges.size(); ++r) {
@@ -124,9 +126,9 @@ TEST(RangesOf, AreThoseThatHoldTheParameter) {
 
 class Assign : public testing::TestWithParam<std::pair<std::size_t, std::size_t>> {};
 
-TEST_P(Assign, IsBalancedToWithinOneRange) {
+TEST_P(Assign, LoadsDifferByAtMostOneRange) {
   const auto [ranges, owners] = GetParam();
-  const auto owner_of = assign(ranges, owners);
+  const auto owner_of = assign_ranges(ranges, owners);
   ASSERT_EQ(owner_of.size(), ranges);
   std::vector<std::size_t> load(owners);
   for (const OwnerId owner : owner_of) ++load.at(owner);
@@ -134,28 +136,28 @@ TEST_P(Assign, IsBalancedToWithinOneRange) {
   EXPECT_LE(*std::ranges::max_element(load), (ranges + owners - 1) / owners);
 }
 
-TEST_P(Assign, MovesNoMoreThanAFairShareToWhoeverJoins) {
+TEST_P(Assign, MovesAtMostAFairShareToAJoiner) {
   const auto [ranges, owners] = GetParam();
-  const auto before = assign(ranges, owners);
-  const auto after = assign(ranges, owners + 1);
+  const auto before = assign_ranges(ranges, owners);
+  const auto after = assign_ranges(ranges, owners + 1);
   std::size_t moved = 0;
   for (std::size_t r = 0; r < ranges; ++r) {
     if (before[r] == after[r]) continue;
     ++moved;
-    EXPECT_EQ(after[r], owners) << "range " << r << " moved between those who stayed";
+    EXPECT_EQ(after[r], owners) << "range " << r << " moved between owners that stayed";
   }
   EXPECT_LE(moved, ranges / (owners + 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Assign,
+INSTANTIATE_TEST_SUITE_P(RangesAndOwners, Assign,
                          testing::Values(std::pair{0, 3}, std::pair{1, 1}, std::pair{2, 5},
                                          std::pair{4, 3}, std::pair{9, 8}, std::pair{10, 4},
                                          std::pair{64, 8}, std::pair{100, 7}, std::pair{1000, 1},
                                          std::pair{1000, 300}, std::pair{2000, 1999}));
 
-/// Neighbouring ranges are often busy together (the first rows of a table): they are spread.
-TEST(Assign, SpreadsNeighbours) {
-  const auto owner_of = assign(1000, 10);
+/// Neighbouring ranges are often busy at the same time, as the first rows of a table are.
+TEST(Assign, SpreadsNeighbouringRangesOverOwners) {
+  const auto owner_of = assign_ranges(1000, 10);
   std::vector<std::size_t> of_first_hundred(10);
   for (std::size_t r = 0; r < 100; ++r) ++of_first_hundred[owner_of[r]];
   EXPECT_LT(*std::ranges::max_element(of_first_hundred), 25U);

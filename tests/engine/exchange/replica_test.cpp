@@ -1,5 +1,5 @@
-/// Owners of one range, message by message: what is acknowledged when, and what a change of owners
-/// carries over.
+/// Tests the owners of one range, message by message: when they acknowledge a push, and which state
+/// a change of owners hands over.
 #include "starling/engine/exchange/ownership/replica.hpp"
 
 #include <gtest/gtest.h>
@@ -10,16 +10,16 @@
 namespace starling::core {
 namespace {
 
-/// Members 0, 1, 2, ... that may own the one range there is, and 9, a worker.
-class Owners : public testing::Test {
+/// Members 0 to 7 may own the only range; members 8 and 9 are workers.
+class ReplicaTest : public testing::Test {
  protected:
-  struct Mail {
+  struct SentMessage {
     MemberId from;
     MemberId to;
     ReplicaMessage message;
   };
 
-  Owners() {
+  ReplicaTest() {
     Layout layout;
     layout.parameters.push_back({.name = "sum", .shape = {1}});
     layout.offsets.push_back(0);
@@ -28,17 +28,17 @@ class Owners : public testing::Test {
     layout_ = std::make_shared<const Layout>(std::move(layout));
   }
 
-  Replica<double>& at(MemberId id) {
+  Replica<double>& replica_of(MemberId id) {
     const auto known = replicas_.find(id);
     if (known != replicas_.end()) return known->second;
     ReplicaOptions<double> options;
     options.self = id;
     options.shard.layout = layout_;
     options.shard.applier = Merge<double>{
-        [](const MergeSite&, std::span<double> value, std::span<const double> update) {
+        [](const MergeTarget&, std::span<double> value, std::span<const double> update) {
           for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
         }};
-    if (momentum_)  // each push counts in full: one sample of a batch of one, from one worker
+    if (momentum_)  // with a batch of one sample and one worker, the rate is lr
       options.shard.applier =
           GradientApplier{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
     options.shard.workers = momentum_ ? 1 : 10;
@@ -51,17 +51,19 @@ class Owners : public testing::Test {
   }
 
   static Slice slice(double number) {
-    auto one = Buffer::make<double>(1);
-    one->as<double>()[0] = number;
-    return {std::move(one), 0, 1, nullptr};
+    auto single = Buffer::make<double>(1);
+    single->as<double>()[0] = number;
+    return {std::move(single), 0, 1, nullptr};
   }
 
-  /// All of `ids` learn that these own the range, each with its epoch since.
-  Configuration owned(Epoch epoch, std::vector<std::pair<MemberId, Epoch>> owners) const {
+  /// Returns a configuration in which `owners` own the range, each since an epoch. The first is the
+  /// primary.
+  Configuration configuration_of(Epoch epoch,
+                                 std::vector<std::pair<MemberId, Epoch>> owners) const {
     Configuration configuration;
     configuration.epoch = epoch;
     for (MemberId id = 0; id < 10; ++id)
-      if (!gone_.contains(id)) configuration.members.push_back({id, 0, id >= 8, id < 8});
+      if (!departed_.contains(id)) configuration.members.push_back({id, 0, id >= 8, id < 8});
     configuration.ranges.push_back({epoch, {}});
     for (const auto& [id, since] : owners)
       configuration.ranges[0].owners.push_back({id, since, false});
@@ -69,11 +71,11 @@ class Owners : public testing::Test {
   }
 
   template <class Event>
-  auto happen(MemberId id, Event event) {
+  auto run(MemberId id, Event event) {
     Effects effects;
     std::vector<std::pair<MemberId, ReplicaMessage>> out;
     const Context core{Time{}, random_, effects};
-    auto& replica = at(id);
+    auto& replica = replica_of(id);
     if constexpr (std::is_void_v<decltype(event(replica, ReplicaContext{core, out}))>) {
       event(replica, ReplicaContext{core, out});
       collect(id, effects, out);
@@ -86,56 +88,56 @@ class Owners : public testing::Test {
 
   void collect(MemberId id, const Effects& effects,
                std::vector<std::pair<MemberId, ReplicaMessage>>& out) {
-    for (auto& [to, message] : out) mail_.push_back({id, to, std::move(message)});
+    for (auto& [to, message] : out) in_flight_.push_back({id, to, std::move(message)});
     for (const Effect& effect : effects)
       if (const auto* ack = std::get_if<Ack>(&std::get<Send>(effect).message))
         acks_.push_back(ack->step);
   }
 
-  void learn(MemberId id, const Configuration& configuration) {
-    happen(id, [&](auto& replica, const auto& context) {
+  void adopt(MemberId id, const Configuration& configuration) {
+    run(id, [&](auto& replica, const auto& context) {
       replica.on_configuration(context, configuration, epochs_[id]);
     });
     epochs_[id] = configuration.epoch;
   }
 
   bool push(MemberId to, Step step, Epoch view, bool enters = false, MemberId worker = 9) {
-    const auto one = std::make_shared<const Push>(
+    const auto sent = std::make_shared<const Push>(
         Push{worker, 0, 0, step, 1, step, enters ? Slice{} : slice(1), enters, view});
-    return happen(to, [&](auto& replica, const auto& context) { return replica.on(context, one); });
+    return run(to, [&](auto& replica, const auto& context) { return replica.on(context, sent); });
   }
 
-  /// Delivers what is on its way to `to`, in order.
+  /// Delivers all messages in flight to `to`, in order.
   void deliver(MemberId to) {
-    for (std::size_t i = 0; i < mail_.size();) {
-      if (mail_[i].to != to) {
+    for (std::size_t i = 0; i < in_flight_.size();) {
+      if (in_flight_[i].to != to) {
         ++i;
         continue;
       }
-      const Mail mail = mail_[i];
-      mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
-      happen(to, [&](auto& replica, const auto& context) {
-        return std::visit([&](const auto& m) { return replica.on(context, mail.from, m); },
-                          mail.message);
+      const SentMessage message = in_flight_[i];
+      in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
+      run(to, [&](auto& replica, const auto& context) {
+        return std::visit([&](const auto& m) { return replica.on(context, message.from, m); },
+                          message.message);
       });
     }
   }
 
-  double sum(MemberId id) { return at(id).shard().value(0)[0]; }
+  double sum(MemberId id) { return replica_of(id).shard().value(0)[0]; }
 
   bool bsp_ = false;
   bool momentum_ = false;
-  std::map<MemberId, int> gone_;
+  std::map<MemberId, int> departed_;
   std::shared_ptr<const Layout> layout_;
   std::map<MemberId, Replica<double>> replicas_;
   std::map<MemberId, Epoch> epochs_;
-  std::deque<Mail> mail_;
+  std::deque<SentMessage> in_flight_;
   std::vector<Step> acks_;
   Random random_{1};
 };
 
-TEST_F(Owners, AcknowledgeWhatAllOfThemHold) {
-  for (const MemberId id : {0U, 1U, 2U}) learn(id, owned(1, {{0, 1}, {1, 1}, {2, 1}}));
+TEST_F(ReplicaTest, AcknowledgesAPushOnceAllOwnersHoldIt) {
+  for (const MemberId id : {0U, 1U, 2U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}, {2, 1}}));
   EXPECT_TRUE(push(0, 1, 1));
   deliver(1);
   deliver(0);
@@ -146,8 +148,8 @@ TEST_F(Owners, AcknowledgeWhatAllOfThemHold) {
   for (const MemberId id : {0U, 1U, 2U}) EXPECT_EQ(sum(id), 1);
 }
 
-TEST_F(Owners, AcknowledgeARepeatedPushNoSooner) {
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+TEST_F(ReplicaTest, AcknowledgesARepeatedPushOnlyOnceAllOwnersHoldIt) {
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   push(0, 1, 1);
   EXPECT_TRUE(acks_.empty());
@@ -158,67 +160,67 @@ TEST_F(Owners, AcknowledgeARepeatedPushNoSooner) {
   EXPECT_EQ(sum(1), 1);
 }
 
-TEST_F(Owners, AnswerAloneWhereTheyAreAlone) {
-  learn(0, owned(1, {{0, 1}}));
+TEST_F(ReplicaTest, OnlyOwnerAcknowledgesAtOnce) {
+  adopt(0, configuration_of(1, {{0, 1}}));
   push(0, 1, 1);
   EXPECT_EQ(acks_, std::vector<Step>{1});
 }
 
-TEST_F(Owners, RefusePushesOfOtherViewsAndForOthers) {
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+TEST_F(ReplicaTest, RefusesPushesOfOtherViewsAndToOthersThanThePrimary) {
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   EXPECT_FALSE(push(1, 1, 1));  // a copy
   EXPECT_FALSE(push(2, 1, 1));  // no owner
-  learn(0, owned(2, {{0, 1}}));
+  adopt(0, configuration_of(2, {{0, 1}}));
   EXPECT_FALSE(push(0, 1, 1));
   EXPECT_TRUE(push(0, 1, 2));
 }
 
-TEST_F(Owners, HandTheRangeToANewOneWithAllThatIsInIt) {
-  learn(0, owned(1, {{0, 1}}));
+TEST_F(ReplicaTest, NewOwnerGetsTheStateWithAllUpdates) {
+  adopt(0, configuration_of(1, {{0, 1}}));
   push(0, 1, 1);
-  const auto both = owned(2, {{0, 1}, {3, 2}});
-  learn(0, both);
-  learn(3, both);
-  EXPECT_FALSE(at(3).is_full(0));
+  const auto both = configuration_of(2, {{0, 1}, {3, 2}});
+  adopt(0, both);
+  adopt(3, both);
+  EXPECT_FALSE(replica_of(3).is_in_sync(0));
   push(0, 2, 2);
-  EXPECT_EQ(acks_, std::vector<Step>{1});  // not before the new one holds it too
+  EXPECT_EQ(acks_, std::vector<Step>{1});  // not before the new owner holds it too
   deliver(3);
-  EXPECT_TRUE(at(3).is_full(0));
+  EXPECT_TRUE(replica_of(3).is_in_sync(0));
   EXPECT_EQ(sum(3), 2);
   deliver(0);
   EXPECT_EQ(acks_, (std::vector<Step>{1, 2}));
 }
 
-TEST_F(Owners, HandOverWhatTheOptimiserRemembers) {
+TEST_F(ReplicaTest, NewOwnerGetsTheOptimisersState) {
   momentum_ = true;
-  learn(0, owned(1, {{0, 1}}));
+  adopt(0, configuration_of(1, {{0, 1}}));
   push(0, 1, 1);
   EXPECT_EQ(sum(0), -1);
-  const auto both = owned(2, {{0, 1}, {3, 2}});
-  learn(0, both);
-  learn(3, both);
+  const auto both = configuration_of(2, {{0, 1}, {3, 2}});
+  adopt(0, both);
+  adopt(3, both);
   deliver(3);
-  learn(3, owned(3, {{3, 2}}));
+  adopt(3, configuration_of(3, {{3, 2}}));
   push(3, 2, 3);
   EXPECT_EQ(sum(3), -2.5);  // -1 - (1 + 0.5 * 1): without its slots it would be -2
 }
 
-TEST_F(Owners, GoOnFromACopyThatHeldAllAndNeverGotTheNextViewsState) {
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastViewsState) {
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   deliver(1);
   deliver(0);
   ASSERT_EQ(acks_, std::vector<Step>{1});
-  const auto wider = owned(2, {{0, 1}, {1, 1}, {2, 2}});
-  for (const MemberId id : {0U, 1U, 2U}) learn(id, wider);
+  const auto wider = configuration_of(2, {{0, 1}, {1, 1}, {2, 2}});
+  for (const MemberId id : {0U, 1U, 2U}) adopt(id, wider);
   push(0, 2, 2);
-  mail_.clear();  // 0 dies with everything that it had sent
-  EXPECT_TRUE(at(1).is_full(0));
-  EXPECT_FALSE(at(2).is_full(0));
-  const auto after = owned(3, {{1, 1}, {2, 2}});
-  for (const MemberId id : {1U, 2U}) learn(id, after);
+  in_flight_.clear();  // 0 dies, and everything that it had sent is lost
+  EXPECT_TRUE(replica_of(1).is_in_sync(0));
+  EXPECT_FALSE(replica_of(2).is_in_sync(0));
+  const auto after = configuration_of(3, {{1, 1}, {2, 2}});
+  for (const MemberId id : {1U, 2U}) adopt(id, after);
   EXPECT_EQ(sum(1), 1);
-  push(1, 2, 3);  // was never acknowledged, and so comes again
+  push(1, 2, 3);  // was never acknowledged, and is pushed again
   deliver(2);
   deliver(1);
   EXPECT_EQ(acks_, (std::vector<Step>{1, 2}));
@@ -226,70 +228,70 @@ TEST_F(Owners, GoOnFromACopyThatHeldAllAndNeverGotTheNextViewsState) {
   EXPECT_EQ(sum(2), 2);
 }
 
-TEST_F(Owners, ForgetWhatTheyHeldWhereTheyWereLeftOutMeanwhile) {
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
-  learn(0, owned(2, {{0, 1}}));
+TEST_F(ReplicaTest, DropsItsStateIfItWasNoOwnerInBetween) {
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
+  adopt(0, configuration_of(2, {{0, 1}}));
   push(0, 1, 2);
   ASSERT_EQ(acks_, std::vector<Step>{1});
-  // 1 has slept through epoch 2, in which it owned nothing.
-  const auto again = owned(3, {{0, 1}, {1, 3}});
-  learn(1, again);
-  EXPECT_FALSE(at(1).is_full(0));
-  learn(0, again);
+  // 1 does not learn of epoch 2, in which it owned nothing.
+  const auto again = configuration_of(3, {{0, 1}, {1, 3}});
+  adopt(1, again);
+  EXPECT_FALSE(replica_of(1).is_in_sync(0));
+  adopt(0, again);
   deliver(1);
-  EXPECT_TRUE(at(1).is_full(0));
+  EXPECT_TRUE(replica_of(1).is_in_sync(0));
   EXPECT_EQ(sum(1), 1);
 }
 
-TEST_F(Owners, DropWhatComesOfAFormerView) {
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+TEST_F(ReplicaTest, DropsMessagesOfAFormerView) {
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
-  learn(1, owned(2, {{1, 1}, {2, 2}}));
-  learn(2, owned(2, {{1, 1}, {2, 2}}));
-  deliver(1);  // the forward of 0, in view 1
+  adopt(1, configuration_of(2, {{1, 1}, {2, 2}}));
+  adopt(2, configuration_of(2, {{1, 1}, {2, 2}}));
+  deliver(1);  // the Forward of 0, in view 1
   EXPECT_EQ(sum(1), 0);
   deliver(0);
   EXPECT_TRUE(acks_.empty());
 }
 
-TEST_F(Owners, DoNotAcknowledgeToALifeThatIsGone) {
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+TEST_F(ReplicaTest, DoesNotAcknowledgeToAnIncarnationThatIsNoMember) {
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
-  gone_[9] = 1;
-  auto next = owned(2, {{0, 1}, {1, 1}});
+  departed_[9] = 1;
+  auto next = configuration_of(2, {{0, 1}, {1, 1}});
   next.ranges[0].view = 1;
-  learn(0, next);
+  adopt(0, next);
   deliver(1);
   deliver(0);
   EXPECT_TRUE(acks_.empty());
 }
 
-TEST_F(Owners, CarryOpenRoundsOverAndEndThemWithoutWhoHasGone) {
+TEST_F(ReplicaTest, HandsOverOpenRoundsAndCompletesThemWithoutDeadWorkers) {
   bsp_ = true;
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1, false, 9);  // worker 8 does not push before it dies
   deliver(1);
   deliver(0);
   EXPECT_EQ(acks_, std::vector<Step>{1});
   EXPECT_EQ(sum(0), 0);
-  gone_[8] = 1;
-  const auto next = owned(2, {{1, 1}, {3, 2}});  // and so does 0
-  learn(1, next);
-  learn(3, next);
+  departed_[8] = 1;
+  const auto next = configuration_of(2, {{1, 1}, {3, 2}});  // 0 dies too
+  adopt(1, next);
+  adopt(3, next);
   deliver(3);
   EXPECT_EQ(sum(1), 1);
   EXPECT_EQ(sum(3), 1);
 }
 
-TEST_F(Owners, AwaitWhoHasJoinedFromTheNextRoundOn) {
+TEST_F(ReplicaTest, AwaitsAJoinerFromTheNextRoundOn) {
   bsp_ = true;
-  gone_[8] = 1;
-  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  departed_[8] = 1;
+  for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   EXPECT_EQ(sum(0), 1);
-  gone_.clear();
-  const auto next = owned(2, {{0, 1}, {1, 1}});
-  for (const MemberId id : {0U, 1U}) learn(id, next);
+  departed_.clear();
+  const auto next = configuration_of(2, {{0, 1}, {1, 1}});
+  for (const MemberId id : {0U, 1U}) adopt(id, next);
   push(0, 2, 2, true, 8);  // takes part in all rounds after 2
   push(0, 2, 2);
   EXPECT_EQ(sum(0), 2);

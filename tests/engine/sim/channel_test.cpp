@@ -1,5 +1,5 @@
-/// A channel withstands faults: seeded runs over a network that loses a third of all packets,
-/// repeats and reorders them and is partitioned now and then, between two members that restart.
+/// Tests channels between two members that restart, in seeded runs over a network that loses a
+/// third of all packets, duplicates and reorders packets, and is partitioned now and then.
 #include "starling/engine/core/channel/channel.hpp"
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ namespace {
 using namespace std::chrono_literals;
 using core::Incarnation;
 
-/// One payload: the link that it was sent on, and its place in the link's order.
+/// A payload: the link on which it was sent, and its number in the order of that link's messages.
 struct TestMessage {
   Incarnation link;
   std::uint64_t number;
 };
 
-/// Two ends that send one another messages all along.
+/// Two ends that send each other messages until `Options::until`.
 class Correspondence {
  public:
   struct Options {
@@ -41,8 +41,8 @@ class Correspondence {
     for (std::size_t end = 0; end < 2; ++end) queue_.push(0ms, {.kind = Kind::write, .end = end});
   }
 
-  void cut(NodeId from, NodeId to, Time from_time, Time until) {
-    queue_.push(from_time, {.kind = Kind::cut, .end = from, .other = to});
+  void block(NodeId from, NodeId to, Time from_time, Time until) {
+    queue_.push(from_time, {.kind = Kind::block, .end = from, .other = to});
     queue_.push(until, {.kind = Kind::heal, .end = from, .other = to});
   }
   void restart_at(Time at) { queue_.push(at, {.kind = Kind::restart, .end = 0}); }
@@ -50,7 +50,7 @@ class Correspondence {
   /// Runs until nothing is in flight.
   void run() {
     for (int events = 0; !queue_.empty(); ++events) {
-      ASSERT_LT(events, 1'000'000) << "the ends never come to rest";
+      ASSERT_LT(events, 1'000'000) << "the ends never finish";
       happen(queue_.pop());
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -59,7 +59,7 @@ class Correspondence {
   /// Expects that all messages of the present link have arrived.
   void expect_all_arrived() const {
     for (std::size_t end = 0; end < 2; ++end) {
-      EXPECT_TRUE(ends_[end].channel->settled());
+      EXPECT_TRUE(ends_[end].channel->is_settled());
       EXPECT_EQ(ends_[1 - end].received, ends_[end].sent);
     }
   }
@@ -71,7 +71,7 @@ class Correspondence {
 
  private:
   using Channel = core::Channel<TestMessage>;
-  enum class Kind { write, packet, timer, cut, heal, restart, renew };
+  enum class Kind { write, packet, timer, block, heal, restart, renew };
   struct Event {
     Kind kind;
     std::size_t end;
@@ -94,7 +94,7 @@ class Correspondence {
       case Kind::write:
         if (queue_.now() > options_.until) return;
         queue_.push(queue_.now() + options_.send_every, {.kind = Kind::write, .end = event.end});
-        if (end.channel->room() == 0) return;
+        if (end.channel->free_capacity() == 0) return;
         ASSERT_TRUE(end.channel->send(context, {end.link, end.sent + 1}));
         ++end.sent;
         break;
@@ -105,8 +105,8 @@ class Correspondence {
         if (event.link != end.link) return;
         end.channel->on_timer(context);
         break;
-      case Kind::cut:
-        return network_.cut(static_cast<NodeId>(event.end), static_cast<NodeId>(event.other));
+      case Kind::block:
+        return network_.block(static_cast<NodeId>(event.end), static_cast<NodeId>(event.other));
       case Kind::heal:
         return network_.heal(static_cast<NodeId>(event.end), static_cast<NodeId>(event.other));
       case Kind::restart:
@@ -117,7 +117,8 @@ class Correspondence {
     execute(event.end, effects);
   }
 
-  /// One end is a new incarnation, and makes a new link at once; the other makes it once it knows.
+  /// Starts one end in a new incarnation, with a new link. The other end makes the new link 7 ms
+  /// later.
   void restart() {
     const std::size_t end = ++link_ % 2;
     renew(end, link_);
@@ -126,7 +127,7 @@ class Correspondence {
 
   void renew(std::size_t which, Incarnation link) {
     End& end = ends_[which];
-    if (end.link >= link) return;  // it has restarted since
+    if (end.link >= link) return;  // the end has a later link already
     if (end.channel) lost_ += end.channel->in_flight();
     const std::array incarnations{link / 2, (link + 1) / 2};  // the ends restart in turn
     end = {.link = link,
@@ -164,7 +165,7 @@ class Correspondence {
   std::uint64_t lost_ = 0;
 };
 
-/// Worse than any network that works.
+/// Returns the options of a link that is worse than any real one.
 LinkOptions terrible() {
   return {.latency = {laws::Exponential{3ms}},
           .loss = 0.3,
@@ -183,7 +184,7 @@ TEST(Channel, DeliversAllOnceAndInOrderOverATerribleNetwork) {
   }
 }
 
-TEST(Channel, GoesOnAfterCutsOfOneDirectionOrBoth) {
+TEST(Channel, GoesOnAfterPartitionsOfOneDirectionOrBoth) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Correspondence link{{.link = terrible()}, seed};
@@ -191,26 +192,26 @@ TEST(Channel, GoesOnAfterCutsOfOneDirectionOrBoth) {
     for (int i = 0; i < 6; ++i) {
       const auto from = static_cast<NodeId>(random.below(2));
       const Time start{random.below(2'000'000'000)};
-      link.cut(from, 1 - from, start, start + Time{random.below(700'000'000)});
+      link.block(from, 1 - from, start, start + Time{random.below(700'000'000)});
     }
     ASSERT_NO_FATAL_FAILURE(link.run());
     link.expect_all_arrived();
   }
 }
 
-TEST(Channel, MixesNoTwoLinks) {
+TEST(Channel, DeliversNoMessageOfAnEarlierLink) {
   std::uint64_t lost = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Correspondence link{{.link = terrible()}, seed};
     Random random{seed};
     for (int i = 0; i < 5; ++i) link.restart_at(Time{random.below(1'900'000'000)});
-    link.cut(0, 1, Time{random.below(1'000'000'000)}, 1200ms);
+    link.block(0, 1, Time{random.below(1'000'000'000)}, 1200ms);
     ASSERT_NO_FATAL_FAILURE(link.run());
     link.expect_all_arrived();
     lost += link.lost();
   }
-  EXPECT_GT(lost, 0U) << "something was under way on a link that ended";
+  EXPECT_GT(lost, 0U) << "messages were in flight on links that ended";
 }
 
 TEST(Channel, KeepsASmallWindowFull) {
@@ -222,7 +223,7 @@ TEST(Channel, KeepsASmallWindowFull) {
   }
 }
 
-/// Without losses nothing is sent twice, and acknowledgements ride on what goes anyway.
+/// Without losses no packet is sent twice, and most acknowledgements are sent with payloads.
 TEST(Channel, AddsLittleToAGoodNetwork) {
   Correspondence link{{.link = {.latency = {laws::Constant{1ms}}}}, 1};
   ASSERT_NO_FATAL_FAILURE(link.run());

@@ -1,4 +1,4 @@
-/// Replicated jobs through 2,000 seeds of whatever may go wrong, and the tools around that.
+/// Runs simulated replicated jobs through the faults of 2,000 seeds, and tests the runs themselves.
 #include "starling/engine/sim/chaos/chaos.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr std::uint64_t seeds_a_case = 100;
 
 class Chaos : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(Chaos, LosesNothingDoublesNothingAndComesToTheEnd) {
+TEST_P(Chaos, KeepsAllInvariantsAndFinishes) {
   const std::uint64_t first = GetParam() * 100;
   for (std::uint64_t seed = first; seed < first + seeds_a_case; ++seed) {
     const Scenario scenario = draw_scenario(seed);
@@ -65,8 +65,8 @@ TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   EXPECT_EQ(report.epochs, 1U);
 }
 
-/// A scenario with the largest values that a file may give together.
-TEST(ChaosRun, OfTheSlowestScenarioComesToItsEnd) {
+/// The scenario has the largest values that a file may give together.
+TEST(ChaosRun, FinishesTheSlowestValidScenario) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
     Scenario scenario;
     scenario.mode = mode;
@@ -88,7 +88,7 @@ TEST(ChaosRun, OfTheSlowestScenarioComesToItsEnd) {
   }
 }
 
-TEST(ChaosRun, LosingAllCopiesOfARangeEndsTheJob) {
+TEST(ChaosRun, LosingAllReplicasOfARangeEndsTheJob) {
   Scenario scenario;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
   scenario.ranges = 1;

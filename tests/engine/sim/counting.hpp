@@ -1,6 +1,6 @@
-/// Whole jobs whose parameters count updates, over a simulated network. Every range holds one
-/// counter a worker, and each update adds exactly 1 to its worker's, so that a reader knows which
-/// updates it has read. For tests.
+/// Whole jobs over a simulated network whose parameters count updates. Every range holds one
+/// counter for each worker, and each update adds exactly 1 to its worker's counter. A reader then
+/// knows which updates it has read. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@
 
 namespace starling::sim {
 
-/// A small job over a network that reorders and repeats messages; worker 0 is slow.
+/// Returns the options of a small job over a network that reorders and duplicates packets.
 inline ProtocolOptions small_job() {
   ProtocolOptions options;
   options.workers = 4;
@@ -36,18 +36,20 @@ inline ProtocolOptions small_job() {
   return options;
 }
 
-/// Worker 0 takes `factor` times as long.
+/// Returns slownesses by which worker 0 takes `factor` times as long as the others.
 inline std::vector<double> first_is_slow(std::size_t workers, double factor) {
   std::vector<double> slowness(workers, 1);
   slowness[0] = factor;
   return slowness;
 }
 
-/// Returns the ranges that a worker's step concerns; all where absent.
+/// Returns true if a worker's step reads and changes a range. Absent: every step changes all
+/// ranges.
 using Touches = std::function<bool(MemberId, Step, core::RangeId)>;
 
-/// Descends by gradients of -1 at rate 1 if `descends`, else adds 1: where workers die, a round's
-/// mean is over fewer.
+/// Returns a job that counts. If `descends`, its updates are gradients of -1, applied at rate 1;
+/// else they are added. Jobs in which workers die must not descend, because the mean of a round is
+/// then over fewer workers.
 inline Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges,
                                 const Touches& touches, bool descends) {
   const std::size_t workers = options.workers;
@@ -71,7 +73,7 @@ inline Job<double> counting_job(const ProtocolOptions& options, std::size_t rang
         .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
   else
     job.applier = core::Merge<double>{
-        [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
+        [](const core::MergeTarget&, std::span<double> value, std::span<const double> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
   const double gradient = !descends ? 1 : bsp ? -static_cast<double>(workers) : -1;
@@ -96,10 +98,10 @@ inline Job<double> counting_job(const ProtocolOptions& options, std::size_t rang
   return job;
 }
 
-/// A job that counts, and checks all along what must hold all along.
+/// Runs a job that counts, and checks its invariants after every event.
 class Counting {
  public:
-  /// Worker, step and time of each start of a computation.
+  /// The worker, step and time of each computation that has begun.
   std::vector<std::tuple<MemberId, Step, Time>> passes;
 
   explicit Counting(const ProtocolOptions& options, std::size_t ranges = 3,
@@ -112,11 +114,11 @@ class Counting {
       expect_fresh_enough(worker, compute);
       asked_[worker].second.clear();
     };
-    protocol_.on_send = [this](MemberId worker, const core::Send& mail) {
-      if (const auto* query = std::get_if<core::StepQuery>(&mail.message)) {
+    protocol_.on_send = [this](MemberId worker, const core::Send& addressed) {
+      if (const auto* query = std::get_if<core::StepQuery>(&addressed.message)) {
         auto& [draw, members] = asked_[worker];
         if (std::exchange(draw, query->draw) != query->draw) members.clear();
-        members.insert(std::get<core::ToWorker>(mail.to).id);
+        members.insert(std::get<core::ToWorker>(addressed.to).id);
       }
     };
     protocol_.on_event = [this] { expect_bounded_spread(); };
@@ -128,15 +130,15 @@ class Counting {
   void run() {
     ASSERT_TRUE(protocol_.run()) << protocol_.error();
     for (MemberId w = 0; w < protocol_.options().workers; ++w)
-      EXPECT_TRUE(protocol_.worker(w).done() || protocol_.dead(w))
+      EXPECT_TRUE(protocol_.worker(w).done() || protocol_.is_dead(w))
           << "worker " << w << " hangs at step " << protocol_.worker(w).step();
   }
 
-  /// Each acknowledged update of each worker is in each range it concerns, once.
+  /// Expects that each range has each acknowledged update that touches it exactly once.
   void expect_each_update_once() {
     for (const core::RangeState& state : protocol_.model())
       for (MemberId w = 0; w < protocol_.options().workers; ++w) {
-        if (protocol_.dead(w)) continue;
+        if (protocol_.is_dead(w)) continue;
         EXPECT_EQ(state.value.as<double>()[w], counted(w, state.range, protocol_.worker(w).step()))
             << "range " << state.range << ", worker " << w;
         if (!touches_) {
@@ -148,17 +150,17 @@ class Counting {
   [[nodiscard]] Step largest_spread() const { return largest_spread_; }
 
  private:
-  /// Returns the job with computations that expect the values read to be unchanged when they end.
+  /// Returns the job with computations that check at their end that the values read are unchanged.
   Job<double> watched(Job<double> job) {
     job.compute = [this, compute = std::move(job.compute)](MemberId worker,
                                                            const core::Compute& read) {
-      EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed what a reader holds";
+      EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed values that a worker holds";
       return compute(worker, read);
     };
     return job;
   }
 
-  /// All counters of a read, range after range.
+  /// Returns all counters that a worker has read, range after range.
   static std::vector<double> counters(const core::Compute& compute) {
     std::vector<double> all;
     for (const core::Value& value : compute.values)
@@ -166,7 +168,7 @@ class Counting {
     return all;
   }
 
-  /// How many of the first `steps` updates of a worker concern a range.
+  /// Returns how many of the first `steps` updates of a worker touch a range.
   [[nodiscard]] double counted(MemberId worker, core::RangeId range, Step steps) const {
     if (!touches_) return static_cast<double>(steps);
     double count = 0;
@@ -174,8 +176,8 @@ class Counting {
     return count;
   }
 
-  /// "For every worker in the view that let me pass, what I read holds its updates up to my step
-  /// - s", and of its own all.
+  /// Expects that the values read hold all updates of the reader itself, and all updates up to the
+  /// reader's step - s of each worker in the view that let the reader pass.
   void expect_fresh_enough(MemberId reader, const core::Compute& compute) {
     read_[reader] = counters(compute);
     const auto& options = protocol_.options();
@@ -186,7 +188,7 @@ class Counting {
       const auto counters = value.value.as<double>();
       EXPECT_EQ(counters[reader], counted(reader, value.range, compute.step));
       for (MemberId other = 0; other < options.workers; ++other) {
-        if (other == reader || protocol_.dead(other)) continue;
+        if (other == reader || protocol_.is_dead(other)) continue;
         if (!everyone && !asked_[reader].second.contains(other)) continue;
         core::Worker& seen = protocol_.worker(other);
         const Step least = seen.done() ? std::min(floor, seen.step()) : floor;
@@ -201,7 +203,7 @@ class Counting {
     Step slowest = barrier::finished;
     Step fastest = 0;
     for (MemberId w = 0; w < protocol_.options().workers; ++w) {
-      if (protocol_.worker(w).done() || protocol_.dead(w)) continue;
+      if (protocol_.worker(w).done() || protocol_.is_dead(w)) continue;
       slowest = std::min(slowest, protocol_.worker(w).step());
       fastest = std::max(fastest, protocol_.worker(w).step());
     }
@@ -214,7 +216,7 @@ class Counting {
 
   Touches touches_;
   std::map<MemberId, std::vector<double>> read_;
-  /// The last draw of each worker since its last step, and the workers that it asked.
+  /// By worker: the number of its last draw, and the workers that it asked in it.
   std::vector<std::pair<std::uint64_t, std::set<MemberId>>> asked_;
   Protocol<double> protocol_;
   Step largest_spread_ = 0;

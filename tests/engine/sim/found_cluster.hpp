@@ -1,4 +1,4 @@
-/// Clusters whose nodes have found each other, on good networks and bad ones. For tests.
+/// Simulated clusters whose nodes know each other, over good and bad networks. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ namespace starling::sim {
 
 using Nodes = std::vector<NodeId>;
 
-/// One network of machines that stand together, and a bad one.
+/// Returns the options of a cluster whose machines are near each other, and of one with a bad
+/// network.
 inline ClusterOptions near() {
   return {.link = {.latency = {laws::Exponential{std::chrono::microseconds{500}}}}};
 }
@@ -31,18 +32,18 @@ inline ClusterOptions bad() {
                    .delay = {laws::Exponential{std::chrono::milliseconds{20}}}}};
 }
 
-/// `count` nodes that have found each other, some time ago.
+/// A cluster of `count` nodes that have known each other for 2 to 3 s.
 class Found : public Cluster {
  public:
   Found(ClusterOptions options, std::size_t count, std::uint64_t seed)
       : Cluster(std::move(options), seed) {
     start_many(count);
     EXPECT_TRUE(run_until([&] { return agree(); }, std::chrono::seconds{20}))
-        << "the cluster never came about";
+        << "the nodes do not find each other";
     run(std::chrono::seconds{2} + Time{Random::stream(seed, 3).below(1'000'000'000)});
   }
 
-  /// How many times anybody called a process dead since then.
+  /// Returns how many times a node has noticed since `start` that a process is dead.
   [[nodiscard]] std::size_t deaths_since(Time start) const {
     return static_cast<std::size_t>(std::ranges::count_if(noticed(), [&](const Noticed& one) {
       return one.at >= start && one.record.state == core::NodeState::dead;
@@ -50,7 +51,7 @@ class Found : public Cluster {
   }
 };
 
-/// Runs `scenario(cluster)` for as many seeds.
+/// Runs `scenario(cluster)` with a cluster of `count` nodes for each of the seeds 1 to `seeds`.
 template <class Scenario>
 void each_seed(std::uint64_t seeds, const ClusterOptions& options, std::size_t count,
                Scenario scenario) {

@@ -1,4 +1,4 @@
-/// Models learn in virtual time, in every mode, and a hostile network changes nothing that counts.
+/// Tests that models learn in virtual time, in every mode, also over a lossy network.
 #include "starling/engine/sim/protocol/learn.hpp"
 
 #include <gtest/gtest.h>
@@ -82,8 +82,9 @@ TEST_P(EveryMode, LearnsToTellDigitsApart) {
   EXPECT_EQ(result.curve.back().updates, result.updates);
 }
 
-/// 0.1 of noise on unit variances: the best mean squared error is 0.01, halved by the loss.
-TEST_P(EveryMode, FindsALinearLawUpToItsNoiseOverALossyNetwork) {
+/// The noise has a standard deviation of 0.1: the smallest mean squared error is 0.01, of which the
+/// loss is half.
+TEST_P(EveryMode, FitsALinearModelUpToItsNoiseOverALossyNetwork) {
   const Table data = load("linear:d=20,n=2000,noise=0.1");
   LearnOptions options = options_for(GetParam().mode, GetParam().barrier);
   options.optimizer = models::Sgd{.lr = 0.1};
@@ -98,7 +99,7 @@ TEST_P(EveryMode, FindsALinearLawUpToItsNoiseOverALossyNetwork) {
   EXPECT_GT(result.packets.lost, 0U);
 }
 
-TEST_P(EveryMode, RepeatsItselfBitByBit) {
+TEST_P(EveryMode, RepeatsBitwise) {
   LearnOptions options = options_for(GetParam().mode, GetParam().barrier);
   options.protocol.link.loss = 0.1;
   options.protocol.horizon = 500ms;
@@ -123,8 +124,8 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryMode,
                                          LearnCase{Mode::hybrid, "pbsp:beta=2"},
                                          LearnCase{Mode::peer, "pssp:s=2,beta=2"}));
 
-/// Pushes of a round are applied in worker order, whenever and however often they come.
-TEST(Learn, UnderBspALossyNetworkChangesNoBit) {
+/// Owners apply the pushes of a round in worker order, whenever and however often they arrive.
+TEST(Learn, UnderBspALossyNetworkChangesNoParameter) {
   LearnOptions options = options_for(Mode::central, "bsp");
   options.optimizer = models::Sgd{.lr = 0.1, .momentum = 0.9};
   options.protocol.steps = 30;
@@ -132,7 +133,8 @@ TEST(Learn, UnderBspALossyNetworkChangesNoBit) {
   const auto clean = learn(model, digits(), nullptr, options).value();
   EXPECT_EQ(clean.packets.lost, 0U);
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    // The job's seed stays: it deals the data. Other links draw other losses.
+    // The job's seed, which orders the data, stays the same. Different latencies cause different
+    // losses.
     options.protocol.link = {.latency = {laws::Exponential{seed * 1ms}},
                              .loss = 0.3,
                              .duplication = 0.1,
@@ -155,12 +157,12 @@ TEST(Learn, ReadsAndPushesOnlyTheRowsThatABatchTouches) {
   const auto result = learn(model, data, nullptr, options).value();
   EXPECT_LT(figure(result.curve.back().metrics, "loss"),
             0.5 * figure(result.curve.front().metrics, "loss"));
-  // All parameters, four bytes each, in each of the steps' pushes.
+  // The bytes if each push held all parameters, four bytes each.
   const std::uint64_t whole = result.updates * 4 * 4 * (200 + 150);
   EXPECT_LT(result.traffic[2].bytes, whole) << kind_of_message(2);
 }
 
-TEST(Learn, SaysWhatItCannotDo) {
+TEST(Learn, RefusesOptionsThatCannotWork) {
   const auto model = make<models::Softmax<float>>("softmax", digits());
   const auto refusal = [&](auto change) {
     LearnOptions options = options_for(Mode::central, "bsp");
@@ -185,7 +187,7 @@ TEST(Learn, SaysWhatItCannotDo) {
   EXPECT_EQ(refusal([](auto& o) { o.protocol.mode = Mode::peer; }).substr(0, 12), "barrier bsp ");
 }
 
-TEST(Learn, EndsWhereANumberIsNone) {
+TEST(Learn, FailsIfTheLossIsNotANumber) {
   LearnOptions options = options_for(Mode::central, "asp");
   options.optimizer = models::Sgd{.lr = 1e30};
   options.protocol.steps = 50;

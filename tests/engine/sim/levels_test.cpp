@@ -1,5 +1,5 @@
-/// Both levels of the simulator are simulations of the same: without a network's delays, the cores
-/// and their messages make as many steps, and wait as long, as steps and barriers alone.
+/// Tests that both levels of the simulator agree: over a network without delays, the simulation by
+/// messages makes as many steps, and waits as long, as the simulation of steps.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ struct Sample {
   }
 };
 
-/// How far two samples are apart, in standard errors of their difference (Welch).
+/// Returns the difference of two samples' means, in standard errors of the difference (Welch).
 double apart(const Sample& a, const Sample& b) {
   const double error = std::sqrt(a.variance() + b.variance());
   return error > 0 ? (a.mean() - b.mean()) / error : 0;
@@ -70,7 +70,7 @@ void PrintTo(const LevelsCase& c, std::ostream* out) {
 
 class BothLevels : public testing::TestWithParam<LevelsCase> {};
 
-TEST_P(BothLevels, MakeAsManyStepsAndWaitAsLong) {
+TEST_P(BothLevels, MakeEquallyManyStepsAndWaitEquallyLong) {
   const auto [mode, barrier, recheck] = GetParam();
   const Distribution step_time{laws::Exponential{100ms}};
   std::vector<double> slowness(workers, 1);

@@ -1,4 +1,4 @@
-/// A cluster copes with cuts in its network and with slow members: seeded runs with the default
+/// Tests that a cluster copes with partitions and with slow nodes: seeded runs with the default
 /// options.
 #include <gtest/gtest.h>
 
@@ -15,46 +15,48 @@ namespace {
 using namespace std::chrono_literals;
 using core::NodeState;
 
-// --- cuts ---------------------------------------------------------------------------------------
+// --- partitions ---------------------------------------------------------------------------------
 
-TEST(Membership, NoticesACutWithinTwoSecondsAndAgreesFiveAfterIt) {
+TEST(Membership, NoticesAPartitionWithinTwoSecondsAndAgreesFiveSecondsAfterIt) {
   each_seed(100, near(), 5, [](Found& cluster) {
     const Nodes a{0, 1, 2};
     const Nodes b{3, 4};
-    cluster.network().part(a, b);
+    cluster.network().partition(a, b);
     const Time start = cluster.now();
-    EXPECT_TRUE(cluster.run_until([&] { return cluster.miss(a, b) && cluster.miss(b, a); }, 2s));
+    EXPECT_TRUE(cluster.run_until(
+        [&] { return cluster.all_suspect(a, b) && cluster.all_suspect(b, a); }, 2s));
     cluster.run(start + 8s - cluster.now());
     cluster.network().heal();
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
   });
 }
 
-TEST(Membership, AgreesAfterALongCutOfMany) {
+TEST(Membership, AgreesAfterALongPartitionOfManyNodes) {
   each_seed(5, near(), 60, [](Found& cluster) {
     Nodes a(25);
     Nodes b(35);
     std::iota(a.begin(), a.end(), 0U);
     std::iota(b.begin(), b.end(), 25U);
-    cluster.network().part(a, b);
+    cluster.network().partition(a, b);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(a) && cluster.agree(b); }, 120s));
     cluster.run(60s);
-    const NodeId during = cluster.start({30});  // known to one side only, until it heals
-    b.push_back(during);
-    cluster.network().part(a, {{during}});
+    const NodeId newcomer = cluster.start({30});  // only one side knows it until the network heals
+    b.push_back(newcomer);
+    cluster.network().partition(a, {{newcomer}});
     cluster.run(5s);
     const Time healed = cluster.now();
     cluster.network().heal();
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
-    EXPECT_EQ(cluster.deaths_since(healed), 0U) << "each side calls the other's members alive";
+    EXPECT_EQ(cluster.deaths_since(healed), 0U)
+        << "each side learns that the other's nodes are alive";
   });
 }
 
-TEST(Membership, FindsBackThroughADoorAfterACutLongerThanTheDeadAreKept) {
+TEST(Membership, RejoinsThroughASeedNodeAfterTheDeadWereForgotten) {
   ClusterOptions options = near();
   options.membership.dead_for = 30s;
   each_seed(5, options, 6, [](Found& cluster) {
-    cluster.network().part({{0, 1, 2}}, {{3, 4, 5}});
+    cluster.network().partition({{0, 1, 2}}, {{3, 4, 5}});
     cluster.run(120s);
     for (const NodeId by : {0, 1, 2})
       for (const NodeId of : {3, 4, 5}) EXPECT_EQ(cluster.state(by, of), std::nullopt);
@@ -63,10 +65,10 @@ TEST(Membership, FindsBackThroughADoorAfterACutLongerThanTheDeadAreKept) {
   });
 }
 
-TEST(Membership, OverlooksACutOfOneLinkInOneDirection) {
+TEST(Membership, ToleratesOneBlockedLinkInOneDirection) {
   each_seed(20, near(), 5, [](Found& cluster) {
     const Time start = cluster.now();
-    cluster.network().cut(1, 3);
+    cluster.network().block(1, 3);
     cluster.run(30s);
     EXPECT_EQ(cluster.deaths_since(start), 0U) << "the others reach both";
     EXPECT_EQ(cluster.counts().suspicions, 0U);
@@ -74,38 +76,43 @@ TEST(Membership, OverlooksACutOfOneLinkInOneDirection) {
   });
 }
 
-/// Node `lonely` receives nothing from the others where `deaf`; otherwise they receive nothing from
-/// it.
-void expect_apart(Found& cluster, NodeId lonely, bool deaf) {
+enum class Direction { from_others, to_others };
+
+/// Blocks the links of node `lonely` in one direction, and expects that the node and the others
+/// exclude each other until the links heal.
+void expect_apart(Found& cluster, NodeId lonely, Direction direction) {
   for (const NodeId other : all_but(cluster, lonely))
-    deaf ? cluster.network().cut(other, lonely) : cluster.network().cut(lonely, other);
+    direction == Direction::from_others ? cluster.network().block(other, lonely)
+                                        : cluster.network().block(lonely, other);
   const Nodes rest = all_but(cluster, lonely);
   const auto apart = [&] { return cluster.agree(rest) && cluster.agree({lonely}); };
   EXPECT_TRUE(cluster.run_until(apart, 120s));
   const Time start = cluster.now();
   cluster.run(30s);
-  EXPECT_TRUE(apart()) << "and it stays so";
+  EXPECT_TRUE(apart()) << "they stay apart";
   EXPECT_EQ(cluster.deaths_since(start), 0U);
   cluster.network().heal();
   EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
 }
 
-TEST(Membership, AgreesToDoWithoutWhoHearsNobody) {
+TEST(Membership, ExcludesANodeThatReceivesNothing) {
   for (const std::size_t count : {2U, 3U, 8U})
-    each_seed(10, near(), count, [](Found& cluster) { expect_apart(cluster, 1, true); });
+    each_seed(10, near(), count,
+              [](Found& cluster) { expect_apart(cluster, 1, Direction::from_others); });
 }
 
-TEST(Membership, AgreesToDoWithoutWhomNobodyHears) {
+TEST(Membership, ExcludesANodeThatNobodyReceivesFrom) {
   for (const std::size_t count : {2U, 3U, 8U})
-    each_seed(10, near(), count, [](Found& cluster) { expect_apart(cluster, 1, false); });
+    each_seed(10, near(), count,
+              [](Found& cluster) { expect_apart(cluster, 1, Direction::to_others); });
 }
 
-TEST(Membership, AgreesOnEachSideOfAOneWayCut) {
+TEST(Membership, AgreesOnEachSideOfAOneWayPartition) {
   each_seed(20, near(), 5, [](Found& cluster) {
     const Nodes a{0, 1, 2};
     const Nodes b{3, 4};
     for (const NodeId from : a)
-      for (const NodeId to : b) cluster.network().cut(from, to);
+      for (const NodeId to : b) cluster.network().block(from, to);
     const auto apart = [&] { return cluster.agree(a) && cluster.agree(b); };
     EXPECT_TRUE(cluster.run_until(apart, 60s));
     const Time start = cluster.now();
@@ -117,28 +124,29 @@ TEST(Membership, AgreesOnEachSideOfAOneWayCut) {
   });
 }
 
-// --- members that are slow ----------------------------------------------------------------------
+// --- slow nodes ---------------------------------------------------------------------------------
 
-TEST(Membership, TakesBackWhoWasFrozen) {
+TEST(Membership, AdmitsAFrozenNodeAgain) {
   for (const std::size_t count : {3U, 5U, 50U})
     each_seed(20, near(), count, [](Found& cluster) {
       cluster.freeze(1, 10s);
       cluster.run(10s - 1ns);
-      EXPECT_TRUE(cluster.miss(all_but(cluster, 1), {1}));
+      EXPECT_TRUE(cluster.all_suspect(all_but(cluster, 1), {1}));
       const Time back = cluster.now();
       EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
       cluster.run(30s);
       EXPECT_TRUE(cluster.agree());
-      EXPECT_EQ(cluster.deaths_since(back), 0U) << "it blames nobody for its own absence";
+      EXPECT_EQ(cluster.deaths_since(back), 0U)
+          << "it declares nobody dead because of its own absence";
     });
 }
 
-TEST(Membership, TakesBackWhoWasFrozenWhileItsMessagesWereLost) {
+TEST(Membership, AdmitsAFrozenNodeAgainWhoseMessagesWereLost) {
   each_seed(20, near(), 5, [](Found& cluster) {
     cluster.freeze(1, 10s);
     for (const NodeId other : all_but(cluster, 1)) {
-      cluster.network().cut(other, 1);
-      cluster.network().cut(1, other);
+      cluster.network().block(other, 1);
+      cluster.network().block(1, other);
     }
     cluster.run(10s);
     cluster.network().heal();
@@ -146,9 +154,9 @@ TEST(Membership, TakesBackWhoWasFrozenWhileItsMessagesWereLost) {
   });
 }
 
-/// All run for 0.5 s and then stand still for 1.5 s on average, up to 3 s: a quarter of their
-/// speed. Every death is a false one.
-TEST(Membership, CallsAlmostNobodyDeadWhereAllAreSlow) {
+/// All nodes by turns run for 0.5 s and are frozen for 1.5 s on average, at most 3 s: they run a
+/// quarter of the time. Every death is a false one.
+TEST(Membership, DeclaresAlmostNobodyDeadIfAllAreSlow) {
   for (const std::size_t count : {5U, 40U}) {
     core::MembershipCounts total;
     each_seed(200 / count, near(), count, [&](Found& cluster) {
@@ -162,11 +170,11 @@ TEST(Membership, CallsAlmostNobodyDeadWhereAllAreSlow) {
     });
     EXPECT_GE(total.probes, 10'000U);
     EXPECT_LE(static_cast<double>(total.deaths), static_cast<double>(total.probes) / 1e4);
-    EXPECT_GT(total.suspicions, 100U) << "there was reason to call some dead";
+    EXPECT_GT(total.suspicions, 100U) << "the nodes were slow enough to be suspected";
   }
 }
 
-TEST(Membership, ASlowMemberHarmsNoOther) {
+TEST(Membership, ASlowNodeCausesNoOthersDeath) {
   each_seed(10, near(), 20, [](Found& cluster) {
     const Time start = cluster.now();
     cluster.slow(5, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
@@ -178,7 +186,7 @@ TEST(Membership, ASlowMemberHarmsNoOther) {
   });
 }
 
-TEST(Membership, CallsNobodyDeadOverABadNetwork) {
+TEST(Membership, DeclaresNobodyDeadOverABadNetwork) {
   each_seed(10, bad(), 10, [](Found& cluster) {
     const Time start = cluster.now();
     cluster.run(60s);

@@ -1,5 +1,5 @@
-/// Faults that a cluster notices, and when, whatever happens to its nodes: seeded runs with the
-/// default options. membership_faults_test.cpp has cuts of the network and slow members.
+/// Tests how soon a cluster notices that nodes join, leave, crash and restart: seeded runs with the
+/// default options. membership_faults_test.cpp tests partitions and slow nodes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -32,30 +32,30 @@ TEST(Membership, FindsAllOverABadNetworkToo) {
   }
 }
 
-TEST(Membership, JoinsThroughAnyMemberAndNotOnlyTheFirstDoor) {
+TEST(Membership, JoinsThroughAnyNodeNotOnlyTheFirstSeed) {
   each_seed(20, near(), 5, [](Found& cluster) {
     cluster.crash(1);
     const NodeId late = cluster.start({1, 3});  // one seed node is down
-    EXPECT_TRUE(cluster.run_until([&] { return cluster.of(late).joined(); }, 2s));
+    EXPECT_TRUE(cluster.run_until([&] { return cluster.process(late).joined(); }, 2s));
     cluster.crash(0);
     const NodeId later = cluster.start({late});
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
-    EXPECT_TRUE(cluster.of(later).joined());
+    EXPECT_TRUE(cluster.process(later).joined());
   });
 }
 
-TEST(Membership, WaitsForADoorThatOpensLater) {
+TEST(Membership, WaitsForASeedNodeThatStartsLater) {
   Cluster cluster{near(), 1};
   const NodeId seed = cluster.start();
   cluster.crash(seed);
   const NodeId early = cluster.start({seed});
   cluster.run(20s);
-  EXPECT_FALSE(cluster.of(early).joined());
+  EXPECT_FALSE(cluster.process(early).joined());
   cluster.restart(seed, {});
   EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 1s));
 }
 
-TEST(Membership, KnowsWhoLeavesAtOnceAndSuspectsItNever) {
+TEST(Membership, LearnsOfALeaverAtOnceAndNeverSuspectsIt) {
   each_seed(20, near(), 20, [](Found& cluster) {
     const Time start = cluster.now();
     cluster.leave(7);
@@ -69,38 +69,39 @@ TEST(Membership, KnowsWhoLeavesAtOnceAndSuspectsItNever) {
   });
 }
 
-TEST(Membership, TellsAllOfNewFacts) {
+TEST(Membership, TellsAllOfANewNumberOfWorkers) {
   each_seed(5, near(), 20, [](Found& cluster) {
     cluster.offer(3, 17);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 500ms));
-    Nodes told;
+    Nodes noticed_by;
     for (const auto& [at, by, record] : cluster.noticed())
-      if (record.id == cluster.of(3).self().id && record.workers == 17) told.push_back(by);
-    std::ranges::sort(told);
-    EXPECT_EQ(told, all_but(cluster, 3));
+      if (record.id == cluster.process(3).self().id && record.workers == 17)
+        noticed_by.push_back(by);
+    std::ranges::sort(noticed_by);
+    EXPECT_EQ(noticed_by, all_but(cluster, 3));
   });
 }
 
 // --- crashes ------------------------------------------------------------------------------------
 
-TEST(Membership, MissesWhoCrashed) {
+TEST(Membership, DeclaresACrashedNodeDead) {
   for (const std::size_t count : {3U, 5U, 50U})
     each_seed(20, near(), count, [&](Found& cluster) {
       const Nodes rest = all_but(cluster, 1);
       cluster.crash(1);
-      EXPECT_TRUE(cluster.run_until([&] { return cluster.miss(rest, {1}); }, 2s));
+      EXPECT_TRUE(cluster.run_until([&] { return cluster.all_suspect(rest, {1}); }, 2s));
       EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(rest); }, 4s));
     });
 }
 
-TEST(Membership, TakesARestartedProcessForAnotherMember) {
+TEST(Membership, TreatsARestartedProcessAsAnotherNode) {
   each_seed(20, near(), 10, [](Found& cluster) {
-    const core::NodeId old = cluster.of(4).self().id;
+    const core::NodeId old = cluster.process(4).self().id;
     cluster.crash(4);
     cluster.restart(4, {0, 1});
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 1s))
         << "the old one is dead as soon as the new one is known";
-    EXPECT_EQ(cluster.of(0).members().find(old)->record.state, NodeState::dead);
+    EXPECT_EQ(cluster.process(0).nodes().find(old)->record.state, NodeState::dead);
     cluster.run(20s);
     EXPECT_TRUE(cluster.agree());
   });
@@ -115,9 +116,9 @@ TEST(Membership, FormsAgainWhenAllButOneCrash) {
   });
 }
 
-// --- all of it ----------------------------------------------------------------------------------
+// --- messages and random faults -----------------------------------------------------------------
 
-TEST(Membership, CostsAMemberTheSameHoweverManyThereAre) {
+TEST(Membership, SendsAsManyMessagesPerNodeInClustersOfAnySize) {
   std::vector<double> each_second;
   for (const std::size_t count : {5U, 200U}) {
     Found cluster{near(), count, 1};
@@ -131,8 +132,8 @@ TEST(Membership, CostsAMemberTheSameHoweverManyThereAre) {
   EXPECT_LT(each_second[0], 15);
 }
 
-/// Whatever happened, when it is over those that run agree.
-TEST(Membership, AgreesInTheEndWhateverHappened) {
+/// After random faults have ended, all running nodes agree.
+TEST(Membership, AgreesAfterRandomFaults) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Found cluster{seed % 2 == 0 ? near() : bad(), 12, seed};
@@ -141,7 +142,7 @@ TEST(Membership, AgreesInTheEndWhateverHappened) {
     for (int fault = 0; fault < 25; ++fault) {
       const NodeId node = any();
       const bool running = cluster.runs(node) && !cluster.has_left(node) &&
-                           cluster.of(node).self().state == NodeState::alive;
+                           cluster.process(node).self().state == NodeState::alive;
       switch (random.below(7)) {
         case 0:
           if (node != 0) cluster.crash(node);
@@ -153,7 +154,7 @@ TEST(Membership, AgreesInTheEndWhateverHappened) {
           if (running) cluster.freeze(node, Time{random.below(8'000'000'000)});
           break;
         case 3:
-          for (int i = 0; i < 20; ++i) cluster.network().cut(any(), any());
+          for (int i = 0; i < 20; ++i) cluster.network().block(any(), any());
           break;
         case 4:
           cluster.network().heal();
@@ -169,7 +170,7 @@ TEST(Membership, AgreesInTheEndWhateverHappened) {
     cluster.network().heal();
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 40s));
     cluster.run(30s);
-    EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s)) << "and still do";
+    EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s)) << "they agree later too";
   }
 }
 

@@ -1,4 +1,4 @@
-/// Compares how a link treats packets with its options.
+/// Tests that links treat packets as their options say.
 #include "starling/engine/sim/network.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr std::uint64_t packets = 20'000;
 
 LinkOptions constant(Time latency) { return {.latency = {laws::Constant{latency}}}; }
 
-/// Times on the way of the copies of many packets.
+/// Sends many packets and returns the transit times of all that arrive, in nanoseconds.
 std::vector<double> ways(Network& network, NodeId from, NodeId to) {
   std::vector<double> all;
   for (std::uint64_t i = 0; i < packets; ++i)
@@ -27,7 +27,7 @@ std::vector<double> ways(Network& network, NodeId from, NodeId to) {
   return all;
 }
 
-TEST(Network, DelaysByItsLawOfLatency) {
+TEST(Network, DelaysByItsLatencyDistribution) {
   Network network{{.latency = {laws::Exponential{10ms}}}, 1};
   const auto all = ways(network, 0, 1);
   ASSERT_EQ(all.size(), packets);
@@ -38,18 +38,19 @@ TEST(Network, DelaysByItsLawOfLatency) {
   EXPECT_LT(std::abs(off) / (10e6 / std::sqrt(static_cast<double>(packets))), 5);
 }
 
-TEST(Network, SendsPacketsOneAfterAnotherOverABandwidth) {
+TEST(Network, SendsPacketsOneAfterAnotherOverALimitedBandwidth) {
   LinkOptions options = constant(2ms);
   options.bytes_per_second = 1e6;
   Network network{options, 1};
   EXPECT_EQ(network.send(0ms, 0, 1, 1000).times[0], 3ms);
-  EXPECT_EQ(network.send(0ms, 0, 1, 500).times[0], 3500us) << "it waits for the one before";
-  EXPECT_EQ(network.send(0ms, 1, 0, 500).times[0], 2500us) << "each direction has its own";
-  EXPECT_EQ(network.send(0ms, 0, 2, 500).times[0], 2500us) << "as has each pair";
+  EXPECT_EQ(network.send(0ms, 0, 1, 500).times[0], 3500us) << "it departs after the first packet";
+  EXPECT_EQ(network.send(0ms, 1, 0, 500).times[0], 2500us)
+      << "each direction has its own bandwidth";
+  EXPECT_EQ(network.send(0ms, 0, 2, 500).times[0], 2500us) << "each pair has its own bandwidth";
   EXPECT_EQ(network.send(5ms, 0, 1, 1000).times[0], 8ms) << "the link was free again";
 }
 
-TEST(Network, LosesDoublesAndHoldsUpItsSharesOfPackets) {
+TEST(Network, LosesDuplicatesAndDelaysTheGivenSharesOfPackets) {
   LinkOptions options = constant(1ms);
   options.loss = 0.3;
   options.duplication = 0.2;
@@ -67,12 +68,12 @@ TEST(Network, LosesDoublesAndHoldsUpItsSharesOfPackets) {
   EXPECT_LT(std::abs(deviations(late, all.size(), 0.1)), 5);
 }
 
-TEST(Network, ReachesItselfAtOnceWhateverTheLinks) {
+TEST(Network, DeliversToItselfAtOnceOnAnyLink) {
   LinkOptions options = constant(1s);
   options.loss = 0.999;
   options.bytes_per_second = 1;
   Network network{options, 1};
-  network.cut(3, 3);
+  network.block(3, 3);
   for (int i = 0; i < 100; ++i) {
     const Arrivals arrivals = network.send(7ms, 3, 3, 1000);
     ASSERT_EQ(arrivals.count, 1U);
@@ -81,9 +82,9 @@ TEST(Network, ReachesItselfAtOnceWhateverTheLinks) {
   EXPECT_EQ(network.counts().sent, 0U);
 }
 
-TEST(Network, CutsOneDirectionAlone) {
+TEST(Network, BlocksOneDirectionAlone) {
   Network network{constant(1ms), 1};
-  network.cut(0, 1);
+  network.block(0, 1);
   EXPECT_EQ(network.send(0ms, 0, 1, 1).count, 0U);
   EXPECT_EQ(network.send(0ms, 1, 0, 1).count, 1U);
   EXPECT_EQ(network.send(0ms, 0, 2, 1).count, 1U);
@@ -91,11 +92,11 @@ TEST(Network, CutsOneDirectionAlone) {
   EXPECT_EQ(network.send(0ms, 0, 1, 1).count, 1U);
 }
 
-TEST(Network, PartsTwoSidesUntilHealed) {
+TEST(Network, PartitionsTwoSidesUntilHealed) {
   Network network{constant(1ms), 1};
   const std::vector<NodeId> left{0, 1};
   const std::vector<NodeId> right{2, 3};
-  network.part(left, right);
+  network.partition(left, right);
   for (NodeId from = 0; from < 4; ++from)
     for (NodeId to = 0; to < 4; ++to)
       EXPECT_EQ(network.send(0ms, from, to, 1).count, from / 2 == to / 2 ? 1U : 0U);
@@ -103,7 +104,7 @@ TEST(Network, PartsTwoSidesUntilHealed) {
   EXPECT_EQ(network.send(0ms, 0, 3, 1).count, 1U);
 }
 
-TEST(Network, HasLinksOfTheirOwn) {
+TEST(Network, UsesTheOptionsOfASingleLink) {
   Network network{constant(1ms), 1};
   network.set(0, 1, constant(50ms));
   EXPECT_EQ(network.send(0ms, 0, 1, 1).times[0], 50ms);
@@ -112,11 +113,11 @@ TEST(Network, HasLinksOfTheirOwn) {
 
 /// A partition must not shift random draws elsewhere: a failing run stays the same when it is
 /// shrunk.
-TEST(Network, DrawsAsMuchForWhatIsCutAsForWhatIsNot) {
+TEST(Network, DrawsEquallyManyNumbersForBlockedLinks) {
   const LinkOptions options{.latency = {laws::Exponential{1ms}}, .loss = 0.5, .duplication = 0.5};
   Network whole{options, 1};
   Network parted{options, 1};
-  parted.cut(0, 1);
+  parted.block(0, 1);
   for (int i = 0; i < 100; ++i) {
     (void)whole.send(0ms, 0, 1, 1);
     (void)parted.send(0ms, 0, 1, 1);
@@ -124,7 +125,7 @@ TEST(Network, DrawsAsMuchForWhatIsCutAsForWhatIsNot) {
   }
 }
 
-TEST(Network, RefusesWhatIsNoLink) {
+TEST(Network, RefusesInvalidLinkOptions) {
   const auto refusal = [](const LinkOptions& options) {
     const auto result = check(options);
     return result ? "" : result.error().message;

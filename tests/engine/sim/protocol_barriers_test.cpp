@@ -1,5 +1,5 @@
-/// Barriers in whole jobs: some are equal by definition, and the bounds on how far workers drift
-/// apart are reached but not passed.
+/// Tests barriers in whole jobs: barriers that are equal by definition give equal runs, and the
+/// steps of workers differ by at most the barrier's bound, which is reached.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -25,8 +25,7 @@ void PrintTo(const ModePair& pair, std::ostream* out) {
 
 class EqualBarriers : public testing::TestWithParam<ModePair> {};
 
-/// Not only alike: given the same network and the same computations, worker for worker and
-/// nanosecond for nanosecond.
+/// With the same network and computations, the same workers pass at the same nanoseconds.
 TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -59,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EqualBarriers,
                                          ModePair{Mode::hybrid, "asp", "ssp:s=inf"},
                                          ModePair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
 
-/// A bound that is never reached proves little.
+/// The bound must be reached too, because a bound that is never reached proves little.
 TEST(SpreadBound, IsReachedButNotPassed) {
   for (const char* text : {"bsp", "ssp:s=1", "ssp:s=3"}) {
     ProtocolOptions options = small_job();

@@ -1,5 +1,5 @@
-/// Invariants of every job, whatever the network does: seeded runs of whole jobs whose parameters
-/// count updates.
+/// Tests invariants of whole jobs over good and hostile networks: seeded runs of jobs whose
+/// parameters count updates.
 #include "starling/engine/sim/protocol/protocol.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,8 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
  protected:
   static constexpr std::size_t sizes[] = {1, 2, 3, 5, 8};
 
-  /// Options of one of many runs. Samples larger than the job are reduced to it.
+  /// Returns the options of the run with this seed. A sample of more than all other workers is
+  /// reduced to all of them.
   static ProtocolOptions options(std::uint64_t seed) {
     const auto [mode, text, recheck] = GetParam();
     ProtocolOptions options = small_job();
@@ -62,7 +63,7 @@ TEST_P(EveryJob, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
   }
 }
 
-TEST_P(EveryJob, ThatTouchesOnlySomeRangesDoesToo) {
+TEST_P(EveryJob, AppliesEachUpdateOnceIfStepsTouchOnlySomeRanges) {
   const Touches touches = [](MemberId worker, Step step, RangeId range) {
     return mix(mix(Step{worker} * 1000 + step) + range) % 3 == 0;
   };
@@ -74,7 +75,7 @@ TEST_P(EveryJob, ThatTouchesOnlySomeRangesDoesToo) {
   }
 }
 
-TEST_P(EveryJob, LosesAndDoublesNothingWhenCarriersAreLost) {
+TEST_P(EveryJob, AppliesEachUpdateOnceWhenDriversAreLost) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Counting job{options(seed)};
@@ -89,7 +90,7 @@ TEST_P(EveryJob, LosesAndDoublesNothingWhenCarriersAreLost) {
   }
 }
 
-TEST_P(EveryJob, StopsCleanlyWhenToldTo) {
+TEST_P(EveryJob, StopsCleanlyOnStop) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Counting job{options(seed)};
@@ -101,8 +102,8 @@ TEST_P(EveryJob, StopsCleanlyWhenToldTo) {
   }
 }
 
-/// The same job over links that lose a third of all packets, hold some up, and are partitioned now
-/// and then, each direction for itself; nodes freeze, carriers are lost.
+/// Adds random faults to a job: links are blocked in one direction, nodes freeze, and drivers are
+/// lost.
 void make_hostile(Counting& job, std::uint64_t seed) {
   Random random{seed};
   const auto some_time = [&](std::uint64_t below) {
@@ -113,7 +114,7 @@ void make_hostile(Counting& job, std::uint64_t seed) {
     const NodeId from = some_node();
     const NodeId to = some_node();
     const Time start = some_time(300'000'000);
-    job->at(start, [&job, from, to] { job->network().cut(from, to); });
+    job->at(start, [&job, from, to] { job->network().block(from, to); });
     job->at(start + some_time(100'000'000), [&job, from, to] { job->network().heal(from, to); });
   }
   for (int i = 0; i < 3; ++i) {
@@ -128,6 +129,7 @@ void make_hostile(Counting& job, std::uint64_t seed) {
   }
 }
 
+/// Returns the options of links that lose a third of all packets, and delay and duplicate some.
 LinkOptions hostile_link() {
   return {.latency = {laws::Exponential{1ms}},
           .loss = 0.3,
@@ -136,7 +138,7 @@ LinkOptions hostile_link() {
           .delay = {laws::Exponential{10ms}}};
 }
 
-TEST_P(EveryJob, LosesAndDoublesNothingOverAHostileNetwork) {
+TEST_P(EveryJob, AppliesEachUpdateOnceOverAHostileNetwork) {
   for (std::uint64_t seed = 0; seed < 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);
@@ -150,7 +152,7 @@ TEST_P(EveryJob, LosesAndDoublesNothingOverAHostileNetwork) {
   }
 }
 
-TEST_P(EveryJob, LosesAndDoublesNothingWhereverBetweenTwoEffectsACarrierIsLost) {
+TEST_P(EveryJob, AppliesEachUpdateOnceWhenADriverIsLostBetweenTwoEffects) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Counting job{options(seed)};
@@ -169,10 +171,10 @@ TEST_P(EveryJob, LosesAndDoublesNothingWhereverBetweenTwoEffectsACarrierIsLost) 
   }
 }
 
-/// Not of peers: their ranges would die with them.
+/// Workers die in these tests. They are not for peers, whose ranges would die with them.
 class JobWithServers : public EveryJob {};
 
-TEST_P(JobWithServers, GoesOnWithoutTheDead) {
+TEST_P(JobWithServers, GoesOnWithoutDeadWorkers) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Counting job{options(seed), 3, nullptr, false};
@@ -184,7 +186,7 @@ TEST_P(JobWithServers, GoesOnWithoutTheDead) {
   }
 }
 
-TEST_P(JobWithServers, GoesOnWithoutTheDeadOverAHostileNetwork) {
+TEST_P(JobWithServers, GoesOnWithoutDeadWorkersOverAHostileNetwork) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Queue, TakesEventsByTimeAndThoseOfOneTimeByTheirOrder) {
+TEST(Queue, PopsEventsByTimeThenByInsertion) {
   Queue<char> queue;
   queue.push(2ms, 'c');
   queue.push(1ms, 'a');
@@ -24,18 +24,18 @@ TEST(Queue, TakesEventsByTimeAndThoseOfOneTimeByTheirOrder) {
   EXPECT_EQ(queue.now(), 2ms);
 }
 
-TEST(Queue, HasWhatIsLateHappenNow) {
+TEST(Queue, PopsALateEventNow) {
   Queue<int> queue;
   queue.push(5ms, 1);
   queue.pop();
   queue.push(3ms, 2);
-  EXPECT_EQ(queue.next(), 5ms);
+  EXPECT_EQ(queue.next_at(), 5ms);
   queue.pop();
   queue.advance(9ms);
   EXPECT_EQ(queue.now(), 9ms);
 }
 
-/// An ordered map from (time, order) does the same.
+/// Compares the queue with an ordered map whose keys are time and order of insertion.
 TEST(Queue, AgreesWithAMap) {
   Queue<std::uint64_t> queue;
   std::map<std::pair<Time, std::uint64_t>, std::uint64_t> map;

@@ -1,4 +1,5 @@
-/// How tests break cores from outside: they alter messages, and run seeds until a check fails.
+/// Helpers of tests that make cores appear broken: they change messages, and run seeds until the
+/// checker finds a violation.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,13 +16,13 @@
 
 namespace starling::sim {
 
-/// The message in a packet, as a T; nullptr where it holds another or none.
+/// Returns the message in a packet if it is a T, else nullptr.
 template <class T>
 const T* peer_message(const core::Envelope& envelope) {
   return envelope.packet.payload ? std::get_if<T>(&**envelope.packet.payload) : nullptr;
 }
 
-/// Puts another message into the packet.
+/// Replaces the message in a packet.
 inline void replace(core::Envelope& envelope, core::PeerMessage peer_message) {
   envelope.packet.payload = std::make_shared<const core::PeerMessage>(std::move(peer_message));
 }
@@ -29,9 +30,10 @@ inline void replace(core::Envelope& envelope, core::PeerMessage peer_message) {
 /// Replaces a message by one without effect.
 inline void blank(core::Envelope& envelope) { replace(envelope, core::EpochProbe{}); }
 
-/// Runs seeds until one fails; how many it took, or nothing.
+/// Runs seeds until the checker finds a violation. Returns the number of seeds run, or nothing if
+/// there was no violation.
 template <class Saboteur>
-std::optional<std::uint64_t> found_after(std::uint64_t seeds, std::string_view expected) {
+std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_view expected) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     Saboteur saboteur;
     const auto report = run_chaos(draw_scenario(seed), &saboteur);

@@ -1,5 +1,5 @@
-/// Deliberately broken cores, broken from outside: here barriers, workers and coordinators go wrong
-/// about who has made which step.
+/// Tests that the checker finds deliberately broken cores: here barriers, workers and coordinators
+/// are wrong about the workers' steps.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,88 +14,88 @@ namespace {
 using core::Envelope;
 
 /// A worker that is asked for its step counts as finished after 20 ms without an answer.
-class PatientlyIgnored : public Sabotage {
+class SilenceCountsAsFinished : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     auto* node = world.node(envelope.to);
     if (node == nullptr || node->configuration() == nullptr) return true;
     const auto* query = peer_message<core::StepQuery>(envelope);
     if (query == nullptr) return true;
-    // The requester receives no other answer: it takes the silence for consent.
-    world.whisper(world.now() + std::chrono::milliseconds{20}, envelope.to, envelope.from,
-                  core::StepAnswer{envelope.to, query->draw, barrier::finished});
+    // The requester receives no other answer, so it passes as if the worker had finished.
+    world.forge_arrival(world.now() + std::chrono::milliseconds{20}, envelope.to, envelope.from,
+                        core::StepAnswer{envelope.to, query->draw, barrier::finished});
     blank(envelope);
     return true;
   }
 };
 
 TEST(Sabotage, BarriersThatIgnoreSilenceAreFound) {
-  EXPECT_TRUE(found_after<PatientlyIgnored>(1000, "passed the barrier"));
+  EXPECT_TRUE(seeds_until_found<SilenceCountsAsFinished>(1000, "passed the barrier"));
 }
 
-/// Workers answer that they have not begun, and so hold no other worker back.
+/// Workers answer that they have not begun; then no other worker waits for them.
 class NeverBegun : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* query = peer_message<core::StepQuery>(envelope);
     if (query == nullptr) return true;
-    world.inject(world.now(), envelope.to, envelope.from,
-                 core::StepAnswer{envelope.to, query->draw, core::not_begun});
+    world.forge_sending(world.now(), envelope.to, envelope.from,
+                        core::StepAnswer{envelope.to, query->draw, core::not_begun});
     blank(envelope);
     return true;
   }
 };
 
 TEST(Sabotage, WorkersThatDenyHavingBegunAreFound) {
-  EXPECT_TRUE(found_after<NeverBegun>(20, "says that it has not begun"));
+  EXPECT_TRUE(seeds_until_found<NeverBegun>(20, "says that it has not begun"));
 }
 
-/// Workers answer that they are a step further than they are.
-class Boaster : public Sabotage {
+/// Workers answer with one step more than their own.
+class OverstatedStep : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* query = peer_message<core::StepQuery>(envelope);
     auto* node = world.node(envelope.to);
     if (query == nullptr || node == nullptr || node->worker() == nullptr) return true;
-    world.inject(world.now(), envelope.to, envelope.from,
-                 core::StepAnswer{envelope.to, query->draw, node->worker()->step() + 1});
+    world.forge_sending(world.now(), envelope.to, envelope.from,
+                        core::StepAnswer{envelope.to, query->draw, node->worker()->step() + 1});
     blank(envelope);
     return true;
   }
 };
 
-TEST(Sabotage, WorkersThatClaimMoreThanTheyDidAreFound) {
-  EXPECT_TRUE(found_after<Boaster>(20, "says that it is at"));
+TEST(Sabotage, WorkersThatOverstateTheirStepAreFound) {
+  EXPECT_TRUE(seeds_until_found<OverstatedStep>(20, "says that it is at"));
 }
 
-/// The coordinator lets every worker that arrives proceed.
+/// The coordinator lets every worker proceed as soon as it arrives.
 class HastyCoordinator : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* arrived = peer_message<core::Arrived>(envelope);
     if (arrived != nullptr)
-      world.inject(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
+      world.forge_sending(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
   }
 };
 
 TEST(Sabotage, WorkersThatAreLetGoEarlyAreFound) {
-  EXPECT_TRUE(found_after<HastyCoordinator>(50, "the coordinator lets worker"));
+  EXPECT_TRUE(seeds_until_found<HastyCoordinator>(50, "the coordinator lets worker"));
 }
 
-/// Workers take it that they were let go when they were not.
+/// Workers proceed as soon as they arrive, without the coordinator's Proceed.
 class DisobedientWorker : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* arrived = peer_message<core::Arrived>(envelope);
     if (arrived != nullptr)
-      world.whisper(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
+      world.forge_arrival(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
   }
 };
 
 TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
-  EXPECT_TRUE(found_after<DisobedientWorker>(50, "without the coordinator's word"));
+  EXPECT_TRUE(seeds_until_found<DisobedientWorker>(50, "without the coordinator's permission"));
 }
 
 /// A coordinator that has taken over lets every worker that waits proceed, without the status of
@@ -103,56 +103,57 @@ TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
 class HastySuccessor : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* standing = peer_message<core::WorkerStatus>(envelope);
-    if (standing != nullptr && standing->phase == core::WorkerStatus::Phase::waiting)
-      world.inject(world.now(), envelope.to, envelope.from, core::Proceed{standing->step});
+    const auto* status = peer_message<core::WorkerStatus>(envelope);
+    if (status != nullptr && status->phase == core::WorkerStatus::Phase::waiting)
+      world.forge_sending(world.now(), envelope.to, envelope.from, core::Proceed{status->step});
     return true;
   }
 };
 
-TEST(Sabotage, SuccessorsThatDoNotAwaitEveryonesWordAreFound) {
-  EXPECT_TRUE(found_after<HastySuccessor>(1000, "the coordinator lets worker"));
+TEST(Sabotage, SuccessorsThatDoNotAwaitEveryStatusAreFound) {
+  EXPECT_TRUE(seeds_until_found<HastySuccessor>(1000, "the coordinator lets worker"));
 }
 
-/// Workers that wait proceed when they learn of a new coordinator.
-class TakesChangeForConsent : public Sabotage {
+/// Waiting workers proceed when they learn of a new coordinator.
+class PassesAtCoordinatorChange : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* next = peer_message<core::ConfigurationPtr>(envelope);
     auto* node = world.node(envelope.to);
     if (next == nullptr || node == nullptr || node->worker() == nullptr) return true;
     if ((*next)->epoch > node->configuration()->epoch && node->worker()->waiting() &&
-        (*next)->coordinator && !(*next)->keeps_coordinator_of(*node->configuration()))
-      world.whisper(world.now(), *(*next)->coordinator, envelope.to,
-                    core::Proceed{node->worker()->step()});
+        (*next)->coordinator && !(*next)->has_same_coordinator_as(*node->configuration()))
+      world.forge_arrival(world.now(), *(*next)->coordinator, envelope.to,
+                          core::Proceed{node->worker()->step()});
     return true;
   }
 };
 
-TEST(Sabotage, WorkersThatTakeANewCoordinatorForConsentAreFound) {
-  EXPECT_TRUE(found_after<TakesChangeForConsent>(200, "without the coordinator's word"));
+TEST(Sabotage, WorkersThatPassBecauseTheCoordinatorChangedAreFound) {
+  EXPECT_TRUE(
+      seeds_until_found<PassesAtCoordinatorChange>(200, "without the coordinator's permission"));
 }
 
-/// Workers report a step too many to a new coordinator.
-class BoastfulStanding : public Sabotage {
+/// Workers report to a new coordinator one step more than their own.
+class OverstatedStatus : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* standing = peer_message<core::WorkerStatus>(envelope);
-    if (standing == nullptr || standing->phase != core::WorkerStatus::Phase::waiting) return true;
-    core::WorkerStatus further = *standing;
+    const auto* status = peer_message<core::WorkerStatus>(envelope);
+    if (status == nullptr || status->phase != core::WorkerStatus::Phase::waiting) return true;
+    core::WorkerStatus further = *status;
     ++further.step;
-    world.inject(world.now(), envelope.from, envelope.to, further);
+    world.forge_sending(world.now(), envelope.from, envelope.to, further);
     blank(envelope);
     return true;
   }
 };
 
-TEST(Sabotage, WorkersThatTellANewCoordinatorMoreThanTheyDidAreFound) {
-  EXPECT_TRUE(found_after<BoastfulStanding>(1000, "says to the coordinator that it is at"));
+TEST(Sabotage, WorkersThatOverstateTheirStepToANewCoordinatorAreFound) {
+  EXPECT_TRUE(seeds_until_found<OverstatedStatus>(1000, "says to the coordinator that it is at"));
 }
 
 /// New coordinators do not receive the status of the workers.
-class NoStanding : public Sabotage {
+class StatusDropped : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
     if (peer_message<core::WorkerStatus>(envelope) != nullptr) blank(envelope);
@@ -161,24 +162,24 @@ class NoStanding : public Sabotage {
 };
 
 TEST(Sabotage, CoordinatorsThatNeverTakeOverAreFound) {
-  EXPECT_TRUE(found_after<NoStanding>(200, "stuck: "));
+  EXPECT_TRUE(seeds_until_found<StatusDropped>(200, "stuck: "));
 }
 
-/// New coordinators do not receive the steps of members that are gone.
+/// New coordinators do not receive the steps that owners hold of members that are gone.
 class NothingHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* standing = peer_message<core::WorkerStatus>(envelope);
-    if (standing == nullptr || standing->held == 0) return true;
-    core::WorkerStatus less = *standing;
+    const auto* status = peer_message<core::WorkerStatus>(envelope);
+    if (status == nullptr || status->held == 0) return true;
+    core::WorkerStatus less = *status;
     less.held = 0;
     replace(envelope, less);
     return true;
   }
 };
 
-/// The only worker keeps the steps too, after the first coordinator has died and come back; then it
-/// dies and comes back itself. Only the owners know how many rounds there were.
+/// After the first coordinator has crashed, the only worker is the coordinator too. Then it crashes
+/// itself and comes back. Only the owners know how many rounds there were.
 TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
   using std::chrono::milliseconds;
   Scenario scenario;

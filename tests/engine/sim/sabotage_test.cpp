@@ -1,5 +1,5 @@
-/// Deliberately broken cores, broken from outside: each is found within 1,000 seeds. A check that
-/// never fails shows nothing. Here updates, copies and reads go wrong, and cores fail.
+/// Tests that the checker finds deliberately broken cores within 1,000 seeds, because a check that
+/// never fails shows nothing. Here owners, replicas and reads are broken, and cores fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using core::Envelope;
 using core::PeerMessage;
 
-/// Owners forget what they have taken: a push that comes again is applied again.
+/// Owners forget their ledgers: a push that comes again is applied again.
 class NoLedger : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -31,16 +31,16 @@ class NoLedger : public Sabotage {
     if (!shard.holds(push->range)) return true;
     core::RangeState state = shard.hand_over(push->range);
     for (core::LedgerEntry& entry : state.ledger) entry = {};
-    shard.take_in(state);
+    shard.put_range(state);
     return true;
   }
 };
 
-TEST(Sabotage, UpdatesThatAreTakenTwiceAreFound) {
-  EXPECT_TRUE(found_after<NoLedger>(1000, "once"));
+TEST(Sabotage, UpdatesThatAreAppliedTwiceAreFound) {
+  EXPECT_TRUE(seeds_until_found<NoLedger>(1000, "once"));
 }
 
-/// The primary acknowledges a push when it comes, and takes it a little later.
+/// The primary acknowledges a push when it comes, and applies it 5 ms after the acknowledgement.
 class HastyPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -49,41 +49,42 @@ class HastyPrimary : public Sabotage {
     if (push == nullptr || node == nullptr) return true;
     if (!node->replica().is_primary(push->range)) return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
-    world.inject(soon, envelope.to, envelope.from,
-                 core::Ack{push->range, push->step, push->incarnation, push->view});
-    world.whisper(soon + std::chrono::milliseconds{5}, envelope.from, envelope.to, *push);
+    world.forge_sending(soon, envelope.to, envelope.from,
+                        core::Ack{push->range, push->step, push->incarnation, push->view});
+    world.forge_arrival(soon + std::chrono::milliseconds{5}, envelope.from, envelope.to, *push);
     blank(envelope);
     return true;
   }
 };
 
 TEST(Sabotage, AcknowledgementsBeforeTheUpdateIsAppliedAreFound) {
-  EXPECT_TRUE(found_after<HastyPrimary>(1000, "acknowledged"));
+  EXPECT_TRUE(seeds_until_found<HastyPrimary>(1000, "acknowledged"));
 }
 
-/// The primary believes that its copies hold what it has only just sent to them.
+/// The primary believes that the other owners hold pushes that it has only just forwarded to them.
 class TrustingPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* push = peer_message<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr || node->configuration() == nullptr) return true;
-    // Right after this arrival the primary will have forwarded it, under some number up to here.
+    // Right after this arrival the primary forwards the push, with some number below 200.
     const auto& ownership = node->configuration()->ranges[push->range];
     for (const core::RangeOwner& owner : ownership.owners)
       if (owner.id != envelope.to)
         for (std::uint64_t number = 0; number < 200; ++number)
-          world.whisper(world.now(), owner.id, envelope.to,
-                        core::Held{push->range, ownership.view, number});
+          world.forge_arrival(world.now(), owner.id, envelope.to,
+                              core::Held{push->range, ownership.view, number});
     return true;
   }
 };
 
-TEST(Sabotage, AcknowledgementsBeforeAllCopiesHoldItAreFound) {
-  EXPECT_TRUE(found_after<TrustingPrimary>(1000, "acknowledged"));
+TEST(Sabotage, AcknowledgementsBeforeAllReplicasHoldThePushAreFound) {
+  EXPECT_TRUE(seeds_until_found<TrustingPrimary>(1000, "acknowledged"));
 }
 
-/// One node takes itself for the primary of all it owns, in the epoch of the others.
+/// Every node believes that it is the primary of all ranges that it owned before, in the same
+/// epoch.
 class SecondPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -102,11 +103,11 @@ class SecondPrimary : public Sabotage {
 };
 
 TEST(Sabotage, TwoPrimariesInOneEpochAreFound) {
-  EXPECT_TRUE(found_after<SecondPrimary>(1000, "two configurations"));
+  EXPECT_TRUE(seeds_until_found<SecondPrimary>(1000, "two configurations"));
 }
 
-/// New owners get the parameters, and not what the optimiser remembers.
-class Forgetful : public Sabotage {
+/// New owners receive the parameters without the optimiser's slots.
+class SlotsForgotten : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
     const auto* install = peer_message<core::Install>(envelope);
@@ -118,12 +119,12 @@ class Forgetful : public Sabotage {
   }
 };
 
-TEST(Sabotage, StatesWithoutTheOptimisersAreFound) {
-  EXPECT_TRUE(found_after<Forgetful>(50, "differ in"));
+TEST(Sabotage, RangeStatesWithoutOptimiserSlotsAreFound) {
+  EXPECT_TRUE(seeds_until_found<SlotsForgotten>(50, "differ in"));
 }
 
-/// Copies take two pushes of different workers in the other order, and say so of both at once.
-class Swapper : public Sabotage {
+/// Replicas apply two pushes of different workers in the wrong order, and acknowledge both at once.
+class SwappedPushes : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     if (const auto* held = peer_message<core::Held>(envelope);
@@ -137,12 +138,12 @@ class Swapper : public Sabotage {
     if (forward == nullptr) return true;
     const std::uint64_t first = (forward->number - 1) / 2;
     auto& pair = pairs_[{envelope.to, forward->range, forward->view, first}];
-    pair.since = std::min(pair.since, world.now());
+    pair.started_at = std::min(pair.started_at, world.now());
     if (!pair.passed) pair.pushes[(forward->number - 1) % 2] = forward->push;
     const auto& [one, other] = pair.pushes;
-    if ((one && other) || world.now() > pair.since + std::chrono::milliseconds{100})
+    if ((one && other) || world.now() > pair.started_at + std::chrono::milliseconds{100})
       pair.passed = true;
-    if (!pair.passed) return false;  // it comes again
+    if (!pair.passed) return false;  // the channel sends the message again
     if (!one || !other || one->worker == other->worker) return true;
     core::Forward swapped = *forward;
     swapped.push = pair.pushes[forward->number % 2];
@@ -153,18 +154,18 @@ class Swapper : public Sabotage {
  private:
   struct Pair {
     std::array<std::shared_ptr<const core::Push>, 2> pushes;
-    Time since = Time::max();
+    Time started_at = Time::max();
     bool passed = false;
   };
   std::map<std::tuple<core::MemberId, core::RangeId, core::Epoch, std::uint64_t>, Pair> pairs_;
 };
 
-TEST(Sabotage, CopiesThatTakePushesInAnotherOrderAreFound) {
-  EXPECT_TRUE(found_after<Swapper>(50, "differ in"));
+TEST(Sabotage, ReplicasThatTakePushesInAnotherOrderAreFound) {
+  EXPECT_TRUE(seeds_until_found<SwappedPushes>(50, "differ in"));
 }
 
 /// Replicas receive another update than the primary took.
-class Alterer : public Sabotage {
+class AlteredPushes : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
     const auto* forward = peer_message<core::Forward>(envelope);
@@ -180,11 +181,11 @@ class Alterer : public Sabotage {
   }
 };
 
-TEST(Sabotage, PushesThatAreAlteredOnTheirWayToCopiesAreFound) {
-  EXPECT_TRUE(found_after<Alterer>(20, "differ in"));
+TEST(Sabotage, PushesThatAreAlteredOnTheirWayToReplicasAreFound) {
+  EXPECT_TRUE(seeds_until_found<AlteredPushes>(20, "differ in"));
 }
 
-/// Reads are answered with what was first read of the range.
+/// Every read is answered with the value that the worker first read of the range.
 class StaleReader : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -199,9 +200,11 @@ class StaleReader : public Sabotage {
   std::map<std::pair<core::MemberId, core::RangeId>, core::Slice> first_;
 };
 
-TEST(Sabotage, StaleReadsAreFound) { EXPECT_TRUE(found_after<StaleReader>(20, " reads range ")); }
+TEST(Sabotage, StaleReadsAreFound) {
+  EXPECT_TRUE(seeds_until_found<StaleReader>(20, " reads range "));
+}
 
-/// Primaries never receive that a replica holds anything.
+/// Primaries never receive the Held messages of other owners.
 class NoHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -210,27 +213,29 @@ class NoHeld : public Sabotage {
   }
 };
 
-TEST(Sabotage, JobsThatStandStillAreFound) { EXPECT_TRUE(found_after<NoHeld>(20, "stuck: ")); }
+TEST(Sabotage, JobsThatNeverFinishAreFound) {
+  EXPECT_TRUE(seeds_until_found<NoHeld>(20, "stuck: "));
+}
 
-/// Copies acknowledge what they are sent, in the primary's place.
-class UsurpingCopy : public Sabotage {
+/// Replicas, not the primary, acknowledge the pushes that are forwarded to them.
+class AcknowledgingReplica : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr || !forward->push) return true;
     const core::Push& push = *forward->push;
-    world.inject(world.now(), envelope.to, push.worker,
-                 core::Ack{push.range, push.step, push.incarnation, push.view});
+    world.forge_sending(world.now(), envelope.to, push.worker,
+                        core::Ack{push.range, push.step, push.incarnation, push.view});
     return true;
   }
 };
 
-TEST(Sabotage, CopiesThatAcknowledgeAreFound) {
-  EXPECT_TRUE(found_after<UsurpingCopy>(20, "is not its primary"));
+TEST(Sabotage, ReplicasThatAcknowledgeAreFound) {
+  EXPECT_TRUE(seeds_until_found<AcknowledgingReplica>(20, "is not its primary"));
 }
 
-/// Replicas are sent numbers that do not follow each other: a core reports a broken invariant.
-class Skipper : public Sabotage {
+/// A forwarded push skips a number: the core reports a broken invariant.
+class SkippedNumbers : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
     const auto* forward = peer_message<core::Forward>(envelope);
@@ -242,9 +247,10 @@ class Skipper : public Sabotage {
   }
 };
 
-TEST(Sabotage, BrokenInvariantsOfCoresAreReportedAndCutDown) {
-  EXPECT_TRUE(found_after<Skipper>(20, "broken invariant 'forward.number == part.number + 1'"));
-  Skipper saboteur;
+TEST(Sabotage, BrokenInvariantsOfCoresAreReportedAndShrunk) {
+  EXPECT_TRUE(seeds_until_found<SkippedNumbers>(
+      20, "broken invariant 'forward.number == owned.number + 1'"));
+  SkippedNumbers saboteur;
   Scenario scenario = draw_scenario(0);
   for (std::uint64_t seed = 0; scenario.faults.empty(); ++seed) scenario = draw_scenario(seed);
   const std::string violation = run_chaos(scenario, &saboteur).violation;
@@ -253,7 +259,7 @@ TEST(Sabotage, BrokenInvariantsOfCoresAreReportedAndCutDown) {
   EXPECT_TRUE(is_alike(run_chaos(least, &saboteur).violation, violation));
 }
 
-class Thrower : public Sabotage {
+class ThrowingCore : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope&) override {
     if (world.now() > std::chrono::milliseconds{10}) throw std::runtime_error{"out of luck"};
@@ -262,10 +268,10 @@ class Thrower : public Sabotage {
 };
 
 TEST(Sabotage, ExceptionsAreReportedWithTheirScenario) {
-  EXPECT_EQ(found_after<Thrower>(1, "out of luck"), 1U);
+  EXPECT_EQ(seeds_until_found<ThrowingCore>(1, "out of luck"), 1U);
 }
 
-/// Fails in one way where node 1 has crashed, and in another where node 0 receives a message after
+/// Fails in one way after node 1 has crashed, and in another when node 0 receives a message after
 /// 60 ms.
 class TwoBugs : public Sabotage {
  public:
@@ -277,20 +283,20 @@ class TwoBugs : public Sabotage {
   }
 };
 
-TEST(Sabotage, CuttingDownKeepsToTheViolation) {
+TEST(Sabotage, ShrinkingKeepsTheKindOfViolation) {
   Scenario scenario;
   scenario.beyond = true;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
   scenario.faults = {{.kind = Fault::Kind::crash, .node = 1, .at = std::chrono::milliseconds{20}}};
   TwoBugs saboteur;
   ASSERT_EQ(run_chaos(scenario, &saboteur).violation, "node 1 is missing");
-  // Without the crash it fails too, but otherwise.
+  // Without the crash the job fails in the other way.
   EXPECT_EQ(shrink(scenario, 100, &saboteur).faults.size(), 1U);
 }
 
-TEST(Sabotage, ViolationsAreAlikeWhereverAndWheneverTheyHappen) {
+TEST(Sabotage, ViolationsAreAlikeInAnyNodeAndStep) {
   EXPECT_TRUE(is_alike("node 1 has lost step 3", "node 12 has lost step 4"));
-  EXPECT_TRUE(is_alike("stuck: member 3 is dead", "stuck: node 1 is no member"));
+  EXPECT_TRUE(is_alike("stuck: member 3 is dead", "stuck: node 1 is not a member"));
   EXPECT_FALSE(is_alike("stuck: node 1", "node 1 has ended the job: stuck"));
 }
 

@@ -1,4 +1,4 @@
-/// Scenarios of deterministic simulation testing as files: what is read, and what is refused.
+/// Tests that scenario files are read as they were written, and that invalid ones are refused.
 #include "starling/engine/sim/chaos/scenario.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ std::string why(const std::string& text) {
   return read.ok() ? std::string{"accepted"} : read.error().message;
 }
 
-/// A whole file with one thing changed in it.
+/// Returns a valid file in which `from` is replaced by `to`.
 std::string changed(const std::string& from, const std::string& to) {
   Scenario scenario;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
@@ -34,7 +34,7 @@ TEST(Scenario, ReadsWhatItPrints) {
   }
 }
 
-TEST(Scenario, IsRefusedWhereAnyLineIsMissing) {
+TEST(Scenario, IsRefusedIfALineIsMissing) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const std::string text = print(draw_scenario(seed));
     const auto lines = split(text, '\n');
@@ -47,7 +47,7 @@ TEST(Scenario, IsRefusedWhereAnyLineIsMissing) {
   }
 }
 
-TEST(Scenario, IsRefusedWhereItIsCutOffAnywhere) {
+TEST(Scenario, IsRefusedIfItIsTruncated) {
   const std::string text = print(draw_scenario(5));
   for (std::size_t length = 0; length + 1 < text.size(); ++length)
     EXPECT_NE(why(text.substr(0, length)), "accepted") << text.substr(0, length);
@@ -66,7 +66,7 @@ TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
   for (const auto& [from, to, said] :
        {BadScenario{"seed 1", "sede 1", "line 1: sede: this key is unknown; did you mean 'seed'?"},
         BadScenario{"seed 1", "seed 1\nseed 1", "line 2: seed: is given twice"},
-        BadScenario{"faults 1", "faults 1\nfaults 1", "stands behind the last line, faults"},
+        BadScenario{"faults 1", "faults 1\nfaults 1", "comes after the last line, faults"},
         BadScenario{"faults 1", "faults 2", "faults: '2', but 1 of them are above"},
         BadScenario{"faults 1\n", "", "has no line faults"},
         BadScenario{"loss 0", "loss 2", "line 10: loss: 2 is out of bounds; valid: 0 to 0.3"},

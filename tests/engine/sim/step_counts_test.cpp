@@ -1,5 +1,5 @@
-/// Chances that are kept up to date, against chances found anew; waiters that are skipped over,
-/// against the law of independent draws.
+/// Compares the probabilities that StepCounts keeps up to date with newly computed ones, and the
+/// waiters that it lets pass with independent draws.
 #include "starling/engine/sim/steps/step_counts.hpp"
 
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@ namespace {
 class Chances : public testing::TestWithParam<const char*> {};
 
 /// Workers advance at random, at most 6 steps ahead of the slowest, and end at step 15.
-TEST_P(Chances, AreThoseOfTheStepsAsTheyAre) {
+TEST_P(Chances, MatchTheStepsOfAllWorkers) {
   const auto barrier = barrier::parse(GetParam()).value();
   constexpr std::size_t workers = 12;
   constexpr Step last = 15;
-  const std::size_t sees = barrier::observes(barrier, workers - 1);
+  const std::size_t sees = barrier::seen_workers(barrier, workers - 1);
   StepCounts counts{barrier, workers};
   std::vector<Step> steps(workers);
   Random random{1};
@@ -53,30 +53,31 @@ INSTANTIATE_TEST_SUITE_P(Barriers, Chances,
                          testing::Values("bsp", "ssp:s=2", "pbsp:beta=3", "pssp:s=2,beta=3",
                                          "pbsp:beta=11", "pssp:s=4,beta=1"));
 
-/// 9 of 10 workers have finished step 1 and wait for the one at 0, drawing 2 others.
+/// Nine of 10 workers have finished step 1, draw 2 others, and wait for the one at step 0.
 class Waiters : public testing::Test {
  protected:
   void SetUp() override {
     for (MemberId worker = 0; worker < 9; ++worker) counts.advance(1);
-    for (MemberId worker = 0; worker < 9; ++worker) counts.join(1, worker);
+    for (MemberId worker = 0; worker < 9; ++worker) counts.add_waiter(1, worker);
   }
   StepCounts counts{barrier::parse("pbsp:beta=2").value(), 10};
   Random random{2};
 };
 
-/// Each passes with 8 * 7 / (9 * 8) = 7/9, whatever the others do. Workers that passed wait again.
-TEST_F(Waiters, PassIndependentlyWithTheirChance) {
+/// Each worker passes with probability 8 * 7 / (9 * 8) = 7/9, independently of the others. Workers
+/// that have passed are made to wait again.
+TEST_F(Waiters, PassIndependentlyWithTheirProbability) {
   constexpr std::uint64_t rounds = 50'000;
   std::vector<std::uint64_t> times(9);
   std::vector<std::uint64_t> at_once(10);
-  double patience = random.exponential(1);
+  double remaining_hazard = random.exponential(1);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     std::vector<MemberId> passed;
-    counts.let_pass(patience, random, [&](MemberId worker) { passed.push_back(worker); });
+    counts.let_pass(remaining_hazard, random, [&](MemberId worker) { passed.push_back(worker); });
     ++at_once[passed.size()];
     for (const MemberId worker : passed) {
       ++times[worker];
-      counts.join(1, worker);
+      counts.add_waiter(1, worker);
     }
   }
   for (const auto count : times) EXPECT_LT(std::abs(deviations(count, rounds, 7.0 / 9)), 5);
@@ -90,26 +91,26 @@ TEST_F(Waiters, PassIndependentlyWithTheirChance) {
 }
 
 TEST_F(Waiters, AllPassOnceNobodyIsBehind) {
-  counts.leave(1, 4);
+  counts.remove_waiter(1, 4);
   counts.advance(1);
-  double patience = 1e300;
+  double remaining_hazard = 1e300;
   std::vector<MemberId> passed;
-  counts.let_pass(patience, random, [&](MemberId worker) { passed.push_back(worker); });
+  counts.let_pass(remaining_hazard, random, [&](MemberId worker) { passed.push_back(worker); });
   std::ranges::sort(passed);
   EXPECT_EQ(passed, (std::vector<MemberId>{0, 1, 2, 3, 5, 6, 7, 8}));
-  EXPECT_EQ(patience, 1e300);
+  EXPECT_EQ(remaining_hazard, 1e300);
 }
 
-TEST(StepCounts, KeepsThoseWaitingWhoHaveNoChance) {
+TEST(StepCounts, KeepsWaitersWithoutAChance) {
   StepCounts strict{barrier::parse("bsp").value(), 10};
   for (MemberId worker = 0; worker < 9; ++worker) {
     strict.advance(1);
-    strict.join(1, worker);
+    strict.add_waiter(1, worker);
   }
-  double patience = 1e-300;
+  double remaining_hazard = 1e-300;
   Random random{1};
-  strict.let_pass(patience, random, [](MemberId) { FAIL(); });
-  EXPECT_EQ(patience, 1e-300);
+  strict.let_pass(remaining_hazard, random, [](MemberId) { FAIL(); });
+  EXPECT_EQ(remaining_hazard, 1e-300);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-/// The ring of buckets against an ordered set.
+/// Compares StepQueue with an ordered set.
 #include "starling/engine/sim/steps/step_queue.hpp"
-#include "starling/base/lasting.hpp"
+#include "starling/base/to_duration.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,11 +22,11 @@ struct Crowd {
 
 class Laws : public testing::TestWithParam<Crowd> {};
 
-/// Everyone is due again and again, as in a simulation.
-TEST_P(Laws, ComeOutInTheOrderOfTimeAndWorker) {
+/// All workers are due again and again, as in a simulation.
+TEST_P(Laws, PopInTheOrderOfTimeAndWorker) {
   const auto [workers, text] = GetParam();
   const auto law = parse_distribution(text).value();
-  StepQueue queue{workers, lasting(law.mean() * 1e9)};
+  StepQueue queue{workers, to_duration(law.mean() * 1e9)};
   std::set<std::pair<Time, MemberId>> oracle;
   Random random{1};
   const auto push = [&](Time at, MemberId worker) {
@@ -61,11 +61,11 @@ TEST(StepQueue, IsEmptyAtFirstAndAgain) {
   EXPECT_TRUE(queue.pop());
   EXPECT_FALSE(queue.pop());
   queue.push(Time{5}, 0);
-  EXPECT_TRUE(queue.pop()) << "at the same moment as the last";
+  EXPECT_TRUE(queue.pop()) << "it has the same time as the last event";
 }
 
-/// One that is due in a year must not cost a walk over all buckets between.
-TEST(StepQueue, LeapsOverEmptyTime) {
+/// An event in a year must not cost a visit of all buckets before it.
+TEST(StepQueue, SkipsTimeWithoutEvents) {
   StepQueue queue{1'000'000, std::chrono::milliseconds{100}};
   const Time year = std::chrono::hours{24 * 365};
   queue.push(year, 1);

@@ -1,4 +1,4 @@
-/// Simulations in few words, and what their tests look at.
+/// Helpers to run simulations of steps and to extract numbers from their results. For tests.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace starling::sim {
 
-/// Sanitizers make runs some 20 times slower, and look for other faults than wrong laws.
+/// Sanitizers make runs about 20 times slower, and do not look for wrong distributions: fewer runs
+/// are enough.
 #ifdef STARLING_SANITIZED
 inline constexpr bool sanitized = true;
 #else
@@ -37,7 +38,7 @@ inline double mean_step(const StepResult& result) {
   return static_cast<double>(result.updates) / static_cast<double>(result.steps.size());
 }
 
-/// One result for each of the seeds 1, 2, ...
+/// Returns one result for each of the seeds 1 to `seeds`; `options.seed` is ignored.
 inline std::vector<StepResult> runs(StepOptions options, std::uint64_t seeds) {
   std::vector<StepResult> results;
   for (options.seed = 1; options.seed <= seeds; ++options.seed)
@@ -45,7 +46,7 @@ inline std::vector<StepResult> runs(StepOptions options, std::uint64_t seeds) {
   return results;
 }
 
-/// `figure` of each result.
+/// Returns `figure(result)` of each result.
 template <class Figure>
 std::vector<double> figures(const std::vector<StepResult>& results, Figure figure) {
   std::vector<double> values;

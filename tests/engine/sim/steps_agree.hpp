@@ -1,4 +1,4 @@
-/// A matrix of simulations whose exact and plain forms must have one law.
+/// Helpers of tests that compare two samples of simulations: both must have the same distribution.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,8 @@ inline std::uint64_t seeds_of(const Pair& pair) {
   return pair.workers >= 1000 ? 1 : 4;
 }
 
-/// Runs are independent of each other, workers of one run are not: hence one figure of each run.
+/// Compares one number of each run, because runs are independent of each other and the workers of
+/// one run are not.
 inline void expect_one_law(const std::vector<StepResult>& a, const std::vector<StepResult>& b) {
   const auto one_law = [&](const char* what, auto figure) {
     EXPECT_GT(kolmogorov_smirnov(figures(a, figure), figures(b, figure)), 0.001) << what;

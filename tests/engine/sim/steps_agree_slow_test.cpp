@@ -1,5 +1,5 @@
-/// Exact sampling has the law of plain sampling: more workers, longer runs and more of them than in
-/// steps_agree_test.cpp.
+/// Tests that exact and plain sampling give the same distributions, with more workers and with
+/// longer and more runs than steps_agree_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/engine/sim/steps_agree.hpp"

@@ -1,4 +1,5 @@
-/// Exact sampling has the law of plain sampling, and both that of the cores that run live.
+/// Tests that exact sampling, plain sampling and the cores that run live give the same
+/// distributions.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,7 +9,7 @@
 #include <tuple>
 #include <variant>
 
-#include "starling/base/lasting.hpp"
+#include "starling/base/to_duration.hpp"
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/core/worker/sample_gate.hpp"
@@ -45,8 +46,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Pair{"pbsp:beta=10", "notify+interval:auto", 50, 5s, 60},
                     Pair{"pbsp:beta=5", "arrival+interval:1ms", 50, 3s, 60, true}));
 
-/// Workers with steps drawn as in the simulator and the barrier that runs live, with messages that
-/// take no time.
+/// Runs workers whose step times are drawn as in the simulator under the barrier cores that run
+/// live. Messages take no time.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -83,7 +84,7 @@ class Driver {
   void begin(MemberId worker) {
     const double factor = options_.slowness.empty() ? 1 : options_.slowness[worker];
     const Time takes =
-        lasting(static_cast<double>(options_.step_time.draw(random_).count()) * factor);
+        to_duration(static_cast<double>(options_.step_time.draw(random_).count()) * factor);
     step_times_[worker].add(takes);
     queue_.emplace(now_ + takes, ++order_, worker, false);
   }
@@ -101,7 +102,7 @@ class Driver {
   std::set<std::tuple<Time, int, MemberId, bool>> queue_;
 };
 
-/// Steps are central.
+/// A coordinator keeps the steps.
 class CentralDriver : public Driver {
  public:
   explicit CentralDriver(const StepOptions& options)
@@ -133,7 +134,7 @@ class CentralDriver : public Driver {
   core::Coordinator coordinator_;
 };
 
-/// Workers ask each other; answers come in any order.
+/// Workers ask each other; answers come in a random order.
 class AskingDriver : public Driver {
  public:
   explicit AskingDriver(const StepOptions& options)
@@ -170,7 +171,7 @@ class AskingDriver : public Driver {
     return sum;
   }
 
-  /// True when the worker may pass.
+  /// Returns true if the worker may pass.
   using Event = std::function<bool(core::SampleGate&, const core::Context&)>;
 
   void tell(MemberId worker, const Event& event) {
@@ -203,7 +204,7 @@ class AskingDriver : public Driver {
   std::vector<std::map<MemberId, core::NotifyRequest>> notify_requests_;
 };
 
-/// Compares the simulator with a driver of the code that runs live.
+/// Compares the simulator with a Driver of the cores that run live.
 template <class Live>
 void expect_law_of(const Pair& pair) {
   auto options = options_of(pair);
@@ -218,7 +219,7 @@ void expect_law_of(const Pair& pair) {
 
 class Coordinator : public testing::TestWithParam<Pair> {};
 
-TEST_P(Coordinator, HasTheSimulatedLaw) { expect_law_of<CentralDriver>(GetParam()); }
+TEST_P(Coordinator, HasTheSimulatedDistribution) { expect_law_of<CentralDriver>(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Coordinator,
                          testing::Values(Pair{"bsp", "arrival", 20, 5s, 60, true},
@@ -231,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, Coordinator,
 
 class SampleGate : public testing::TestWithParam<Pair> {};
 
-TEST_P(SampleGate, HasTheSimulatedLaw) { expect_law_of<AskingDriver>(GetParam()); }
+TEST_P(SampleGate, HasTheSimulatedDistribution) { expect_law_of<AskingDriver>(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Policies, SampleGate,
                          testing::Values(Pair{"pbsp:beta=3", "notify", 20, 5s, 60, true},
@@ -241,9 +242,9 @@ INSTANTIATE_TEST_SUITE_P(Policies, SampleGate,
                                          Pair{"pbsp:beta=3", "notify+interval:auto", 20, 5s, 60,
                                               true}));
 
-/// The tests are of use: they tell a sample of 10 from one of 11, and workers that wait from
+/// The statistical tests can tell a sample of 10 from a sample of 11, and workers that wait from
 /// workers that do not.
-TEST(TwoSamples, TellDifferentLawsApart) {
+TEST(TwoSamples, TellDifferentDistributionsApart) {
   auto options = options_of({"pbsp:beta=10", "arrival", 50, 5s, 60});
   const auto ten = runs(options, 60);
   options.barrier = barrier::parse("pbsp:beta=11").value();

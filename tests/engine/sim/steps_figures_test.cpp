@@ -1,6 +1,6 @@
-/// The published simulation: 1000 workers, 40 s, steps of Exp(100 ms), a fresh draw at each arrival
-/// (Wang, Catterall, Mortier, arXiv 1709.07772, first two figures). The published figures call
-/// staleness 4 what is s = 5 here, as they wait where the lag has reached it.
+/// Repeats the published simulation: 1000 workers, 40 s, steps of Exp(100 ms), a fresh draw at each
+/// arrival (Wang, Catterall, Mortier, arXiv 1709.07772, first two figures). Their staleness 4 is
+/// s = 5 here, because their workers wait when the lag reaches the staleness.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,8 @@ double sd_over_workers(const StepResult& result) {
   return std::sqrt(squares / static_cast<double>(result.steps.size()));
 }
 
-/// The mean over the seeds lies in [least, most]; runs of full views vary more, so there are more.
+/// The mean over the seeds must be in [least, most]. Runs of full views vary more and need more
+/// seeds.
 struct Figure {
   const char* barrier;
   double least;
@@ -55,15 +56,15 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-/// A worker alone makes a Poisson number of steps: mean 400, standard deviation 20.
-TEST(PublishedSpread, OfAspIsPoissons) {
+/// Without a barrier a worker makes a Poisson number of steps: mean 400, standard deviation 20.
+TEST(PublishedSpread, OfAspIsThatOfAPoissonDistribution) {
   const auto results = runs(options_of("asp", workers), sanitized ? 1 : 20);
   const double sd = mean(figures(results, sd_over_workers));
   EXPECT_GE(sd, 19);
   EXPECT_LE(sd, 21);
 }
 
-TEST(Published, ProgressRisesAndSpreadWithItFromBspToAsp) {
+TEST(Published, ProgressAndSpreadRiseFromBspToAsp) {
   double progress = 0;
   double spread = 0;
   for (const char* barrier : {"bsp", "ssp:s=4", "pbsp:beta=10", "pssp:s=4,beta=10", "asp"}) {
@@ -77,7 +78,7 @@ TEST(Published, ProgressRisesAndSpreadWithItFromBspToAsp) {
   }
 }
 
-TEST(Published, ProgressFallsAndTightensWithTheSampleSize) {
+TEST(Published, ProgressAndSpreadFallWithTheSampleSize) {
   if (sanitized) GTEST_SKIP() << "runs the code of the tests above, for long";
   double progress = 1e9;
   double spread = 1e9;
@@ -90,8 +91,8 @@ TEST(Published, ProgressFallsAndTightensWithTheSampleSize) {
   }
 }
 
-/// Returns the share of the mean progress that is left with 5 % of stragglers, 4 times slower: the
-/// stragglers' own loss alone leaves 0.9625.
+/// Returns the mean progress with 5 % of stragglers, 4 times slower, as a share of the progress
+/// without them. If only the stragglers themselves lost steps, it would be 0.9625.
 double left_with_stragglers(const char* barrier) {
   auto options = options_of(barrier, workers);
   const double before = mean(figures(runs(options, 3), mean_step));
@@ -99,7 +100,7 @@ double left_with_stragglers(const char* barrier) {
   return mean(figures(runs(options, 3), mean_step)) / before;
 }
 
-TEST(Stragglers, HardlyTouchWhoSamplesAndBreakWhoSeesAll) {
+TEST(Stragglers, SlowSampledBarriersLittleAndFullViewsMuch) {
   if (sanitized) GTEST_SKIP() << "runs the code of the tests above, for long";
   EXPECT_NEAR(left_with_stragglers("asp"), 0.9625, 0.005);
   EXPECT_GT(left_with_stragglers("pbsp:beta=10"), 0.9);

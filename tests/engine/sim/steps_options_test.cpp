@@ -1,4 +1,4 @@
-/// Simulations of steps that are refused, and how much memory others take.
+/// Tests which options of a simulation of steps are refused, and the estimate of its memory.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Options that are refused, and the message.
+/// A change that makes options invalid, and the error message.
 struct BadSteps {
   const char* name;
   void (*spoil)(StepOptions&);
@@ -20,7 +20,7 @@ struct BadSteps {
 
 class Check : public testing::TestWithParam<BadSteps> {};
 
-TEST_P(Check, RefusesWithTheValueAndWhatIsValid) {
+TEST_P(Check, RefusesWithTheValueAndTheValidOnes) {
   StepOptions options = options_of("bsp", 10);
   EXPECT_TRUE(check(options));
   GetParam().spoil(options);

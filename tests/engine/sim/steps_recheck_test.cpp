@@ -1,9 +1,9 @@
-/// When a waiting worker looks again decides the outcome: 8 workers, one of them 4 times slower,
-/// under pbsp with a sample of 2, by their updates relative to bsp's. The design found 2.39
-/// (arrival), 1.04 to 1.10 (notify), and with both notice and clock 2.36 (a quarter of a step)
-/// and 1.67 (a whole one). Steps of Exp(100 ms) give these: 2.38, 1.09, 2.42, 1.68; with 3 ms more
-/// between draws, as a network would add, 2.37 and 1.67 for the last two. Regular steps do
-/// not: 2.7, 1.00, 2.7, 1.63.
+/// Tests how the recheck policy affects the number of updates: 8 workers, one of them 4 times
+/// slower, under pbsp with a sample of 2, relative to bsp. The design gives 2.39 for arrival, 1.04
+/// to 1.10 for notify, and for notify with an interval 2.36 (a quarter of a step) and 1.67 (a whole
+/// step). Steps of Exp(100 ms) give 2.38, 1.09, 2.42 and 1.68; with 3 ms more between draws, as a
+/// network would add, the last two are 2.37 and 1.67. Regular steps give other numbers: 2.7, 1.00,
+/// 2.7 and 1.63.
 #include <gtest/gtest.h>
 
 #include "tests/engine/sim/step_runs.hpp"
@@ -22,10 +22,10 @@ double relative(const char* recheck, const char* law = "exp:100ms") {
   return updates("pbsp:beta=2", recheck, law) / updates("bsp", "arrival", law);
 }
 
-/// For few runs.
+/// Added to the tolerance if there are few runs.
 constexpr double more = sanitized ? 0.2 : 0;
 
-TEST(Recheck, DecidesTheOutcomeAsTheDesignFound) {
+TEST(Recheck, DecidesTheOutcomeAsInTheDesign) {
   EXPECT_NEAR(relative("arrival"), 2.39, 0.05 + more);
   EXPECT_NEAR(relative("notify"), 1.07, 0.03 + more);
   EXPECT_NEAR(relative("notify+interval:25ms"), 2.36, 0.1 + more);
@@ -33,12 +33,12 @@ TEST(Recheck, DecidesTheOutcomeAsTheDesignFound) {
   EXPECT_NEAR(relative("notify+interval:100ms"), 1.67, 0.03 + more);
 }
 
-TEST(Recheck, ByNoticeAloneIsAsSlowAsBspWhereStepsAreRegular) {
+TEST(Recheck, ByNoticeAloneIsAsSlowAsBspIfStepsAreRegular) {
   EXPECT_NEAR(relative("notify", "const:100ms"), 1, 0.01);
   EXPECT_NEAR(relative("notify", "gamma:mean=100ms,shape=400"), 1, 0.01);
 }
 
-TEST(Recheck, AutomaticallyIsAQuarterOfAStepWhereStepsAreRegular) {
+TEST(Recheck, AutomaticIntervalIsAQuarterOfARegularStep) {
   EXPECT_NEAR(relative("notify+interval:auto", "gamma:mean=100ms,shape=400"),
               relative("notify+interval:25ms", "gamma:mean=100ms,shape=400"), 0.02 + more);
 }

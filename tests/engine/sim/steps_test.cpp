@@ -1,4 +1,4 @@
-/// Steps and barriers where everything can be worked out by hand.
+/// Tests the simulation of steps by cases whose results can be computed by hand.
 #include "starling/engine/sim/steps/steps.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Two workers, the second twice as slow, steps of 100 ms. Every 200 ms the first has waited 100
-/// ms.
+/// Returns options of two workers with steps of 100 ms and of 200 ms. Under bsp the first waits 100
+/// ms in every 200 ms.
 StepOptions two(const std::string& barrier, const std::string& recheck = "arrival") {
   StepOptions options = options_of(barrier, 2, "const:100ms", recheck);
   options.slowness = {1, 2};
@@ -39,7 +39,7 @@ TEST_P(EverySampling, RunsAtItsOwnPaceUnderAsp) {
   const auto result = play(two("asp"));
   EXPECT_EQ(result.steps, (std::vector<Step>{10, 5}));
   EXPECT_EQ(result.updates, 15U);
-  EXPECT_EQ(result.max_lag, 6U) << "of two that arrive at once, the first is first";
+  EXPECT_EQ(result.max_lag, 6U) << "of two that arrive at the same time, worker 0 comes first";
   EXPECT_EQ(result.draws, 0U);
   EXPECT_EQ(result.waiting_share, 0);
   EXPECT_EQ(result.elapsed, 1s + 50ms);
@@ -55,16 +55,16 @@ TEST_P(EverySampling, WaitsForTheSlowestUnderBsp) {
   EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
 }
 
-/// Begins step 4 only at 400 ms, when the other has made 2; from then on ends step c at
-/// (2c - 3) * 100 ms.
+/// The first worker begins step 4 only at 400 ms, when the other has made 2 steps. From then on it
+/// ends step c at (2c - 3) * 100 ms.
 TEST_P(EverySampling, StaysWithinItsStalenessUnderSsp) {
   const auto result = play(two("ssp:s=1"));
   EXPECT_EQ(result.steps, (std::vector<Step>{6, 5}));
   EXPECT_EQ(result.max_lag, 2U);
 }
 
-/// Three draws a round: the first fails, the second worker passes, the first tries again and
-/// passes.
+/// There are three draws in each round: that of the first worker fails, that of the second passes,
+/// and the first worker draws again and passes.
 TEST_P(EverySampling, CountsDrawsAndMessagesAtArrivals) {
   const auto result = play(two("pbsp:beta=1"));
   EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
@@ -73,8 +73,9 @@ TEST_P(EverySampling, CountsDrawsAndMessagesAtArrivals) {
   EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
 }
 
-/// The same, found out by asking: the first draw leaves a request, which the laggard grants.
-TEST_P(EverySampling, CountsQueriesWishesAndNoticesWhereWorkersAsk) {
+/// The draws are the same if workers ask: the first draw leaves a request, and the laggard sends a
+/// notice.
+TEST_P(EverySampling, CountsQueriesNotifyRequestsAndNoticesIfWorkersAsk) {
   const auto result = play(two("pbsp:beta=1", "notify"));
   EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
   EXPECT_EQ(result.draws, 15U);
@@ -83,8 +84,9 @@ TEST_P(EverySampling, CountsQueriesWishesAndNoticesWhereWorkersAsk) {
             (Messages{.queries = 15, .answers = 15, .notify_requests = 5, .notices = 5}));
 }
 
-/// Draws at 100, 130, 160, 190 ms fail, the one at 220 passes; the other worker's at 200 ms too.
-TEST_P(EverySampling, DrawsAgainByTheClock) {
+/// The first worker's draws at 100, 130, 160 and 190 ms fail, and the one at 220 ms passes. The
+/// other worker's draw at 200 ms passes.
+TEST_P(EverySampling, DrawsAgainAtTheInterval) {
   auto options = two("pbsp:beta=1", "interval:30ms");
   options.horizon = 250ms;
   const auto result = play(options);
@@ -95,7 +97,7 @@ TEST_P(EverySampling, DrawsAgainByTheClock) {
   EXPECT_EQ(result.messages, (Messages{.queries = 6, .answers = 6}));
 }
 
-/// auto: a quarter of a step, here 25 ms.
+/// The interval `auto` is a quarter of a step, here 25 ms.
 TEST_P(EverySampling, DrawsAgainAQuarterOfItsStepLater) {
   auto automatic = two("pbsp:beta=1", "interval:auto");
   const auto result = play(automatic);
@@ -103,8 +105,9 @@ TEST_P(EverySampling, DrawsAgainAQuarterOfItsStepLater) {
   EXPECT_EQ(result.draws, play(two("pbsp:beta=1", "interval:25ms")).draws);
 }
 
-/// The draw of 200 ms passes by the notice; the clock's of 230 ms is late, as the wait is over.
-TEST_P(EverySampling, TakesWhicheverComesFirst) {
+/// The notice at 200 ms causes a draw that passes. The timer at 230 ms causes no draw, because the
+/// worker does not wait any more.
+TEST_P(EverySampling, DrawsAgainAtTheFirstOfNoticeAndTimer) {
   auto options = two("pbsp:beta=1", "notify+interval:130ms");
   options.horizon = 250ms;
   const auto result = play(options);
@@ -113,7 +116,7 @@ TEST_P(EverySampling, TakesWhicheverComesFirst) {
             (Messages{.queries = 3, .answers = 3, .notify_requests = 1, .notices = 1}));
 }
 
-/// Draws at 100, 160 (the clock) and 200 ms (the arrival of the other).
+/// The first worker draws at 100 ms, at 160 ms (timer) and at 200 ms (arrival of the other).
 TEST_P(EverySampling, CountsTheIntervalFromTheLastDraw) {
   auto options = two("pbsp:beta=1", "arrival+interval:60ms");
   options.horizon = 250ms;
@@ -135,14 +138,14 @@ TEST_P(EverySampling, EndsWhenEveryoneHasReachedTheLastStep) {
   }
 }
 
-TEST_P(EverySampling, CountsNoTimeOfWhoIsDone) {
+TEST_P(EverySampling, CountsNoTimeOfEndedWorkers) {
   auto options = two("ssp:s=1");
   options.last = 4;
-  // The fast one waits from 300 to 400 ms, when the other has made 2, and is done at 500 ms.
+  // The fast worker waits from 300 to 400 ms, until the other has made 2 steps, and ends at 500 ms.
   EXPECT_DOUBLE_EQ(play(options).waiting_share, 0.1 / 1.3);
 }
 
-TEST_P(EverySampling, HoldsWhoIsDoneForInfinitelyFarAhead) {
+TEST_P(EverySampling, CountsEndedWorkersAsInfinitelyFarAhead) {
   for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"}) {
     StepOptions options = options_of("pbsp:beta=2", 5, "exp:100ms", recheck);
     options.last = 30;
@@ -154,7 +157,7 @@ TEST_P(EverySampling, HoldsWhoIsDoneForInfinitelyFarAhead) {
   }
 }
 
-TEST_P(EverySampling, RepeatsFromItsSeedToTheBit) {
+TEST_P(EverySampling, RepeatsBitwiseFromItsSeed) {
   for (const char* recheck :
        {"arrival", "notify", "arrival+interval:7ms", "notify+interval:auto"}) {
     StepOptions options = options_of("pssp:s=1,beta=3", 20, "exp:100ms", recheck);
@@ -166,8 +169,9 @@ TEST_P(EverySampling, RepeatsFromItsSeedToTheBit) {
   }
 }
 
-/// The sample of all others is the full view, and no view is no barrier: equal to the last bit.
-TEST_P(EverySampling, EqualsItsLimits) {
+/// A sample of all others is the full view, and a sample of none is no barrier: the results are
+/// bitwise equal.
+TEST_P(EverySampling, EqualsTheSimplerBarrierAtItsLimits) {
   const auto same = [](const char* one, const char* other) {
     StepOptions options = options_of(one, 30);
     options.horizon = 3s;
@@ -202,7 +206,7 @@ TEST_P(EverySampling, LetsAWorkerThatIsAlonePass) {
   }
 }
 
-/// A user's rule over everyone, and what it is shown at each step of one's own.
+/// Runs a user's rule over all workers, and records the steps that it is shown at each own step.
 class OwnRule : public testing::Test {
  protected:
   using Seen = std::map<Step, std::size_t>;
@@ -223,7 +227,7 @@ class OwnRule : public testing::Test {
   std::map<Step, Seen> seen;
 };
 
-TEST_F(OwnRule, IsAskedAtEachArrivalAndMayKeepEveryoneForEver) {
+TEST_F(OwnRule, IsAskedAtEachArrivalAndMayStopAllWorkers) {
   const auto stuck = play([](Step own, auto) { return own < 2; }, 3);
   EXPECT_EQ(stuck.steps, (std::vector<Step>{2, 2, 2}));
   EXPECT_EQ(stuck.elapsed, 10s);
@@ -231,12 +235,12 @@ TEST_F(OwnRule, IsAskedAtEachArrivalAndMayKeepEveryoneForEver) {
   EXPECT_EQ(seen[2], (Seen{{0, 5}, {1, 3}, {2, 10}}));
 }
 
-TEST_F(OwnRule, SeesTheDoneInfinitelyFarAhead) {
+TEST_F(OwnRule, SeesEndedWorkersInfinitelyFarAhead) {
   EXPECT_EQ(play([](Step, auto) { return true; }, 2).steps, (std::vector<Step>{2, 2, 2}));
   EXPECT_EQ(seen, (std::map<Step, Seen>{{1, {{0, 3}, {barrier::finished, 3}}}}));
 }
 
-TEST(Messages, AreArrivalsAndReleasesWhereverStepsAreCentral) {
+TEST(Messages, AreArrivalsAndReleasesIfACoordinatorKeepsTheSteps) {
   for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"})
     for (const char* barrier : {"asp", "pbsp:beta=2"}) {
       StepOptions options = options_of(barrier, 10, "exp:100ms", recheck);
@@ -267,7 +271,7 @@ TEST(SampledOwnRule, WorksUnderEveryPolicy) {
   }
 }
 
-/// Points hold what happened up to and at their moment.
+/// A point includes all events up to its time, and those at its time.
 TEST(Curve, IsEvenlySpacedAndExact) {
   auto options = two("bsp");
   options.horizon = 1s;
@@ -304,7 +308,7 @@ struct Diary : Learner {
   std::string text;
 };
 
-TEST(Learner, HearsOfEachStepAsItBeginsAndEnds) {
+TEST(Learner, IsCalledAsEachStepBeginsAndEnds) {
   Diary diary;
   auto options = two("bsp");
   options.horizon = 350ms;
@@ -312,7 +316,7 @@ TEST(Learner, HearsOfEachStepAsItBeginsAndEnds) {
   EXPECT_EQ(diary.text, "b0/1@0 b1/1@0 e0/1@100 e1/1@200 b1/2@200 b0/2@200 e0/2@300 ");
 }
 
-TEST(Progress, IsToldAndMayEndIt) {
+TEST(Progress, IsReportedAndMayEndTheSimulation) {
   StepOptions options = options_of("asp", 1000);
   std::vector<double> told;
   options.on_progress = [&](double done) {

@@ -1,5 +1,6 @@
-/// Do two samples come from one law? Each test gives the probability of a difference at least as
-/// large where they do. Seeds are fixed, so a test that passes once passes always.
+/// Statistical tests of whether two samples have the same distribution. Each returns the
+/// probability of a difference at least as large if they do. Seeds are fixed: a test that passes
+/// once always passes.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace starling::sim {
 
-/// Kolmogorov and Smirnov's two-sample test, by the asymptotic law with Stephens' correction (Press
-/// et al., Numerical Recipes, section 14.3).
+/// The two-sample test of Kolmogorov and Smirnov, by the asymptotic distribution with Stephens'
+/// correction (Press et al., Numerical Recipes, section 14.3).
 inline double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   std::ranges::sort(a);
   std::ranges::sort(b);
@@ -34,8 +35,8 @@ inline double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   return std::clamp(p, 0.0, 1.0);
 }
 
-/// Pearson's chi-square that counts of both samples have one law, neighbours being put together
-/// until a cell holds 20; its tail by Wilson and Hilferty's normal deviate (PNAS 1931).
+/// Pearson's chi-square test for two samples of counts. Neighbouring values are combined until a
+/// cell holds 20. The tail is approximated by Wilson and Hilferty's normal deviate (PNAS 1931).
 inline double chi_square(const std::vector<double>& a, const std::vector<double>& b) {
   std::map<double, std::pair<double, double>> counts;
   for (const double x : a) ++counts[x].first;

@@ -1,4 +1,4 @@
-/// Under bsp, P workers are one machine on the union of their batches.
+/// Tests that P workers under bsp compute the same as one machine on the union of their batches.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "starling/engine/sim/protocol/protocol.hpp"
 #include "starling/models/kernels/kernels.hpp"
-#include "starling/models/order.hpp"
+#include "starling/models/sample_order.hpp"
 #include "starling/models/tabular/linear_models.hpp"
 #include "starling/models/tabular/perceptron.hpp"
 #include "tests/models/model_data.hpp"
@@ -32,7 +32,8 @@ struct Recipe {
 
 constexpr Step steps = 100;
 constexpr std::uint64_t order_seed = 11;
-/// Samples in all workers' batches together. 197 rows do not go round: last batches are short.
+/// The number of samples in all workers' batches together. 197 rows are not a multiple of it: the
+/// last batches of an epoch are smaller.
 constexpr std::size_t union_batch = 24;
 
 const Table& table() {
@@ -65,7 +66,7 @@ std::vector<typename M::Scalar> gradient(const M& model, std::span<const typenam
   return g;
 }
 
-/// One machine, parameter by parameter.
+/// Trains the model on one machine, without a job.
 template <class M>
 std::vector<typename M::Scalar> train_serially(const M& model, const Recipe& recipe) {
   using T = typename M::Scalar;
@@ -92,7 +93,7 @@ std::vector<typename M::Scalar> train_serially(const M& model, const Recipe& rec
   return w;
 }
 
-/// The parameter vector that states of all ranges hold.
+/// Returns the parameter vector of the states of all ranges.
 template <class T, class States>
 std::vector<T> gather(const Layout& layout, const States& states) {
   std::vector<T> w(layout.size);
@@ -107,7 +108,8 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const Recipe& recip
                                              std::size_t workers, std::uint64_t network_seed) {
   using T = typename M::Scalar;
   const std::size_t batch = union_batch / workers;
-  const auto layout = std::make_shared<const Layout>(core::cut(model.parameters(), sizeof(T), 3));
+  const auto layout =
+      std::make_shared<const Layout>(core::make_layout(model.parameters(), sizeof(T), 3));
   Job<T> job;
   job.layout = layout;
   job.applier = core::GradientApplier{recipe.optimizer, recipe.schedule, recipe.l2, batch};
@@ -194,7 +196,7 @@ TEST(UnionBatch, KeepsMomentumScheduleAndDecayLikeOneMachine) {
   expect_one_machine<models::Perceptron<double>>("mlp:20-60-4,activation=tanh", rich);
 }
 
-TEST(UnionBatch, RepeatsBitByBitWhateverTheNetworkDoes) {
+TEST(UnionBatch, RepeatsBitwiseOverAnyNetwork) {
   const auto model = make<models::Perceptron<float>>("mlp:20-60-4");
   const auto once = train_as_job(model, rich, 4, 1);
   EXPECT_EQ(train_as_job(model, rich, 4, 1), once);

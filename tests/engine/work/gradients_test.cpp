@@ -1,5 +1,5 @@
-// The gradients that a worker pushes: which rows a step reads, and how clipping acts on parts of a
-// model.
+/// Tests the gradients that a worker pushes: which rows a step reads, and which parameters are
+/// clipped.
 #include "starling/engine/work/gradients.hpp"
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@ using models::Table;
 
 constexpr std::size_t row_count = 100'000;
 
-/// A gradient that is given: 3 and 4 in two trained parameters, `change` in the buffer between
-/// them, and 12 in row 7 and in the last row of the row-sparse one.
-struct Given {
+/// A model with a known gradient: 3 and 4 in two trained parameters, `change` in the untrained
+/// buffer between them, and 12 in row 7 and in the last row of the parameter `rows`.
+struct KnownGradient {
   using Scalar = double;
   double change = 0;
   bool is_row_sparse = false;
@@ -49,16 +49,16 @@ struct Given {
   }
 };
 
-/// The job of one worker.
+/// The gradients of a job with one worker.
 struct Job {
   Table data{1, 0, Table::Dense{{1, 2}}, {0, 0}};
-  Given model;
-  Gradients<Given, Table> gradients;
+  KnownGradient model;
+  Gradients<KnownGradient, Table> gradients;
 
-  Job(const Given& given, const char* clip)
+  Job(const KnownGradient& given, const char* clip)
       : model(given),
         gradients(model, data, {.batch = 2, .clip = models::parse_clip(clip).value()},
-                  cut(model.parameters(), sizeof(double), 2)) {}
+                  make_layout(model.parameters(), sizeof(double), 2)) {}
 
   /// Returns the values that a step reads: all ranges, or the planned rows.
   [[nodiscard]] std::vector<Value> read() const {
@@ -70,9 +70,9 @@ struct Job {
       for (RangeId r = 0; r < layout.ranges.size(); ++r) wanted.push_back({r, nullptr});
     }
     std::vector<Value> values;
-    for (const auto& [r, of] : wanted) {
-      const std::size_t count = of ? of->size() : layout.ranges[r].count;
-      values.push_back({r, 0, {Buffer::make<double>(count), 0, count, of}});
+    for (const auto& [r, rows] : wanted) {
+      const std::size_t count = rows ? rows->size() : layout.ranges[r].count;
+      values.push_back({r, 0, {Buffer::make<double>(count), 0, count, rows}});
     }
     return values;
   }
@@ -84,8 +84,8 @@ struct Job {
   }
 };
 
-/// The gradient spread over the parameter vector.
-std::vector<double> spread(const Layout& layout, const Gradient& gradient) {
+/// Returns the gradient as a vector, with 0 for elements that no part holds.
+std::vector<double> to_dense(const Layout& layout, const Gradient& gradient) {
   std::vector<double> g(layout.size);
   for (const auto& [r, values] : gradient.update.parts) {
     const auto from = values.as<double>();
@@ -98,7 +98,7 @@ std::vector<double> spread(const Layout& layout, const Gradient& gradient) {
 void expect_gradient(const Job& job, double factor, double limit) {
   const auto gradient = job.compute();
   ASSERT_FALSE(gradient.fault) << *gradient.fault;
-  const auto g = spread(*job.gradients.layout(), gradient);
+  const auto g = to_dense(*job.gradients.layout(), gradient);
   const auto clipped = [&](double value) { return std::min(value * factor, limit); };
   EXPECT_DOUBLE_EQ(g[0], clipped(3));
   EXPECT_DOUBLE_EQ(g[1], job.model.change);
@@ -109,11 +109,11 @@ void expect_gradient(const Job& job, double factor, double limit) {
   EXPECT_DOUBLE_EQ(g[4 + row_count - 1], clipped(12));
 }
 
-TEST(Gradients, ClipWhatIsTrainedAlone) {
+TEST(Gradients, ClipsTrainedParametersOnly) {
   constexpr double unbounded = std::numeric_limits<double>::infinity();
   const double norm = std::sqrt(9. + 16 + 144 + 144);
   for (const bool is_row_sparse : {false, true}) {
-    const Given given{.change = 500, .is_row_sparse = is_row_sparse};
+    const KnownGradient given{.change = 500, .is_row_sparse = is_row_sparse};
     expect_gradient({given, "none"}, 1, unbounded);
     expect_gradient({given, "norm:1"}, 1 / norm, unbounded);
     expect_gradient({given, "norm:20"}, 1, unbounded);
@@ -121,21 +121,21 @@ TEST(Gradients, ClipWhatIsTrainedAlone) {
   }
 }
 
-TEST(Gradients, OfWhichPartIsNotFiniteAreNone) {
+TEST(Gradients, ReportsAFaultIfAnyElementIsNotFinite) {
   for (const bool is_row_sparse : {false, true})
     for (const char* clip : {"none", "norm:1", "value:1"}) {
-      const Given given{.change = std::nan(""), .is_row_sparse = is_row_sparse};
+      const KnownGradient given{.change = std::nan(""), .is_row_sparse = is_row_sparse};
       EXPECT_EQ(Job(given, clip).compute().fault, "the gradient is not finite") << clip;
     }
 }
 
-TEST(Gradients, ReadTheRowsThatTheyTouch) {
+TEST(Gradients, PlansTheRowsThatTheModelTouches) {
   const Job job{{.is_row_sparse = true}, "none"};
   const Layout& layout = *job.gradients.layout();
   const auto [first, last] = layout.ranges_of(3);
   ASSERT_GT(last - first, 2U);
   const auto wanted = job.gradients.plan(0, 0);
-  ASSERT_EQ(wanted.size(), first + 2U) << "what is dense, and two ranges of rows";
+  ASSERT_EQ(wanted.size(), first + 2U) << "the dense ranges, and two ranges of rows";
   for (RangeId r = 0; r < first; ++r) EXPECT_EQ(wanted[r].rows, nullptr);
   EXPECT_EQ(wanted[first].range, first);
   EXPECT_EQ(*wanted[first].rows, std::vector<std::uint32_t>{7});

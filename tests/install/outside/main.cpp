@@ -1,4 +1,4 @@
-/// Uses a little of every installed library, as a user would; exits 0 when it works.
+/// Uses a little of every installed library, as a user would. Exits with 0 if all of it works.
 #include <array>
 #include <cstdint>
 #include <span>

@@ -10,28 +10,29 @@
 #include <vector>
 
 #include "starling/models/cuda/device.hpp"
-#include "starling/models/net/named.hpp"
+#include "starling/models/net/named_nets.hpp"
 #include "tests/models/model_data.hpp"
 
-// First line of a test that computes on a device.
-#define STARLING_NEEDS_DEVICE() \
-  if (const std::string why = starling::models::cuda::no_device(); !why.empty()) GTEST_SKIP() << why
+// Skips the test if there is no device; the first line of each test that computes on one.
+#define STARLING_NEEDS_DEVICE()                                                        \
+  if (const std::string reason = starling::models::cuda::no_device(); !reason.empty()) \
+  GTEST_SKIP() << reason
 
 namespace starling::models::cuda {
 
-/// Why there is no device to test on; empty where there is one.
+/// Returns why there is no device to test on; empty if there is one.
 inline std::string no_device() {
   const auto all = devices();
   if (!all) return "no CUDA device: " + all.error().message;
   return all->empty() ? "no CUDA device" : "";
 }
 
-/// The net that `text` names, over that data.
+/// Returns the net that `text` describes, for `data`.
 inline Net<float> net_of(const std::string& text, const Table& data) {
   return Net<float>::parse(Spec::parse(text).value(), data).value();
 }
 
-/// A named net without what it draws, so that the CPU computes the same.
+/// Returns a built-in net with dropout rates of 0, because random draws on the CPU differ.
 inline std::string without_dropout(const std::string& name, const std::string& input) {
   std::string layers = print_layers(named_net(name, 10).value().layers);
   for (std::size_t at = 0; (at = layers.find("dropout 0.", at)) != std::string::npos; ++at)
@@ -39,7 +40,7 @@ inline std::string without_dropout(const std::string& name, const std::string& i
   return "net:input=" + input + ",layers=" + layers;
 }
 
-/// The same net of smooth functions: gradients of all others jump where a unit tips.
+/// Returns the net with smooth functions instead of relu and max-pool, whose gradients jump.
 inline std::string without_kinks(std::string net) {
   const std::vector<std::pair<std::string, std::string>> pairs{{"relu", "tanh"},
                                                                {"max-pool", "avg-pool"}};
@@ -49,7 +50,7 @@ inline std::string without_kinks(std::string net) {
   return net;
 }
 
-inline std::vector<float> initial(const Net<float>& net, std::uint64_t seed = 5) {
+inline std::vector<float> initial_parameters(const Net<float>& net, std::uint64_t seed = 5) {
   std::vector<float> w(total_size(net.parameters()));
   Random random{seed};
   net.initialise(w, random);
@@ -77,7 +78,7 @@ inline double norm(std::span<const float> a) {
   return std::sqrt(sum);
 }
 
-/// ||a - b||.
+/// Returns ||a - b||.
 inline double distance(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (std::size_t i = 0; i < b.size(); ++i)
@@ -89,19 +90,19 @@ inline double relative_error(std::span<const float> a, std::span<const float> b)
   return distance(a, b) / norm(b);
 }
 
-/// Compares each parameter by itself, so that a small one is not lost among large ones. A tenth of
-/// the whole norm is added to the scale, so that a gradient of mere rounding, as of a bias before
-/// batch normalisation, does not count.
-inline void expect_same_gradient(const Net<float>& net, const std::vector<float>& seen,
-                                 const std::vector<float>& wanted, double within) {
-  std::size_t at = 0;
+/// Compares the gradient of each parameter separately, so that errors of small gradients are found.
+/// The allowed error also includes a tenth of the whole norm, so that gradients that are only
+/// rounding errors, like that of a bias before batch normalisation, do not matter.
+inline void expect_same_gradient(const Net<float>& net, const std::vector<float>& actual,
+                                 const std::vector<float>& expected, double within) {
+  std::size_t offset = 0;
   for (const Parameter& p : net.parameters()) {
     const auto part = [&](const std::vector<float>& all) {
-      return std::span{all}.subspan(at, p.size());
+      return std::span{all}.subspan(offset, p.size());
     };
-    const double size = norm(part(wanted)) + 0.1 * norm(wanted);
-    EXPECT_LE(distance(part(seen), part(wanted)), within * size) << p.name;
-    at += p.size();
+    const double size = norm(part(expected)) + 0.1 * norm(expected);
+    EXPECT_LE(distance(part(actual), part(expected)), within * size) << p.name;
+    offset += p.size();
   }
 }
 

@@ -1,18 +1,18 @@
-// The messages to users where a device cannot be used. No device is needed.
+// Tests the messages to users if a device cannot be used. Needs no device.
 #include "starling/models/cuda/check.hpp"
 #include "tests/models/cuda/device.hpp"
 
 namespace starling::models::cuda {
 namespace {
 
-void expect_said(const std::string& message, const std::vector<std::string>& fragments) {
+void expect_fragments(const std::string& message, const std::vector<std::string>& fragments) {
   for (const std::string& fragment : fragments)
     EXPECT_NE(message.find(fragment), std::string::npos) << fragment << "\nis not in\n" << message;
 }
 
-/// The message that a call's failure makes.
+/// Returns the message for a failed call.
 template <class Code>
-std::string said(Code code) {
+std::string message_of(Code code) {
   try {
     check(code, "copying a batch");
   } catch (const Failure& failure) {
@@ -21,34 +21,38 @@ std::string said(Code code) {
   return {};
 }
 
-TEST(Errors, SayWhatWasTriedWhatFailedAndWhatToDo) {
-  expect_said(said(cudaErrorInsufficientDriver),
-              {"copying a batch: ", "install a driver that knows CUDA", "--device cpu"});
-  expect_said(said(cudaErrorNoDevice), {"nvidia-smi", "CUDA_VISIBLE_DEVICES", "--device cpu"});
-  expect_said(said(cudaErrorMemoryAllocation),
-              {"out of memory", "a smaller --batch", "--device cpu"});
-  expect_said(said(cudaErrorNoKernelImageForDevice),
-              {"no kernel image", "no code for that device", "CMAKE_CUDA_ARCHITECTURES"});
-  expect_said(said(cudaErrorUnsupportedPtxVersion), {"no code for that device"});
-  expect_said(said(cudaErrorIllegalAddress), {"copying a batch: ", "cudaErrorIllegalAddress"});
+TEST(Errors, NameTheActionTheErrorAndARemedy) {
+  expect_fragments(message_of(cudaErrorInsufficientDriver),
+                   {"copying a batch: ", "install a driver that supports CUDA", "--device cpu"});
+  expect_fragments(message_of(cudaErrorNoDevice),
+                   {"nvidia-smi", "CUDA_VISIBLE_DEVICES", "--device cpu"});
+  expect_fragments(message_of(cudaErrorMemoryAllocation),
+                   {"out of memory", "a smaller --batch", "--device cpu"});
+  expect_fragments(message_of(cudaErrorNoKernelImageForDevice),
+                   {"no kernel image", "no code for that device", "CMAKE_CUDA_ARCHITECTURES"});
+  expect_fragments(message_of(cudaErrorUnsupportedPtxVersion), {"no code for that device"});
+  expect_fragments(message_of(cudaErrorIllegalAddress),
+                   {"copying a batch: ", "cudaErrorIllegalAddress"});
 }
 
-TEST(Errors, OfTheLibrariesAreNamedToo) {
-  expect_said(said(CUBLAS_STATUS_ALLOC_FAILED), {"copying a batch: cuBLAS: ", "a smaller --batch"});
-  expect_said(said(CUBLAS_STATUS_EXECUTION_FAILED), {"cuBLAS: "});
-  expect_said(said(CUDNN_STATUS_BAD_PARAM), {"copying a batch: cuDNN: "});
-  expect_said(said(CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH), {"no code for that device"});
-  EXPECT_EQ(said(cudaSuccess), "");
-  EXPECT_EQ(said(CUBLAS_STATUS_SUCCESS), "");
-  EXPECT_EQ(said(CUDNN_STATUS_SUCCESS), "");
+TEST(Errors, NameTheLibrary) {
+  expect_fragments(message_of(CUBLAS_STATUS_ALLOC_FAILED),
+                   {"copying a batch: cuBLAS: ", "a smaller --batch"});
+  expect_fragments(message_of(CUBLAS_STATUS_EXECUTION_FAILED), {"cuBLAS: "});
+  expect_fragments(message_of(CUDNN_STATUS_BAD_PARAM), {"copying a batch: cuDNN: "});
+  expect_fragments(message_of(CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH),
+                   {"no code for that device"});
+  EXPECT_EQ(message_of(cudaSuccess), "");
+  EXPECT_EQ(message_of(CUBLAS_STATUS_SUCCESS), "");
+  EXPECT_EQ(message_of(CUDNN_STATUS_SUCCESS), "");
 }
 
-TEST(Errors, OfADeviceThatIsNotThereNameIt) {
+TEST(Errors, NameAMissingDevice) {
   const Table data = dense_table(4, 30, 10);
   const Net<float> net = net_of("net:layers=dense 10", data);
   const auto engine = make_engine(net, 977, 4);
   ASSERT_FALSE(engine);
-  expect_said(engine.error().message, {"cuda:977: ", "--device cpu"});
+  expect_fragments(engine.error().message, {"cuda:977: ", "--device cpu"});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Kernels that no layer shows by itself: sums, transposition, updates, compression.
+// Tests kernels that the tests of layers do not cover separately: sums, transposition, updates,
+// compression.
 #include "starling/models/cuda/columns.hpp"
 #include "starling/models/cuda/training/device_compress.hpp"
 #include "starling/models/cuda/training/device_update.hpp"
@@ -39,27 +40,28 @@ TEST_P(Matrices, AreSummedByColumnsAndTransposed) {
   const auto [rows, columns, group_rows] = GetParam();
   const Groups groups{rows, columns, group_rows};
   const auto x = normals(std::size_t{rows} * columns, 1);
-  const auto x_there = to_device(x);
+  const auto device_x = to_device(x);
   context.reserve_scratch(column_scratch_bytes(groups));
   const std::size_t size = std::size_t{groups.count()} * columns;
-  const auto ones = to_device(std::vector<float>(size, 1.0F));
-  sum_columns(context, groups, x_there.data(), true, ones.data());
-  std::vector<float> wanted(size, 1.0F);
+  const auto device_sums = to_device(std::vector<float>(size, 1.0F));
+  sum_columns(context, groups, device_x.data(), true, device_sums.data());
+  std::vector<float> expected(size, 1.0F);
   {
     std::vector<double> sums(size, 1.0);
-    for (Index i = 0; i < rows * columns; ++i) sums[groups.of(i)] += static_cast<double>(x[i]);
-    for (std::size_t i = 0; i < size; ++i) wanted[i] = static_cast<float>(sums[i]);
+    for (Index i = 0; i < rows * columns; ++i)
+      sums[groups.statistic_of(i)] += static_cast<double>(x[i]);
+    for (std::size_t i = 0; i < size; ++i) expected[i] = static_cast<float>(sums[i]);
   }
-  const auto seen = to_host(context, ones.data(), size);
+  const auto actual = to_host(context, device_sums.data(), size);
   for (std::size_t i = 0; i < size; ++i)
-    ASSERT_NEAR(seen[i], wanted[i], 1e-5 * std::sqrt(static_cast<double>(rows)) + 1e-5) << i;
+    ASSERT_NEAR(actual[i], expected[i], 1e-5 * std::sqrt(static_cast<double>(rows)) + 1e-5) << i;
 
-  const DeviceArray<float> turned{x.size()};
-  transpose(context, rows, columns, x_there.data(), false, turned.data());
-  const auto there = to_host(context, turned.data(), x.size());
+  const DeviceArray<float> device_transpose{x.size()};
+  transpose(context, rows, columns, device_x.data(), false, device_transpose.data());
+  const auto transposed = to_host(context, device_transpose.data(), x.size());
   for (Index i = 0; i < rows; ++i)
     for (Index j = 0; j < columns; ++j)
-      ASSERT_EQ(there[std::size_t{j} * rows + i], x[std::size_t{i} * columns + j]);
+      ASSERT_EQ(transposed[std::size_t{j} * rows + i], x[std::size_t{i} * columns + j]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Matrices,
@@ -74,20 +76,20 @@ TEST(Compression, SendsTheSameAsTheHost) {
   const Context context{Precision::float32};
   for (const std::size_t size : {1U, 1023U, 1024U, 300'000U})
     for (const auto form : {Threshold::Form::values, Threshold::Form::signs}) {
-      const Threshold how{.threshold = 1.5F, .form = form};
-      DeviceCompressor there{how, size};
+      const Threshold threshold{.threshold = 1.5F, .form = form};
+      DeviceCompressor compressor{threshold, size};
       std::vector<float> residual(size);
       for (std::uint64_t round = 1; round <= 3; ++round) {
         const auto g = normals(size, round);
-        const auto g_there = to_device(g);
-        ASSERT_EQ(there.compress(context, g_there.data()), compress(how, g, residual))
+        const auto device_g = to_device(g);
+        ASSERT_EQ(compressor.compress(context, device_g.data()), compress(threshold, g, residual))
             << size << " elements, round " << round;
-        ASSERT_EQ(to_host(context, there.residual(), size), residual);
+        ASSERT_EQ(to_host(context, compressor.residual(), size), residual);
       }
     }
 }
 
-TEST(Updates, OfManyParametersCoverEachElementOnce) {
+TEST(Updates, UpdateEachElementOfManyParametersOnce) {
   STARLING_NEEDS_DEVICE();
   use_device(0);
   const Context context{Precision::float32};
@@ -97,15 +99,16 @@ TEST(Updates, OfManyParametersCoverEachElementOnce) {
   const std::size_t size = total_size(parameters);
   DeviceUpdate update{Sgd{.lr = 1}, {}, parameters};
   const StagedUpdate staged = stage(Sgd{.lr = 1}, {});
-  DeviceArray<StagedUpdate> there{1};
-  check(cudaMemcpy(there.data(), &staged, sizeof staged, cudaMemcpyHostToDevice), "copying");
+  DeviceArray<StagedUpdate> device_update{1};
+  check(cudaMemcpy(device_update.data(), &staged, sizeof staged, cudaMemcpyHostToDevice),
+        "copying");
   finish_default_stream();
   const auto w = to_device(std::vector<float>(size, 5.0F));
   const auto g = to_device(std::vector<float>(size, 1.0F));
-  update.apply(context, there.data(), g.data(), w.data());
-  std::vector<float> wanted(size, 4.0F);
-  std::fill(wanted.begin() + 9001, wanted.end(), 6.0F);
-  EXPECT_EQ(to_host(context, w.data(), size), wanted);
+  update.apply(context, device_update.data(), g.data(), w.data());
+  std::vector<float> expected(size, 4.0F);
+  std::fill(expected.begin() + 9001, expected.end(), 6.0F);
+  EXPECT_EQ(to_host(context, w.data(), size), expected);
 }
 
 }  // namespace

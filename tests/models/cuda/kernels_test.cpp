@@ -1,5 +1,5 @@
-// The bodies of the device's kernels of layers, run on the host, against the CPU's own layers. No
-// device is needed.
+// Runs the kernel bodies of layers on the host and compares them with the CPU's layers. Needs no
+// device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void run(std::size_t size, const Body& body) {
   for (std::size_t i = 0; i < size; ++i) body(static_cast<Index>(i));
 }
 
-// Known answers of the authors' Random123, kat_vectors.
+// The known answers are those of kat_vectors in Random123, the authors' implementation.
 TEST(Philox, DrawsThePublishedNumbers) {
   const auto words = [](const Philox& p) { return std::vector<std::uint32_t>(p.word, p.word + 4); };
   using Words = std::vector<std::uint32_t>;
@@ -42,15 +42,15 @@ TEST(Philox, DrawsThePublishedNumbers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Activations, AreTheCpusForwardAndBackward) {
+TEST(Activations, EqualTheCpuForwardAndBackward) {
   for (const std::string name : {"relu", "tanh", "gelu"}) {
     SCOPED_TRACE(name);
-    OwnLayer own{name, {5, 4, 3}, 7};
-    own.run();
-    std::vector<float> y(own.y.size());
-    std::vector<float> dx(own.x.size());
-    const float* x = own.x.data();
-    const float* dy = own.dy.data();
+    CpuLayer cpu{name, {5, 4, 3}, 7};
+    cpu.run();
+    std::vector<float> y(cpu.y.size());
+    std::vector<float> dx(cpu.x.size());
+    const float* x = cpu.x.data();
+    const float* dy = cpu.dy.data();
     if (name == "relu") {
       run(y.size(), Relu{x, y.data()});
       run(y.size(), ReluBackward{y.data(), dy, dx.data()});
@@ -61,19 +61,19 @@ TEST(Activations, AreTheCpusForwardAndBackward) {
       run(y.size(), Gelu{x, y.data()});
       run(y.size(), GeluBackward{x, dy, dx.data()});
     }
-    expect_near(y, own.y, 2e-6F);
-    expect_near(dx, own.dx, 2e-6F);
+    expect_near(y, cpu.y, 2e-6F);
+    expect_near(dx, cpu.dx, 2e-6F);
   }
 }
 
-TEST(Activations, ReluKeepsWhatIsNoNumber) {
+TEST(Activations, ReluKeepsNan) {
   const float nan = std::nanf("");
   float y = 0;
   Relu{&nan, &y}(0);
   EXPECT_TRUE(std::isnan(y));
 }
 
-TEST(Dropout, DropsItsShareAndScalesTheRestByTheSameDrawsBothWays) {
+TEST(Dropout, DropsItsShareAndUsesTheSameDrawsInBothPasses) {
   const std::size_t size = 40'001;
   const std::vector<float> ones(size, 1.0F);
   std::vector<float> y(size, -1.0F);
@@ -88,11 +88,11 @@ TEST(Dropout, DropsItsShareAndScalesTheRestByTheSameDrawsBothWays) {
   run((size + 3) / 4, backward);
   EXPECT_EQ(y, dx);
   const auto dropped = static_cast<double>(std::ranges::count(y, 0.0F));
-  // Five deviations of the binomial law.
+  // Five standard deviations of the binomial distribution.
   EXPECT_NEAR(dropped, 0.3 * size, 5 * std::sqrt(0.3 * 0.7 * size));
   EXPECT_EQ(std::ranges::count(y, 1 / 0.7F) + std::ranges::count(y, 0.0F),
             static_cast<std::ptrdiff_t>(size));
-  // Another layer, piece or seed draws otherwise.
+  // Another layer or piece draws other numbers.
   for (const Draws& other : {Draws{&seed, 3, 0}, Draws{&seed, 2, 1}}) {
     backward.draws = other;
     run((size + 3) / 4, backward);
@@ -100,7 +100,7 @@ TEST(Dropout, DropsItsShareAndScalesTheRestByTheSameDrawsBothWays) {
   }
 }
 
-Pooling pooling(const PoolShape& s) {
+Pooling make_pooling(const PoolShape& s) {
   const auto i = [](std::size_t number) { return static_cast<Index>(number); };
   return {i(s.height), i(s.width),   i(s.channels),     i(s.size),
           i(s.stride), i(s.padding), i(s.out_height()), i(s.out_width())};
@@ -108,24 +108,24 @@ Pooling pooling(const PoolShape& s) {
 
 class Pools : public testing::TestWithParam<std::string> {};
 
-TEST_P(Pools, AreTheCpusToTheBit) {
-  OwnLayer max{"max-pool " + GetParam(), {9, 8, 3}, 4};
-  // Few values, so that many are equal: which of them is taken must be the same.
+TEST_P(Pools, EqualTheCpu) {
+  CpuLayer max{"max-pool " + GetParam(), {9, 8, 3}, 4};
+  // Few different values, so that many are equal: both must choose the same one.
   for (float& x : max.x) x = std::round(x);
   max.run();
-  const auto form = std::get<MaxPoolForm>(max.layer->form()).shape;
+  const auto shape = std::get<MaxPoolSpecification>(max.layer->specification()).shape;
   std::vector<float> y(max.y.size());
-  std::vector<Index> found(y.size());
+  std::vector<Index> indices(y.size());
   std::vector<float> dx(max.x.size(), -1.0F);
-  run(y.size(), MaxPool{pooling(form), max.x.data(), y.data(), found.data()});
-  run(dx.size(), MaxPoolBackward{pooling(form), found.data(), max.dy.data(), dx.data()});
+  run(y.size(), MaxPool{make_pooling(shape), max.x.data(), y.data(), indices.data()});
+  run(dx.size(), MaxPoolBackward{make_pooling(shape), indices.data(), max.dy.data(), dx.data()});
   EXPECT_EQ(y, max.y);
   expect_near(dx, max.dx, 1e-6F);
 
-  OwnLayer mean{"avg-pool " + GetParam(), {9, 8, 3}, 4};
+  CpuLayer mean{"avg-pool " + GetParam(), {9, 8, 3}, 4};
   mean.run();
-  run(y.size(), AvgPool{pooling(form), mean.x.data(), y.data()});
-  run(dx.size(), AvgPoolBackward{pooling(form), mean.dy.data(), dx.data()});
+  run(y.size(), AvgPool{make_pooling(shape), mean.x.data(), y.data()});
+  run(dx.size(), AvgPoolBackward{make_pooling(shape), mean.dy.data(), dx.data()});
   expect_near(y, mean.y, 1e-6F);
   expect_near(dx, mean.dx, 1e-6F);
 }
@@ -135,20 +135,21 @@ INSTANTIATE_TEST_SUITE_P(Windows, Pools,
                                          "3 stride=2 padding=1", "2 stride=3",
                                          "4 stride=1 padding=3", "8 stride=5", "1"));
 
-TEST(Pools, GlobalMeansAreTheCpus) {
-  OwnLayer own{"global-avg-pool", {5, 7, 6}, 3};
-  own.run();
-  std::vector<float> y(own.y.size());
-  std::vector<float> dx(own.x.size());
-  run(y.size(), GlobalAvgPool{own.x.data(), y.data(), 35, 6});
-  run(dx.size(), GlobalAvgPoolBackward{own.dy.data(), dx.data(), 35, 6});
-  expect_near(y, own.y, 1e-6F);
-  expect_near(dx, own.dx, 1e-6F);
+TEST(Pools, GlobalMeansEqualTheCpu) {
+  CpuLayer cpu{"global-avg-pool", {5, 7, 6}, 3};
+  cpu.run();
+  std::vector<float> y(cpu.y.size());
+  std::vector<float> dx(cpu.x.size());
+  run(y.size(), GlobalAvgPool{cpu.x.data(), y.data(), 35, 6});
+  run(dx.size(), GlobalAvgPoolBackward{cpu.dy.data(), dx.data(), 35, 6});
+  expect_near(y, cpu.y, 1e-6F);
+  expect_near(dx, cpu.dx, 1e-6F);
 }
 
-// <A x, y> = <x, A' y> for the way there and the way back, and every image is moved as a whole.
-TEST(Augmentation, GoesTheSameWayBack) {
-  for (const Index most : {0U, 1U, 3U}) {
+// The backward pass A' is the transpose of the forward pass A if <A x, dy> = <x, A' dy> for each
+// image.
+TEST(Augmentation, ReversesTheMoveInTheBackwardPass) {
+  for (const Index shift_max : {0U, 1U, 3U}) {
     const std::size_t n = 200;
     const std::size_t size = n * 6 * 5 * 2;
     const auto x = normals(size, 1);
@@ -156,20 +157,21 @@ TEST(Augmentation, GoesTheSameWayBack) {
     std::vector<float> y(size);
     std::vector<float> dx(size);
     const std::uint64_t seed = 11;
-    run(size, Augment{x.data(), y.data(), 6, 5, 2, most, false, {&seed, 0, 0}});
-    run(size, Augment{dy.data(), dx.data(), 6, 5, 2, most, true, {&seed, 0, 0}});
+    run(size, Augment{x.data(), y.data(), 6, 5, 2, shift_max, false, {&seed, 0, 0}});
+    run(size, Augment{dy.data(), dx.data(), 6, 5, 2, shift_max, true, {&seed, 0, 0}});
     for (std::size_t i = 0; i < n; ++i) {
       const auto product = [&](const std::vector<float>& a, const std::vector<float>& b) {
         return std::inner_product(a.begin() + static_cast<std::ptrdiff_t>(i * 60),
                                   a.begin() + static_cast<std::ptrdiff_t>((i + 1) * 60),
                                   b.begin() + static_cast<std::ptrdiff_t>(i * 60), 0.0);
       };
-      ASSERT_NEAR(product(y, dy), product(x, dx), 1e-4) << "image " << i << ", most " << most;
+      ASSERT_NEAR(product(y, dy), product(x, dx), 1e-4)
+          << "image " << i << ", shift_max " << shift_max;
     }
   }
 }
 
-TEST(Augmentation, DrawsEveryWayAlike) {
+TEST(Augmentation, DrawsEveryShiftEquallyOften) {
   const std::size_t n = 9000;
   // One bright pixel in the middle shows the shift.
   std::vector<float> x(n * 9, 0.0F);
@@ -186,7 +188,7 @@ TEST(Augmentation, DrawsEveryWayAlike) {
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0), n);
 
   run(y.size(), Augment{x.data(), y.data(), 3, 3, 1, 0, false, {&seed, 4, 0}});
-  EXPECT_EQ(x, y) << "a mirrored middle stays";
+  EXPECT_EQ(x, y) << "mirroring does not move the middle column";
   std::rotate(x.begin(), x.begin() + 1, x.end());
   run(y.size(), Augment{x.data(), y.data(), 3, 3, 1, 0, false, {&seed, 4, 0}});
   double mirrored = 0;
@@ -194,22 +196,22 @@ TEST(Augmentation, DrawsEveryWayAlike) {
   EXPECT_NEAR(mirrored, n / 2.0, 5 * std::sqrt(n / 4.0));
 }
 
-TEST(Embedding, AddsTheRowsOfEachIdInTheBatchsOrder) {
-  OwnLayer own{"embedding 6 width=5", {4}, 9};
+TEST(Embedding, AddsTheRowsOfEachIdInBatchOrder) {
+  CpuLayer cpu{"embedding 6 width=5", {4}, 9};
   Random random{2};
-  // Id 5 stands nowhere.
-  for (float& id : own.x) id = static_cast<float>(random.below(5));
-  own.run();
-  std::vector<float> y(own.y.size());
-  run(y.size(), GatherRows<float>{own.x.data(), own.w.data(), y.data(), 5});
-  EXPECT_EQ(y, own.y);
-  std::vector<Index> order(own.x.size());
+  // No row contains id 5.
+  for (float& id : cpu.x) id = static_cast<float>(random.below(5));
+  cpu.run();
+  std::vector<float> y(cpu.y.size());
+  run(y.size(), GatherRows<float>{cpu.x.data(), cpu.w.data(), y.data(), 5});
+  EXPECT_EQ(y, cpu.y);
+  std::vector<Index> order(cpu.x.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](Index a, Index b) { return own.x[a] < own.x[b]; });
-  std::vector<float> g(own.g.size());
-  run(y.size(), EmbedBackward{own.x.data(), order.data(), own.dy.data(), g.data(),
-                              static_cast<Index>(own.x.size()), 5});
-  EXPECT_EQ(g, own.g) << "the sums have the CPU's order";
+  std::ranges::stable_sort(order, [&](Index a, Index b) { return cpu.x[a] < cpu.x[b]; });
+  std::vector<float> g(cpu.g.size());
+  run(y.size(), EmbedBackward{cpu.x.data(), order.data(), cpu.dy.data(), g.data(),
+                              static_cast<Index>(cpu.x.size()), 5});
+  EXPECT_EQ(g, cpu.g) << "the order of additions differs from the CPU's";
 }
 
 TEST(Rows, AreGatheredAndScatteredBack) {
@@ -223,83 +225,85 @@ TEST(Rows, AreGatheredAndScatteredBack) {
   EXPECT_EQ(back, (std::vector<float>{-1, -1, 10, 11, -1, -1, 30, 31}));
 }
 
-/// Returns the column sums that the device computes, summed in double.
-std::vector<float> sums_of(const Groups& groups, auto term) {
+/// Returns the column sums of each group, computed in double precision.
+std::vector<float> column_sums(const Groups& groups, auto term) {
   std::vector<double> sums(std::size_t{groups.count()} * groups.channels);
   for (Index i = 0; i < groups.rows * groups.channels; ++i)
-    sums[groups.of(i)] += static_cast<double>(term(i, groups.of(i)));
+    sums[groups.statistic_of(i)] += static_cast<double>(term(i, groups.statistic_of(i)));
   return {sums.begin(), sums.end()};
 }
 
 class BatchNorms : public testing::TestWithParam<std::size_t> {};
 
-/// Each group equals the CPU's result for a piece by itself.
-TEST_P(BatchNorms, AreTheCpusGroupByGroup) {
+/// Compares each group with the CPU's result for a piece of the same size.
+TEST_P(BatchNorms, EqualTheCpuGroupByGroup) {
   const std::size_t samples = 10;
   const std::size_t group_samples = GetParam();
   const std::size_t pixels = 6;
   const std::size_t channels = 3;
-  OwnLayer own{"batch-norm momentum=0.3", {2, 3, 3}, samples};
+  CpuLayer cpu{"batch-norm momentum=0.3", {2, 3, 3}, samples};
   const Groups groups{static_cast<Index>(samples * pixels), static_cast<Index>(channels),
                       static_cast<Index>(group_samples * pixels)};
 
-  auto mean = sums_of(groups, [&](Index i, Index) { return own.x[i]; });
+  auto mean = column_sums(groups, [&](Index i, Index) { return cpu.x[i]; });
   run(mean.size(), DivideByRows{groups, mean.data()});
-  auto inverse = sums_of(
-      groups, [&](Index i, Index at) { return (own.x[i] - mean[at]) * (own.x[i] - mean[at]); });
+  auto inverse = column_sums(
+      groups, [&](Index i, Index s) { return (cpu.x[i] - mean[s]) * (cpu.x[i] - mean[s]); });
   run(inverse.size(), DivideByRows{groups, inverse.data()});
   std::vector<float> a(mean.size());
   std::vector<float> b(mean.size());
-  run(mean.size(), Normaliser{static_cast<Index>(channels), own.w.data(), mean.data(),
-                              inverse.data(), a.data(), b.data(), 1e-5F});
-  std::vector<float> y(own.y.size());
-  run(y.size(), Normalise{groups, a.data(), b.data(), own.x.data(), y.data()});
+  run(mean.size(), PrepareNormalise{static_cast<Index>(channels), cpu.w.data(), mean.data(),
+                                    inverse.data(), a.data(), b.data(), 1e-5F});
+  std::vector<float> y(cpu.y.size());
+  run(y.size(), Normalise{groups, a.data(), b.data(), cpu.x.data(), y.data()});
   auto products =
-      sums_of(groups, [&](Index i, Index at) { return own.dy[i] * (own.x[i] - mean[at]); });
-  auto totals = sums_of(groups, [&](Index i, Index) { return own.dy[i]; });
-  std::vector<float> g(own.g.size());
+      column_sums(groups, [&](Index i, Index s) { return cpu.dy[i] * (cpu.x[i] - mean[s]); });
+  auto totals = column_sums(groups, [&](Index i, Index) { return cpu.dy[i]; });
+  std::vector<float> g(cpu.g.size());
   const float weight = 1.0F / static_cast<float>(samples * pixels);
   run(channels,
-      NormaliserBackward{groups, own.w.data(), mean.data(), inverse.data(), products.data(),
-                         totals.data(), a.data(), g.data(), 1e-5F, 0.3F, weight});
-  std::vector<float> dx(own.x.size());
-  run(dx.size(), NormaliseBackward{groups, a.data(), products.data(), totals.data(), own.x.data(),
-                                   own.dy.data(), dx.data()});
+      PrepareNormaliseBackward{groups, cpu.w.data(), mean.data(), inverse.data(), products.data(),
+                               totals.data(), a.data(), g.data(), 1e-5F, 0.3F, weight});
+  std::vector<float> dx(cpu.x.size());
+  run(dx.size(), NormaliseBackward{groups, a.data(), products.data(), totals.data(), cpu.x.data(),
+                                   cpu.dy.data(), dx.data()});
 
-  std::vector<float> wanted_g(own.g.size());
+  std::vector<float> expected_g(cpu.g.size());
   for (std::size_t first = 0; first < samples; first += group_samples) {
     const std::size_t size = std::min(group_samples, samples - first);
-    const std::size_t at = first * pixels * channels;
+    const std::size_t offset = first * pixels * channels;
     const std::size_t count = size * pixels * channels;
     Arena arena;
     Random random{1};
     Pass pass{random, arena, true};
-    const auto part = [&](std::vector<float>& all) { return std::span{all}.subspan(at, count); };
-    const auto kept = own.layer->forward({size, own.w, part(own.x), part(own.y), pass});
-    std::vector<float> slopes(part(own.dy).begin(), part(own.dy).end());
+    const auto part = [&](std::vector<float>& all) {
+      return std::span{all}.subspan(offset, count);
+    };
+    const auto saved = cpu.layer->forward({size, cpu.w, part(cpu.x), part(cpu.y), pass});
+    std::vector<float> dy(part(cpu.dy).begin(), part(cpu.dy).end());
     const float share = static_cast<float>(size) / static_cast<float>(samples);
-    own.layer->backward({size, own.w, part(own.x), part(own.y), kept, share, true, slopes,
-                         part(own.dx), wanted_g, pass});
+    cpu.layer->backward({size, cpu.w, part(cpu.x), part(cpu.y), saved, share, true, dy,
+                         part(cpu.dx), expected_g, pass});
   }
-  expect_near(y, own.y, 1e-5F);
-  expect_near(dx, own.dx, 1e-5F);
-  expect_near(g, wanted_g, 1e-5F);
+  expect_near(y, cpu.y, 1e-5F);
+  expect_near(dx, cpu.dx, 1e-5F);
+  expect_near(g, expected_g, 1e-5F);
 }
 
 INSTANTIATE_TEST_SUITE_P(GroupSizes, BatchNorms, testing::Values(10, 5, 4, 256));
 
-TEST(BatchNorms, TakeRunningStatisticsWhereTheyDoNotTrain) {
-  OwnLayer own{"batch-norm", {7}, 5};
-  own.w[21] = -0.5F;  // Pushes out of order may bring a variance below zero.
-  own.run(false);
-  std::vector<float> mean(own.w.begin() + 14, own.w.begin() + 21);
-  std::vector<float> inverse(own.w.begin() + 21, own.w.end());
+TEST(BatchNorms, UseRunningStatisticsInEvaluation) {
+  CpuLayer cpu{"batch-norm", {7}, 5};
+  cpu.w[21] = -0.5F;  // Pushes that arrive out of order can make a variance negative.
+  cpu.run(false);
+  std::vector<float> mean(cpu.w.begin() + 14, cpu.w.begin() + 21);
+  std::vector<float> inverse(cpu.w.begin() + 21, cpu.w.end());
   std::vector<float> a(7);
   std::vector<float> b(7);
-  run(7, Normaliser{7, own.w.data(), mean.data(), inverse.data(), a.data(), b.data(), 1e-5F});
-  std::vector<float> y(own.y.size());
-  run(y.size(), Normalise{{5, 7, 5}, a.data(), b.data(), own.x.data(), y.data()});
-  expect_near(y, own.y, 1e-5F);
+  run(7, PrepareNormalise{7, cpu.w.data(), mean.data(), inverse.data(), a.data(), b.data(), 1e-5F});
+  std::vector<float> y(cpu.y.size());
+  run(y.size(), Normalise{{5, 7, 5}, a.data(), b.data(), cpu.x.data(), y.data()});
+  expect_near(y, cpu.y, 1e-5F);
 }
 
 }  // namespace

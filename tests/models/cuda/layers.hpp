@@ -1,4 +1,4 @@
-/// One layer of the CPU's by itself, as the oracle of what devices compute.
+/// Runs one layer on the CPU, for comparison with a device's kernels.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 
 namespace starling::models {
 
+/// Returns normal random numbers with variance 1.
 inline std::vector<float> normals(std::size_t size, std::uint64_t seed, double mean = 0) {
   Random random{seed};
   std::vector<float> all(size);
@@ -16,9 +17,9 @@ inline std::vector<float> normals(std::size_t size, std::uint64_t seed, double m
   return all;
 }
 
-/// A layer, its inputs and both of its passes.
-struct OwnLayer {
-  OwnLayer(const std::string& text, const Shape& input, std::size_t samples, std::uint64_t seed = 1)
+/// A layer with random inputs, parameters and derivatives, and the results of both passes.
+struct CpuLayer {
+  CpuLayer(const std::string& text, const Shape& input, std::size_t samples, std::uint64_t seed = 1)
       : layer(make_layer<float>(parse_spaced(text).value(), input).value()),
         n(samples),
         x(normals(n * volume(input), seed)),
@@ -32,9 +33,9 @@ struct OwnLayer {
     Arena arena;
     Random random{9};
     Pass pass{random, arena, training};
-    const auto kept = layer->forward({n, w, x, y, pass});
-    std::vector<float> slopes = dy;
-    if (training) layer->backward({n, w, x, y, kept, 1, true, slopes, dx, g, pass});
+    const auto saved = layer->forward({n, w, x, y, pass});
+    std::vector<float> overwritten_dy = dy;
+    if (training) layer->backward({n, w, x, y, saved, 1, true, overwritten_dy, dx, g, pass});
   }
 
   LayerPointer<float> layer;

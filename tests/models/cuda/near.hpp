@@ -1,4 +1,4 @@
-/// A comparison of what a kernel computes with what the CPU does. For tests.
+/// Compares the results of a kernel with the CPU's. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,12 +10,14 @@
 
 namespace starling::models::cuda {
 
-/// Each element differs by no more than `within`, relative to it where it is above 1.
-inline void expect_near(const std::vector<float>& seen, const std::vector<float>& wanted,
+/// Expects that each element differs by at most `within`, or by `within` times the expected element
+/// if that is above 1.
+inline void expect_near(const std::vector<float>& actual, const std::vector<float>& expected,
                         float within) {
-  ASSERT_EQ(seen.size(), wanted.size());
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    ASSERT_NEAR(seen[i], wanted[i], within * std::max(1.0F, std::abs(wanted[i]))) << "at " << i;
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], within * std::max(1.0F, std::abs(expected[i])))
+        << "at " << i;
 }
 
 }  // namespace starling::models::cuda

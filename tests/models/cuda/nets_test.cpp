@@ -1,4 +1,4 @@
-// Nets on a device against the CPU: every layer, every loss, the named nets.
+// Compares nets on a device with the CPU: every layer, every loss, the built-in nets.
 #include <thread>
 
 #include "tests/models/cuda/device.hpp"
@@ -7,14 +7,14 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Sums of float32 in another order: relative to a parameter's whole gradient.
+/// The error of adding float32 in another order, relative to the norm of a parameter's gradient.
 constexpr double rounding = 5e-5;
 
 struct NetOnDeviceCase : NetCase {
   std::size_t rows = 37;
-  /// Whether rounding may tip a unit or the choice of a maximum, and so move a gradient by far
-  /// more: among thousands of them one stands on the edge.
-  bool kinks = false;
+  /// True if rounding may change which units of relu are active, or which number is a maximum,
+  /// which changes the gradient by far more than rounding. With thousands of units this is likely.
+  bool has_kinks = false;
 };
 
 void PrintTo(const NetOnDeviceCase& given, std::ostream* out) { *out << given.net; }
@@ -23,12 +23,13 @@ std::vector<NetOnDeviceCase> cases() {
   const NetSizes sizes{.image = {9, 8, 3}, .features = 30, .width = 24, .classes = 10};
   std::vector<NetOnDeviceCase> all;
   for (NetCase& each : net_cases(sizes)) all.push_back({std::move(each)});
-  all.push_back({sizes.images("ConvOfManyChannels",
-                              "conv2d 32 kernel=3 padding=1; relu; conv2d 64 kernel=3")});
-  all.push_back({sizes.images("ConvOfLargeKernel", "conv2d 4 kernel=5 padding=2")});
-  all.push_back({sizes.flat("DropoutOfNothing", "tanh; dropout 0")});
+  all.push_back({sizes.between_image_and_dense(
+      "ConvOfManyChannels", "conv2d 32 kernel=3 padding=1; relu; conv2d 64 kernel=3")});
+  all.push_back(
+      {sizes.between_image_and_dense("ConvOfLargeKernel", "conv2d 4 kernel=5 padding=2")});
+  all.push_back({sizes.between_dense("DropoutOfRateZero", "tanh; dropout 0")});
   all.push_back({{"ManyClasses", "net:layers=dense 100", 30, 100}});
-  all.push_back({sizes.images("OneRow", "conv2d 3 kernel=3; batch-norm"), 1});
+  all.push_back({sizes.between_image_and_dense("OneRow", "conv2d 3 kernel=3; batch-norm"), 1});
   all.push_back({sizes.row_net("GhostBatches", "dense 6; batch-norm; tanh; dense 10"), 600});
   all.push_back({sizes.row_net("Pieces", "dense 6; batch-norm; tanh; dense 10"), 9000});
   for (const std::string name : {"lenet5", "psp-cnn"})
@@ -43,57 +44,57 @@ std::vector<NetOnDeviceCase> cases() {
   return all;
 }
 
-/// Losses, metrics and scores.
-void expect_same_evaluation(const Net<float>& placed, const Net<float>& net,
+/// Compares losses, metrics and scores.
+void expect_same_evaluation(const Net<float>& on_device, const Net<float>& net,
                             const std::vector<float>& w, const Table& data) {
   const auto batch = all_rows(data);
   Arena arena;
   Random random{1};
   Pass pass{random, arena, false};
-  const Metrics wanted = net.evaluate(w, data, batch, pass);
-  const Metrics seen = placed.evaluate(w, data, batch, pass);
-  ASSERT_EQ(seen.size(), wanted.size());
-  EXPECT_NEAR(seen[0].value, wanted[0].value, 1e-5 * std::max(1.0, wanted[0].value));
-  // A score on the edge may fall to either side.
-  EXPECT_NEAR(seen[1].value, wanted[1].value, 2.0 / static_cast<double>(batch.size()) + 1e-5);
+  const Metrics expected = net.evaluate(w, data, batch, pass);
+  const Metrics actual = on_device.evaluate(w, data, batch, pass);
+  ASSERT_EQ(actual.size(), expected.size());
+  EXPECT_NEAR(actual[0].value, expected[0].value, 1e-5 * std::max(1.0, expected[0].value));
+  // Rounding may change the prediction of a row whose scores are nearly equal.
+  EXPECT_NEAR(actual[1].value, expected[1].value, 2.0 / static_cast<double>(batch.size()) + 1e-5);
   std::vector<float> scores(batch.size() * net.outputs());
   std::vector<float> wanted_scores(scores.size());
-  placed.scores(w, data, batch, pass, scores);
+  on_device.scores(w, data, batch, pass, scores);
   net.scores(w, data, batch, pass, wanted_scores);
   EXPECT_LT(relative_error(scores, wanted_scores), rounding);
 }
 
 class Nets : public testing::TestWithParam<NetOnDeviceCase> {};
 
-TEST_P(Nets, ComputeWhatTheCpuComputes) {
+TEST_P(Nets, EqualTheCpu) {
   STARLING_NEEDS_DEVICE();
   const NetOnDeviceCase& given = GetParam();
   const Table data = dense_table(given.rows, given.features, given.classes);
   const Net<float> net = net_of(given.net, data);
   auto engine = make_engine(net, 0, given.rows);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> placed = net.on(*engine);
-  const auto w = initial(net);
+  const Net<float> on_device = net.on(*engine);
+  const auto w = initial_parameters(net);
   const auto batch = all_rows(data);
-  const Gradient wanted = gradient_of(net, w, data, batch);
-  // As it is, recorded, replayed.
+  const Gradient expected = gradient_of(net, w, data, batch);
+  // The first call runs the kernels, the second records them, the third replays the graph.
   std::vector<float> first;
   for (int round = 0; round < 3; ++round) {
-    const Gradient seen = gradient_of(placed, w, data, batch);
-    EXPECT_NEAR(seen.loss, wanted.loss, 1e-5 * std::max(1.0, wanted.loss));
-    if (!given.kinks)
-      expect_same_gradient(net, seen.g, wanted.g,
+    const Gradient actual = gradient_of(on_device, w, data, batch);
+    EXPECT_NEAR(actual.loss, expected.loss, 1e-5 * std::max(1.0, expected.loss));
+    if (!given.has_kinks)
+      expect_same_gradient(net, actual.g, expected.g,
                            rounding * (given.name == "ResnetSmallSmooth" ? 10 : 1));
-    if (round == 0) first = seen.g;
-    EXPECT_EQ(seen.g, first) << "round " << round << " differs";
+    if (round == 0) first = actual.g;
+    EXPECT_EQ(actual.g, first) << "round " << round << " differs";
   }
-  expect_same_evaluation(placed, net, w, data);
+  expect_same_evaluation(on_device, net, w, data);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, Nets, testing::ValuesIn(cases()),
                          [](const auto& given) { return given.param.name; });
 
-TEST(Embeddings, AreTheCpus) {
+TEST(Embeddings, EqualTheCpu) {
   STARLING_NEEDS_DEVICE();
   Random random{3};
   Table::Dense x;
@@ -102,21 +103,22 @@ TEST(Embeddings, AreTheCpus) {
   const Net<float> net = net_of("net:layers=embedding 50 width=6; flatten; dense 3", data);
   auto engine = make_engine(net, 0, 300);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> placed = net.on(*engine);
+  const Net<float> on_device = net.on(*engine);
   const auto rows = all_rows(data);
-  // Other rows of other parameters each time: what an earlier call left there must not be seen.
+  // Each call uses other rows and other parameters, so rows left over from earlier calls would
+  // show.
   for (const std::size_t size : {300U, 3U, 40U, 40U, 40U, 300U}) {
-    const auto w = initial(net, size);
+    const auto w = initial_parameters(net, size);
     const Batch batch = Batch{rows}.last(size);
-    expect_same_gradient(net, gradient_of(placed, w, data, batch).g,
+    expect_same_gradient(net, gradient_of(on_device, w, data, batch).g,
                          gradient_of(net, w, data, batch).g, rounding);
   }
-  expect_same_evaluation(placed, net, initial(net, 1), data);
+  expect_same_evaluation(on_device, net, initial_parameters(net, 1), data);
 }
 
-/// The loss of one seed is a smooth function of the parameters: its slope along the gradient is the
-/// gradient's square.
-TEST(Draws, AreTheSameInBothPassesAndOthersWithEverySeed) {
+/// With a fixed seed the loss is a smooth function of the parameters, whose derivative along the
+/// gradient is the gradient's square.
+TEST(Draws, AreTheSameInBothPassesAndDifferBetweenSeeds) {
   STARLING_NEEDS_DEVICE();
   for (const std::string layers :
        {"conv2d 4 kernel=3; tanh; random-shift 2; random-flip; flatten; dropout 0.4; dense 10",
@@ -126,76 +128,77 @@ TEST(Draws, AreTheSameInBothPassesAndOthersWithEverySeed) {
     const Net<float> net = net_of("net:input=9x8x3,layers=" + layers, data);
     auto engine = make_engine(net, 0, 64);
     ASSERT_TRUE(engine) << engine.error().message;
-    const Net<float> placed = net.on(*engine);
-    const auto w = initial(net);
+    const Net<float> on_device = net.on(*engine);
+    const auto w = initial_parameters(net);
     const auto batch = all_rows(data);
-    const Gradient here = gradient_of(placed, w, data, batch, 7);
-    EXPECT_NE(here.g, gradient_of(placed, w, data, batch, 8).g);
+    const Gradient gradient = gradient_of(on_device, w, data, batch, 7);
+    EXPECT_NE(gradient.g, gradient_of(on_device, w, data, batch, 8).g);
     double squares = 0;
-    for (const float g : here.g) squares += static_cast<double>(g) * static_cast<double>(g);
+    for (const float g : gradient.g) squares += static_cast<double>(g) * static_cast<double>(g);
     const double step = 0.02 / std::sqrt(squares);
-    const auto loss_at = [&](double by) {
+    const auto loss_at = [&](double distance_moved) {
       std::vector<float> moved = w;
       for (std::size_t i = 0; i < w.size(); ++i)
-        moved[i] += static_cast<float>(by * static_cast<double>(here.g[i]));
-      return gradient_of(placed, moved, data, batch, 7).loss;
+        moved[i] += static_cast<float>(distance_moved * static_cast<double>(gradient.g[i]));
+      return gradient_of(on_device, moved, data, batch, 7).loss;
     };
     EXPECT_NEAR((loss_at(step) - loss_at(-step)) / (2 * step), squares, 0.02 * squares);
   }
 }
 
-TEST(Workers, ShareADeviceWithoutSeeingEachOther) {
+TEST(Workers, ShareADeviceIndependently) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(256, 784, 10);
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 64);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> placed = net.on(*engine);
+  const Net<float> on_device = net.on(*engine);
   const auto rows = all_rows(data);
   const auto batch = [&](std::size_t worker) { return Batch{rows}.subspan(worker * 64, 64); };
-  std::vector<Gradient> wanted(4);
+  std::vector<Gradient> expected(4);
   for (std::size_t worker = 0; worker < 4; ++worker)
-    wanted[worker] = gradient_of(placed, initial(net, worker), data, batch(worker));
+    expected[worker] = gradient_of(on_device, initial_parameters(net, worker), data, batch(worker));
   std::vector<int> wrong(4, 0);
   std::vector<std::thread> threads;
   for (std::size_t worker = 0; worker < 4; ++worker)
     threads.emplace_back([&, worker] {
       for (int round = 0; round < 20; ++round)
         wrong[worker] +=
-            gradient_of(placed, initial(net, worker), data, batch(worker)).g != wanted[worker].g;
+            gradient_of(on_device, initial_parameters(net, worker), data, batch(worker)).g !=
+            expected[worker].g;
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-TEST(Precisions, Tf32IsNearAndOnlyWhereItIsAskedFor) {
+TEST(Precisions, Tf32IsNearAndUsedOnlyOnRequest) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(64, 784, 10);
   const Net<float> net = net_of("lenet5", data);
-  const auto w = initial(net);
+  const auto w = initial_parameters(net);
   const auto batch = all_rows(data);
-  const Gradient wanted = gradient_of(net, w, data, batch);
+  const Gradient expected = gradient_of(net, w, data, batch);
   auto engine = make_engine(net, 0, 64, Precision::tf32);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Gradient seen = gradient_of(net.on(*engine), w, data, batch);
-  expect_same_gradient(net, seen.g, wanted.g, 2e-2);
+  const Gradient actual = gradient_of(net.on(*engine), w, data, batch);
+  expect_same_gradient(net, actual.g, expected.g, 2e-2);
   auto exact = make_engine(net, 0, 64);
   ASSERT_TRUE(exact) << exact.error().message;
-  // Otherwise nothing was rounded, and the test would not show whether the option does anything.
-  EXPECT_GT(relative_error(seen.g, gradient_of(net.on(*exact), w, data, batch).g), 1e-6);
+  // If the results were equal, the option would have had no effect.
+  EXPECT_GT(relative_error(actual.g, gradient_of(net.on(*exact), w, data, batch).g), 1e-6);
 }
 
-TEST(Batches, OfManySizesComeAndGo) {
+TEST(Batches, MayChangeTheirSize) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(300, 784, 10);
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 10);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> placed = net.on(*engine);
-  const auto w = initial(net);
+  const Net<float> on_device = net.on(*engine);
+  const auto w = initial_parameters(net);
   const auto rows = all_rows(data);
   for (const std::size_t size : {10U, 300U, 10U, 7U, 10U, 10U, 300U, 300U, 300U, 1U})
-    expect_same_gradient(net, gradient_of(placed, w, data, Batch{rows}.first(size)).g,
+    expect_same_gradient(net, gradient_of(on_device, w, data, Batch{rows}.first(size)).g,
                          gradient_of(net, w, data, Batch{rows}.first(size)).g, rounding);
 }
 
@@ -205,19 +208,19 @@ TEST(Batches, AreEvaluatedInPieces) {
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 10);
   ASSERT_TRUE(engine) << engine.error().message;
-  expect_same_evaluation(net.on(*engine), net, initial(net), data);
+  expect_same_evaluation(net.on(*engine), net, initial_parameters(net), data);
 }
 
-TEST(Batches, ThatNeedTooMuchMemoryAreRefusedWithWhatToDo) {
+TEST(Batches, ThatNeedTooMuchMemoryAreRefusedWithARemedy) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(2, 65536, 10);
-  // Each layer makes 4 GiB of 256 rows.
+  // The output of each layer for 256 rows takes 4 GiB.
   std::string layers;
   for (int i = 0; i < 60; ++i) layers += "conv2d 64 kernel=1; ";
   const Net<float> net =
       net_of("net:input=256x256x1,layers=" + layers + "global-avg-pool; dense 10", data);
   const auto engine = make_engine(net, 0, 256);
-  if (engine) GTEST_SKIP() << "the device has room for it";
+  if (engine) GTEST_SKIP() << "the device has enough memory";
   EXPECT_NE(engine.error().message.find("cuda:0: "), std::string::npos) << engine.error().message;
   EXPECT_NE(engine.error().message.find("--batch"), std::string::npos) << engine.error().message;
 }

@@ -1,4 +1,4 @@
-// Training that stays on a device against the CPU's gradients and optimisers.
+// Compares training on a device with the CPU's gradients and optimisers.
 #include "starling/models/cuda/training/trainer.hpp"
 
 #include "tests/models/cuda/device.hpp"
@@ -6,10 +6,11 @@
 namespace starling::models::cuda {
 namespace {
 
-/// As one worker trains by itself: what is not trained is added, the rest goes to the optimiser.
-class OwnTrainer {
+/// Trains on the CPU as one worker does: adds the changes of untrained parameters, and applies the
+/// optimiser to the others.
+class CpuTrainer {
  public:
-  OwnTrainer(Net<float> net, const TrainerOptions& options, std::vector<float> w)
+  CpuTrainer(Net<float> net, const TrainerOptions& options, std::vector<float> w)
       : net_(std::move(net)),
         options_(options),
         w_(std::move(w)),
@@ -20,20 +21,20 @@ class OwnTrainer {
     loss_ += gradient.loss * static_cast<double>(batch.size());
     clip(gradient.g);
     ++steps_;
-    std::size_t at = 0;
+    std::size_t offset = 0;
     for (const Parameter& p : net_.parameters()) {
-      const std::span<float> w = std::span{w_}.subspan(at, p.size());
-      const std::span<float> g = std::span{gradient.g}.subspan(at, p.size());
+      const std::span<float> w = std::span{w_}.subspan(offset, p.size());
+      const std::span<float> g = std::span{gradient.g}.subspan(offset, p.size());
       if (p.trained) {
-        const ApplyOptions how{
+        const ApplyOptions apply_options{
             .rate_scale = rate_scale, .l2 = p.decay ? options_.l2 : 0, .t = steps_};
         const std::span<float> state =
-            state_.empty() ? std::span<float>{} : std::span{state_}.subspan(at);
-        apply<float>(options_.optimizer, w, g, state, w_.size(), how);
+            state_.empty() ? std::span<float>{} : std::span{state_}.subspan(offset);
+        apply<float>(options_.optimizer, w, g, state, w_.size(), apply_options);
       } else {
         for (std::size_t i = 0; i < w.size(); ++i) w[i] += g[i];
       }
-      at += p.size();
+      offset += p.size();
     }
   }
 
@@ -70,11 +71,11 @@ void PrintTo(const TrainerCase& given, std::ostream* out) {
 
 class Trainers : public testing::TestWithParam<TrainerCase> {};
 
-TEST_P(Trainers, GoWhereTheCpuGoes) {
+TEST_P(Trainers, EqualTheCpu) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(400, 75, 10);
-  // No bias before batch normalisation: its gradient is nothing but rounding, of which optimisers
-  // that divide by its size make whole steps.
+  // The net has no bias before batch normalisation: its gradient would be only rounding errors,
+  // which an optimiser that divides by the gradient's size turns into full steps.
   const Net<float> net = net_of(
       "net:input=5x5x3,layers=conv2d 8 kernel=3 padding=1 bias=0; batch-norm; tanh; avg-pool 2; "
       "flatten; dense 10",
@@ -82,8 +83,8 @@ TEST_P(Trainers, GoWhereTheCpuGoes) {
   const TrainerOptions options{.optimizer = parse_optimizer(GetParam().optimizer).value(),
                                .l2 = 0.01,
                                .clip = parse_clip(GetParam().clip).value()};
-  const auto w = initial(net);
-  OwnTrainer own{net, options, w};
+  const auto w = initial_parameters(net);
+  CpuTrainer cpu{net, options, w};
   auto trainer = Trainer::make(net, 0, 40, w, options);
   ASSERT_TRUE(trainer) << trainer.error().message;
   const auto rows = all_rows(data);
@@ -91,17 +92,17 @@ TEST_P(Trainers, GoWhereTheCpuGoes) {
     // The last batch of each round is shorter.
     const Batch batch = Batch{rows}.subspan(step % 10 * 40, step % 10 == 9 ? 17 : 40);
     const double rate_scale = 1.0 / static_cast<double>(1 + step);
-    own.step(data, batch, rate_scale);
+    cpu.step(data, batch, rate_scale);
     const auto stepped = trainer->step(data, batch, step, rate_scale);
     ASSERT_TRUE(stepped) << stepped.error().message;
   }
   const auto sums = trainer->finish();
   ASSERT_TRUE(sums) << sums.error().message;
-  EXPECT_NEAR(sums->loss, own.loss(), 1e-3 * own.loss());
-  std::vector<float> seen(w.size());
-  ASSERT_TRUE(trainer->read(seen));
-  EXPECT_LT(relative_error(seen, own.w()), 1e-3);
-  EXPECT_GT(relative_error(seen, w), 1e-2) << "nothing was learned";
+  EXPECT_NEAR(sums->loss, cpu.loss(), 1e-3 * cpu.loss());
+  std::vector<float> actual(w.size());
+  ASSERT_TRUE(trainer->read(actual));
+  EXPECT_LT(relative_error(actual, cpu.w()), 1e-3);
+  EXPECT_GT(relative_error(actual, w), 1e-2) << "nothing was learned";
   EXPECT_GE(trainer->recorded(), 2U);
 }
 
@@ -113,24 +114,24 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Trainers,
                                          TrainerCase{"sgd:lr=0.1", "value:0.01"},
                                          TrainerCase{"sgd:lr=0.1", "norm:0.1"}));
 
-TEST(Trainers, RepeatAStepAndRunTheSameTwice) {
+TEST(Trainers, RepeatAStepAndAreDeterministic) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(64, 784, 10);
   const Net<float> net = net_of("psp-cnn", data);
-  const auto w = initial(net);
+  const auto w = initial_parameters(net);
   const auto batch = all_rows(data);
-  std::vector<std::vector<float>> ends;
+  std::vector<std::vector<float>> results;
   for (int run = 0; run < 2; ++run) {
     auto trainer = Trainer::make(net, 0, 64, w, {.optimizer = Sgd{.lr = 0.05}});
     ASSERT_TRUE(trainer) << trainer.error().message;
     ASSERT_TRUE(trainer->step(data, batch, 1));
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(trainer->repeat());
     ASSERT_TRUE(trainer->finish());
-    ends.emplace_back(w.size());
-    ASSERT_TRUE(trainer->read(ends.back()));
+    results.emplace_back(w.size());
+    ASSERT_TRUE(trainer->read(results.back()));
   }
-  EXPECT_EQ(ends[0], ends[1]);
-  EXPECT_NE(ends[0], w);
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_NE(results[0], w);
 }
 
 }  // namespace

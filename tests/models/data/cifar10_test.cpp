@@ -6,7 +6,8 @@
 namespace starling::models {
 namespace {
 
-/// A label, then planes of one value each but for a first pixel of its own.
+/// Returns a record: the label, then a plane for each colour. All pixels of a plane have the value
+/// given, except for the first, which has the value + 1.
 std::string record(char label, char red, char green, char blue) {
   std::string bytes(1, label);
   for (const char value : {red, green, blue}) {
@@ -37,7 +38,7 @@ TEST(Cifar10, RowsArePixelsWithTheirChannelsLast) {
   EXPECT_EQ(table.label(2), 0);
 }
 
-TEST(Cifar10, DamageIsToldByFileAndRecord) {
+TEST(Cifar10, NamesFileAndRecordOfDamage) {
   const TemporaryFolder folder;
   const auto cut = folder.write("cut", record(3, 10, 20, 30) + "abc");
   EXPECT_EQ(message_of(read({cut})), cut + ": record 2 ends too early, after 3 of 3073 bytes");
@@ -47,7 +48,7 @@ TEST(Cifar10, DamageIsToldByFileAndRecord) {
   EXPECT_EQ(message_of(read({empty})), empty + ": holds nothing");
 }
 
-TEST(Cifar10, IsWrittenWithItsFiles) {
+TEST(Cifar10, PrintsAllItsFiles) {
   EXPECT_EQ(Source::parse("cifar10:a.bin,b.bin").value().print(), "cifar10:a.bin,b.bin");
   std::string many = "cifar10:0.bin";
   for (int i = 1; i < 150; ++i) many += "," + std::to_string(i) + ".bin";

@@ -1,4 +1,4 @@
-/// Text, categories, missing values and other forms of CSV files.
+/// Checks texts, categories, missing values and other forms of CSV files.
 #include <array>
 #include <cmath>
 
@@ -13,7 +13,7 @@ std::vector<float> row(const Table& table, std::size_t at) {
   return {values.begin(), values.end()};
 }
 
-/// A test that is read as `train`'s.
+/// Loads `source` as test data for a model that was trained on `train`.
 Result<Table> load_like(const std::string& source, const Table& train) {
   auto parsed = Source::parse(source);
   if (!parsed) return parsed.error();
@@ -37,7 +37,7 @@ class CsvColumns : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(CsvColumns, OfTextBecomeAFeatureForEachCategory) {
+TEST_F(CsvColumns, TextsBecomeAFeatureForEachCategory) {
   const Table table = load_ok("city,age,species\nParis,3,cat\nBerlin,4.5,dog\nParis,5,ant\n");
   ASSERT_EQ(table.features(), 3U);
   EXPECT_EQ(row(table, 0), (std::vector<float>{0, 1, 3}));
@@ -52,7 +52,7 @@ TEST_F(CsvColumns, OfTextBecomeAFeatureForEachCategory) {
   EXPECT_EQ(table.encoding->label, "species");
 }
 
-TEST_F(CsvColumns, AreReadWhereTheFirstTextStandsLate) {
+TEST_F(CsvColumns, CategoriesAreFoundAfterManyRows) {
   std::string text = "a,b,y\n";
   for (int i = 0; i < 1000; ++i) text += std::to_string(i) + ",?,0\n";
   const Table table = load_ok(text + "5,red,1\n6,blue,1\n", ",missing=mean");
@@ -61,7 +61,7 @@ TEST_F(CsvColumns, AreReadWhereTheFirstTextStandsLate) {
   EXPECT_EQ(row(table, 1000), (std::vector<float>{5, 0, 1}));
 }
 
-TEST_F(CsvColumns, MayBeNamedOrNumberedAsCategoriesIgnoredAndIds) {
+TEST_F(CsvColumns, OptionsNameColumnsByNameOrNumber) {
   const std::string text = "zip,name,rooms,y\n10115,ann,3,1.5\n20095,bob,2,2.5\n10115,cid,4,3.5\n";
   const Table table = load_ok(text, ",category=zip,id=name,ignore=rooms");
   EXPECT_EQ(row(table, 0), (std::vector<float>{1, 0}));
@@ -71,13 +71,13 @@ TEST_F(CsvColumns, MayBeNamedOrNumberedAsCategoriesIgnoredAndIds) {
   EXPECT_EQ(row(numbered, 1), (std::vector<float>{5}));
 }
 
-TEST_F(CsvColumns, WithoutANameInFrontNameTheRows) {
+TEST_F(CsvColumns, AFirstColumnWithoutANameHoldsRowNames) {
   const Table table = load_ok(",a,y\n0,3,1.5\n1,4,2.5\n");
   EXPECT_EQ(table.features(), 1U);
   EXPECT_EQ(table.ids, (std::vector<std::string>{"0", "1"}));
 }
 
-TEST_F(CsvColumns, AreSeparatedByWhatTheFirstRowHasMostOf) {
+TEST_F(CsvColumns, TheMostFrequentSeparatorOfTheFirstRowIsUsed) {
   EXPECT_EQ(load_ok("a;b;y\n1;2;0.5\n").features(), 2U);
   EXPECT_EQ(load_ok("a\tb\ty\n1\t2\t0.5\n").features(), 2U);
   EXPECT_EQ(load_ok("a|b|y\n1|2|0.5\n").features(), 2U);
@@ -88,30 +88,30 @@ TEST_F(CsvColumns, AreSeparatedByWhatTheFirstRowHasMostOf) {
   EXPECT_EQ(row(load_ok("1,5;2,25;3,5\n", ",decimal=comma"), 0), row(table, 0));
 }
 
-TEST_F(CsvColumns, StandAmongComments) {
+TEST_F(CsvColumns, CommentsAreSkippedAndTheHeaderOptionIsFollowed) {
   EXPECT_EQ(load_ok("# made by hand\n#\na,y\n1,0.5\n").size(), 1U);
   EXPECT_EQ(load_ok("a,y\n1,0.5\n# and\n2,1.5\n", ",comment=#").size(), 2U);
   EXPECT_EQ(load_ok("x,y\nu,v\n", ",header=no").size(), 2U);
   EXPECT_EQ(load_ok("2019,2020\n1,2.5\n", ",header=yes").encoding->columns[0].name, "2019");
 }
 
-TEST_F(CsvColumns, AreFilledWithMeansOfTheTrainingRows) {
+TEST_F(CsvColumns, MissingNumbersAreFilledWithTrainingMeans) {
   const Table read = load_ok("a,c,y\n1,u,1.5\n?,v,2.5\n3,NA,3.5\n", ",missing=mean");
   ASSERT_TRUE(std::isnan(read.dense_row(1)[0]));
   EXPECT_EQ(row(read, 2), (std::vector<float>{3, 0, 0}));
-  const auto encoding = fit_fills(read);
+  const auto encoding = fit_fill_values(read);
   ASSERT_TRUE(encoding);
   EXPECT_EQ((*encoding)->columns[0].fill, 2);
   EXPECT_EQ(row(filled(read, *encoding), 1), (std::vector<float>{2, 0, 1}));
-  const auto none = fit_fills(load_ok("a,b,y\n?,1,1.5\n,2,2.5\n", ",missing=mean"));
+  const auto none = fit_fill_values(load_ok("a,b,y\n?,1,1.5\n,2,2.5\n", ",missing=mean"));
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("column 'a' holds no value"), std::string::npos);
 }
 
-TEST_F(CsvColumns, LeaveOutRowsThatLackAValue) {
+TEST_F(CsvColumns, MissingDropLeavesOutRowsThatLackAValue) {
   const Table table = load_ok("a,c,y\n1,u,1.5\n?,v,2.5\n3,NA,3.5\n4,w,\n", ",missing=drop");
   EXPECT_EQ(table.size(), 1U);
-  EXPECT_EQ(table.features(), 2U) << "v and w stand in no row that is left";
+  EXPECT_EQ(table.features(), 2U) << "v and w occur only in rows that are left out";
   EXPECT_EQ(table.ids, (std::vector<std::string>{"0"})) << "rows keep their numbers";
 }
 
@@ -137,7 +137,7 @@ TEST_F(CsvColumns, AreFoundByNameInOtherFiles) {
   EXPECT_EQ(row(*unnamed, 0), (std::vector<float>{0, 1, 8}));
 }
 
-TEST_F(CsvColumns, TakeUnknownCategoriesForMissingWhereThoseAreFilled) {
+TEST_F(CsvColumns, UnknownCategoriesCountAsMissingWithMissingMean) {
   const Table train = load_ok("city,age,y\nParis,3,1.5\nBerlin,4,2.5\n", ",missing=mean");
   const auto other = load_like(write_other("city,age\nRome,?\n"), train);
   ASSERT_TRUE(other) << message_of(other);
@@ -145,14 +145,14 @@ TEST_F(CsvColumns, TakeUnknownCategoriesForMissingWhereThoseAreFilled) {
   EXPECT_TRUE(std::isnan(other->dense_row(0)[2]));
 }
 
-TEST_F(CsvColumns, RefuseOtherFilesThatDoNotFit) {
+TEST_F(CsvColumns, RefusesFilesThatDoNotMatchTheTrainingData) {
   const Table train = load_ok("city,age,species\nParis,3,cat\nBerlin,4,dog\n");
   const std::vector<std::array<std::string, 3>> cases{
       {"city,age\nRome,3\n", "",
-       "FILE:2: column 1 'city': 'Rome' is no category of the training data; valid: Berlin, "
-       "Paris; or training data that were read with missing=mean, which takes it for missing"},
+       "FILE:2: column 1 'city': 'Rome' is not a category of the training data; valid: Berlin, "
+       "Paris; or training data that were read with missing=mean, which treats it as missing"},
       {"city,age,species\nParis,3,cow\n", "",
-       "FILE:2: column 3 'species': 'cow' is no class of the training data; valid: cat, "
+       "FILE:2: column 3 'species': 'cow' is not a class of the training data; valid: cat, "
        "dog"},
       {"city,size\nParis,3\n", "",
        "FILE:1: has no column 'age', which the training data have; valid: all of their columns"},
@@ -166,7 +166,7 @@ TEST_F(CsvColumns, RefuseOtherFilesThatDoNotFit) {
        "data that were read with missing=mean"},
       {"city,age\nParis,\n", ",missing=mean",
        "FILE: missing=mean needs the means of the training data, which were read without it; "
-       "valid: missing=mean for the training data too, or missing=drop where there are labels"},
+       "valid: missing=mean for the training data too, or missing=drop if there are labels"},
       {"city,age\nParis,\n", ",missing=drop",
        "FILE:2: lacks a value, and missing=drop would leave the row without a prediction; valid: "
        "rows that are whole, or training data that were read with missing=mean"},
@@ -177,7 +177,7 @@ TEST_F(CsvColumns, RefuseOtherFilesThatDoNotFit) {
   }
 }
 
-TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
+TEST_F(CsvColumns, RefusesAmbiguousColumnsAndBadOptions) {
   std::string names = "name,y\n";
   std::string many = "name,y\n";
   for (int i = 0; i < 60; ++i) names += "n" + std::to_string(i) + ",1.5\n";
@@ -201,10 +201,11 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
       {"", names,
        "FILE: column 1 'name': holds 60 different texts in 60 rows, too many for categories; "
        "valid: "
-       "ignore=NAME, id=NAME where they name the rows, or category=NAME"},
+       "ignore=NAME, id=NAME if they name the rows, or category=NAME"},
       {",category=name", many, "FILE: column 1 'name': has more than 1000 different texts"},
       {"", "a,y\n1,\n",
-       "FILE:2: column 2 'y': '' is a missing label; valid: missing=drop leaves out such rows"},
+       "FILE:2: column 2 'y': '' is a missing label; valid: missing=drop, which leaves out such "
+       "rows"},
       {",missing=drop", "a,y\n?,1\n1,\n",
        "FILE: lacks a value in every row, so missing=drop leaves none; valid: missing=mean, or "
        "ignore=NAME"},
@@ -222,7 +223,7 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
        "FILE:2: column 1 'a': '1.5' is not a number, but 1 others of that column are; valid: "
        "numbers, category=NAME for a column of categories, or ignore=NAME"},
       {"", "a,y\nK\xf6ln,1.5\nRom,2.5\n",
-       "FILE: column 1 'a': 'K\\xf6ln' is no text in UTF-8; valid: the file as "
+       "FILE: column 1 'a': 'K\\xf6ln' is not text in UTF-8; valid: the file as "
        "`iconv -f latin1 -t utf-8` writes it"},
       {",category=a,missing=mean", "a,y\n?,1.5\n,2.5\n",
        "FILE: column 1 'a': holds no value; valid: ignore=NAME"},
@@ -241,7 +242,7 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
         << content.substr(0, 200);
 }
 
-TEST_F(CsvColumns, ArePrintedAsTheyAreRead) {
+TEST_F(CsvColumns, PrintsWhatItReads) {
   for (const std::string text :
        {"csv:f,label=y,id=n,task=class,missing=mean,ignore=a,b,category=c,d,separator=semicolon,"
         "decimal=comma,comment=#,header=no",

@@ -15,7 +15,7 @@ TEST(Csv, ReadsRowsWithTheLabelLast) {
   EXPECT_EQ(table.label(1), 1);
 }
 
-TEST(Csv, TakesTheLabelWhereItIsSaid) {
+TEST(Csv, TakesTheLabelFromTheGivenColumn) {
   const TemporaryFolder folder;
   const std::string file = "csv:" + folder.write("x", "a,price,b\n1,2.5,3\n4,5.5,6\n");
   const Table named = load_text(file + ",label=price").value();
@@ -51,11 +51,11 @@ TEST(Csv, ReadsGzipWhateverTheName) {
     ASSERT_EQ(table.dense_row(i)[0], static_cast<float>(i));
 }
 
-TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
+TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
   const TemporaryFolder folder;
   const std::string missing =
-      "is a missing value; valid: missing=mean takes a number for its column's mean and a category "
-      "for none, missing=drop leaves out such rows";
+      "is a missing value; valid: missing=mean, which replaces a number by its column's mean and a "
+      "category by none, or missing=drop, which leaves out such rows";
   const std::string mixed =
       "is not a number, but 1 others of that column are; valid: numbers, category=NAME for a "
       "column "
@@ -102,7 +102,7 @@ TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
       {",label=prise", "area,price\n1,2\n",
        "FILE:1: no column is named 'prise'; did you mean 'price'? valid: area, price"},
       {",label=y", "y,x,y\n1,2,3\n",
-       "FILE:1: label=y names 2 columns; valid: a name that stands once"},
+       "FILE:1: label=y names 2 columns; valid: a name that only one column has"},
       {",task=class", "1,0\n2,1.5\n",
        "FILE: label 1.5 of record 2 is not a class; valid: whole numbers 0..k-1 or 1..k with "
        "k <= 1000000, or -1 and +1 throughout"},

@@ -1,4 +1,4 @@
-/// Files that a test writes for itself, in a folder of its own that goes with it.
+/// Helpers for tests that write files and load them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 
 namespace starling::models {
 
+/// A folder for the files of one test, which is removed with them at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -26,7 +27,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
 
-  /// Writes `content` under `name` and returns the whole path.
+  /// Writes `content` to the file `name` and returns its path.
   std::string write(const std::string& name, std::string_view content) const {
     std::string path = (path_ / name).string();
     std::ofstream{path, std::ios::binary}.write(content.data(),
@@ -39,7 +40,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// `text` with every `FILE` replaced by `path`.
+/// Returns `text` with every `FILE` replaced by `path`.
 inline std::string with_path(std::string text, const std::string& path) {
   for (std::size_t at = text.find("FILE"); at != std::string::npos;
        at = text.find("FILE", at + path.size()))

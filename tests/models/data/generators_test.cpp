@@ -22,13 +22,13 @@ std::uint64_t fingerprint(const Table& table) {
 
 class Generators : public testing::TestWithParam<std::string> {};
 
-TEST_P(Generators, AreFunctionsOfTheirSeed) {
+TEST_P(Generators, ProduceTheSameDataForTheSameSeed) {
   const std::string source = GetParam() + "n=40";
   EXPECT_EQ(fingerprint(load_text(source, 5).value()), fingerprint(load_text(source, 5).value()));
   EXPECT_NE(fingerprint(load_text(source, 5).value()), fingerprint(load_text(source, 6).value()));
 }
 
-TEST_P(Generators, BeginAlikeWhateverTheirLength) {
+TEST_P(Generators, FirstRowsDoNotDependOnTheLength) {
   const Table few = load_text(GetParam() + "n=13").value();
   const Table many = load_text(GetParam() + "n=40").value();
   ASSERT_EQ(many.size(), 40U);
@@ -52,8 +52,8 @@ INSTANTIATE_TEST_SUITE_P(All, Generators,
                          testing::Values("digits:", "linear:d=3,",
                                          "ratings:users=3000,items=2000,"));
 
-/// The same numbers on every machine: these were computed once and must never change.
-TEST(Generators, MakeTheSameEverywhere) {
+/// These numbers were computed once and must never change.
+TEST(Generators, ProduceTheSameNumbersOnEveryMachine) {
   EXPECT_EQ(fingerprint(load_text("digits:n=100").value()), 3570033567554318347U);
   EXPECT_EQ(fingerprint(load_text("linear:d=10,n=100").value()), 4598318450584759155U);
   EXPECT_EQ(fingerprint(load_text("ratings:n=100").value()), 9138505111485358404U);
@@ -76,12 +76,12 @@ TEST(Digits, AreBalancedImages) {
   }
 }
 
-TEST(Digits, HaveTenClassesHoweverFew) {
+TEST(Digits, HaveTenClassesForAnyLength) {
   EXPECT_EQ(load_text("digits:n=1").value().classes(), 10U);
 }
 
-/// Per class, the mean image of one half predicts the other half: far better than chance, yet far
-/// from perfect, which leaves a model something to gain.
+/// The mean images of the classes in one half of the data predict the other half: far better than
+/// chance, but far from perfectly, which leaves room for better models.
 TEST(Digits, AreLearnableButNotByTemplates) {
   const Table table = load_text("digits:n=4000").value();
   std::vector<std::vector<double>> means(10, std::vector<double>(784, 0));
@@ -115,7 +115,8 @@ TEST(Linear, LabelsFollowTheTruth) {
       y += static_cast<double>(table.dense_row(i)[j]) * static_cast<double>(table.truth[j]);
     error += std::pow(y - static_cast<double>(table.label(i)), 2);
   }
-  // The mean square of 4000 normals of variance 0.25: five standard deviations of it.
+  // The bound is five standard deviations of the mean square of 4000 normal values of variance
+  // 0.25.
   EXPECT_NEAR(error / 4000, 0.25, 5 * 0.25 * std::sqrt(2.0 / 4000));
 }
 
@@ -132,7 +133,7 @@ TEST(Linear, FeaturesAreStandardNormal) {
   EXPECT_NEAR(squares / 1e5, 1, 5 * std::sqrt(2 / 1e5));
 }
 
-TEST(Linear, KeepsItsTruthForTheTest) {
+TEST(Linear, UsesTheSameTruthForTheTest) {
   const Source source = Source::parse("linear:d=5,n=10").value();
   const TablePair pair = load_pair(source, source, 3).value();
   EXPECT_EQ(pair.train.truth, pair.test.truth);
@@ -151,7 +152,7 @@ TEST(Ratings, AreAMatrixOfLowRankAndUnitVariance) {
     const auto item = static_cast<std::size_t>(row[1]);
     matrix.at(user).at(item) = static_cast<double>(table.label(i));
   }
-  // Rank one: every 2 x 2 minor vanishes.
+  // A matrix has rank one if every 2 x 2 minor is zero.
   for (std::size_t u = 1; u < 60; ++u)
     for (std::size_t i = 1; i < 50; ++i)
       EXPECT_NEAR(matrix[0][0] * matrix[u][i], matrix[u][0] * matrix[0][i], 1e-4);

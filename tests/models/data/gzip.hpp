@@ -1,4 +1,4 @@
-/// Compresses what tests have readers decompress.
+/// Compresses data for tests of readers.
 #pragma once
 
 #include <zlib.h>
@@ -8,7 +8,7 @@
 
 namespace starling::models {
 
-/// `content` as one gzip member.
+/// Returns `content` as one gzip member.
 inline std::string gzip(std::string_view content) {
   z_stream stream{};
   deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);

@@ -29,7 +29,7 @@ class Idx : public testing::Test {
     labels_ = folder_.write("labels", y);
     return load(Source{IdxSource{images_, labels_}}, 1);
   }
-  /// The message for these files, with their paths shortened to X and Y.
+  /// Returns the message that refuses these files, with their paths replaced by X and Y.
   std::string refuse(std::string_view x, std::string_view y) {
     std::string text = message_of(load_files(x, y));
     for (const auto& [path, name] : {std::pair{images_, "X"}, std::pair{labels_, "Y"}})
@@ -66,7 +66,7 @@ TEST_F(Idx, ReadsGzipByItsMagicEvenInSeveralMembers) {
   }
 }
 
-TEST_F(Idx, TakesFloatsAsTheyAre) {
+TEST_F(Idx, DoesNotScaleFloats) {
   std::string floats;
   std::string doubles;
   for (const float value : {-1.5F, 0.25F, 1e30F}) {
@@ -178,7 +178,7 @@ TEST_F(Idx, RefusesLabelsThatDoNotFit) {
   for (const auto& [content, message] : cases) EXPECT_EQ(refuse(images, content), message);
 }
 
-/// Whatever single byte is damaged, a load is right or refused, and never takes much memory.
+/// If one byte of the header is damaged, the files are refused, or as many rows are read as before.
 TEST_F(Idx, SurvivesEveryDamagedByteOfItsHeader) {
   for (std::size_t at = 0; at < 16; ++at)
     for (int value = 0; value < 256; value += 15) {

@@ -19,7 +19,7 @@ std::string refusal(const std::string& bytes) {
   return image ? "no error" : image.error().message;
 }
 
-/// A folder of images, written as `class/name` to content.
+/// A temporary folder with images in subfolders.
 class ImageFolder {
  public:
   void write(const std::string& name, const std::string& content) const {
@@ -97,13 +97,14 @@ TEST(Image, ResizesLinearly) {
   EXPECT_EQ(resized(four, 1, 4).pixels, four.pixels);
 }
 
-TEST(Image, RefusesWhatIsDamagedOrOfAnotherFormat) {
+TEST(Image, RefusesDamagedImagesAndOtherFormats) {
   const std::string png = png_of(2, 3, Pixels(6, 50));
   const std::string jpeg = jpeg_of(16, 16, Pixels(256, 50));
-  EXPECT_EQ(refusal(""), "dir/p.x: is no PNG or JPEG image; it is empty");
-  EXPECT_EQ(refusal("hello, world"), "dir/p.x: is no PNG or JPEG image; it starts with 'hello, w'");
-  EXPECT_NE(refusal("GIF89a").find("is an image of the format GIF; valid: PNG and JPEG; this makes "
-                                   "one of it: python3 -c \"from PIL import Image; "
+  EXPECT_EQ(refusal(""), "dir/p.x: is not a PNG or JPEG image; it is empty");
+  EXPECT_EQ(refusal("hello, world"),
+            "dir/p.x: is not a PNG or JPEG image; it starts with 'hello, w'");
+  EXPECT_NE(refusal("GIF89a").find("is an image of the format GIF; valid: PNG and JPEG; this "
+                                   "converts it to PNG: python3 -c \"from PIL import Image; "
                                    "Image.open('dir/p.x').convert('RGB').save('dir/p.png')\""),
             std::string::npos);
   for (std::size_t size = 8; size < png.size() - 12; ++size)
@@ -119,7 +120,7 @@ TEST(Image, RefusesWhatIsDamagedOrOfAnotherFormat) {
   EXPECT_NE(refusal(flipped).find("its PNG data is damaged: "), std::string::npos);
 }
 
-TEST(Images, AreRowsOfTheFoldersClasses) {
+TEST(Images, BecomeRowsWithTheirFolderAsClass) {
   const ImageFolder folder;
   for (int i = 0; i < 4; ++i)
     folder.write("pics/dog/" + std::to_string(i) + ".PNG", grey(static_cast<std::uint8_t>(51 * i)));
@@ -138,14 +139,14 @@ TEST(Images, AreRowsOfTheFoldersClasses) {
     const float wanted = is_cat ? 1 : static_cast<float>(names[row][4] - '0') / 5;
     EXPECT_FLOAT_EQ(table.dense_row(row)[1], wanted) << names[row];
   }
-  // The cat stands in the middle of the dogs.
+  // The only cat is in the middle of the four dogs.
   EXPECT_EQ(names[2], "cat/a.png");
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{"cat/a.png", "dog/0.PNG", "dog/1.PNG", "dog/2.PNG",
                                              "dog/3.PNG"}));
 }
 
-TEST(Images, TakeTheChannelsOfMost) {
+TEST(Images, HaveTheChannelsOfTheMajority) {
   const ImageFolder folder;
   folder.write("pics/a/1.png", grey(51));
   folder.write("pics/a/2.png", grey(51));
@@ -157,7 +158,7 @@ TEST(Images, TakeTheChannelsOfMost) {
   EXPECT_EQ(folder.load(",channels=1").value().features(), 2U);
 }
 
-TEST(Images, OfATestHaveTheSizeAndTheChannelsOfTheTraining) {
+TEST(Images, TestImagesGetSizeAndChannelsOfTheTrainingImages) {
   const ImageFolder folder;
   const std::string colour = png_of(1, 2, {255, 255, 255, 0, 0, 0}, PNG_FORMAT_RGB);
   folder.write("pics/a/1.png", colour);
@@ -174,7 +175,7 @@ TEST(Images, OfATestHaveTheSizeAndTheChannelsOfTheTraining) {
   EXPECT_EQ(both(",size=4x5").test.features(), 60U);
 }
 
-TEST(Images, WithoutClassesHaveNoLabels) {
+TEST(Images, ImagesOutsideOfSubfoldersHaveNoLabels) {
   const ImageFolder folder;
   folder.write("pics/b.png", grey(1));
   folder.write("pics/a.png", grey(2));
@@ -183,7 +184,7 @@ TEST(Images, WithoutClassesHaveNoLabels) {
   EXPECT_EQ(table.ids, (std::vector<std::string>{"a.png", "b.png"}));
 }
 
-TEST(Images, OfATestAreNumberedAsThoseOfTheTraining) {
+TEST(Images, TestClassesAreNumberedLikeTrainingClasses) {
   const ImageFolder folder;
   for (const char* name : {"ant", "bee", "cow"})
     folder.write("pics/" + std::string{name} + "/1.png", grey(1));
@@ -207,7 +208,7 @@ TEST(Images, OfATestAreNumberedAsThoseOfTheTraining) {
                 "ant, bee, cow");
 }
 
-TEST(Images, RefuseWithPlaceAndWhatWouldBeValid) {
+TEST(Images, AreRefusedWithPathAndValidForm) {
   const ImageFolder folder;
   const auto said = [&](const std::string& options = "") {
     return message_of(folder.load(options));
@@ -215,10 +216,12 @@ TEST(Images, RefuseWithPlaceAndWhatWouldBeValid) {
   const std::string pics = folder.path();
   EXPECT_EQ(said(), pics + ": no such folder");
   folder.write("pics", "x");
-  EXPECT_EQ(said(), pics + ": is a file; valid: a folder that holds one folder of images a class");
+  EXPECT_EQ(said(),
+            pics + ": is a file; valid: a folder that holds one folder of images for each class");
   std::filesystem::remove(pics);
   folder.make("pics/b");
-  EXPECT_EQ(said(), pics + ": holds no images; valid: PNG and JPEG images in one folder a class");
+  EXPECT_EQ(said(),
+            pics + ": holds no images; valid: PNG and JPEG images in one folder for each class");
   folder.write("pics/b/1.png", grey(1));
   EXPECT_EQ(said(), pics + ": has one class, 'b', but a classification needs at least two");
   folder.write("pics/a/2.png", png_of(2, 1, {1, 2}));
@@ -226,16 +229,17 @@ TEST(Images, RefuseWithPlaceAndWhatWouldBeValid) {
                         "/a/2.png is of 2x1; valid: images:" + pics + ",size=2x1 resizes all");
   EXPECT_EQ(folder.load(",size=3x4").value().features(), 12U);
   folder.write("pics/a/notes.txt", "hello");
-  EXPECT_EQ(said(), pics + "/a/notes.txt: is no PNG or JPEG image; it starts with 'hello'");
+  EXPECT_EQ(said(), pics + "/a/notes.txt: is not a PNG or JPEG image; it starts with 'hello'");
   folder.write("pics/b/deep/1.png", grey(1));
-  EXPECT_EQ(said(), pics +
-                        "/b/deep: is a folder inside one of a class; valid: one folder a class, "
-                        "as in images:" +
-                        pics + "/b where its folders are the classes");
+  EXPECT_EQ(said(),
+            pics +
+                "/b/deep: is a folder inside one of a class; valid: one folder for each class, "
+                "as in images:" +
+                pics + "/b if its folders are the classes");
   folder.write("pics/0.jpg", grey(1));
   EXPECT_EQ(said(), pics +
                         "/0.jpg: is an image beside the folders of classes; valid: images "
-                        "inside them, or no folder where images have no labels");
+                        "inside them, or no folder if images have no labels");
 }
 
 TEST(Images, DoNotWaitForPipes) {
@@ -249,7 +253,7 @@ TEST(Images, DoNotWaitForPipes) {
             folder.path("pics/a/1.png") + ": is a pipe; valid: a regular file");
 }
 
-TEST(Images, AreBoundedByMemoryAndStopWhenAsked) {
+TEST(Images, RespectTheMemoryLimitAndStopRequests) {
   const ImageFolder folder;
   for (const char* name : {"a/1.png", "b/2.png"})
     folder.write(std::string{"pics/"} + name, png_of(512, 512, Pixels(512 * 512, 7)));
@@ -267,7 +271,7 @@ TEST(Images, AreBoundedByMemoryAndStopWhenAsked) {
   const ReadScope scope{limits};
   EXPECT_TRUE(folder.load().ok());
   stop.request_stop();
-  EXPECT_NE(message_of(folder.load()).find("is read no further"), std::string::npos);
+  EXPECT_NE(message_of(folder.load()).find("reading was cancelled"), std::string::npos);
 }
 
 }  // namespace

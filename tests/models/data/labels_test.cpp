@@ -10,9 +10,9 @@ struct Labels {
   std::vector<float> read;
 };
 
-class LabelRule : public testing::TestWithParam<Labels> {};
+class LabellingInference : public testing::TestWithParam<Labels> {};
 
-TEST_P(LabelRule, DecidesBetweenClassesAndTargets) {
+TEST_P(LabellingInference, DecidesBetweenClassesAndTargets) {
   const TemporaryFolder folder;
   std::string csv;
   std::string libsvm;
@@ -30,7 +30,7 @@ TEST_P(LabelRule, DecidesBetweenClassesAndTargets) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, LabelRule,
+INSTANTIATE_TEST_SUITE_P(Cases, LabellingInference,
                          testing::Values(Labels{{"0", "1", "0"}, "", 2, {0, 1, 0}},
                                          Labels{{"-1", "+1", "-1"}, "", 2, {0, 1, 0}},
                                          Labels{{"1", "2", "3"}, "", 3, {0, 1, 2}},
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, LabelRule,
                                          Labels{{"0", "1", "0"}, ",task=value", 0, {0, 1, 0}},
                                          Labels{{"-1", "+1", "1"}, ",task=value", 0, {-1, 1, 1}}));
 
-TEST(LabelRule, TakesMoreThanAHundredValuesForTargets) {
+TEST(LabellingInference, TreatsMoreThanAHundredValuesAsTargets) {
   const TemporaryFolder folder;
   for (const std::size_t k : {100U, 101U}) {
     std::string text;

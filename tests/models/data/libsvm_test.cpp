@@ -22,7 +22,7 @@ TEST(Libsvm, KeepsRowsSparse) {
   EXPECT_TRUE(table.sparse_row(2).columns.empty());
 }
 
-TEST(Libsvm, TakesFeaturesAsSaidAndReadsGzip) {
+TEST(Libsvm, TakesFeaturesFromTheOptionAndReadsGzip) {
   const TemporaryFolder folder;
   const std::string file = "libsvm:" + folder.write("x", gzip("0 1:1\n1 2:1\n"));
   EXPECT_EQ(load_text(file).value().features(), 2U);
@@ -39,7 +39,7 @@ TEST(Libsvm, AllowsTheLargestIndex) {
   EXPECT_LT(table.bytes(), 1000U);
 }
 
-TEST(Libsvm, CountsFromZeroWhereAnIndexIsZero) {
+TEST(Libsvm, CountsFromZeroIfAnIndexIsZero) {
   const TemporaryFolder folder;
   const auto file = "libsvm:" + folder.write("x", "1 1:5 3:7\n0 0:1\n");
   const Table table = load_text(file).value();
@@ -57,7 +57,7 @@ TEST(Libsvm, CountsFromZeroWhereAnIndexIsZero) {
   EXPECT_EQ(load_text(only).value().features(), 1U);
 }
 
-TEST(Libsvm, DropsQueries) {
+TEST(Libsvm, IgnoresQueryIds) {
   const TemporaryFolder folder;
   const auto with = folder.write("x", "2 qid:7 1:0.5 3:2\n0 qid:18446744073709551615\n1 2:1\n");
   const auto without = folder.write("y", "2 1:0.5 3:2\n0\n1 2:1\n");
@@ -72,7 +72,7 @@ TEST(Libsvm, DropsQueries) {
   }
 }
 
-TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
+TEST(Libsvm, RefusesBadFilesWithLocationAndValidForm) {
   const std::string all = "; valid: whole numbers 0 to 2147483648";
   const std::string four = "; valid: whole numbers 0 to 4 (features=N)";
   const TemporaryFolder folder;
@@ -100,27 +100,26 @@ TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
       {"", "0 0:1 2147483648:1\n",
        "FILE:1: the index 2147483648 is not valid in a file that counts from 0; valid: whole "
        "numbers 0 to 2147483647"},
-      {"", "0 0:1 0:2\n", "FILE:1: index 0 stands twice in its row"},
-      {"", "0 3:1 0:2\n", "FILE:1: index 0 stands behind 3; indices must ascend"},
+      {"", "0 0:1 0:2\n", "FILE:1: index 0 occurs twice in its row"},
+      {"", "0 3:1 0:2\n", "FILE:1: index 0 follows 3; indices must ascend"},
       {"", "0 -1:1\n", "FILE:1: the index of '-1:1' is not valid" + all},
       {"", "0 +1:1\n", "FILE:1: the index of '+1:1' is not valid" + all},
       {"", "0 :1\n", "FILE:1: the index of ':1' is not valid" + all},
       {"", "0 1.5:1\n", "FILE:1: the index of '1.5:1' is not valid" + all},
-      {"", "0 qid: 1:1\n", "FILE:1: 'qid:' names no query; valid: qid:N, N a whole number"},
-      {"", "0 qid:x 1:1\n", "FILE:1: 'qid:x' names no query; valid: qid:N, N a whole number"},
-      {"", "0 qid:-1 1:1\n", "FILE:1: 'qid:-1' names no query; valid: qid:N, N a whole number"},
-      {"", "0 1:1 qid:3\n",
-       "FILE:1: 'qid:3' stands behind a field; valid: one qid:N behind the label"},
+      {"", "0 qid: 1:1\n", "FILE:1: 'qid:' is not a query id; valid: qid:N, N a whole number"},
+      {"", "0 qid:x 1:1\n", "FILE:1: 'qid:x' is not a query id; valid: qid:N, N a whole number"},
+      {"", "0 qid:-1 1:1\n", "FILE:1: 'qid:-1' is not a query id; valid: qid:N, N a whole number"},
+      {"", "0 1:1 qid:3\n", "FILE:1: 'qid:3' follows a field; valid: one qid:N after the label"},
       {"", "0 qid:3 qid:3 1:1\n",
-       "FILE:1: 'qid:3' stands behind a field; valid: one qid:N behind the label"},
+       "FILE:1: 'qid:3' follows a field; valid: one qid:N after the label"},
       {"", "qid:3 0 1:1\n",
        "FILE:1: 'qid:3' is not a label; valid: a finite number, then index:value ..."},
       {"", "0 2147483649:1\n", "FILE:1: the index of '2147483649:1' is not valid" + all},
       {"", "0 18446744073709551617:1\n",
        "FILE:1: the index of '18446744073709551617:1' is not valid" + all},
       {",features=4", "0 4:1\n1 5:1\n", "FILE:2: the index of '5:1' is not valid" + four},
-      {"", "0 3:1 2:1\n", "FILE:1: index 2 stands behind 3; indices must ascend"},
-      {"", "0 1:1\n0 3:1 3:2\n", "FILE:2: index 3 stands twice in its row"},
+      {"", "0 3:1 2:1\n", "FILE:1: index 2 follows 3; indices must ascend"},
+      {"", "0 1:1\n0 3:1 3:2\n", "FILE:2: index 3 occurs twice in its row"},
       {"", "0 1:\n", "FILE:1: the value of '1:' is not a finite number that a float holds"},
       {"", "0 1:x\n", "FILE:1: the value of '1:x' is not a finite number that a float holds"},
       {"", "0 1:inf\n", "FILE:1: the value of '1:inf' is not a finite number that a float holds"},
@@ -146,22 +145,22 @@ TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
   }
 }
 
-/// A slip of the keyboard must not make a model of gigabytes.
-TEST(Libsvm, AWideFileOfFewValuesIsToSayItsFeatures) {
+/// A mistyped index must not make a model of gigabytes.
+TEST(Libsvm, RefusesAWideFileOfFewValuesWithoutFeatures) {
   const TemporaryFolder folder;
   const auto file = folder.write("x", "1 1:1\n0 7:1 1000000000:1\n1 2:1\n");
   EXPECT_EQ(message_of(load_text("libsvm:" + file)),
             file +
                 ":2: the index 1000000000 makes 1000000000 features, but all rows together hold 4 "
                 "values; valid: libsvm:" +
-                file + ",features=1000000000 where that is meant");
+                file + ",features=1000000000 if that is meant");
   EXPECT_EQ(load_text("libsvm:" + file + ",features=1000000000").value().features(),
             1'000'000'000U);
   const auto narrow = folder.write("y", "1 1:1\n0 1048576:1\n");
   EXPECT_EQ(load_text("libsvm:" + narrow).value().features(), 1'048'576U);
 }
 
-TEST(Libsvm, AWideFileOfManyValuesNeedNotSayItsFeatures) {
+TEST(Libsvm, AcceptsAWideFileOfManyValuesWithoutFeatures) {
   const TemporaryFolder folder;
   std::string text;
   for (std::size_t row = 0; row < 300'000; ++row)

@@ -1,4 +1,4 @@
-/// Training and test data from two sources: they must fit.
+/// Checks that training and test data from two sources are matched, or refused if they cannot be.
 #include "starling/models/data/load.hpp"
 #include "tests/models/data/files.hpp"
 
@@ -29,7 +29,7 @@ TEST(LoadPair, GivesSparseTablesTheLargerWidth) {
   EXPECT_EQ(more.test.features(), 7U);
 }
 
-TEST(LoadPair, CountsIndicesOfTheTestFromWhereTheTrainingDoes) {
+TEST(LoadPair, CountsTestIndicesFromTheBaseOfTheTrainingData) {
   const TemporaryFolder folder;
   const TablePair zero = pair_of(folder, "libsvm", "0 0:1\n1 2:1\n", "0 1:1\n").value();
   EXPECT_EQ(zero.test.features(), 3U);
@@ -48,7 +48,7 @@ TEST(LoadPair, CountsIndicesOfTheTestFromWhereTheTrainingDoes) {
   EXPECT_EQ(said.test.sparse_row(1).columns[0], 0U);
 }
 
-TEST(LoadPair, ReadsTheTestByTheLabelsOfTheTraining) {
+TEST(LoadPair, ReadsTestLabelsByTheTrainingLabelling) {
   const TemporaryFolder folder;
   const TablePair split = pair_of(folder, "csv", "1,1\n1,2\n1,3\n", "1,2\n1,2\n").value();
   EXPECT_EQ(split.test.classes(), 3U);
@@ -85,7 +85,7 @@ TEST(LoadPair, RefusesATestThatDoesNotFit) {
                 ":1: the index of '3:1' is not valid; valid: whole numbers 1 to 2 (features=N)");
 }
 
-TEST(LoadPair, RefusesSourcesThatDoNotTestEachOther) {
+TEST(LoadPair, RefusesTestSourcesThatDoNotMatch) {
   const TemporaryFolder folder;
   const auto refuse = [](const std::string& data, const std::string& test) {
     return message_of(load_pair(Source::parse(data).value(), Source::parse(test).value(), 1));

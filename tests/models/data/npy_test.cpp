@@ -33,7 +33,7 @@ TEST(Npy, ReadsEveryTypeInBothByteOrders) {
     expect("<" + type, little(numbers), wanted);
     expect(">" + type, big(numbers), wanted);
   };
-  // 1.5, -2, the least above 0, and 65504, as binary16 has them.
+  // The binary16 numbers 1.5, -2, the smallest above 0, and the largest, 65504.
   both("f2", std::vector<std::uint16_t>{0x3e00, 0xc000, 0x0001, 0x7bff},
        {1.5F, -2, 0x1p-24F, 65504});
   both("f4", std::vector<float>{1.5F, -2, 0, 1e30F}, {1.5F, -2, 0, 1e30F});
@@ -49,7 +49,7 @@ TEST(Npy, ReadsEveryTypeInBothByteOrders) {
   expect("|u1", std::string("\x00\x33\x66\xff", 4), {0, 0.2F, 0.4F, 1});
 }
 
-TEST(Npy, BringsTheOrderOfFortranIntoThatOfC) {
+TEST(Npy, ConvertsColumnMajorToRowMajor) {
   const TemporaryFolder folder;
   std::vector<float> numbers(24);
   for (std::size_t i = 0; i < 24; ++i) numbers[i] = static_cast<float>(i);
@@ -111,7 +111,7 @@ struct Bad {
   std::string message;
 };
 
-TEST(Npy, RefusesWithPlaceAndWhatWouldBeValid) {
+TEST(Npy, RefusesBadFilesWithLocationAndValidForm) {
   const std::string four = little<float>({1, 2, 3, 4});
   const std::string types =
       "valid: float16, float32, float64, int8 to int64, uint8 to uint64 and bool, as "
@@ -120,7 +120,7 @@ TEST(Npy, RefusesWithPlaceAndWhatWouldBeValid) {
   const std::vector<Bad> cases{
       {"", "FILE: its header ends too early, at byte 0"},
       {"1,2\n3,4\n5,6\n",
-       "FILE: is no array of NumPy: it starts with '1,2\\x0a3,', not with "
+       "FILE: is not a NumPy array: it starts with '1,2\\x0a3,', not with "
        "\\x93NUMPY"},
       {whole.substr(0, 9), "FILE: its header ends too early, at byte 9"},
       {whole.substr(0, 40), "FILE: its header ends too early, at byte 40"},
@@ -162,14 +162,14 @@ TEST(Npy, RefusesWithPlaceAndWhatWouldBeValid) {
        "FILE: its header promises [4294967296, 4294967296] values of 4 bytes, more than the file "
        "can hold"},
       {npy("<f4", "2, 2", little<float>({1, 2, 3, NAN})),
-       "FILE: the value at [1, 1] is not a finite number that a float holds; numpy.isfinite(x) "
-       "finds all such"},
+       "FILE: the value at [1, 1] is not a finite number that a float holds; ~numpy.isfinite(x) "
+       "marks all such"},
       {npy("<f8", "1, 2", little<double>({1, 1e39})),
-       "FILE: the value at [0, 1] is not a finite number that a float holds; numpy.isfinite(x) "
-       "finds all such"},
+       "FILE: the value at [0, 1] is not a finite number that a float holds; ~numpy.isfinite(x) "
+       "marks all such"},
       {npy("<f4", "2, 2", little<float>({1, 2, INFINITY, 4}), true),
-       "FILE: the value at [0, 1] is not a finite number that a float holds; numpy.isfinite(x) "
-       "finds all such"},
+       "FILE: the value at [0, 1] is not a finite number that a float holds; ~numpy.isfinite(x) "
+       "marks all such"},
       {npy("|u1", "1, 3, 2, 2", std::string(12, 'x')),
        "FILE: its shape is [1, 3, 2, 2]; images with their colours first; valid: [rows, height, "
        "width, channels], as x.transpose(0, 2, 3, 1) makes it"},
@@ -188,20 +188,21 @@ TEST(Npy, RefusesLabelsThatDoNotFit) {
     return message_of(load_text("npy:" + x + "," + folder.write("y.npy", labels)));
   };
   const std::string y = folder.path("y.npy");
-  EXPECT_EQ(with(npy("<i8", "3,", little<std::int64_t>({0, 1, 1}))),
-            y + ": its shape is [3]; that of " + x + " is [2, 2]; valid: a label for each row");
+  EXPECT_EQ(
+      with(npy("<i8", "3,", little<std::int64_t>({0, 1, 1}))),
+      y + ": its shape is [3]; the shape of " + x + " is [2, 2]; valid: a label for each row");
   EXPECT_EQ(with(npy("<f4", "2, 2", little<float>({1, 0, 0, 1}))),
             y + ": its shape is [2, 2]; valid for labels: [rows] or [rows, 1], as y.argmax(1) "
-                "makes of one column a class");
+                "makes from one column for each class");
   EXPECT_EQ(message_of(load_text("npy:" + x + "," + y + "z")), y + "z: no such file");
   const auto narrow = folder.write("n.npy", npy("<f4", "2, 1", little<float>({1, 2})));
   EXPECT_EQ(message_of(load_text("npy:" + narrow + ",label=last")),
             narrow +
-                ": its shape is [2, 1]; valid where a column is the label: [rows, columns], 2 "
+                ": its shape is [2, 1]; valid if a column is the label: [rows, columns], 2 "
                 "columns or more");
 }
 
-TEST(Npy, IsBoundedByMemory) {
+TEST(Npy, RespectsTheMemoryLimit) {
   const TemporaryFolder folder;
   const auto x = folder.write("x.npy", npy("|i1", "1024, 1024", std::string(1 << 20, '\1')));
   const auto turned =
@@ -214,7 +215,7 @@ TEST(Npy, IsBoundedByMemory) {
             std::string::npos);
 }
 
-TEST(Npz, TakesTheUsualNamesOfEachPart) {
+TEST(Npz, FindsTrainingAndTestArraysByTheirUsualNames) {
   const TemporaryFolder folder;
   const auto x = [](float value) { return npy("<f4", "2, 1", little<float>({value, value})); };
   const auto file = folder.path("a.npz");
@@ -255,7 +256,7 @@ TEST(Npz, TakesTheUsualNamesOfEachPart) {
   }
 }
 
-TEST(Npz, RefusesWithPlaceAndWhatWouldBeValid) {
+TEST(Npz, RefusesBadFilesWithLocationAndValidForm) {
   const TemporaryFolder folder;
   const auto path = folder.path("a.npz");
   const auto said = [&](const std::string& options = "") {
@@ -264,7 +265,7 @@ TEST(Npz, RefusesWithPlaceAndWhatWouldBeValid) {
   const std::string x = npy("<f4", "2, 1", little<float>({1, 2}));
   EXPECT_EQ(said(), path + ": no such file");
   folder.write("a.npz", "not a zip");
-  EXPECT_EQ(said(), path + ": is no archive that numpy.savez writes: Not a zip archive");
+  EXPECT_EQ(said(), path + ": is not an archive of numpy.savez: Not a zip archive");
   folder.write("a.npz", zip_of({{"p.npy", x}, {"q.npy", two_labels}, {"r.txt", ""}}));
   EXPECT_EQ(said(),
             path +

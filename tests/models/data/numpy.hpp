@@ -1,4 +1,4 @@
-/// Files as numpy.save and numpy.savez write them. For tests.
+/// Makes files like those that numpy.save and numpy.savez write. For tests.
 #pragma once
 
 #include <zip.h>
@@ -12,7 +12,7 @@
 
 namespace starling::models {
 
-/// Version 1 of the format, with this header.
+/// Returns a file of version 1 of the format, with this header.
 inline std::string npy_with(const std::string& header, std::string_view data) {
   std::string bytes = "\x93NUMPY";
   bytes +=
@@ -27,12 +27,13 @@ inline std::string npy(const std::string& type, const std::string& shape, std::s
                   data);
 }
 
-/// The bytes of numbers as this machine has them, last byte first.
+/// Returns the bytes of the numbers as this machine stores them: little-endian.
 template <class T>
 std::string little(const std::vector<T>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
+/// Returns the bytes of the numbers, big-endian.
 template <class T>
 std::string big(const std::vector<T>& numbers) {
   std::string bytes;
@@ -43,7 +44,7 @@ std::string big(const std::vector<T>& numbers) {
   return bytes;
 }
 
-/// An archive of these entries.
+/// Returns a zip archive of these entries, names and contents.
 inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>& entries,
                           int method = ZIP_CM_STORE) {
   const auto require = [](bool done) {

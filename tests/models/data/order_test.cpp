@@ -1,4 +1,4 @@
-#include "starling/models/order.hpp"
+#include "starling/models/sample_order.hpp"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST_P(SampleOrderMatrix, GivesEverySampleOnceAnEpoch) {
   }
 }
 
-TEST_P(SampleOrderMatrix, TakesTogetherWhatALoneWorkerTakes) {
+TEST_P(SampleOrderMatrix, WorkersTogetherTakeTheSamplesOfASingleWorker) {
   const auto [n, workers, size] = GetParam();
   for (const bool shuffle : {true, false}) {
     const SampleOrder many{n, workers, size, 7, shuffle};
@@ -95,14 +95,14 @@ TEST(SampleOrder, CountsUpWithoutShuffling) {
   EXPECT_EQ(batch(order, 0, 2), (Samples{0, 2, 4}));
 }
 
-TEST(SampleOrder, LeavesTheLastBatchEmptyWhereSamplesDoNotGoRound) {
+TEST(SampleOrder, LeavesTheLastBatchEmptyIfNoSamplesAreLeft) {
   const SampleOrder order{5, 2, 1, 1};
   EXPECT_EQ(order.steps_per_epoch(), 3U);
   EXPECT_EQ(batch(order, 0, 2).size(), 1U);
   EXPECT_TRUE(batch(order, 1, 2).empty());
 }
 
-/// Chi-square: how often each sample comes first, over many epochs, is uniform.
+/// A chi-square test: over many epochs, each sample is the first one equally often.
 TEST(SampleOrder, PutsEverySampleFirstEquallyOften) {
   constexpr std::uint64_t n = 20;
   constexpr std::uint64_t epochs = 20'000;

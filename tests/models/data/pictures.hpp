@@ -1,4 +1,4 @@
-/// PNG and JPEG files of given pixels. For tests.
+/// Makes PNG and JPEG files of given pixels. For tests.
 #pragma once
 
 #include <png.h>
@@ -13,7 +13,8 @@ namespace starling::models {
 
 using Pixels = std::vector<std::uint8_t>;
 
-/// `format` is libpng's: PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB or PNG_FORMAT_RGBA.
+/// Returns a PNG file. `format` is libpng's: PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB or
+/// PNG_FORMAT_RGBA.
 inline std::string png_of(std::uint32_t height, std::uint32_t width, const Pixels& pixels,
                           std::uint32_t format = PNG_FORMAT_GRAY) {
   png_image image{};
@@ -31,7 +32,7 @@ inline std::string png_of(std::uint32_t height, std::uint32_t width, const Pixel
   return bytes;
 }
 
-/// Grey, or red, green and blue where `is_colour`.
+/// Returns a JPEG file, in red, green and blue if `is_colour`, else grey.
 inline std::string jpeg_of(int height, int width, const Pixels& pixels, bool is_colour = false) {
   const tjhandle writer = tjInitCompress();
   unsigned char* made = nullptr;

@@ -1,5 +1,5 @@
-/// Reads the public data sets, where they are: in the folder the build was told, or in the one that
-/// the environment's STARLING_DATA_DIR names.
+/// Reads public data sets from the folder that the environment variable STARLING_DATA_DIR names, or
+/// else from the one that was set at build time. Skips the tests if the folder does not exist.
 #include <numeric>
 
 #include "starling/models/data/describe.hpp"

@@ -14,7 +14,7 @@ Table dense(std::vector<float> values, std::vector<float> labels, std::size_t cl
   return table;
 }
 
-/// Rows (1, 0), (0, 0), (3, -8), (0, 0), with stored entries for 1, 3 and -8 only.
+/// Returns the rows (1, 0), (0, 0), (3, -8), (0, 0), with stored entries for 1, 3 and -8 only.
 Table sparse() {
   Table::Sparse x;
   x.starts = {0, 1, 1, 3, 3};
@@ -23,8 +23,8 @@ Table sparse() {
   return Table{2, 2, std::move(x), {0, 1, 0, 1}};
 }
 
-Table scaled_by_itself(Scale how, const Table& table) {
-  return scaled(table, fit(how, table), fit_targets(how, table));
+Table scaled_by_itself(Scale method, const Table& table) {
+  return scaled(table, fit(method, table), fit_targets(method, table));
 }
 
 TEST(Scaling, BringsEachFeatureToMeanZeroAndDeviationOne) {
@@ -53,18 +53,18 @@ TEST(Scaling, BringsEachFeatureFromZeroToOne) {
 }
 
 TEST(Scaling, OnlyShiftsAFeatureThatIsTheSameInAllRows) {
-  for (const Scale how : {Scale::standard, Scale::minmax}) {
-    const Table made = scaled_by_itself(how, dense({0.1F, 0.1F, 0.1F}, {0, 1, 0}, 2));
+  for (const Scale method : {Scale::standard, Scale::minmax}) {
+    const Table made = scaled_by_itself(method, dense({0.1F, 0.1F, 0.1F}, {0, 1, 0}, 2));
     for (std::size_t row = 0; row < 3; ++row) EXPECT_NEAR(made.dense_row(row)[0], 0, 1e-8);
   }
 }
 
-TEST(Scaling, TakesItsFiguresFromTheTrainingPartAlone) {
+TEST(Scaling, UsesStatisticsOfTheTrainingDataAlone) {
   const Table train = dense({0, 2}, {0, 1}, 2);
   const Table test = dense({101}, {1}, 2);
   const Table made = scaled(test, fit(Scale::standard, train), fit_targets(Scale::standard, train));
   EXPECT_FLOAT_EQ(made.dense_row(0)[0], 100);
-  EXPECT_EQ(made.select({}).scaling, made.scaling) << "a part knows how it was scaled";
+  EXPECT_EQ(made.select({}).scaling, made.scaling) << "a selection keeps the scaling";
 }
 
 TEST(Scaling, LeavesTheZerosOfSparseDataAlone) {
@@ -78,9 +78,9 @@ TEST(Scaling, LeavesTheZerosOfSparseDataAlone) {
   EXPECT_FLOAT_EQ(by_amount.sparse_row(2).values[1], -1);
 }
 
-TEST(Scaling, ScalesRealTargetsAndWritesThemAsTheyWere) {
-  for (const Scale how : {Scale::standard, Scale::minmax}) {
-    const Table made = scaled_by_itself(how, dense({1, 2, 3}, {100, 200, 600}));
+TEST(Scaling, ScalesRealTargetsAndRestoresThem) {
+  for (const Scale method : {Scale::standard, Scale::minmax}) {
+    const Table made = scaled_by_itself(method, dense({1, 2, 3}, {100, 200, 600}));
     EXPECT_LT(std::abs(made.label(2)), 2);
     const std::vector<double> targets{100, 200, 600};
     for (std::size_t row = 0; row < 3; ++row)
@@ -88,7 +88,7 @@ TEST(Scaling, ScalesRealTargetsAndWritesThemAsTheyWere) {
   }
 }
 
-TEST(Scaling, DoesNothingWhereNoneIsAsked) {
+TEST(Scaling, NoneScalesNothing) {
   const Table table = dense({5, 7}, {100, 300});
   const Table made = scaled_by_itself(Scale::none, table);
   EXPECT_EQ(made.dense_row(1)[0], 7);
@@ -97,11 +97,11 @@ TEST(Scaling, DoesNothingWhereNoneIsAsked) {
 }
 
 TEST(Scaling, ReadsWhatItPrints) {
-  for (const Scale how : {Scale::none, Scale::standard, Scale::minmax})
-    EXPECT_EQ(parse_scale(print(how)).value(), how);
+  for (const Scale method : {Scale::none, Scale::standard, Scale::minmax})
+    EXPECT_EQ(parse_scale(print(method)).value(), method);
   const auto wrong = parse_scale("maxmin");
   ASSERT_FALSE(wrong);
-  EXPECT_NE(wrong.error().message.find("'maxmin' is no way to scale; valid: none"),
+  EXPECT_NE(wrong.error().message.find("'maxmin' is not a scaling method; valid: none"),
             std::string::npos);
 }
 

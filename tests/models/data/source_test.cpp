@@ -61,7 +61,7 @@ TEST(Source, NamesEverySourceOnce) {
   EXPECT_EQ(source_names().size(), std::variant_size_v<decltype(Source::kind)>);
 }
 
-TEST(Source, RefusesWithWhatWouldBeValid) {
+TEST(Source, RefusesInvalidTextsWithValidAlternatives) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "'' has no name"},
       {"digit",
@@ -100,13 +100,13 @@ TEST(Source, RefusesWithWhatWouldBeValid) {
       {"npz:f,label=y",
        "npz: unknown option 'label'; did you mean 'labels'? valid: features, labels, task"},
       {"images:f,size=28",
-       "images: size=28 is no size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
+       "images: size=28 is not a size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
        "size=28x28"},
       {"images:f,size=0x3",
-       "images: size=0x3 is no size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
+       "images: size=0x3 is not a size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
        "size=28x28"},
       {"images:f,size=3x16385",
-       "images: size=3x16385 is no size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
+       "images: size=3x16385 is not a size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
        "size=28x28"},
       {"images:f,channels=2",
        "images: channels=2 is unknown; valid: 1 (grey) or 3 (red, green, blue)"},

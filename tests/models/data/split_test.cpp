@@ -15,13 +15,13 @@ std::string message_of(const Result<SplitRows>& rows) {
   return rows ? "no error" : rows.error().message;
 }
 
-TEST(SplitFirst, CutsBehindTheRowsForTraining) {
+TEST(SplitFirst, PutsTheFirstRowsIntoTraining) {
   const SplitRows split = split_first(5, 3).value();
   EXPECT_EQ(split.train, (Rows{0, 1, 2}));
   EXPECT_EQ(split.test, (Rows{3, 4}));
 }
 
-TEST(SplitFirst, RefusesToLeaveNothing) {
+TEST(SplitFirst, RefusesToLeaveAPartEmpty) {
   EXPECT_EQ(message_of(split_first(5, 0)),
             "--split 0 of 5 rows leaves nothing to train on; valid: 1 to 4");
   EXPECT_EQ(message_of(split_first(5, 5)),
@@ -44,7 +44,8 @@ TEST(HoldOut, DrawsTheShareBySeedAndKeepsTheOrder) {
   EXPECT_NE(hold_out(1000, 0.2, 2)->test, test);
 }
 
-/// Each row is held out with probability 0.3: five standard deviations of the binomial.
+/// Each row is held out with probability 0.3; the bound is five standard deviations of the binomial
+/// distribution.
 TEST(HoldOut, HoldsEveryRowOutEquallyOften) {
   std::vector<int> held(20, 0);
   for (std::uint64_t seed = 0; seed < 10'000; ++seed)
@@ -52,7 +53,7 @@ TEST(HoldOut, HoldsEveryRowOutEquallyOften) {
   for (const int count : held) EXPECT_NEAR(count, 3000, 5 * 45.8);
 }
 
-TEST(HoldOut, RefusesWhatIsNoShare) {
+TEST(HoldOut, RefusesSharesOutsideOfZeroToOne) {
   const std::string valid = " is not a share; valid: numbers between 0 and 1, both excluded";
   EXPECT_EQ(message_of(hold_out(5, 0, 1)), "--holdout 0" + valid);
   EXPECT_EQ(message_of(hold_out(5, 1, 1)), "--holdout 1" + valid);

@@ -7,23 +7,23 @@
 namespace starling::models {
 namespace {
 
-std::string printed(std::string_view text) { return print_layers(parse_layers(text).value()); }
-std::string refusal(std::string_view text) { return parse_layers(text).error().message; }
+std::string reprint(std::string_view text) { return print_layers(parse_layers(text).value()); }
+std::string error_of(std::string_view text) { return parse_layers(text).error().message; }
 
-TEST(LayersText, IsReadAndPrinted) {
-  EXPECT_EQ(printed("relu"), "relu");
-  EXPECT_EQ(printed("  conv2d  16\tkernel=3\n padding=1 ;relu"),
+TEST(LayersText, PrintsTheTextThatItParses) {
+  EXPECT_EQ(reprint("relu"), "relu");
+  EXPECT_EQ(reprint("  conv2d  16\tkernel=3\n padding=1 ;relu"),
             "conv2d 16 kernel=3 padding=1; relu");
-  EXPECT_EQ(printed("a;residual( b 1;c|d );e"), "a; residual(b 1; c | d); e");
-  EXPECT_EQ(printed("residual(a | )"), "residual(a | )");
-  EXPECT_EQ(printed("residual()"), "residual()");
-  EXPECT_EQ(printed("residual(residual(a|b)|c)"), "residual(residual(a | b) | c)");
+  EXPECT_EQ(reprint("a;residual( b 1;c|d );e"), "a; residual(b 1; c | d); e");
+  EXPECT_EQ(reprint("residual(a | )"), "residual(a | )");
+  EXPECT_EQ(reprint("residual()"), "residual()");
+  EXPECT_EQ(reprint("residual(residual(a|b)|c)"), "residual(residual(a | b) | c)");
   EXPECT_TRUE(parse_layers("").value().empty());
   for (const char* text : {"a 1 k=2; residual(b | residual(c; d) | ); e", "residual( | | )"})
-    EXPECT_EQ(printed(printed(text)), printed(text));
+    EXPECT_EQ(reprint(reprint(text)), reprint(text));
 }
 
-TEST(LayersText, KnowsItsParts) {
+TEST(LayersText, IsParsedIntoLayersOptionsAndBranches) {
   const auto layers = parse_layers("conv2d 16 kernel=3; residual(relu | )").value();
   ASSERT_EQ(layers.size(), 2U);
   EXPECT_EQ(layers[0].spec.name, "conv2d");
@@ -34,36 +34,36 @@ TEST(LayersText, KnowsItsParts) {
   EXPECT_TRUE(layers[1].branches[1].empty());
 }
 
-TEST(LayersText, SaysWhichLayerIsWrong) {
-  EXPECT_EQ(refusal("a;;b"),
-            "layer 2: is empty; valid: a layer between two ';', no ';' behind the last");
-  EXPECT_EQ(refusal("a; b;"),
-            "layer 3: is empty; valid: a layer between two ';', no ';' behind the last");
-  EXPECT_EQ(refusal("a; residual(b; c"), "layer 2: its '(' is not closed");
-  EXPECT_EQ(refusal("a; residual(b) c; d"),
+TEST(LayersText, NamesTheLayerOfAnError) {
+  EXPECT_EQ(error_of("a;;b"),
+            "layer 2: is empty; valid: a layer between two ';', no ';' after the last");
+  EXPECT_EQ(error_of("a; b;"),
+            "layer 3: is empty; valid: a layer between two ';', no ';' after the last");
+  EXPECT_EQ(error_of("a; residual(b; c"), "layer 2: its '(' is not closed");
+  EXPECT_EQ(error_of("a; residual(b) c; d"),
             "layer 2: something follows its ')'; valid: ';' and the next layer");
-  EXPECT_EQ(refusal("a; b)"), "layer 2: ')' closes nothing");
-  EXPECT_EQ(refusal("a; (b)"), "layer 2: '' has no name");
-  EXPECT_EQ(refusal("dense:10"),
+  EXPECT_EQ(error_of("a; b)"), "layer 2: ')' closes nothing");
+  EXPECT_EQ(error_of("a; (b)"), "layer 2: '' has no name");
+  EXPECT_EQ(error_of("dense:10"),
             "layer 1: 'dense:10' holds a ',' or ':'; valid: a name and its options between spaces, "
             "like conv2d 16 kernel=3");
-  EXPECT_EQ(refusal("a k=1 k=2"), "layer 1: 'a:k=1,k=2' gives 'k' twice");
-  EXPECT_EQ(refusal("a k="), "layer 1: 'a:k=' has an empty option");
+  EXPECT_EQ(error_of("a k=1 k=2"), "layer 1: 'a:k=1,k=2' gives 'k' twice");
+  EXPECT_EQ(error_of("a k="), "layer 1: 'a:k=' has an empty option");
 }
 
-TEST(LayersText, IsBounded) {
+TEST(LayersText, HasMaximumLengthAndDepth) {
   std::string many = "a";
   for (int i = 0; i < 999; ++i) many += ";a";
   EXPECT_TRUE(parse_layers(many));
-  EXPECT_EQ(refusal(many + ";a"), "layer 1001: a net has at most 1000 layers");
+  EXPECT_EQ(error_of(many + ";a"), "layer 1001: a net has at most 1000 layers");
   std::string deep = "a";
   for (int i = 0; i < 8; ++i) deep.insert(0, "residual(").append(")");
   EXPECT_TRUE(parse_layers(deep));
-  EXPECT_EQ(refusal("residual(" + deep + ")"), "layer 9: stands more than 8 parentheses deep");
+  EXPECT_EQ(error_of("residual(" + deep + ")"), "layer 9: is nested more than 8 parentheses deep");
   EXPECT_FALSE(parse_layers(std::string(100000, '(')));
 }
 
-TEST(Shapes, AreReadPrintedAndGuessed) {
+TEST(Shapes, AreParsedPrintedAndGuessed) {
   EXPECT_EQ(parse_shape("32x16x3").value(), (Shape{32, 16, 3}));
   EXPECT_EQ(parse_shape("7").value(), Shape{7});
   EXPECT_EQ(print_shape({32, 16, 3}), "32x16x3");

@@ -1,4 +1,4 @@
-// Every layer and loss against central finite differences of the training loss, in float64.
+// Compares the gradient of every layer and loss with central finite differences, in float64.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ constexpr std::size_t rows = 11;
 std::vector<NetCase> cases() {
   const NetSizes sizes{.image = {6, 5, 2}, .features = 7, .width = 6, .classes = 3};
   auto all = net_cases(sizes);
-  all.push_back(sizes.flat("DropoutBehindTanh", "tanh; dropout 0.4"));
-  all.push_back(sizes.flat("DropoutBehindDense", "dropout 0.4"));
-  all.push_back(sizes.images("RandomFlip", "conv2d 2 kernel=2; random-flip"));
-  all.push_back(sizes.images("RandomShift", "conv2d 2 kernel=2; random-shift 2"));
+  all.push_back(sizes.between_dense("DropoutAfterTanh", "tanh; dropout 0.4"));
+  all.push_back(sizes.between_dense("DropoutAfterDense", "dropout 0.4"));
+  all.push_back(sizes.between_image_and_dense("RandomFlip", "conv2d 2 kernel=2; random-flip"));
+  all.push_back(sizes.between_image_and_dense("RandomShift", "conv2d 2 kernel=2; random-shift 2"));
   return all;
 }
 
@@ -59,7 +59,7 @@ class Nets : public testing::TestWithParam<NetCase> {
   Arena arena;
 };
 
-TEST_P(Nets, GradientIsTheSlopeOfTheTrainingLoss) {
+TEST_P(Nets, GradientEqualsFiniteDifferences) {
   std::vector<double> g, ignored;
   loss(g);
   const auto is_trained = trained();
@@ -67,28 +67,28 @@ TEST_P(Nets, GradientIsTheSlopeOfTheTrainingLoss) {
   double largest = 0;
   for (std::size_t i = 0; i < w.size(); ++i) {
     if (!is_trained[i]) continue;
-    const double kept = w[i];
-    w[i] = kept + step;
+    const double value = w[i];
+    w[i] = value + step;
     const double above = loss(ignored);
-    w[i] = kept - step;
+    w[i] = value - step;
     const double below = loss(ignored);
-    w[i] = kept;
+    w[i] = value;
     EXPECT_NEAR(g[i], (above - below) / (2 * step), 1e-7) << "parameter " << i;
     largest = std::max(largest, std::abs(g[i]));
   }
-  EXPECT_GT(largest, 1e-3) << "a gradient of zeros proves nothing";
+  EXPECT_GT(largest, 1e-3) << "a gradient of zeros would test nothing";
 }
 
 TEST_P(Nets, FloatAgreesWithDouble) {
-  auto rough = Net<float>::parse(Spec::parse(GetParam().net).value(), data).value();
+  auto float_model = Net<float>::parse(Spec::parse(GetParam().net).value(), data).value();
   std::vector<double> g;
-  const double exact = loss(g);
+  const double double_loss = loss(g);
   std::vector<float> v(w.begin(), w.end());
   std::vector<float> h(v.size());
   arena.reset();
   Random random{1};
   Pass pass{random, arena};
-  EXPECT_NEAR(exact, rough.gradient(v, data, all_rows(data), h, pass), 1e-4);
+  EXPECT_NEAR(double_loss, float_model.gradient(v, data, all_rows(data), h, pass), 1e-4);
   for (std::size_t i = 0; i < g.size(); ++i)
     EXPECT_NEAR(g[i], static_cast<double>(h[i]), 1e-4 + 1e-4 * std::abs(g[i])) << i;
 }
@@ -111,7 +111,7 @@ TEST_P(Nets, PredictionsAgreeWithTheMetric) {
   EXPECT_NEAR(metrics[1].value, sum / rows, 1e-6);
 }
 
-TEST_P(Nets, PrintAndReadBackAreTheSame) {
+TEST_P(Nets, ParseThePrintedNet) {
   const std::string text = model.print();
   const Table shape{data.features(), data.classes(), Table::Dense{}, {}};
   const auto again = Net<double>::parse(Spec::parse(text).value(), shape);
@@ -120,7 +120,7 @@ TEST_P(Nets, PrintAndReadBackAreTheSame) {
   EXPECT_EQ(again->print(), text);
 }
 
-TEST_P(Nets, EmptyBatchesAreHarmless) {
+TEST_P(Nets, AcceptEmptyBatches) {
   Random random{1};
   Pass pass{random, arena};
   std::vector<double> g(w.size());
@@ -132,8 +132,8 @@ TEST_P(Nets, EmptyBatchesAreHarmless) {
 INSTANTIATE_TEST_SUITE_P(All, Nets, testing::ValuesIn(cases()),
                          [](const auto& given) { return given.param.name; });
 
-/// Ids instead of numbers.
-TEST(EmbeddingGradient, IsTheSlopeAndTouchesOnlyItsRows) {
+/// The features are ids, so the cases above cannot test it.
+TEST(EmbeddingGradient, EqualsFiniteDifferencesAndTouchesOnlyTheRowsOfItsIds) {
   const Table data{3, 2, Table::Dense{{0, 4, 2, 4, 4, 1}}, {1, 0}};
   const auto spec = Spec::parse("net:layers=embedding 7 width=2; tanh; flatten; dense 2").value();
   const auto model = Net<double>::parse(spec, data).value();
@@ -151,25 +151,25 @@ TEST(EmbeddingGradient, IsTheSlopeAndTouchesOnlyItsRows) {
   std::vector<double> g, ignored;
   loss(g);
   for (std::size_t i = 0; i < w.size(); ++i) {
-    const double kept = w[i];
-    w[i] = kept + 1e-6;
+    const double value = w[i];
+    w[i] = value + 1e-6;
     const double above = loss(ignored);
-    w[i] = kept - 1e-6;
+    w[i] = value - 1e-6;
     const double below = loss(ignored);
-    w[i] = kept;
+    w[i] = value;
     EXPECT_NEAR(g[i], (above - below) / 2e-6, 1e-7) << i;
   }
   const auto touched = model.touched(data, all_rows(data));
   ASSERT_EQ(touched.size(), 1U);
   EXPECT_EQ(touched[0].rows, (std::vector<std::uint32_t>{0, 1, 2, 4}));
   EXPECT_NE(g[2], 0);
-  EXPECT_EQ(g[6], 0) << "id 3 stands in no row";
+  EXPECT_EQ(g[6], 0) << "no row contains id 3";
   const Table wrong{3, 2, Table::Dense{{0, 7, 2}}, {1}};
   EXPECT_EQ(model.accepts(wrong).error().message,
             "layer1.embedding: row 1 of the data holds 7, which is no id from 0 to 6");
 }
 
-TEST(BatchNormStatistics, AreMovedByTheGradientAndUsedInEvaluation) {
+TEST(BatchNormStatistics, AreChangedByTheGradientAndUsedInEvaluation) {
   const Table data{1, 0, Table::Dense{{1, 2, 6}}, {0, 0, 0}};
   const auto spec = Spec::parse("net:layers=batch-norm momentum=0.5 epsilon=0.000001").value();
   const auto model = Net<double>::parse(spec, data).value();
@@ -212,7 +212,7 @@ TEST(BatchNormStatistics, AreMeansOverThePiecesOfALargeBatch) {
   EXPECT_NEAR(g[6], 0.1 * mean, 1e-12);
 }
 
-TEST(Dropout, KeepsTheMeanAndRepeatsBySeed) {
+TEST(Dropout, PreservesTheMeanAndRepeatsWithTheSameSeed) {
   const Table data{1000, 0, Table::Dense{std::vector<float>(1000, 1)}, {0}};
   const auto spec = Spec::parse("net:layers=dropout 0.25; dense 1").value();
   const auto model = Net<double>::parse(spec, data).value();

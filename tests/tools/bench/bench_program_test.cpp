@@ -1,4 +1,4 @@
-/// `starling bench` as a user runs it.
+/// Runs `starling bench`.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(BenchProgram, TrainSaysWhatWasMeasuredAndOnWhat) {
+TEST(BenchProgram, TrainPrintsFiguresModelAndMachine) {
   const Folder folder;
   const Ran ran = starling(folder,
                            "bench train --data digits:n=300 --model mlp:784-16-10 --batch 20 "
@@ -26,11 +26,11 @@ TEST(BenchProgram, TrainSaysWhatWasMeasuredAndOnWhat) {
   EXPECT_EQ(json["steps_per_s"]["all"].size(), 3U);
   EXPECT_LE(json["steps_per_s"]["min"], json["steps_per_s"]["median"]);
   EXPECT_LE(json["steps_per_s"]["median"], json["steps_per_s"]["max"]);
-  // The data alone take 300 x 784 x 4 bytes.
+  // The data alone takes 300 x 784 x 4 bytes.
   EXPECT_GT(json["peak_memory_bytes"], 940'800);
 }
 
-TEST(BenchProgram, TrainTakesATimeAndFitsTheModelToTheData) {
+TEST(BenchProgram, TrainTakesATimeAndChoosesAModelForTheData) {
   const Folder folder;
   folder.write("d.csv", "1,2,0\n2,1,1\n1,3,0\n3,1,1\n");
   const Ran ran = starling(folder, "bench train --data csv:d.csv --seconds 20ms --repeats 2");
@@ -40,16 +40,16 @@ TEST(BenchProgram, TrainTakesATimeAndFitsTheModelToTheData) {
     EXPECT_NE(ran.out.find(line), std::string::npos) << line << "\nis not in\n" << ran.out;
 }
 
-TEST(BenchProgram, TrainSaysSoWhereTheLossIsNoNumber) {
+TEST(BenchProgram, TrainReportsALossThatIsNotFinite) {
   const Folder folder;
   const Ran ran = starling(folder,
                            "bench train --data linear:d=100,n=200 --model linear --steps 200 "
                            "--repeats 1 --optimizer sgd:lr=1000");
   EXPECT_EQ(ran.code, 1) << ran.out;
-  EXPECT_NE(ran.err.find("the loss is no number any more"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("the loss is not finite any more"), std::string::npos) << ran.err;
 }
 
-TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosen) {
+TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosenOne) {
   const Folder folder;
   const Ran ran = starling(folder, "bench kernels --batch 1 --repeats 1 --json");
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -1,4 +1,4 @@
-/// `bench kernels` measures the right amount of work, by the library that was asked for.
+/// `bench kernels` counts the right number of operations and uses the requested library.
 #include "starling/tools/bench/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Kernels, CountTwoOperationsForEachMultiplication) {
             2.0 * 3 * (10 * 10 * 16) * (5 * 5 * 6));
 }
 
-TEST(Kernels, RunOnTheLibraryThatIsAskedFor) {
+TEST(Kernels, RunOnTheRequestedLibrary) {
   for (const KernelLayer& layer : kernel_layers())
     EXPECT_EQ(make_kernel(layer, KernelPass::forward, 1, Library::eigen).library, Library::eigen)
         << print(layer);
@@ -39,8 +39,8 @@ TEST(Kernels, RunOnTheLibraryThatIsAskedFor) {
   EXPECT_GT(speed, 0);
 }
 
-/// The parameters of a net's layers are those that the net itself has.
-TEST(Kernels, AreThoseOfTheNets) {
+/// The layers of a net together have as many parameters as the net.
+TEST(Kernels, HaveTheShapesOfTheNetsLayers) {
   const Registry registry = with_built_in({});
   const auto data = load_whole(registry, "digits:n=20", 1);
   ASSERT_TRUE(data);
@@ -62,7 +62,7 @@ TEST(Kernels, AreThoseOfTheNets) {
   }
 }
 
-TEST(Machine, SaysWhatComputes) {
+TEST(Machine, NamesProcessorAndLibraries) {
   const Machine machine = this_machine();
   EXPECT_GE(machine.processors, 1U);
   ASSERT_FALSE(machine.libraries.empty());

@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-TEST(Address, TakesHostAndPort) {
+TEST(Address, ParsesHostAndPort) {
   EXPECT_EQ(parse_address("10.0.0.1:7400", false).value(), "tcp://10.0.0.1:7400");
   EXPECT_EQ(parse_address("tcp://host.example:1", false).value(), "tcp://host.example:1");
   EXPECT_EQ(parse_address("[::1]:65535", false).value(), "tcp://[::1]:65535");
@@ -13,7 +13,7 @@ TEST(Address, TakesHostAndPort) {
   EXPECT_EQ(parse_address("127.0.0.1:*", true).value(), "tcp://127.0.0.1:*");
 }
 
-TEST(Address, RefusesWhatIsNone) {
+TEST(Address, RefusesInvalidAddresses) {
   for (const char* text : {"", ":", "host", "host:", ":7400", "host:0", "host:65536", "host:x",
                            "::1:7400", "a b:1", "*:7400", "host:*", "udp://host:1", "host:-1"}) {
     const auto address = parse_address(text, false);
@@ -22,7 +22,7 @@ TEST(Address, RefusesWhatIsNone) {
   }
 }
 
-TEST(Address, KnowsWhoOnlyThisMachineReaches) {
+TEST(Address, KnowsWhichAddressesOnlyThisMachineReaches) {
   for (const char* text : {"127.0.0.1:1", "127.1.2.3:1", "localhost:1", "[::1]:1"})
     EXPECT_TRUE(is_loopback(parse_address(text, true).value())) << text;
   for (const char* text : {"10.0.0.1:1", "*:1", "0.0.0.0:1", "[::]:1", "host:1"})

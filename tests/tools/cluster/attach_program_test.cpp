@@ -1,4 +1,5 @@
-/// Jobs whose `submit` is gone, as people run them.
+/// Jobs that run on after their `submit` has ended, and `attach`, which follows them. Runs the
+/// program.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,10 +9,10 @@
 namespace starling::program {
 namespace {
 
-TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
+TEST_F(Nodes, KeepTheModelOfAJobWhoseSubmitWasKilledForAttach) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --quiet")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   submit.signal(SIGKILL);
   // An `attach` without --save leaves the model on the nodes.
   const Ran seen = starling(work_, "attach --json" + to(1));
@@ -25,7 +26,7 @@ TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
   EXPECT_EQ(json["end"], "completed") << ran.out;
   EXPECT_EQ(json["updates"], 3 * 300) << ran.out;
   EXPECT_EQ(json["saved"], "m") << ran.out;
-  // As long as it took, and not as long as it was waited for.
+  // The time of the job, not of the waiting before it was attached to.
   EXPECT_NEAR(json["wall_s"].get<double>(), nlohmann::json::parse(seen.out)["wall_s"].get<double>(),
               1.0);
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
@@ -33,10 +34,10 @@ TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
-TEST_F(Nodes, StopAJobInOrderWhoseSubmitIsInterrupted) {
+TEST_F(Nodes, StopAJobAndSaveItsModelIfSubmitIsInterrupted) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --json --save m")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   submit.signal(SIGINT);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
@@ -45,12 +46,12 @@ TEST_F(Nodes, StopAJobInOrderWhoseSubmitIsInterrupted) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
-TEST_F(Nodes, GoOnWhenWhoeverAttachedIsInterrupted) {
+TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
   const Ran begun = run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
   ASSERT_EQ(begun.code, 0) << begun.err;
   const std::string job = nlohmann::json::parse(begun.out)["job"];
   const std::string name = nlohmann::json::parse(begun.out)["name"];
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   const Folder other;
   Process attach{other, STARLING_PROGRAM, words("attach --save m --job " + job + to(1))};
   EXPECT_TRUE(wait_until([&] { return attach.err().find("  waiting ") != std::string::npos; }));
@@ -69,7 +70,7 @@ TEST_F(Nodes, GoOnWhenWhoeverAttachedIsInterrupted) {
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
 }
 
-TEST_F(Nodes, EndAJobThatNobodyFollowsWhenItsTimeIsUp) {
+TEST_F(Nodes, EndADetachedJobWhenItsTimeIsUp) {
   const Ran begun = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
   ASSERT_EQ(begun.code, 0) << begun.err;
   EXPECT_EQ(begun.out.find("job "), 0U) << begun.out;
@@ -88,7 +89,7 @@ TEST_F(Nodes, KeepAModelThatCouldNotBeSaved) {
   const Folder other;
   std::filesystem::create_directory(other.path() / "gone");
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --save gone/m")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   std::filesystem::remove_all(other.path() / "gone");
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 1) << ran.err;
@@ -97,16 +98,16 @@ TEST_F(Nodes, KeepAModelThatCouldNotBeSaved) {
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
 }
 
-TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
+TEST_F(Nodes, DropAJobWhoseSubmitWasKilled) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   submit.signal(SIGKILL);
   EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
-TEST_F(Nodes, SayWhatCannotBeOfAJobThatNobodyFollows) {
+TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {
   const auto refusal = [&](const std::string& line) {
     const Ran ran = starling(work_, line);
     EXPECT_EQ(ran.code, 2) << line;
@@ -115,7 +116,7 @@ TEST_F(Nodes, SayWhatCannotBeOfAJobThatNobodyFollows) {
   EXPECT_NE(refusal("attach" + to(0)).find("no job runs on these nodes"), std::string::npos);
   EXPECT_NE(refusal("attach --steps 9" + to(0)).find("--steps"), std::string::npos);
   EXPECT_NE(refusal("submit --detach --until accuracy=0.9 --data digits:n=300" + to(0))
-                .find("--detach: nobody sees when --until is reached; valid beside it: epochs, "
+                .find("--detach: no program sees when --until is reached; valid beside it: epochs, "
                       "steps or seconds"),
             std::string::npos);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();

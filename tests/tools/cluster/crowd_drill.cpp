@@ -1,4 +1,4 @@
-/// Many nodes that do nothing but watch each other.
+/// Many nodes that only probe each other, without a job.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -23,6 +23,7 @@ class Crowd : public Drill {
     const auto seen = nlohmann::json::parse(ran.out, nullptr, false);
     return seen.is_discarded() ? nlohmann::json::array() : seen["nodes"];
   }
+  /// Returns how many nodes the first node knows as alive.
   std::size_t alive() {
     const auto seen = fleet_->run("status --here --json" + fleet_->access(0));
     const auto json = nlohmann::json::parse(seen.out, nullptr, false);
@@ -33,12 +34,12 @@ class Crowd : public Drill {
   }
 };
 
-/// A peer as its neighbour sees it, without the rest of a node: it joins through one node, answers
-/// it, probes it as often as one of `of` nodes would, and ignores all others. So a machine holds
-/// hundreds of them, where hundreds of nodes would keep a quarter of a million connections.
-class Bystander {
+/// A simplified node: it joins through one node, answers it, probes it as often as each of `size`
+/// nodes would, and ignores all others. One machine can run hundreds of these; hundreds of real
+/// nodes would have a quarter of a million connections.
+class SimplifiedNode {
  public:
-  Bystander(actor::EventLoop& loop, std::uint64_t id, const std::string& seed, int of)
+  SimplifiedNode(actor::EventLoop& loop, std::uint64_t id, const std::string& seed, int size)
       : loop_(loop), random_(id) {
     auto opened = security::Endpoint::open(
         security::EndpointOptions{},
@@ -51,24 +52,26 @@ class Bystander {
                     .name = "bystander" + std::to_string(id),
                     .workers = 1};
     options.seeds = {seed};
-    options.members_max = 1;
-    options.probe_every *= of;
-    options.sync_every *= of;
+    options.nodes_max = 1;
+    options.probe_interval *= size;
+    options.sync_interval *= size;
     loop_.post([this, options] {
       membership_ = std::make_unique<core::Membership>(options, random_());
-      run([](core::Membership& m, const auto& c) { m.start(c); });
+      run([](core::Membership& membership, const auto& context) { membership.start(context); });
     });
   }
 
  private:
-  /// On the endpoint's thread.
+  /// Called on the endpoint's thread.
   void receive(const wire::FrameView& frame) {
     const auto message = wire::decode_control(frame);
     if (!message) return;
-    const auto* news = std::get_if<core::MembershipMessage>(&message->body);
-    if (news == nullptr) return;
-    loop_.post([this, said = *news] {
-      run([&](core::Membership& m, const auto& context) { m.on(context, said); });
+    const auto* body = std::get_if<core::MembershipMessage>(&message->body);
+    if (body == nullptr) return;
+    loop_.post([this, received = *body] {
+      run([&](core::Membership& membership, const auto& context) {
+        membership.on(context, received);
+      });
     });
   }
 
@@ -85,15 +88,17 @@ class Bystander {
       endpoint_->send(send->address, wire::TrafficClass::control, encode(std::move(send->message)));
     else if (const auto* timer = std::get_if<core::SetTimer>(&effect))
       loop_.post_after(timer->at - now(), [this] {
-        run([](core::Membership& m, const auto& context) { m.on_timer(context); });
+        run([](core::Membership& membership, const auto& context) {
+          membership.on_timer(context);
+        });
       });
   }
 
-  [[nodiscard]] wire::Frame encode(core::MembershipMessage news) const {
+  [[nodiscard]] wire::Frame encode(core::MembershipMessage body) const {
     wire::ControlMessage message;
     message.from = membership_->self().id;
     message.address = endpoint_->address();
-    message.body = std::move(news);
+    message.body = std::move(body);
     return wire::encode(message);
   }
   static core::Time now() { return actor::EventLoop::Clock::now().time_since_epoch(); }
@@ -104,37 +109,38 @@ class Bystander {
   std::unique_ptr<security::Endpoint> endpoint_;
 };
 
-TEST_F(Crowd, CostsEachLittle) {
+TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
   constexpr int others = 500;
   ASSERT_NO_FATAL_FAILURE(begin_here(1));
-  // Two first: what a node takes once for all connections is there.
+  // Begins with two, so that memory that a node allocates once for all connections is not counted.
   actor::EventLoop loop;
-  std::vector<std::unique_ptr<Bystander>> all;
-  const auto fill = [&](int size) {
-    while (std::ssize(all) < size)
-      all.push_back(std::make_unique<Bystander>(loop, all.size() + 1, fleet_->address(0), others));
+  std::vector<std::unique_ptr<SimplifiedNode>> peers;
+  const auto grow_to = [&](int size) {
+    while (std::ssize(peers) < size)
+      peers.push_back(
+          std::make_unique<SimplifiedNode>(loop, peers.size() + 1, fleet_->address(0), others));
     const auto deadline = hosts::Fleet::Clock::now() + 120s;
-    while (alive() < all.size() + 1 && hosts::Fleet::Clock::now() < deadline)
+    while (alive() < peers.size() + 1 && hosts::Fleet::Clock::now() < deadline)
       std::this_thread::sleep_for(1s);
-    EXPECT_EQ(alive(), all.size() + 1);
+    EXPECT_EQ(alive(), peers.size() + 1);
     std::this_thread::sleep_for(10s);
   };
-  fill(2);
-  const std::size_t before = fleet_->rss_kib(0);
-  fill(others);
-  const auto busy = fleet_->busy(0);
+  grow_to(2);
+  const std::size_t kib_before = fleet_->rss_kib(0);
+  grow_to(others);
+  const auto busy_before = fleet_->busy(0);
   std::this_thread::sleep_for(120s);
-  const double share = (fleet_->busy(0) - busy) / 120s;
-  const auto grown = static_cast<double>(fleet_->rss_kib(0)) - static_cast<double>(before);
-  tell("kb_a_peer", std::to_string(grown * 1.024 / (others - 2)));
-  tell("share_of_a_core", std::to_string(share));
+  const double share = (fleet_->busy(0) - busy_before) / 120s;
+  const auto kib_grown = static_cast<double>(fleet_->rss_kib(0)) - static_cast<double>(kib_before);
+  report("kb_a_peer", std::to_string(kib_grown * 1.024 / (others - 2)));
+  report("share_of_a_core", std::to_string(share));
   EXPECT_EQ(alive(), others + 1U);
-  EXPECT_LE(grown * 1.024 / (others - 2), 100);
+  EXPECT_LE(kib_grown * 1.024 / (others - 2), 100);
   EXPECT_LE(share, 0.05);
   loop.close();
 }
 
-/// Programs that do nothing but take all the processors, four for each.
+/// Processes that keep all processors busy, four for each.
 class Overload {
  public:
   Overload() {
@@ -143,11 +149,11 @@ class Overload {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (volatile unsigned long turns = 0;;) turns = turns + 1;
       } else {
-        all_.push_back(child);
+        children_.push_back(child);
       }
   }
   ~Overload() {
-    for (const pid_t child : all_) {
+    for (const pid_t child : children_) {
       ::kill(child, SIGKILL);
       ::waitpid(child, nullptr, 0);
     }
@@ -156,10 +162,10 @@ class Overload {
   Overload& operator=(const Overload&) = delete;
 
  private:
-  std::vector<pid_t> all_;
+  std::vector<pid_t> children_;
 };
 
-TEST_F(Crowd, OnOverloadedMachinesDeclaresNobodyDead) {
+TEST_F(Crowd, DeclaresAtMostOneNodeDeadOnAnOverloadedMachine) {
   ASSERT_NO_FATAL_FAILURE(begin_here(10));
   std::uint64_t probes = 0;
   std::uint64_t suspicions = 0;
@@ -180,9 +186,9 @@ TEST_F(Crowd, OnOverloadedMachinesDeclaresNobodyDead) {
       probes = std::max(probes, all);
     }
   }
-  tell("probes", std::to_string(probes));
-  tell("suspicions", std::to_string(suspicions));
-  tell("deaths", std::to_string(deaths));
+  report("probes", std::to_string(probes));
+  report("suspicions", std::to_string(suspicions));
+  report("deaths", std::to_string(deaths));
   EXPECT_GE(probes, 10'000U);
   EXPECT_LE(deaths, 1U);
   EXPECT_TRUE(fleet_->agree(10s));

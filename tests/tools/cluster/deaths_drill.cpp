@@ -1,4 +1,4 @@
-/// Nodes that die, stand still, come and go while they train, on hosts of their own.
+/// Nodes on hosts of their own that die, freeze, join and leave while they train.
 #include <algorithm>
 
 #include "tests/tools/cluster/drills.hpp"
@@ -8,63 +8,64 @@ namespace {
 
 class Deaths : public Drill {};
 
-INSTANTIATE_TEST_SUITE_P(In, Deaths, testing::ValuesIn(ways), name_of);
+INSTANTIATE_TEST_SUITE_P(In, Deaths, testing::ValuesIn(job_modes), name_of);
 
-/// STARLING_DRILL_SEED chooses which nodes to kill, and when.
+/// Returns the seed that decides which nodes are killed, and when: STARLING_DRILL_SEED, or a random
+/// one.
 unsigned draw_seed() {
   const char* chosen = std::getenv("STARLING_DRILL_SEED");
   return chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
 }
 
-TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
+TEST_P(Deaths, OfNodesAreRecoveredFromInEachOfFourRounds) {
   ASSERT_NO_FATAL_FAILURE(begin(5));
   if (IsSkipped()) return;
   const unsigned seed = draw_seed();
-  tell("seed", std::to_string(seed));
+  report("seed", std::to_string(seed));
   std::mt19937 random{seed};
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 2000));
-  std::vector<std::size_t> on_host{0, 1, 2, 3, 4};
+  std::vector<std::size_t> node_on_host{0, 1, 2, 3, 4};
   for (int round = 0; round < 4; ++round) {
     fleet_->watch(Time{500 + random() % 2000});
     ASSERT_TRUE(fleet_->is_training()) << "in round " << round;
     const std::size_t host = random() % 5;
-    const std::size_t killed = on_host[host];
+    const std::size_t killed = node_on_host[host];
     fleet_->kill(killed);
     fleet_->watch(3s);
-    on_host[host] = fleet_->start(host);
+    node_on_host[host] = fleet_->start(host);
     fleet_->watch(3s);
-    tell_death(round, killed);
+    report_death(round, killed);
   }
   expect_good_model_without_long_pause();
-  // At most two workers a node.
-  EXPECT_LE(updates_apart(), 4U * 2U);
+  // A node has at most two workers, and each may have had one push in flight.
+  EXPECT_LE(difference_of_updates(), 4U * 2U);
 }
 
-/// Kills nodes that hold ranges, until 3 of 5 nodes are left; none comes instead.
+/// Kills nodes that hold ranges, until 3 of 5 nodes are left. None is started in their place.
 class OwnerDeaths : public Deaths {
  protected:
-  /// Kills `count` of the nodes that hold ranges, and waits until the others hold `copies` replicas
-  /// again.
+  /// Kills `count` of the nodes that hold ranges, and waits until the others hold `copies` copies
+  /// of each range again.
   void kill_owners(std::size_t count, std::size_t copies) {
     auto owners = fleet_->owners();
     ASSERT_GE(owners.size(), copies);
     std::ranges::shuffle(owners, random_);
-    const auto lived = fleet_->awake().size();
-    const auto killed = Clock::now();
+    const auto nodes_before = fleet_->awake().size();
+    const auto killed_at = Clock::now();
     for (std::size_t i = 0; i < count; ++i) fleet_->kill(owners[i]);
     const bool restored = fleet_->watch(20s, [&] {
-      return fleet_->ask(fleet_->awake().front())->live() == lived - count &&
-             fleet_->holds_copies(copies);
+      return fleet_->ask(fleet_->awake().front())->live() == nodes_before - count &&
+             fleet_->has_complete_replicas(copies);
     });
-    const auto took = std::chrono::duration_cast<Time>(Clock::now() - killed);
+    const auto took = std::chrono::duration_cast<Time>(Clock::now() - killed_at);
     EXPECT_TRUE(restored && fleet_->is_training());
     EXPECT_LE(took, 10s);
-    tell("restored_ms_" + std::to_string(owners.front()), std::to_string(took.count()));
+    report("restored_ms_" + std::to_string(owners.front()), std::to_string(took.count()));
   }
-  void expect_all_whole() {
+  void expect_good_model_and_equal_ranges() {
     expect_good_model_without_long_pause();
-    // At most two workers a node.
-    EXPECT_LE(updates_apart(), 2U * 2U);
+    // A node has at most two workers, and each may have had one push in flight.
+    EXPECT_LE(difference_of_updates(), 2U * 2U);
   }
 
   const unsigned seed_ = draw_seed();
@@ -72,74 +73,75 @@ class OwnerDeaths : public Deaths {
   using Clock = hosts::Fleet::Clock;
 };
 
-INSTANTIATE_TEST_SUITE_P(In, OwnerDeaths, testing::ValuesIn(ways), name_of);
+INSTANTIATE_TEST_SUITE_P(In, OwnerDeaths, testing::ValuesIn(job_modes), name_of);
 
-TEST_P(OwnerDeaths, OneAfterAnotherAreMadeUpForByTheOthers) {
+TEST_P(OwnerDeaths, OfTwoNodesOneAfterAnotherAreRecoveredFrom) {
   ASSERT_NO_FATAL_FAILURE(begin(5));
   if (IsSkipped()) return;
-  tell("seed", std::to_string(seed_));
+  report("seed", std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 900));
   for (int death = 0; death < 2; ++death) {
     fleet_->watch(Time{random_() % 2000});
     ASSERT_NO_FATAL_FAILURE(kill_owners(1, 2));
   }
-  expect_all_whole();
+  expect_good_model_and_equal_ranges();
 }
 
-TEST_P(OwnerDeaths, TwoAtOnceAreMadeUpForWhereThereAreThreeCopies) {
+TEST_P(OwnerDeaths, OfTwoNodesAtOnceAreRecoveredFromWithThreeCopies) {
   ASSERT_NO_FATAL_FAILURE(begin(5));
   if (IsSkipped()) return;
-  tell("seed", std::to_string(seed_));
+  report("seed", std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 700, "--copies 3"));
   fleet_->watch(Time{random_() % 2000});
   ASSERT_NO_FATAL_FAILURE(kill_owners(2, 3));
-  expect_all_whole();
+  expect_good_model_and_equal_ranges();
 }
 
-/// Deaths of the coordinator's node, in the modes that have a coordinator.
+/// Deaths of the node that has the coordinator, in central mode.
 class CoordinatorDeaths : public Drill {
  protected:
-  /// The node that has the coordinator.
-  std::size_t keeper() {
+  /// Returns the node that has the coordinator.
+  std::size_t coordinator_node() {
     const auto nodes = fleet_->awake();
     for (const std::size_t node : nodes)
       if (const auto seen = fleet_->ask(node); seen && seen->coordinator)
         if (seen->steps.contains(*seen->coordinator)) return node;
-    ADD_FAILURE() << "nobody has the coordinator";
+    ADD_FAILURE() << "no node has the coordinator";
     return nodes.front();
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(In, CoordinatorDeaths, testing::Values(ways[0], ways[1]), name_of);
+INSTANTIATE_TEST_SUITE_P(In, CoordinatorDeaths, testing::Values(job_modes[0], job_modes[1]),
+                         name_of);
 
-TEST_P(CoordinatorDeaths, AreMadeUpForAsThoseOfItsSuccessorsAre) {
+TEST_P(CoordinatorDeaths, OfTheCoordinatorAndOfItsSuccessorsAreRecoveredFrom) {
   ASSERT_NO_FATAL_FAILURE(begin(5));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
   for (int round = 0; round < 3; ++round) {
-    const std::size_t killed = keeper();
+    const std::size_t killed = coordinator_node();
     fleet_->kill(killed);
     fleet_->watch(4s);
     EXPECT_TRUE(fleet_->is_training()) << "in round " << round;
     fleet_->start(fleet_->host_of(killed));
     fleet_->watch(3s);
-    tell_death(round, killed);
+    report_death(round, killed);
   }
   expect_good_model_without_long_pause();
 }
 
-TEST_P(CoordinatorDeaths, AreNotNeededForItToMove) {
+TEST_P(CoordinatorDeaths, AreNotNeededForTheCoordinatorToMove) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 600));
-  EXPECT_EQ(keeper(), 1U) << "where it was submitted to";
+  EXPECT_EQ(coordinator_node(), 1U) << "the node to which the job was submitted";
   EXPECT_EQ(fleet_->leave(1), 0);
   EXPECT_TRUE(fleet_->is_training());
-  EXPECT_NE(keeper(), 1U);
+  EXPECT_NE(coordinator_node(), 1U);
   expect_good_model_without_long_pause();
 }
 
-TEST_P(Deaths, ThatWereNoneAreTakenBack) {
+TEST_P(Deaths, DeclaredOfAFrozenNodeAreUndoneWhenItThaws) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
@@ -151,7 +153,7 @@ TEST_P(Deaths, ThatWereNoneAreTakenBack) {
   ASSERT_TRUE(fleet_->watch(30s, [&] {
     return fleet_->log(2).find("declared dead; joining again") != std::string::npos;
   }));
-  // Its members come back in new incarnations, and work.
+  // Its members join again in new incarnations, and work.
   EXPECT_TRUE(fleet_->watch(10s, [&] {
     const auto seen = fleet_->ask(2);
     return seen && seen->text.find(", running, on n2") != std::string::npos;
@@ -160,7 +162,7 @@ TEST_P(Deaths, ThatWereNoneAreTakenBack) {
   expect_good_model_without_long_pause();
 }
 
-TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
+TEST_P(Deaths, AreNotNeededForNodesToJoinAndLeaveATrainingJob) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
@@ -169,11 +171,11 @@ TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
     const auto seen = fleet_->ask(joiner);
     return seen && seen->text.find(", running") != std::string::npos;
   }));
-  const auto began = hosts::Fleet::Clock::now();
+  const auto asked_at = hosts::Fleet::Clock::now();
   EXPECT_EQ(fleet_->leave(2), 0);
-  tell(
-      "left_after_ms",
-      std::to_string(std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - began).count()));
+  report("left_after_ms",
+         std::to_string(
+             std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - asked_at).count()));
   EXPECT_EQ(fleet_->ask(0)->states["n2"], "left");
   EXPECT_TRUE(fleet_->is_training());
   expect_good_model_without_long_pause();
@@ -181,17 +183,17 @@ TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
 
 class UncoveredDeaths : public Drill {};
 
-TEST_F(UncoveredDeaths, EndTheJobRatherThanWithAWrongModel) {
+TEST_F(UncoveredDeaths, OfAnOnlyOwnerEndTheJobWithoutAModel) {
   ASSERT_NO_FATAL_FAILURE(begin_here(3));
-  ASSERT_NO_FATAL_FAILURE(submit(ways[3], 2000, "--copies 1"));
-  // The only owner of some ranges.
+  ASSERT_NO_FATAL_FAILURE(submit(job_modes[3], 2000, "--copies 1"));
+  // n2 is the only owner of some ranges.
   fleet_->kill(2);
   fleet_->watch(60s);
   ASSERT_FALSE(fleet_->is_training());
   const Ran ran = fleet_->finish();
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("lost all its owners"), std::string::npos) << ran.err;
-  EXPECT_FALSE(std::filesystem::exists(saved()));
+  EXPECT_FALSE(std::filesystem::exists(saved_model()));
 }
 
 }  // namespace

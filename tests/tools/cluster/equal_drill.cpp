@@ -1,4 +1,4 @@
-/// The same job in one process and on three hosts, in every mode.
+/// Runs the same job in one process and on three hosts, in every mode, and compares the models.
 #include <array>
 
 #include "test_paths.hpp"
@@ -18,15 +18,15 @@ class Equal : public Drill {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(In, Equal, testing::ValuesIn(ways), name_of);
+INSTANTIATE_TEST_SUITE_P(In, Equal, testing::ValuesIn(job_modes), name_of);
 
 TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
   const std::string images = data() + "/mnist-10k-images-idx3-ubyte.gz";
   if (!std::filesystem::exists(images)) GTEST_SKIP() << "no data sets at " << data();
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
-  double here_sum = 0;
-  double there_sum = 0;
+  double local_sum = 0;
+  double remote_sum = 0;
   for (const char* seed : three_seeds) {
     const std::string job = "--data idx:" + images + "," + data() +
                             "/mnist-10k-labels-idx1-ubyte.gz --split 8000 --model mlp:784-128-10 "
@@ -34,30 +34,30 @@ TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
                             "--quiet --seed " +
                             seed + " " + flags(GetParam());
     const Folder folder;
-    const Ran here = run(folder, STARLING_PROGRAM, words("train " + job + "--save m.safetensors"));
-    ASSERT_EQ(here.code, 0) << here.err;
+    const Ran local = run(folder, STARLING_PROGRAM, words("train " + job + "--save m.safetensors"));
+    ASSERT_EQ(local.code, 0) << local.err;
     fleet_->submit(1, job + "--save m.safetensors");
-    const Ran there = fleet_->finish();
-    ASSERT_EQ(there.code, 0) << there.err;
-    EXPECT_EQ(figure(there.out, "updates"), 6 * figure(there.out, "max"));
-    const double accuracy_here = figure(here.out, "test_accuracy");
-    const double accuracy_there = figure(there.out, "test_accuracy");
-    const double apart = distance(elements(fleet_->work().read("m.safetensors")),
-                                  elements(folder.read("m.safetensors")));
+    const Ran remote = fleet_->finish();
+    ASSERT_EQ(remote.code, 0) << remote.err;
+    EXPECT_EQ(figure(remote.out, "updates"), 6 * figure(remote.out, "max"));
+    const double local_accuracy = figure(local.out, "test_accuracy");
+    const double remote_accuracy = figure(remote.out, "test_accuracy");
+    const double difference = distance(elements(fleet_->work().read("m.safetensors")),
+                                       elements(folder.read("m.safetensors")));
     std::array<char, 160> line{};
     std::snprintf(line.data(), line.size(),
-                  "accuracy here %.4f, on three hosts %.4f in %.1f s; parameters apart by %.1e",
-                  accuracy_here, accuracy_there, figure(there.out, "wall_s"), apart);
-    tell(std::string{"seed_"} + seed, line.data());
-    EXPECT_NEAR(accuracy_here, accuracy_there, 0.01);
+                  "accuracy here %.4f, on three hosts %.4f in %.1f s; parameters differ by %.1e",
+                  local_accuracy, remote_accuracy, figure(remote.out, "wall_s"), difference);
+    report(std::string{"seed_"} + seed, line.data());
+    EXPECT_NEAR(local_accuracy, remote_accuracy, 0.01);
     if (std::string{GetParam().barrier} == "bsp") {
-      EXPECT_LE(apart, 1e-5);
+      EXPECT_LE(difference, 1e-5);
     }
-    here_sum += accuracy_here;
-    there_sum += accuracy_there;
+    local_sum += local_accuracy;
+    remote_sum += remote_accuracy;
   }
-  tell("mean_accuracy_here", std::to_string(here_sum / 3));
-  tell("mean_accuracy_on_three_hosts", std::to_string(there_sum / 3));
+  report("mean_accuracy_here", std::to_string(local_sum / 3));
+  report("mean_accuracy_on_three_hosts", std::to_string(remote_sum / 3));
 }
 
 }  // namespace

@@ -1,35 +1,35 @@
-/// Small drills: `starling` on three nodes through what goes wrong, in seconds. The long ones are
-/// in *_drill.cpp.
+/// Short drills: `starling` on a few nodes under faults, each in seconds. The long drills are in
+/// *_drill.cpp.
 #include "tests/hosts/forwarder.hpp"
 #include "tests/tools/cluster/drills.hpp"
 
 namespace starling::program {
 namespace {
 
-const Way bsp{"central", "bsp"};
-const Way peer{"peer", "pssp:s=4,beta=2"};
+const JobMode bsp{"central", "bsp"};
+const JobMode peer{"peer", "pssp:s=4,beta=2"};
 
 class FleetProgram : public Drill {};
 
-TEST_F(FleetProgram, UnderBspThreeNodesMakeTheModelThatOneProcessMakes) {
+TEST_F(FleetProgram, ThreeNodesUnderBspMakeTheModelThatOneProcessMakes) {
   ASSERT_NO_FATAL_FAILURE(begin_here(3));
   const std::string job =
       "--data digits:n=600 --model mlp:784-32-10 --optimizer sgd:lr=0.1 --batch 8 --epochs 1 "
       "--workers 6 --quiet --json --save m.safetensors " +
       flags(bsp);
   const Folder folder;
-  const Ran here = run(folder, STARLING_PROGRAM, words("train " + job));
-  ASSERT_EQ(here.code, 0) << here.err;
+  const Ran local = run(folder, STARLING_PROGRAM, words("train " + job));
+  ASSERT_EQ(local.code, 0) << local.err;
   fleet_->submit(1, job);
-  const Ran there = fleet_->finish();
-  ASSERT_EQ(there.code, 0) << there.err;
+  const Ran remote = fleet_->finish();
+  ASSERT_EQ(remote.code, 0) << remote.err;
   EXPECT_LE(distance(elements(fleet_->work().read("m.safetensors")),
                      elements(folder.read("m.safetensors"))),
             1e-5);
-  EXPECT_EQ(figure(there.out, "updates"), figure(here.out, "updates"));
+  EXPECT_EQ(figure(remote.out, "updates"), figure(local.out, "updates"));
 }
 
-TEST_F(FleetProgram, WhoWasFrozenComesBackAndTheModelIsThatOfNow) {
+TEST_F(FleetProgram, AFrozenNodeJoinsAgainAndTheModelIsGood) {
   ASSERT_NO_FATAL_FAILURE(begin_here(3));
   ASSERT_NO_FATAL_FAILURE(submit(peer, 400));
   fleet_->freeze(2);
@@ -40,7 +40,7 @@ TEST_F(FleetProgram, WhoWasFrozenComesBackAndTheModelIsThatOfNow) {
   EXPECT_NE(fleet_->log(2).find("declared dead; joining again"), std::string::npos);
 }
 
-TEST_F(FleetProgram, WithThreeCopiesTwoNodesMayDieAtOnce) {
+TEST_F(FleetProgram, TwoNodesMayDieAtOnceWithThreeCopies) {
   ASSERT_NO_FATAL_FAILURE(begin_here(5));
   ASSERT_NO_FATAL_FAILURE(submit(peer, 300, "--copies 3"));
   fleet_->kill(3);
@@ -50,7 +50,7 @@ TEST_F(FleetProgram, WithThreeCopiesTwoNodesMayDieAtOnce) {
   expect_good_model(60s);
 }
 
-TEST_F(FleetProgram, WhoeverFollowsADeadNodeAtItsAddressIsFollowedToo) {
+TEST_F(FleetProgram, ANewNodeAtTheAddressOfADeadOneIsFollowed) {
   ASSERT_NO_FATAL_FAILURE(begin_here(3));
   ASSERT_NO_FATAL_FAILURE(submit(peer, 250));
   const std::string address = fleet_->address(0);
@@ -65,9 +65,9 @@ TEST_F(FleetProgram, WhoeverFollowsADeadNodeAtItsAddressIsFollowedToo) {
   expect_good_model(60s);
 }
 
-TEST_F(FleetProgram, ANodeInBadWeatherTakesPart) {
+TEST_F(FleetProgram, ANodeBehindABadNetworkTrains) {
   hosts::Forwarder weather;
-  weather.lead_to(hosts::free_port());
+  weather.forward_to(hosts::free_port());
   ASSERT_NO_FATAL_FAILURE(begin_here(2));
   fleet_->start(0, "--listen 127.0.0.1:" + std::to_string(weather.target()) +
                        " --advertise 127.0.0.1:" + std::to_string(weather.port()));
@@ -83,26 +83,26 @@ TEST_F(FleetProgram, ANodeInBadWeatherTakesPart) {
   EXPECT_GT(weather.broken(), 0U);
 }
 
-TEST_F(FleetProgram, WhoIsCutOffSaysThatItWaitsAndComesBack) {
+TEST_F(FleetProgram, ANodeThatIsPartitionedOffSaysThatItWaitsAndJoinsAgain) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(peer, 500));
   for (const std::size_t other : {0U, 1U}) fleet_->hosts().cut(2, other);
-  const auto says = [&](const char* what) {
-    return [this, what] { return fleet_->log(2).find(what) != std::string::npos; };
+  const auto logs = [&](const char* text) {
+    return [this, text] { return fleet_->log(2).find(text) != std::string::npos; };
   };
   EXPECT_TRUE(fleet_->watch(
-      10s, says(": waits: no majority: of the 3 members that decide only 1 answers")));
+      10s, logs(": waits: no majority: of the 3 members that decide only 1 answers")));
   EXPECT_TRUE(fleet_->watch(10s, [&] {
     const auto seen = fleet_->ask(0);
     return seen && seen->states.at("n2") == "dead";
   }));
   fleet_->hosts().heal();
-  // The nodes saw it dead; whether its job did so too, before it came back, is a matter of moments.
-  const auto comes_back = [&] {
-    return says("declared dead; joining again")() || says(": goes on")();
+  // The nodes declared it dead. Depending on a moment, its job did too before the partition healed.
+  const auto is_back = [&] {
+    return logs("declared dead; joining again")() || logs(": goes on")();
   };
-  EXPECT_TRUE(fleet_->watch(10s, comes_back));
+  EXPECT_TRUE(fleet_->watch(10s, is_back));
   EXPECT_TRUE(fleet_->agree(10s));
   expect_good_model(60s);
 }

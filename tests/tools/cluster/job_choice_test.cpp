@@ -12,15 +12,17 @@
 namespace starling::program {
 namespace {
 
-const std::vector<JobCandidate> three{
+const std::vector<JobCandidate> three_jobs{
     {123456, "iris", "softmax"}, {129999, "iris-2", "mlp"}, {7, "digits", "lenet5"}};
 
-std::string chosen(std::string_view text, const std::vector<JobCandidate>& from = three) {
-  const auto index = choose(text, from, "none");
-  return index ? from[*index].name : index.error().message;
+/// Returns the name of the chosen job, or the error message.
+std::string chosen(std::string_view text,
+                   const std::vector<JobCandidate>& candidates = three_jobs) {
+  const auto index = choose(text, candidates, "none");
+  return index ? candidates[*index].name : index.error().message;
 }
 
-TEST(JobChoice, TakesANameANumberAndWhateverBeginsOnlyOne) {
+TEST(JobChoice, FindsAJobByItsNameItsNumberOrAUniquePrefix) {
   EXPECT_EQ(chosen("iris"), "iris");
   EXPECT_EQ(chosen("iris-"), "iris-2");
   EXPECT_EQ(chosen("d"), "digits");
@@ -30,23 +32,24 @@ TEST(JobChoice, TakesANameANumberAndWhateverBeginsOnlyOne) {
   EXPECT_EQ(chosen("", {{1, "alone", ""}}), "alone");
 }
 
-TEST(JobChoice, ListsThoseThatAreMeantWhereThereAreSeveral) {
+TEST(JobChoice, ListsTheMatchingJobsIfThereAreSeveral) {
   EXPECT_EQ(chosen("ir"),
-            "'ir' means more than one job; valid: one of iris (softmax), iris-2 (mlp)");
+            "'ir' matches more than one job; valid: one of iris (softmax), iris-2 (mlp)");
   EXPECT_EQ(chosen("12"),
-            "'12' means more than one job; valid: one of iris (softmax), iris-2 (mlp)");
+            "'12' matches more than one job; valid: one of iris (softmax), iris-2 (mlp)");
   EXPECT_EQ(chosen("x"),
             "'x' is no job here; valid: iris (softmax), iris-2 (mlp), digits (lenet5)");
-  EXPECT_EQ(chosen(""),
-            "which of several jobs is not said; valid: iris (softmax), iris-2 (mlp), digits "
-            "(lenet5)");
+  EXPECT_EQ(
+      chosen(""),
+      "there are several jobs, and none is named; valid: iris (softmax), iris-2 (mlp), digits "
+      "(lenet5)");
   EXPECT_EQ(chosen("a", {}), "none");
 }
 
-TEST(JobChoice, TellsJobsOfOneNameByTheirNumbers) {
+TEST(JobChoice, DistinguishesJobsOfOneNameByTheirNumbers) {
   const std::vector<JobCandidate> both{{11, "same", "a"}, {12, "same", ""}};
   EXPECT_EQ(chosen("same", both),
-            "'same' means more than one job; valid: one of same (11, a), same (12)");
+            "'same' matches more than one job; valid: one of same (11, a), same (12)");
   EXPECT_EQ(*choose("12", both, ""), 1U);
 }
 
@@ -66,7 +69,7 @@ TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {
   EXPECT_EQ(next_name("a-b", {"a-b-999999999", "a-b-1000000000"}), "a-b-1000000001");
 }
 
-TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
+TEST(DataPaths, MakesFilesAbsoluteAndKeepsEverythingElse) {
   const auto marked = [](const std::string& source) {
     return with_files(source, [](const std::string& file) { return "/at/" + file; });
   };
@@ -82,7 +85,8 @@ TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
   EXPECT_EQ(marked("images:folder,size=8x8"), "images:/at/folder,size=8x8");
   EXPECT_EQ(marked("digits:n=300"), "digits:n=300");
   EXPECT_EQ(marked("digits"), "digits");
-  // Sources of other programs, or read by this one alone.
+  // Sources that are not built in: files count only if they exist and stand before the first
+  // option.
   EXPECT_EQ(marked("ring:radius"), "ring:radius");
   const std::string file = testing::TempDir() + "starling_data_paths";
   std::ofstream{file} << "rows";
@@ -92,7 +96,7 @@ TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
   std::filesystem::remove(file);
 }
 
-TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
+TEST(DataPaths, RefusesRelativePathsIfANodeIsOnAnotherMachine) {
   core::NodeRecord here;
   here.address = "tcp://127.0.0.1:7400";
   core::NodeRecord there;
@@ -106,7 +110,7 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
   const auto refused = with_absolute_paths(relative, {here, there});
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().message.starts_with(
-      "--data: 'csv:rows.csv' is relative to where this program stands, and node b at "
+      "--data: 'csv:rows.csv' is relative to this program's working folder, and node b at "
       "tcp://192.0.2.7:7400 is on another machine; valid: "))
       << refused.error().message;
   // A dead node reads nothing, and an absolute path is the same everywhere.
@@ -128,7 +132,7 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
   }
 }
 
-/// Two workers at steps 40 and 60.
+/// Returns a job of two workers at steps 40 and 60, both in `state`.
 JobSnapshot job_of_two(std::uint8_t state) {
   JobSnapshot job;
   job.configuration = std::make_shared<const core::Configuration>(
@@ -144,41 +148,42 @@ JobSnapshot job_of_two(std::uint8_t state) {
     job.members[id] = {member, "a"};
   }
   job.steps_total = 100;
-  job.steps_per_pass = 50;
+  job.steps_per_data_epoch = 50;
   job.updates_per_s = 20;
   job.loss_sum = 5;
   job.loss_count = 10;
   job.last_step_ms = 2000;
-  job.since_ms = 1000;
+  job.started_ms = 1000;
   return job;
 }
 
+// States of a member, as they are sent.
 constexpr std::uint8_t running = 1;
 constexpr std::uint8_t ended = 2;
-constexpr std::uint8_t broken = 4;
+constexpr std::uint8_t failed = 4;
 
-TEST(JobProgress, SaysHowFarAJobIsAndHowLongItTakesYet) {
+TEST(JobProgress, SaysHowFarAJobIsAndHowLongItStillTakes) {
   const JobSnapshot job = job_of_two(running);
   EXPECT_EQ(job.state(), wire::JobState::running);
   const JobProgress progress = progress_of(job, 3000);
   EXPECT_EQ(progress.step, 60U);
-  EXPECT_DOUBLE_EQ(progress.epoch.value(), 1.2);
-  EXPECT_DOUBLE_EQ(progress.share.value(), 0.6);
-  // 40 steps of each of two at 20 updates a second.
-  EXPECT_DOUBLE_EQ(progress.left_s.value(), 4);
+  EXPECT_DOUBLE_EQ(progress.data_epoch.value(), 1.2);
+  EXPECT_DOUBLE_EQ(progress.done_share.value(), 0.6);
+  // Two workers have 40 steps each to go, at 20 updates a second together.
+  EXPECT_DOUBLE_EQ(progress.remaining_s.value(), 4);
   EXPECT_EQ(progress_text(job, 3000),
             "running, epoch 1.2, step 60 of 100, loss 0.5, 20 updates/s, 4.0 s left");
 }
 
-TEST(JobProgress, KnowsTheTimeThatEndsIt) {
+TEST(JobProgress, CountsTheTimeLimitAsProgress) {
   JobSnapshot job = job_of_two(running);
   job.steps_total = 0;
   job.time_limit_ms = 10'000;
-  EXPECT_DOUBLE_EQ(progress_of(job, 3000).left_s.value(), 8);
-  EXPECT_DOUBLE_EQ(progress_of(job, 3000).share.value(), 0.2);
+  EXPECT_DOUBLE_EQ(progress_of(job, 3000).remaining_s.value(), 8);
+  EXPECT_DOUBLE_EQ(progress_of(job, 3000).done_share.value(), 0.2);
   job.time_limit_ms = 0;
-  EXPECT_FALSE(progress_of(job, 3000).left_s);
-  EXPECT_FALSE(progress_of(job, 3000).share);
+  EXPECT_FALSE(progress_of(job, 3000).remaining_s);
+  EXPECT_FALSE(progress_of(job, 3000).done_share);
 }
 
 TEST(JobProgress, SaysHowAJobEnded) {
@@ -188,13 +193,13 @@ TEST(JobProgress, SaysHowAJobEnded) {
   EXPECT_EQ(job.state(), wire::JobState::stopped);
   job.members[1].status.state = running;
   EXPECT_EQ(job.state(), wire::JobState::running);
-  job.members[1].status.state = broken;
+  job.members[1].status.state = failed;
   job.members[1].status.why = "out of memory";
   EXPECT_EQ(job.state(), wire::JobState::failed);
   EXPECT_TRUE(progress_text(job, 9000).starts_with("failed: out of memory, epoch"))
       << progress_text(job, 9000);
-  JobSnapshot young;
-  EXPECT_EQ(progress_text(young, 0), "preparing");
+  const JobSnapshot new_job;
+  EXPECT_EQ(progress_text(new_job, 0), "preparing");
 }
 
 TEST(TimeText, IsShort) {

@@ -1,6 +1,6 @@
-// Two jobs on three nodes, one of which dies and comes back: what a person sees of them. The
-// transcript in docs/cluster.md is what this test saw once: each of its lines is seen here again,
-// but for numbers.
+// Two jobs on three nodes, one of which dies and starts again, as a user sees them. The transcript
+// in docs/cluster.md is a former output of this test; the test checks that it still prints each of
+// its lines, except for the numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,8 +13,8 @@
 namespace starling::program {
 namespace {
 
-/// The line with all numbers alike, and all times.
-std::string shape(const std::string& line) {
+/// Returns the line with all numbers replaced by N, and all times by N s.
+std::string without_numbers(const std::string& line) {
   static const std::regex number{R"([0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?)"};
   static const std::regex time{R"(N (min N s|h N min|min|ms|h)\b)"};
   return std::regex_replace(std::regex_replace(line, number, "N"), time, "N s");
@@ -27,17 +27,17 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The lines of the first transcript in docs/cluster.md.
-std::vector<std::string> documented() {
+/// Returns the lines of the transcripts in docs/cluster.md.
+std::vector<std::string> documented_lines() {
   std::ifstream file{STARLING_DOCS "/cluster.md"};
   std::vector<std::string> lines;
-  bool is_in = false;
+  bool is_in_transcript = false;
   for (std::string line; std::getline(file, line);) {
     if (line == "```console")
-      is_in = true;
+      is_in_transcript = true;
     else if (line == "```")
-      is_in = false;
-    else if (is_in)
+      is_in_transcript = false;
+    else if (is_in_transcript)
       lines.push_back(line);
   }
   return lines;
@@ -45,34 +45,34 @@ std::vector<std::string> documented() {
 
 class Transcript : public Nodes {
  protected:
-  /// Runs a command as the documentation shows it, and keeps its output.
-  Ran type(const std::string& line) {
+  /// Runs a command as the documentation shows it, and records it and its output.
+  Ran run_recorded(const std::string& line) {
     const Ran ran = starling(work_, line + " --to " + addresses_[1].substr(6));
-    note("$ starling " + line + " --to " + addresses_[1].substr(6) + "\n" + ran.err + ran.out);
+    record("$ starling " + line + " --to " + addresses_[1].substr(6) + "\n" + ran.err + ran.out);
     return ran;
   }
-  void note(const std::string& text) {
-    for (const std::string& line : lines_of(text)) seen_.push_back(line);
+  void record(const std::string& text) {
+    for (const std::string& line : lines_of(text)) recorded_.push_back(line);
   }
   nlohmann::json json(const std::string& line) {
     return nlohmann::json::parse(starling(work_, line + " --json" + to(1)).out, nullptr, false);
   }
-  [[nodiscard]] std::string seen() const {
+  [[nodiscard]] std::string transcript() const {
     std::string text;
-    for (const std::string& line : seen_) text += line + "\n";
+    for (const std::string& line : recorded_) text += line + "\n";
     return text;
   }
 
-  void finish_one();
-  void fail_one();
-  void bring_back();
-  void look();
+  void run_good_job();
+  void run_failing_job();
+  void restart_dead_node();
+  void inspect_jobs();
 
-  std::vector<std::string> seen_;
+  std::vector<std::string> recorded_;
 };
 
-void Transcript::finish_one() {
-  const Ran begun = type(
+void Transcript::run_good_job() {
+  const Ran begun = run_recorded(
       "submit --data digits:n=1000 --model softmax --workers 3 --delay exp:10ms --steps 500 "
       "--name good --detach");
   ASSERT_EQ(begun.code, 0) << begun.err;
@@ -81,13 +81,13 @@ void Transcript::finish_one() {
     return !jobs.empty() && jobs[0].contains("loss") && jobs[0].contains("left_s") &&
            jobs[0].contains("steps") && jobs[0]["steps"]["min"] > 0;
   }));
-  const Ran running = type("status go");
+  const Ran running = run_recorded("status go");
   for (const char* part : {"job good: softmax on digits", "  running, epoch ", " of 500, loss ",
                            " updates/s, ", " s left\n", "  configuration 1, ", "  copies 2 of 2"})
     EXPECT_NE(running.out.find(part), std::string::npos) << part << "\n" << running.out;
   const Ran here = starling(work_, "status --here" + to(1));
   EXPECT_NE(here.out.find("  copies 2 of 2"), std::string::npos) << here.out;
-  const Ran followed = type("attach go --save good.safetensors");
+  const Ran followed = run_recorded("attach go --save good.safetensors");
   ASSERT_EQ(followed.code, 0) << followed.err;
   EXPECT_NE(followed.err.find("follows job good (softmax on digits:n=1000, peer, "),
             std::string::npos)
@@ -96,14 +96,14 @@ void Transcript::finish_one() {
   EXPECT_NE(followed.err.find(" of 500, loss "), std::string::npos) << followed.err;
 }
 
-/// Fails a job: no other node has the ranges of the node that dies.
-void Transcript::fail_one() {
+/// Runs a job that fails, because no other node has the ranges of the node that dies.
+void Transcript::run_failing_job() {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
                  job_of_three(1,
                               "--steps 100000 --copies 1 --wait-for-nodes 5s --name bad --quiet "
                               "--save m")};
-  // So that each node has looked at it while it made steps.
+  // By then, the workers on each node have made steps.
   ASSERT_TRUE(wait_until([&] {
     const auto jobs = json("status")["jobs"];
     return !jobs.empty() && jobs[0].contains("steps") && jobs[0]["steps"]["min"] >= 30;
@@ -119,7 +119,7 @@ void Transcript::fail_one() {
   EXPECT_NE(status().find("c  " + addresses_[2] + "  dead"), std::string::npos) << status();
 }
 
-void Transcript::bring_back() {
+void Transcript::restart_dead_node() {
   processes_[2] = std::make_unique<Process>(
       folders_[2], STARLING_PROGRAM,
       words("node --name c --listen " + addresses_[2].substr(6) + " --join " + addresses_[0]));
@@ -128,16 +128,16 @@ void Transcript::bring_back() {
   })) << status();
 }
 
-void Transcript::look() {
-  const Ran now = type("status");
+void Transcript::inspect_jobs() {
+  const Ran now = run_recorded("status");
   EXPECT_EQ(now.out.find("dead"), std::string::npos) << now.out;
   for (const char* part :
        {"a  tcp", "b  tcp", "c  tcp", "job bad: ", "  failed: a range has lost all its owners, "})
     EXPECT_NE(now.out.find(part), std::string::npos) << part << "\n" << now.out;
   EXPECT_EQ(now.out.find("job good"), std::string::npos) << now.out;
 
-  EXPECT_EQ(type("stop --drop bad").code, 0);
-  const Ran jobs = type("jobs");
+  EXPECT_EQ(run_recorded("stop --drop bad").code, 0);
+  const Ran jobs = run_recorded("jobs");
   for (const char* part :
        {"good  done  softmax on digits", ", 1500 updates, step 500 of 500, ", "test_accuracy 0.",
         "bad  failed  softmax on digits", "\n  a range has lost all its owners\n"})
@@ -150,37 +150,38 @@ void Transcript::look() {
   EXPECT_EQ(all["jobs"][1]["state"], "failed");
   EXPECT_EQ(json("status")["jobs"].size(), 0U);
 
-  const Ran logs = type("logs bad");
-  std::string before;
+  const Ran logs = run_recorded("logs bad");
+  std::string last_time;
   for (const std::string& line : lines_of(logs.out)) {
     EXPECT_TRUE(std::regex_search(
         line, std::regex{R"(^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [abc] job bad: )"}))
         << line;
-    EXPECT_LE(before, line.substr(0, 24));
-    before = line.substr(0, 24);
+    EXPECT_LE(last_time, line.substr(0, 24));
+    last_time = line.substr(0, 24);
   }
   for (const char* part : {" b job bad: submitted by 127.0.0.1; 3 nodes\n", " a job bad: begins\n",
                            " job bad: waits: ", " job bad: closed\n"})
     EXPECT_NE(logs.out.find(part), std::string::npos) << part << "\n" << logs.out;
 }
 
-TEST_F(Transcript, IsThatOfTheDocumentation) {
-  finish_one();
-  fail_one();
-  bring_back();
-  look();
+TEST_F(Transcript, HasAllLinesOfTheDocumentedOne) {
+  run_good_job();
+  run_failing_job();
+  restart_dead_node();
+  inspect_jobs();
   if (const char* file = std::getenv("STARLING_TRANSCRIPT"); file != nullptr)
-    std::ofstream{file} << seen();
-  std::set<std::string> shapes;
-  for (const std::string& line : seen_) shapes.insert(shape(line));
-  const auto lines = documented();
+    std::ofstream{file} << transcript();
+  std::set<std::string> recorded;
+  for (const std::string& line : recorded_) recorded.insert(without_numbers(line));
+  const auto lines = documented_lines();
   ASSERT_GT(lines.size(), 20U);
   for (const std::string& line : lines)
-    EXPECT_TRUE(line == "..." || shapes.contains(shape(line))) << line << "\nseen:\n" << seen();
+    EXPECT_TRUE(line == "..." || recorded.contains(without_numbers(line)))
+        << line << "\nrecorded:\n"
+        << transcript();
 }
 
-/// Its death loses nothing that the others have.
-TEST_F(Nodes, KeepHowAJobWentThoughOneDies) {
+TEST_F(Nodes, KeepTheRecordOfAJobIfOneOfThemDies) {
   const Ran ran = run(work_, program(), job_of_three(0, "--steps 3 --quiet --name short"));
   ASSERT_EQ(ran.code, 0) << ran.err;
   processes_[0]->signal(SIGKILL);
@@ -190,7 +191,7 @@ TEST_F(Nodes, KeepHowAJobWentThoughOneDies) {
   EXPECT_NE(jobs.out.find(", 9 updates, "), std::string::npos) << jobs.out;
 }
 
-TEST_F(Nodes, ListAJobThatTheyRefused) {
+TEST_F(Nodes, ListAJobThatTheyRefusedAsFailed) {
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
   for (std::size_t node = 0; node < 3; ++node)
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");

@@ -1,4 +1,5 @@
-/// Nodes with keys as people run them: who is heard, and how they keep their secrets.
+/// Nodes with key files, run as processes: whose messages they accept, and how they keep their
+/// secrets.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ class KeyedNodes : public Nodes {
   }
 };
 
-TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
+TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
   const Ran ran =
       starling(work_, "submit" + to(2) + "--data digits:n=300 --model softmax --workers 3 --quiet");
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -54,7 +55,7 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
 
-  // Also when all have started again.
+  // Revocations hold after a restart too, because nodes keep them in files.
   EXPECT_TRUE(wait_until([&] {
     std::ifstream file{key("a") + ".revocations"};
     return std::count(std::istreambuf_iterator<char>{file}, {}, '\n') >= 5;
@@ -69,34 +70,34 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
   first.signal(SIGKILL);
 }
 
-/// Returns the rest of the line that begins with `name` in a file of /proc about the process.
-std::string said_of(const Process& process, const char* file, const std::string& name) {
+/// Returns the rest of the line that begins with `name` in a file of the process in /proc.
+std::string proc_value(const Process& process, const char* file, const std::string& name) {
   std::ifstream in{"/proc/" + std::to_string(process.id()) + "/" + file};
   for (std::string line; std::getline(in, line);)
     if (line.starts_with(name)) return line.substr(name.size());
   return {};
 }
 
-TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndLeaveNoDump) {
+TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndWriteNoCoreDump) {
   for (const auto& process : processes_) {
-    std::istringstream core{said_of(*process, "limits", "Max core file size")};
+    std::istringstream core{proc_value(*process, "limits", "Max core file size")};
     std::string soft;
     std::string hard;
     core >> soft >> hard;
     EXPECT_EQ(soft, "0");
     EXPECT_EQ(hard, "0");
-    std::istringstream files{said_of(*process, "limits", "Max open files")};
+    std::istringstream files{proc_value(*process, "limits", "Max open files")};
     files >> soft >> hard;
     EXPECT_EQ(soft, hard);
-    // Where the system lets nothing be locked, the node says so.
-    std::istringstream locked{said_of(*process, "status", "VmLck:")};
+    // If the system does not let the node lock memory, the node logs that.
+    std::istringstream locked{proc_value(*process, "status", "VmLck:")};
     int kib = 0;
     locked >> kib;
     EXPECT_NE(kib > 0, process->err().find("lock memory") != std::string::npos) << process->err();
   }
 }
 
-TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
+TEST_F(KeyedNodes, RefuseKeyFilesThatAreNotForThem) {
   const std::string listen = "node --listen 127.0.0.1:* ";
   const auto refusal = [&](const std::string& line) {
     const Ran ran = starling(work_, line);
@@ -116,14 +117,14 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
   EXPECT_NE(refusal(listen + "--join a@" + addresses_[0]).find("without a key file"),
             std::string::npos);
   EXPECT_NE(refusal("status --to " + addresses_[0] + " --keys " + key("laptop"))
-                .find("--to: which node is there must be said"),
+                .find("--to: the name of the node is missing"),
             std::string::npos);
   EXPECT_NE(refusal("status --to d@" + addresses_[0] + " --keys " + key("laptop"))
                 .find("valid: one of a, b, c"),
             std::string::npos);
   EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
             std::string::npos);
-  // A client that expects another key than the node at that address has gets no answer.
+  // A client gets no answer if it expects another public key than that of the node at the address.
   const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)

@@ -1,4 +1,4 @@
-/// `starling keys` as an administrator uses it.
+/// `starling keys`, run as a program.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ using std::filesystem::perms;
 
 constexpr auto owner_only = perms::owner_read | perms::owner_write;
 
-bool holds(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -24,8 +24,8 @@ class Keys : public testing::Test {
  protected:
   void make_cluster() { EXPECT_EQ(keys("init-cluster").code, 0); }
   Ran keys(const std::string& line) { return starling(folder, "keys " + line); }
-  Json shown(const std::string& file) { return Json::parse(keys("show --json " + file).out); }
-  /// Returns the `T` that a key file holds; the test ends where it holds something else.
+  Json show(const std::string& file) { return Json::parse(keys("show --json " + file).out); }
+  /// Returns the content of a key file. Throws if it is not a `T`.
   template <class T>
   T parsed(const std::string& file) {
     return std::get<T>(security::parse_key_file(folder.read(file), file).value());
@@ -39,19 +39,19 @@ class Keys : public testing::Test {
   /// Returns the value on the line of `key`.
   [[nodiscard]] std::string value(const std::string& file, const std::string& key) const {
     const std::string text = folder.read(file);
-    const auto at = text.find("\n" + key + " = ") + key.size() + 4;
-    return text.substr(at, text.find('\n', at) - at);
+    const auto begin = text.find("\n" + key + " = ") + key.size() + 4;
+    return text.substr(begin, text.find('\n', begin) - begin);
   }
 
   Folder folder;
 };
 
-TEST_F(Keys, ANodesFileHasWhatItNeedsToJoin) {
+TEST_F(Keys, AKeyFileHasWhatANodeNeedsToJoin) {
   make_cluster();
   ASSERT_EQ(keys("node worker-1").code, 0);
   const Ran ran = keys("node laptop --role client --days 7 --out mine.key");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.out, "issued laptop (")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "issued laptop (")) << ran.out;
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"cluster", "mine.key", "worker-1.key"}));
 
   const auto first = parsed<NodeSecrets>("worker-1.key");
@@ -64,20 +64,20 @@ TEST_F(Keys, ANodesFileHasWhatItNeedsToJoin) {
   EXPECT_EQ(second.known, std::vector{first.certificate}) << "it knows the seeds";
   EXPECT_EQ(first.certificate.role, security::Role::node);
   EXPECT_EQ(second.certificate.role, security::Role::client);
-  // 5 minutes are for clocks that differ.
+  // A certificate is valid from 300 s before its issue, because clocks differ.
   EXPECT_EQ(second.certificate.not_after - second.certificate.not_before, 7 * 86'400 + 300);
   EXPECT_EQ(first.certificate.not_after - first.certificate.not_before, 365 * 86'400 + 300);
   EXPECT_EQ(parsed<security::CertificateList>("cluster/certificates").certificates,
             (std::vector{first.certificate, second.certificate}));
 }
 
-TEST_F(Keys, ThoseIssuedTogetherKnowEachOther) {
+TEST_F(Keys, CertificatesIssuedTogetherKnowEachOther) {
   make_cluster();
   ASSERT_EQ(keys("node old").code, 0);
   const Ran ran = keys("node a b c --days 7");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  for (const char* said : {"issued a (", "issued b (", "issued c (", "c.key is its key file"})
-    EXPECT_TRUE(holds(ran.out, said)) << ran.out;
+  for (const char* part : {"issued a (", "issued b (", "issued c (", "c.key is its key file"})
+    EXPECT_TRUE(contains(ran.out, part)) << ran.out;
   const auto names_known = [&](const std::string& file) {
     std::set<std::string> names;
     for (const auto& c : parsed<NodeSecrets>(file).known) names.insert(c.name);
@@ -88,23 +88,23 @@ TEST_F(Keys, ThoseIssuedTogetherKnowEachOther) {
   EXPECT_EQ(parsed<security::CertificateList>("cluster/certificates").certificates.size(), 4U);
 }
 
-TEST_F(Keys, ListsSayWhoIsRevoked) {
+TEST_F(Keys, ShowListsWhichCertificatesAreRevoked) {
   make_cluster();
   ASSERT_EQ(keys("node a b").code, 0);
-  EXPECT_FALSE(holds(keys("show cluster/certificates").out, "  revoked  "));
+  EXPECT_FALSE(contains(keys("show cluster/certificates").out, "  revoked  "));
   ASSERT_EQ(keys("revoke a").code, 0);
-  const Json list = shown("cluster/certificates")["certificates"];
+  const Json list = show("cluster/certificates")["certificates"];
   EXPECT_EQ(list[0]["state"], "revoked");
   EXPECT_EQ(list[1]["state"], "valid");
   const Ran text = keys("show cluster/certificates");
-  EXPECT_TRUE(holds(text.out, "  revoked        a\n")) << text.out;
+  EXPECT_TRUE(contains(text.out, "  revoked        a\n")) << text.out;
   folder.write("cluster/revocations", "nothing of the kind");
   const Ran damaged = keys("show cluster/certificates");
   EXPECT_EQ(damaged.code, 2);
-  EXPECT_TRUE(holds(damaged.err, "cluster/revocations:1: ")) << damaged.err;
+  EXPECT_TRUE(contains(damaged.err, "cluster/revocations:1: ")) << damaged.err;
 }
 
-TEST_F(Keys, SecretsAreForTheirOwnerOnly) {
+TEST_F(Keys, SecretFilesAreReadableByTheirOwnerOnly) {
   const auto before = ::umask(0);
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
@@ -114,15 +114,15 @@ TEST_F(Keys, SecretsAreForTheirOwnerOnly) {
   EXPECT_EQ(mode_of("w.key"), owner_only);
 }
 
-TEST_F(Keys, SecretsThatOthersMayReadAreRefused) {
+TEST_F(Keys, SecretFilesThatOthersMayReadOrWriteAreRefused) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   for (const unsigned mode : {0640U, 0604U, 0620U, 0601U}) {
     set_mode("w.key", mode);
     const Ran ran = keys("show w.key");
     EXPECT_EQ(ran.code, 2);
-    EXPECT_TRUE(holds(ran.err, "w.key: is secret, but its mode 0")) << ran.err;
-    EXPECT_TRUE(holds(ran.err, "valid: chmod 600 w.key")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "w.key: is secret, but its mode 0")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "valid: chmod 600 w.key")) << ran.err;
     EXPECT_EQ(ran.out, "");
   }
   set_mode("w.key", 0400);
@@ -131,12 +131,12 @@ TEST_F(Keys, SecretsThatOthersMayReadAreRefused) {
   for (const char* line : {"node v", "revoke w"}) {
     const Ran ran = keys(line);
     EXPECT_EQ(ran.code, 2);
-    EXPECT_TRUE(holds(ran.err, "valid: chmod 600 cluster/cluster.key")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "valid: chmod 600 cluster/cluster.key")) << ran.err;
   }
   EXPECT_FALSE(folder.has("v.key"));
 }
 
-TEST_F(Keys, ShowTellsNoSecret) {
+TEST_F(Keys, ShowPrintsNoSecret) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   const auto cluster = parsed<security::ClusterSecrets>("cluster/cluster.key");
@@ -150,18 +150,18 @@ TEST_F(Keys, ShowTellsNoSecret) {
           value("cluster/cluster.key", "cluster-secret"), security::print_hex(node.keys.secret_key),
           security::print_hex(node.handshake_keys.secret_key),
           security::print_hex(std::span{cluster.key.secret_key}.first(32))})
-      EXPECT_FALSE(holds(ran.out, secret.substr(0, 40))) << line;
+      EXPECT_FALSE(contains(ran.out, secret.substr(0, 40))) << line;
   }
-  const Json own = shown("w.key")["certificate"];
+  const Json own = show("w.key")["certificate"];
   EXPECT_EQ(own["name"], "w");
   EXPECT_EQ(own["role"], "node");
   EXPECT_EQ(own["state"], "valid");
   EXPECT_EQ(own["serial"], security::print_serial(node.certificate.serial));
   EXPECT_EQ(own["public_key"], security::print_hex(node.keys.public_key));
-  EXPECT_EQ(shown("cluster/cluster.key")["cluster"], shown("w.key")["cluster"]);
+  EXPECT_EQ(show("cluster/cluster.key")["cluster"], show("w.key")["cluster"]);
 }
 
-TEST_F(Keys, NothingIsOverwritten) {
+TEST_F(Keys, NoFileIsOverwritten) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   const std::string key = folder.read("w.key");
@@ -173,31 +173,32 @@ TEST_F(Keys, NothingIsOverwritten) {
         "init-cluster", "init-cluster cluster"}) {
     const Ran ran = keys(line);
     EXPECT_EQ(ran.code, 2) << line;
-    EXPECT_TRUE(holds(ran.err, "is there already")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "is there already")) << ran.err;
   }
   EXPECT_EQ(folder.read("w.key"), key);
   EXPECT_EQ(folder.read("cluster/cluster.key"), cluster);
   EXPECT_EQ(folder.read("cluster/certificates"), issued) << "nothing was issued";
 }
 
-TEST_F(Keys, ListsOfAClusterWhoseKeyIsGoneAreNotMixedWithANewOne) {
+TEST_F(Keys, ListsOfAnotherClusterAreRefused) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   std::filesystem::remove(folder.path() / "cluster/cluster.key");
   const Ran again = keys("init-cluster");
   EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(holds(again.err, "cluster/certificates: is there already")) << again.err;
+  EXPECT_TRUE(contains(again.err, "cluster/certificates: is there already")) << again.err;
   ASSERT_EQ(keys("init-cluster other").code, 0);
   std::filesystem::copy(folder.path() / "cluster/certificates",
                         folder.path() / "other/certificates");
   const Ran mixed = keys("node v --cluster other");
   EXPECT_EQ(mixed.code, 2);
-  EXPECT_TRUE(holds(mixed.err, "other/certificates: is of another cluster than the key beside it"))
+  EXPECT_TRUE(
+      contains(mixed.err, "other/certificates: is of another cluster than the key beside it"))
       << mixed.err;
   EXPECT_FALSE(folder.has("v.key"));
 }
 
-TEST_F(Keys, RevokingANameEndsAllItsCertificates) {
+TEST_F(Keys, RevokingANameRevokesAllItsCertificates) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   ASSERT_EQ(keys("node w --out renewed.key").code, 0);
@@ -221,31 +222,31 @@ TEST_F(Keys, RevokingANameEndsAllItsCertificates) {
   EXPECT_EQ(next.revocations, list.revocations);
 }
 
-TEST_F(Keys, RevokingASerialEndsOneCertificateAndRevokingAgainNothing) {
+TEST_F(Keys, RevokingASerialTwiceRevokesOneCertificateOnce) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   ASSERT_EQ(keys("node w --out renewed.key").code, 0);
   const std::string serial =
       security::print_serial(parsed<NodeSecrets>("w.key").certificate.serial);
   ASSERT_EQ(keys("revoke " + serial).code, 0);
-  EXPECT_EQ(shown("cluster/revocations")["revocations"].size(), 1U);
-  EXPECT_EQ(shown("cluster/revocations")["revocations"][0]["serial"], serial);
+  EXPECT_EQ(show("cluster/revocations")["revocations"].size(), 1U);
+  EXPECT_EQ(show("cluster/revocations")["revocations"][0]["serial"], serial);
   const std::string list = folder.read("cluster/revocations");
   const Ran again = keys("revoke " + serial);
   EXPECT_EQ(again.code, 0);
-  EXPECT_TRUE(holds(again.out, "was revoked before: w (" + serial + ")")) << again.out;
+  EXPECT_TRUE(contains(again.out, "was already revoked: w (" + serial + ")")) << again.out;
   EXPECT_EQ(folder.read("cluster/revocations"), list);
 }
 
-TEST_F(Keys, ManyIssuedAtOnceAreAllListed) {
+TEST_F(Keys, CertificatesIssuedByConcurrentCommandsAreAllListed) {
   make_cluster();
   {
-    std::vector<std::unique_ptr<Process>> all;
-    all.reserve(6);
+    std::vector<std::unique_ptr<Process>> commands;
+    commands.reserve(6);
     for (int i = 0; i < 6; ++i)
-      all.push_back(std::make_unique<Process>(folder, STARLING_PROGRAM,
-                                              words("keys node w" + std::to_string(i))));
-    for (auto& process : all) EXPECT_EQ(process->wait().code, 0);
+      commands.push_back(std::make_unique<Process>(folder, STARLING_PROGRAM,
+                                                   words("keys node w" + std::to_string(i))));
+    for (auto& process : commands) EXPECT_EQ(process->wait().code, 0);
   }
   std::set<std::string> names;
   std::set<std::uint64_t> serials;
@@ -257,7 +258,7 @@ TEST_F(Keys, ManyIssuedAtOnceAreAllListed) {
   EXPECT_EQ(serials.size(), 6U);
 }
 
-TEST_F(Keys, DamagedFilesAreRefusedByLine) {
+TEST_F(Keys, DamagedFilesAreRefusedWithTheBadLine) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   std::string text = folder.read("w.key");
@@ -267,18 +268,19 @@ TEST_F(Keys, DamagedFilesAreRefusedByLine) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(ran.err.starts_with("starling: w.key:")) << ran.err;
   folder.write("model", "nothing of the kind");
-  EXPECT_TRUE(holds(keys("show model").err, "model:1: is no line of a key file"));
+  EXPECT_TRUE(contains(keys("show model").err, "model:1: is not a line of a key file"));
   const Ran wrong = keys("node v --cluster .");
-  EXPECT_TRUE(holds(wrong.err, "'.' holds no cluster's key: there is no ./cluster.key"));
+  EXPECT_TRUE(contains(wrong.err, "'.' holds no cluster's key: there is no ./cluster.key"));
   folder.write("certificates", folder.read("cluster/certificates"));
   std::filesystem::copy(folder.path() / "certificates", folder.path() / "cluster.key");
-  EXPECT_TRUE(holds(keys("node v --cluster .").err,
-                    "./cluster.key: is a list of certificates; valid here: a cluster's key file"));
+  EXPECT_TRUE(
+      contains(keys("node v --cluster .").err,
+               "./cluster.key: is a list of certificates; valid here: a cluster's key file"));
 }
 
-struct Bad {
+struct BadInput {
   std::string line;
-  std::string said;
+  std::string error;
 };
 
 TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
@@ -286,7 +288,7 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
   ASSERT_EQ(keys("node worker-1").code, 0);
   const auto names = folder.names();
   const std::string issued = folder.read("cluster/certificates");
-  const std::vector<Bad> all{
+  const std::vector<BadInput> inputs{
       {"", "what to do with keys is missing; valid: init-cluster, node, revoke, show"},
       {"nod", "unknown command 'keys nod'; did you mean 'node'?"},
       {"--foo", "unknown flag '--foo'; `starling keys --help` lists what is valid"},
@@ -295,11 +297,12 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"init-cluster a b", "'b' is one argument too many"},
       {"node", "the NAME is missing; valid: starling keys node NAME"},
       {"node a b a", "NAME: 'a' is given twice"},
-      {"node a b/c", "NAME: 'b/c' is no name"},
+      {"node a b/c", "NAME: 'b/c' is not a valid name"},
       {"node a b --out c.key", "--out: names one file for 2 names"},
       {"node a worker-1", "worker-1.key: is there already"},
-      {"node a/b", "NAME: 'a/b' is no name; valid: 1 to 64 letters"},
-      {"node 0123456789abcdef", "NAME: '0123456789abcdef' is no name but written like a serial"},
+      {"node a/b", "NAME: 'a/b' is not a valid name; valid: 1 to 64 letters"},
+      {"node 0123456789abcdef",
+       "NAME: '0123456789abcdef' is not a valid name: it is written like a serial"},
       {"node w --role cleint", "--role: 'cleint' is no role; did you mean 'client'?"},
       {"node w --days 0", "--days: '0' must be a whole number >= 1 and <= 36500"},
       {"node w --days 36501", "--days: '36501' must be a whole number"},
@@ -320,12 +323,12 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"show cluster", "cluster: is no file; valid: the name of a key file"},
       {"show /dev/null", "/dev/null: is no file"},
   };
-  for (const Bad& bad : all) {
+  for (const BadInput& bad : inputs) {
     const Ran ran = keys(bad.line);
     EXPECT_EQ(ran.code, 2) << bad.line;
     EXPECT_EQ(ran.out, "") << bad.line;
-    EXPECT_TRUE(holds(ran.err, "starling: ")) << ran.err;
-    EXPECT_TRUE(holds(ran.err, bad.said)) << bad.line << "\n" << ran.err;
+    EXPECT_TRUE(contains(ran.err, "starling: ")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, bad.error)) << bad.line << "\n" << ran.err;
   }
   EXPECT_EQ(folder.names(), names);
   EXPECT_EQ(folder.read("cluster/certificates"), issued);
@@ -336,7 +339,7 @@ TEST_F(Keys, HelpExistsForEachCommand) {
   for (const char* command : {"init-cluster", "node", "revoke", "show"}) {
     const Ran ran = keys(std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
-    EXPECT_TRUE(holds(ran.out, std::string{"Usage: starling keys "} + command)) << ran.out;
+    EXPECT_TRUE(contains(ran.out, std::string{"Usage: starling keys "} + command)) << ran.out;
   }
 }
 

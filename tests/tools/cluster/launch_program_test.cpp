@@ -10,7 +10,7 @@
 namespace starling::program {
 namespace {
 
-/// Stands in for ssh: runs the command here, and logs its target.
+/// Has a script in place of ssh, which runs the command on this machine and logs the login.
 class Launch : public testing::Test {
  protected:
   void SetUp() override {
@@ -27,11 +27,11 @@ class Launch : public testing::Test {
   Folder work_;
 };
 
-TEST_F(Launch, StartsNodesThatFindEachOther) {
+TEST_F(Launch, StartsNodesThatJoinEachOther) {
   for (const char* line :
        {"keys init-cluster", "keys node one", "keys node two", "keys node laptop --role client"})
     ASSERT_EQ(starling(work_, line).code, 0) << line;
-  // Below those that the system gives to connections.
+  // These ports are below those that the system gives to outgoing connections.
   const std::string port = std::to_string(20000 + ::getpid() % 5000);
   const std::string next = std::to_string(25000 + ::getpid() % 5000);
   write("hosts",
@@ -39,8 +39,8 @@ TEST_F(Launch, StartsNodesThatFindEachOther) {
   const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + port + "\ntwo runs at 127.0.0.1:" + next + "\n");
-  const auto ask = [&](const std::string& what, const std::string& node) {
-    return starling(work_, what + " --keys laptop.key --to " + node);
+  const auto ask = [&](const std::string& command, const std::string& node) {
+    return starling(work_, command + " --keys laptop.key --to " + node);
   };
   std::string status;
   for (int i = 0; i < 100 && status.find("two  tcp") == std::string::npos; ++i)
@@ -52,7 +52,7 @@ TEST_F(Launch, StartsNodesThatFindEachOther) {
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>{logins}, {}}), "me@127.0.0.1\n127.0.0.1\n");
 }
 
-TEST_F(Launch, SaysWhatCannotBe) {
+TEST_F(Launch, RefusesBadHostsFiles) {
   const auto refusal = [&](const std::string& hosts) {
     write("hosts", hosts);
     const Ran ran = launch("");
@@ -64,13 +64,13 @@ TEST_F(Launch, SaysWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(refusal("10.0.0.1\n10.0.0.1:99999\n").find("hosts:2: '10.0.0.1:99999' is no address"),
             std::string::npos);
-  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 is like"),
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 has the name"),
             std::string::npos);
   for (const char* flag : {"-oProxyCommand=x\n", "[-oProxyCommand=x]:7400 x\n"})
     EXPECT_NE(refusal(flag).find("is no host"), std::string::npos) << flag;
   EXPECT_NE(starling(work_, "launch --hosts .").err.find("is a folder"), std::string::npos);
   EXPECT_EQ(starling(work_, "launch").code, 2);
-  // A node that ends at once does not count as started, and no other node could join it.
+  // If the first node ends at once, no other node could join it, and none is started.
   write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
   const Ran dead = launch("--insecure --program " STARLING_PROGRAM);
   EXPECT_EQ(dead.code, 1);

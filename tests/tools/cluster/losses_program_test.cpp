@@ -1,5 +1,5 @@
-/// Nodes that die while a job is prepared, that come under another's name, and that leave a job
-/// without a majority: processes on this machine.
+/// Nodes that die while a job is prepared, that have the name of another node, or whose death
+/// leaves a job without a majority. They are processes on this machine.
 #include <algorithm>
 #include <chrono>
 
@@ -14,11 +14,11 @@ using Clock = std::chrono::steady_clock;
 class Losses : public Nodes {
  protected:
   std::string log(std::size_t node) { return processes_.at(node)->err(); }
-  static bool holds(const std::string& text, const std::string& part) {
+  static bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
-  /// A node that has to be there yet for the job's start, and cannot be.
-  Process submit_where_c_stands(const Folder& folder, const std::string& more = {}) {
+  /// Freezes node c, without which the job cannot begin, and submits the job.
+  Process submit_with_c_frozen(const Folder& folder, const std::string& more = {}) {
     processes_[2]->signal(SIGSTOP);
     return {folder, STARLING_PROGRAM, job_of_three(0, "--steps 20 --quiet --json " + more)};
   }
@@ -27,94 +27,95 @@ class Losses : public Nodes {
   }
 };
 
-TEST_F(Losses, OfANodeWhileAJobIsPreparedLeaveItToTheOthers) {
+TEST_F(Losses, OfANodeDuringPreparationLeaveTheJobToTheOthers) {
   const Folder other;
-  Process submit = submit_where_c_stands(other);
-  ASSERT_TRUE(wait_until([&] { return holds(log(0), ": submitted by "); }));
+  Process submit = submit_with_c_frozen(other);
+  ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   processes_[2]->signal(SIGKILL);
-  const auto killed = Clock::now();
+  const auto killed_at = Clock::now();
   const Ran ran = submit.wait();
-  EXPECT_LT(Clock::now() - killed, 20s);
+  EXPECT_LT(Clock::now() - killed_at, 20s);
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "node c is gone: the job begins without it\n")) << ran.err;
-  EXPECT_TRUE(holds(ran.out, "\"end\":\"completed\"")) << ran.out;
-  EXPECT_TRUE(holds(log(0), "node c is gone before the job has begun")) << log(0);
+  EXPECT_TRUE(contains(ran.err, "node c is gone: the job begins without it\n")) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "\"end\":\"completed\"")) << ran.out;
+  EXPECT_TRUE(contains(log(0), "node c is gone before the job has begun")) << log(0);
 }
 
-TEST_F(Losses, OfTheNodeThatWasAskedLeaveTheJobToAnother) {
+TEST_F(Losses, OfTheSeedNodeMakeSubmitTurnToAnotherNode) {
   const Folder other;
-  Process submit = submit_where_c_stands(other);
-  ASSERT_TRUE(wait_until([&] { return holds(log(0), ": submitted by "); }));
+  Process submit = submit_with_c_frozen(other);
+  ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   processes_[0]->signal(SIGKILL);
-  ASSERT_TRUE(wait_until([&] { return holds(log(1), ": submitted by "); })) << submit.err();
+  ASSERT_TRUE(wait_until([&] { return contains(log(1), ": submitted by "); })) << submit.err();
   processes_[2]->signal(SIGCONT);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.err,
-                    "node a at " + addresses_[0] + " answers no more: the job is submitted to b\n"))
+  EXPECT_TRUE(contains(
+      ran.err, "node a at " + addresses_[0] + " no longer answers: the job is submitted to b\n"))
       << ran.err;
-  EXPECT_TRUE(holds(ran.out, "\"end\":\"completed\"")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "\"end\":\"completed\"")) << ran.out;
 }
 
-TEST_F(Losses, OfAllNodesEndSubmit) {
+TEST_F(Losses, OfAllNodesMakeSubmitFail) {
   const Folder other;
-  Process submit = submit_where_c_stands(other);
-  ASSERT_TRUE(wait_until([&] { return holds(log(0), ": submitted by "); }));
+  Process submit = submit_with_c_frozen(other);
+  ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   for (auto& process : processes_) process->signal(SIGKILL);
-  const auto killed = Clock::now();
+  const auto killed_at = Clock::now();
   const Ran ran = submit.wait();
-  EXPECT_LT(Clock::now() - killed, 20s);
+  EXPECT_LT(Clock::now() - killed_at, 20s);
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "answers no more, nor does any other node")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "no longer answers, nor does any other node")) << ran.err;
 }
 
-TEST_F(Losses, CtrlCDropsAJobThatIsPrepared) {
+TEST_F(Losses, CtrlCDropsAJobThatIsBeingPrepared) {
   const Folder other;
-  Process submit = submit_where_c_stands(other);
-  ASSERT_TRUE(wait_until([&] { return holds(log(0), ": submitted by "); }));
+  Process submit = submit_with_c_frozen(other);
+  ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   submit.signal(SIGINT);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 130);
-  EXPECT_TRUE(holds(ran.err, "the job is dropped before it has begun")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "the job was dropped before it had begun")) << ran.err;
 }
 
-TEST_F(Losses, OfTheMajorityEndAJobThatHasNoMorePatience) {
+TEST_F(Losses, OfTheMajorityEndTheJobAfterWaitForNodes) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, endless_job("--wait-for-nodes 5s --copies 3")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   processes_[1]->signal(SIGKILL);
   processes_[2]->signal(SIGKILL);
-  const auto killed = Clock::now();
-  ASSERT_TRUE(wait_until([&] { return holds(submit.err(), "waits: no majority"); }));
-  EXPECT_LT(Clock::now() - killed, 15s);
-  EXPECT_TRUE(holds(submit.err(), "waits for b, c\n")) << submit.err();
+  const auto killed_at = Clock::now();
+  ASSERT_TRUE(wait_until([&] { return contains(submit.err(), "waits: no majority"); }));
+  EXPECT_LT(Clock::now() - killed_at, 15s);
+  EXPECT_TRUE(contains(submit.err(), "waits for b, c\n")) << submit.err();
   EXPECT_TRUE(wait_until([&] {
-    return holds(run(work_, program(), words("status" + to(0))).out, "  waits: no majority");
+    return contains(run(work_, program(), words("status" + to(0))).out, "  waits: no majority");
   }));
   const Ran ran = submit.wait();
-  EXPECT_LT(Clock::now() - killed, 40s);
+  EXPECT_LT(Clock::now() - killed_at, 40s);
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "given up after 5 s (--wait-for-nodes): no majority: ")) << ran.err;
-  EXPECT_TRUE(holds(log(0), "given up after 5 s (--wait-for-nodes): no majority: ")) << log(0);
+  EXPECT_TRUE(contains(ran.err, "given up after 5 s (--wait-for-nodes): no majority: ")) << ran.err;
+  EXPECT_TRUE(contains(log(0), "given up after 5 s (--wait-for-nodes): no majority: ")) << log(0);
 }
 
-TEST_F(Losses, OfAMajorityForLessThanThePatienceAreWaitedFor) {
+TEST_F(Losses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
                  job_of_three(0, "--steps 800 --wait-for-nodes 60s --copies 3 --json")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   for (const std::size_t node : {1, 2}) processes_[node]->signal(SIGSTOP);
-  ASSERT_TRUE(wait_until([&] { return holds(submit.err(), "waits: no majority"); }));
+  ASSERT_TRUE(wait_until([&] { return contains(submit.err(), "waits: no majority"); }));
   for (const std::size_t node : {1, 2}) processes_[node]->signal(SIGCONT);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "goes on\n")) << ran.err;
-  EXPECT_TRUE(holds(ran.out, "\"end\":\"completed\"")) << ran.out;
+  EXPECT_TRUE(contains(ran.err, "goes on\n")) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "\"end\":\"completed\"")) << ran.out;
 }
 
 class Names : public Losses {
  protected:
-  Ran start_twin(const Folder& folder, std::size_t seed) {
+  /// Starts a second node called a, which joins `seed`.
+  Ran start_second_a(const Folder& folder, std::size_t seed) {
     return Process{
         folder, program(),
         words("node --listen 127.0.0.1:*" + own_flags("a") + " --join " +
@@ -123,48 +124,48 @@ class Names : public Losses {
   }
   void expect_refusals() {
     for (const std::size_t seed : {0, 1}) {
-      const Folder twins;
-      const Ran ran = start_twin(twins, seed);
+      const Folder folder;
+      const Ran ran = start_second_a(folder, seed);
       EXPECT_EQ(ran.code, 1) << seed;
-      EXPECT_TRUE(holds(ran.err,
-                        "node a is refused: a node called a is there already, at " + addresses_[0]))
+      EXPECT_TRUE(contains(
+          ran.err, "node a is refused: a node called a is there already, at " + addresses_[0]))
           << ran.err;
       EXPECT_TRUE(wait_until([&] {
-        return holds(log(seed),
-                     " is refused: a node of that name is there already, at " + addresses_[0]);
+        return contains(log(seed),
+                        " is refused: a node of that name is there already, at " + addresses_[0]);
       })) << log(seed);
     }
     EXPECT_TRUE(processes_[0]->is_running());
-    EXPECT_TRUE(holds(status(), "a  " + addresses_[0] + "  alive")) << status();
+    EXPECT_TRUE(contains(status(), "a  " + addresses_[0] + "  alive")) << status();
   }
 };
 
-TEST_F(Names, OfANodeThatIsThereAreRefused) { expect_refusals(); }
+TEST_F(Names, OfLiveNodesAreRefused) { expect_refusals(); }
 
-TEST_F(Names, OfADeadNodeAreFree) {
+TEST_F(Names, OfDeadNodesAreFree) {
   processes_[0]->signal(SIGKILL);
   const Folder again;
   Process next{again, program(),
                words("node --listen 127.0.0.1:* --name a --join " + addresses_[1])};
   const std::string address = address_of(next, "a");
-  EXPECT_TRUE(wait_until([&] { return holds(status(), "a  " + address + "  alive"); }))
+  EXPECT_TRUE(wait_until([&] { return contains(status(), "a  " + address + "  alive"); }))
       << status() << next.err();
   next.signal(SIGKILL);
 }
 
-TEST_F(Names, AtTheSameAddressAreFreeAtOnce) {
+TEST_F(Names, OfDeadNodesAreFreeAtOnceAtTheSameAddress) {
   processes_[0]->signal(SIGKILL);
   (void)processes_[0]->wait();
   const Folder again;
   Process next{
       again, program(),
       words("node --name a --listen " + addresses_[0].substr(6) + " --join " + addresses_[1])};
-  EXPECT_TRUE(wait_until([&] { return holds(next.err(), "joined\n"); })) << next.err();
-  EXPECT_TRUE(holds(status(), "a  " + addresses_[0] + "  alive")) << status();
+  EXPECT_TRUE(wait_until([&] { return contains(next.err(), "joined\n"); })) << next.err();
+  EXPECT_TRUE(contains(status(), "a  " + addresses_[0] + "  alive")) << status();
   next.signal(SIGKILL);
 }
 
-TEST_F(Losses, MoreJobsThanANodeTakesAreRefusedByName) {
+TEST_F(Losses, JobsBeyondANodesLimitAreRefused) {
   const Folder folder;
   Process small{folder, program(),
                 words("node --listen 127.0.0.1:* --name d --jobs 2 --jobs-per-client 1")};
@@ -177,10 +178,10 @@ TEST_F(Losses, MoreJobsThanANodeTakesAreRefusedByName) {
   const Ran second = starling(work_, job);
   EXPECT_EQ(second.code, 1);
   const std::string number = first.out.substr(4, first.out.find(' ', 4) - 4);
-  EXPECT_TRUE(holds(second.err,
-                    "node d holds 1 job of 127.0.0.1, and takes no more of one client "
-                    "(--jobs-per-client): " +
-                        number))
+  EXPECT_TRUE(contains(second.err,
+                       "node d holds 1 job of 127.0.0.1, and takes no more of one client "
+                       "(--jobs-per-client): " +
+                           number))
       << second.err;
   EXPECT_EQ(starling(work_, "stop --drop" + to).code, 0);
   EXPECT_EQ(starling(work_, job).code, 0);

@@ -1,4 +1,4 @@
-/// Three nodes as people run them: processes on this machine. For tests.
+/// The base of tests with three nodes: processes on this machine.
 #pragma once
 
 #include <array>
@@ -12,22 +12,23 @@
 
 namespace starling::program {
 
-/// Waits until a node says at which address it listens, and returns that; empty where it does not.
+/// Waits until a node has logged the address at which it listens, and returns that; empty if it
+/// does not log it in time.
 inline std::string address_of(const Process& process, const std::string& name) {
   const std::string start = "node " + name + " at ";
   std::string address;
   (void)wait_until([&] {
-    const std::string said = process.err();
-    const auto from = said.find(start);
-    const auto end = said.find('\n', from);
+    const std::string log = process.err();
+    const auto from = log.find(start);
+    const auto end = log.find('\n', from);
     if (from == std::string::npos || end == std::string::npos) return false;
-    address = said.substr(from + start.size(), end - from - start.size());
+    address = log.substr(from + start.size(), end - from - start.size());
     return true;
   });
   return address;
 }
 
-/// Nodes that have found each other.
+/// Three nodes, `a`, `b` and `c`, that have found each other.
 class Nodes : public testing::Test {
  protected:
   void SetUp() override { start(); }
@@ -50,10 +51,11 @@ class Nodes : public testing::Test {
   }
 
   virtual const char* program() { return STARLING_PROGRAM; }
-  /// Flags that give a node its name.
+  /// Returns the flags that give a node its name.
   virtual std::string own_flags(const std::string& name) { return " --name " + name; }
+  /// Returns how a seed node is written behind `--join`.
   virtual std::string seed(const std::string&, const std::string& address) { return address; }
-  /// Flags that reach a node from outside.
+  /// Returns the flags by which a command reaches a node.
   virtual std::string to(std::size_t node) { return " --to " + addresses_.at(node) + " "; }
 
   std::string status() { return run(work_, program(), words("status" + to(1))).out; }
@@ -63,7 +65,8 @@ class Nodes : public testing::Test {
     return words("submit" + to(node) +
                  "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more);
   }
-  bool is_under_way() {
+  /// True once the workers of the first job have made 9 updates.
+  bool is_training() {
     const auto seen =
         nlohmann::json::parse(run(work_, program(), words("status --json" + to(1))).out);
     return !seen["jobs"].empty() && seen["jobs"][0].value("updates", 0) >= 9;

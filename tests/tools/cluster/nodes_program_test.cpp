@@ -1,4 +1,4 @@
-/// `starling node`, `submit` and `status` as people run them: processes on this machine.
+/// `starling node`, `submit` and `status`, run as processes on this machine.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 namespace starling::program {
 namespace {
 
-TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
+TEST_F(Nodes, TrainASubmittedJobInEveryMode) {
   for (const char* how : {"--mode peer --barrier pssp:s=4,beta=2", "--mode hybrid --barrier asp",
                           "--mode central --barrier bsp"}) {
     const Ran ran = starling(work_, "submit" + to(1) +
@@ -22,10 +22,10 @@ TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
   }
 }
 
-TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
+TEST_F(Nodes, GoOnIfTheFirstIsKilledAndLeaveOnSigterm) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --json")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   processes_[0]->signal(SIGKILL);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -44,16 +44,16 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   EXPECT_NE(status().find("left"), std::string::npos) << status();
 }
 
-TEST_F(Nodes, LeaveAllAtOnce) {
+TEST_F(Nodes, MayAllLeaveAtOnce) {
   Process submit{work_, STARLING_PROGRAM, job_of_three(1, "--seconds 100")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   for (auto& process : processes_) process->signal(SIGTERM);
   for (auto& process : processes_) EXPECT_EQ(process->wait().code, 0);
   EXPECT_EQ(submit.wait().code, 0) << submit.err();
   processes_.clear();
 }
 
-TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
+TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
   const Ran none = starling(work_, "stop" + to(0));
   EXPECT_EQ(none.code, 2);
   EXPECT_NE(none.err.find("no job runs"), std::string::npos) << none.err;
@@ -83,48 +83,49 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   EXPECT_EQ(watch.wait().code, 0);
 
   const std::string name = job["name"];
-  const std::string what = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
-  EXPECT_NE(status().find("job " + name + ": " + what + "\n  running, epoch "), std::string::npos)
+  const std::string description = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
+  EXPECT_NE(status().find("job " + name + ": " + description + "\n  running, epoch "),
+            std::string::npos)
       << status();
   const Ran wrong = starling(work_, "stop --job x" + to(0));
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_NE(wrong.err.find("--job: 'x' is no job here; valid: " + name + " (" + what),
+  EXPECT_NE(wrong.err.find("--job: 'x' is no job here; valid: " + name + " (" + description),
             std::string::npos)
       << wrong.err;
   const Ran stopped = starling(work_, "stop" + to(0));
   EXPECT_EQ(stopped.code, 0) << stopped.err;
-  EXPECT_NE(stopped.out.find("where nobody does, `attach --save FILE`"), std::string::npos);
+  EXPECT_NE(stopped.out.find("without one, `attach --save FILE` does"), std::string::npos);
   const Ran ended = submit.wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
 }
 
-/// With its only copy.
-TEST_F(Nodes, SayWhomAJobWaitsForThatCannotGoOn) {
+/// The killed node had the only copy of some ranges.
+TEST_F(Nodes, SayForWhichNodeABlockedJobWaits) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --copies 1")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   processes_[0]->signal(SIGKILL);
   EXPECT_TRUE(wait_until([&] { return submit.err().find("waits for a\n") != std::string::npos; }))
       << submit.err();
   submit.signal(SIGKILL);
 }
 
-TEST_F(Nodes, SayThatAJobWasDropped) {
+TEST_F(Nodes, TellSubmitThatItsJobWasDropped) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("dropped"), std::string::npos) << ran.err;
 }
 
-TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
+TEST_F(Nodes, AcceptAJoiningNodeWithSeveralWorkers) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 400 --json --quiet")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
   const Folder folder;
   Process joiner{folder, STARLING_PROGRAM,
                  words("node --name d --workers 3 --listen 127.0.0.1:* --join " + addresses_[0])};
@@ -143,12 +144,12 @@ TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
       << wrong.err;
 }
 
-/// Flags of a small job, the same in all three modes.
+/// The flags of a small job, the same in all three modes.
 constexpr const char* small_job =
     "--data digits:n=1000 --model softmax --workers 4 --optimizer adam:lr=0.01 --batch 20 --quiet "
     "--json ";
 
-TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
+TEST_F(Nodes, ResumeFromACheckpointThatOtherMembersMade) {
   const std::string file = (work_.path() / "c.ckpt").string();
   for (const std::string how : {"--mode peer --barrier pssp:s=4,beta=2 ",
                                 "--mode hybrid --barrier asp ", "--mode central --barrier bsp "}) {
@@ -156,15 +157,15 @@ TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
                                           "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
     ASSERT_EQ(first.code, 0) << how << "\n" << first.err;
     EXPECT_EQ(first.err, "") << how;
-    // In one process, on three nodes: each range has each of the 4 x 40 updates once.
-    for (const std::string& where : {std::string{"train "}, "submit" + to(2)}) {
+    // Resumes in one process, then on three nodes. Each range has each of the 4 x 40 updates once.
+    for (const std::string& command : {std::string{"train "}, "submit" + to(2)}) {
       const Ran ran =
-          starling(work_, where + small_job + how + "--steps 60 --save m --resume " + file);
-      ASSERT_EQ(ran.code, 0) << how << where << "\n" << ran.err;
+          starling(work_, command + small_job + how + "--steps 60 --save m --resume " + file);
+      ASSERT_EQ(ran.code, 0) << how << command << "\n" << ran.err;
       const auto json = nlohmann::json::parse(ran.out);
-      EXPECT_EQ(json["updates"], 4 * 60) << how << where;
-      EXPECT_EQ(json["spread"]["min"], 60) << how << where;
-      EXPECT_GT(json["test_accuracy"], 0.7) << how << where << ran.out;
+      EXPECT_EQ(json["updates"], 4 * 60) << how << command;
+      EXPECT_EQ(json["spread"]["min"], 60) << how << command;
+      EXPECT_GT(json["test_accuracy"], 0.7) << how << command << ran.out;
     }
   }
   const Ran other =
@@ -174,7 +175,7 @@ TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
       << other.err;
 }
 
-TEST_F(Nodes, SaveWhileTheyTrainACutThatIsWhole) {
+TEST_F(Nodes, SaveConsistentCheckpointsWhileTheyTrain) {
   for (const std::string how : {"--mode peer ", "--mode central --barrier bsp "}) {
     const std::string job = small_job + how + "--steps 100000 --delay exp:4ms ";
     const Folder other;
@@ -187,13 +188,13 @@ TEST_F(Nodes, SaveWhileTheyTrainACutThatIsWhole) {
         << how << submit.err();
     submit.signal(SIGKILL);
     EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
-    // However the job ended, what is there is whole.
+    // The last checkpoint can be resumed from, although the job did not end properly.
     const Ran ran = starling(work_, "train " + job + "--seconds 0.5 --resume " + file.string());
     EXPECT_EQ(ran.code, 0) << how << ran.err;
   }
 }
 
-TEST_F(Nodes, EndWhereTheTargetIsReached) {
+TEST_F(Nodes, EndAJobWhenTheTargetIsReached) {
   const Ran ran = starling(work_, "submit" + to(1) + small_job +
                                       "--until accuracy=0.6 --eval-every 10 --delay exp:1ms "
                                       "--save m --checkpoint c");
@@ -205,7 +206,7 @@ TEST_F(Nodes, EndWhereTheTargetIsReached) {
   EXPECT_EQ(starling(work_, "inspect c").code, 0);
 }
 
-TEST_F(Nodes, GoOnPastTheUsualEndTowardsATarget) {
+TEST_F(Nodes, GoOnPastTheDefaultEpochsTowardsATarget) {
   const Ran ran = starling(work_, "submit" + to(1) +
                                       "--data digits:n=400 --model softmax --workers 3 --quiet "
                                       "--json --optimizer sgd:lr=0.002 --until accuracy=0.6 "
@@ -217,7 +218,7 @@ TEST_F(Nodes, GoOnPastTheUsualEndTowardsATarget) {
   EXPECT_GT(json["spread"]["min"], 20) << ran.out;  // 10 epochs are 20 steps
 }
 
-TEST_F(Nodes, LearnATableWithNoFlagButItsName) {
+TEST_F(Nodes, LearnATableWithDefaultSettings) {
   std::ostringstream rows;
   for (int i = 0; i < 100; ++i)
     rows << 1000 * i << ',' << (i * 7) % 13 << ',' << 5e4 + 30 * i << '\n';
@@ -237,7 +238,7 @@ TEST_F(Nodes, LearnATableWithNoFlagButItsName) {
   }
 }
 
-TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
+TEST_F(Nodes, PrintTheirLogsAndLeaveOnRequest) {
   const Ran all = starling(work_, "logs" + to(1));
   EXPECT_EQ(all.code, 0) << all.err;
   for (const char* line : {"Z a node b at tcp://", "Z c joined"})
@@ -262,9 +263,9 @@ TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
   EXPECT_EQ(starling(work_, "leave" + to(2)).code, 1);
 }
 
-TEST_F(Nodes, RefuseAJobThatCannotBe) {
+TEST_F(Nodes, RefuseImpossibleJobs) {
   work_.write("job.toml", "checkpoint = \"nowhere/c\"\n");
-  for (const auto& [flags, said] : {
+  for (const auto& [flags, error] : {
            std::pair{"--mode peer --barrier bsp",
                      "--barrier: barrier bsp needs to see every worker's step"},
            {"--until speed=0.9", "until: the model has no figure 'speed'"},
@@ -273,12 +274,12 @@ TEST_F(Nodes, RefuseAJobThatCannotBe) {
        }) {
     const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 " + flags);
     EXPECT_EQ(ran.code, 2) << flags;
-    EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find(error), std::string::npos) << ran.err;
   }
 }
 
-/// The parameters would fit; what three nodes make of them would not.
-TEST_F(Nodes, RefuseAJobThatTheirMemoryDoesNotHold) {
+/// One copy of the parameters would fit, but not all that three nodes on one machine need.
+TEST_F(Nodes, RefuseAJobThatExceedsTheirMemory) {
   const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 --workers 4 --model " +
                                       model_of_half_the_memory());
   EXPECT_EQ(ran.code, 1);
@@ -296,8 +297,8 @@ TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
   lone.signal(SIGKILL);
 }
 
-/// Each reads a file of its own.
-TEST_F(Nodes, SayWhoseDataIsAnother) {
+/// Each node reads the file in its own working folder.
+TEST_F(Nodes, NameTheNodeWhoseDataDiffer) {
   for (std::size_t node = 0; node < 3; ++node)
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
@@ -305,13 +306,13 @@ TEST_F(Nodes, SayWhoseDataIsAnother) {
       work_, "submit" + to(0) +
                  "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
   EXPECT_EQ(ran.code, 1) << ran.out;
-  EXPECT_NE(ran.err.find("each must read what " + addresses_[0] +
-                         " does; not so: " + addresses_[1] + "\n"),
+  EXPECT_NE(ran.err.find("each must read the same data as " + addresses_[0] +
+                         "; these do not: " + addresses_[1] + "\n"),
             std::string::npos)
       << ran.err;
 }
 
-/// The same with a program of a user's.
+/// Nodes that run a user's program.
 class OwnNodes : public Nodes {
  protected:
   const char* program() override { return STARLING_OWN_PROGRAM; }
@@ -328,13 +329,13 @@ TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
     EXPECT_NE(ran.out.find("\"test_samples\":80"), std::string::npos) << ran.out;
     EXPECT_EQ(run(work_, program(), words("evaluate m")).code, 0);
   }
-  // `starling` itself knows no such model, and says so before anything is asked of nodes.
+  // `starling` itself has no such model, and says so before it asks nodes.
   const Ran other = starling(work_, "submit" + to(1) + "--model circle --data digits");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;
 }
 
-TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {
+TEST(Submit, NeedsKeysOrInsecureToReachAnotherMachine) {
   const Folder folder;
   for (const char* line : {"status --to 192.0.2.1:7400", "stop --to 192.0.2.1:7400",
                            "submit --to 192.0.2.1:7400 --data digits:n=300"}) {
@@ -346,14 +347,13 @@ TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {
   }
 }
 
-TEST(Submit, SaysThatNobodyAnswers) {
+TEST(Submit, SaysThatNothingListensBeforeItLoadsData) {
   const Folder folder;
   for (const char* line :
        {"status --to 127.0.0.1:1", "leave --to 127.0.0.1:1", "stop --to 127.0.0.1:1",
         "logs --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
     const Ran ran = starling(folder, line);
     EXPECT_EQ(ran.code, 1) << line;
-    // Before it loads data.
     EXPECT_EQ(ran.err, "starling: nobody listens at tcp://127.0.0.1:1\n") << line;
   }
 }

@@ -1,4 +1,4 @@
-/// Networks that are partitioned while nodes train.
+/// Partitions the network of nodes that train.
 #include <algorithm>
 
 #include "tests/tools/cluster/drills.hpp"
@@ -8,13 +8,13 @@ namespace {
 
 class Partitions : public Drill {
  protected:
-  /// Partitions five nodes: `minority` and the others receive nothing from each other, or, where
-  /// `one_way`, only the others receive nothing from `minority`.
-  void partition(const std::vector<std::size_t>& minority, bool one_way) {
+  /// Partitions five nodes: `minority` and the others receive nothing from each other; if
+  /// `is_one_way`, only the others receive nothing from `minority`.
+  void partition(const std::vector<std::size_t>& minority, bool is_one_way) {
     for (std::size_t host = 0; host < 5; ++host) {
       if (std::ranges::count(minority, host) > 0) continue;
       for (const std::size_t isolated : minority)
-        if (one_way)
+        if (is_one_way)
           fleet_->hosts().cut_one_way(isolated, host);
         else
           fleet_->hosts().cut(isolated, host);
@@ -22,56 +22,57 @@ class Partitions : public Drill {
   }
 
   /// Partitions the network for 8 s while a job trains, then heals it.
-  void survive(const std::vector<std::size_t>& minority, bool one_way) {
+  void run_partition(const std::vector<std::size_t>& minority, bool is_one_way) {
     ASSERT_NO_FATAL_FAILURE(begin(5));
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
-    partition(minority, one_way);
+    partition(minority, is_one_way);
     fleet_->watch(8s);
     pause_ = fleet_->longest_pause();
     for (std::size_t node = 0; node < 5; ++node)
       if (fleet_->log(node).find(": waits: ") != std::string::npos) waiting_.push_back(node);
     fleet_->hosts().heal();
-    const auto healed = hosts::Fleet::Clock::now();
+    const auto healed_at = hosts::Fleet::Clock::now();
     EXPECT_TRUE(fleet_->agree(5s));
-    tell("agreed_after_ms",
-         std::to_string(
-             std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - healed).count()));
+    report("agreed_after_ms",
+           std::to_string(
+               std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - healed_at).count()));
     expect_good_model(120s);
-    tell("longest_pause_in_the_partition_ms", std::to_string(pause_.count()));
-    tell_pause();
+    report("longest_pause_in_the_partition_ms", std::to_string(pause_.count()));
+    report_pause();
   }
 
+  /// The longest pause of training during the partition.
   Time pause_{};
-  /// Nodes that logged that they wait, during the partition.
+  /// The nodes that logged during the partition that they wait.
   std::vector<std::size_t> waiting_;
 };
 
-INSTANTIATE_TEST_SUITE_P(In, Partitions, testing::ValuesIn(ways), name_of);
+INSTANTIATE_TEST_SUITE_P(In, Partitions, testing::ValuesIn(job_modes), name_of);
 
 TEST_P(Partitions, OfOneNodeStopTheOthersForSecondsOnly) {
-  ASSERT_NO_FATAL_FAILURE(survive({4}, false));
+  ASSERT_NO_FATAL_FAILURE(run_partition({4}, false));
   if (IsSkipped()) return;
   EXPECT_LE(pause_, 3s);
   EXPECT_EQ(waiting_, (std::vector<std::size_t>{4}));
 }
 
-TEST_P(Partitions, OfOneNodeThatStillHearsStopTheOthersForSecondsOnly) {
-  ASSERT_NO_FATAL_FAILURE(survive({4}, true));
+TEST_P(Partitions, OfOneNodeInOneDirectionStopTheOthersForSecondsOnly) {
+  ASSERT_NO_FATAL_FAILURE(run_partition({4}, true));
   if (IsSkipped()) return;
   EXPECT_LE(pause_, 3s);
 }
 
-/// With two replicas of each range, both may lie in the minority: then all nodes wait.
+/// Both of the two copies of a range may be in the minority; then all nodes wait.
 TEST_P(Partitions, OfTwoNodesLoseNothing) {
-  ASSERT_NO_FATAL_FAILURE(survive({3, 4}, false));
+  ASSERT_NO_FATAL_FAILURE(run_partition({3, 4}, false));
   if (IsSkipped()) return;
   for (const std::size_t node : {3U, 4U})
     EXPECT_EQ(std::ranges::count(waiting_, node), 1) << fleet_->log(node);
 }
 
-TEST_P(Partitions, OfTwoNodesThatStillHearLoseNothing) {
-  ASSERT_NO_FATAL_FAILURE(survive({3, 4}, true));
+TEST_P(Partitions, OfTwoNodesInOneDirectionLoseNothing) {
+  ASSERT_NO_FATAL_FAILURE(run_partition({3, 4}, true));
 }
 
 }  // namespace

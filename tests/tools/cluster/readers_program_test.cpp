@@ -1,4 +1,5 @@
-/// Nodes may be given anything to read: it neither holds them up nor keeps them from ending.
+/// Jobs that name pipes, devices or hanging files: reading them neither blocks nodes nor keeps them
+/// from ending.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -12,20 +13,19 @@ using Clock = std::chrono::steady_clock;
 
 class Readers : public Nodes {
  protected:
-  /// A node that gets SIGTERM has ended within the 3 s that are promised.
+  /// Sends SIGTERM to a node, and expects it to end within the guaranteed 3 s.
   void expect_end_in_time(std::size_t node) {
-    const auto start = Clock::now();
+    const auto asked_at = Clock::now();
     processes_[node]->signal(SIGTERM);
     EXPECT_EQ(processes_[node]->wait().code, 0);
-    // Three seconds where it cannot hand over, and the end of its readers.
-    EXPECT_LT(Clock::now() - start, std::chrono::seconds{3});
+    EXPECT_LT(Clock::now() - asked_at, std::chrono::seconds{3});
     processes_[node].reset();
   }
 };
 
-/// Each node reads a file of its own: the pipe of one node is a regular file where the job is
-/// submitted.
-TEST_F(Readers, RefusePipesAndGoOn) {
+/// Each node reads the file in its own working folder: it is a pipe for one node, and a regular
+/// file for `submit`.
+TEST_F(Readers, RefusePipesAndTrainTheNextJob) {
   const std::string rows = "1,2,0\n2,1,1\n3,1,0\n4,2,1\n";
   work_.write("pipe", rows);
   work_.write("libsvm", "0 1:1\n1 2:1\n0 1:2\n1 2:2\n");
@@ -50,14 +50,13 @@ TEST_F(Readers, RefusePipesAndGoOn) {
   expect_end_in_time(0);
 }
 
-/// Nodes could not read it either.
-TEST_F(Readers, ASubmitRefusesPipesItself) {
+TEST_F(Readers, OfSubmitRefusePipesBeforeNodesAreAsked) {
   ASSERT_EQ(::mkfifo((work_.path() / "pipe").c_str(), 0600), 0);
-  for (const char* what : {"--data csv:pipe", "--data idx:pipe,pipe", "--data safetensors:pipe",
-                           "--data cifar10:/dev/zero", "--model net:pipe", "--delay trace:pipe",
-                           "--resume /dev/ptmx"}) {
-    const Ran ran = starling(work_, "submit" + to(1) + "--workers 3 --steps 5 " + what);
-    EXPECT_EQ(ran.code, 2) << what;
+  for (const char* flags : {"--data csv:pipe", "--data idx:pipe,pipe", "--data safetensors:pipe",
+                            "--data cifar10:/dev/zero", "--model net:pipe", "--delay trace:pipe",
+                            "--resume /dev/ptmx"}) {
+    const Ran ran = starling(work_, "submit" + to(1) + "--workers 3 --steps 5 " + flags);
+    EXPECT_EQ(ran.code, 2) << flags;
     EXPECT_NE(ran.err.find("; valid: a regular file\n"), std::string::npos) << ran.err;
   }
 }
@@ -68,7 +67,7 @@ class StuckReaders : public Readers {
   const std::string job_ = " --model slow --workers 3 --epochs 1";
 };
 
-/// A reader of a user's own that does not come back, as on a file system that has gone.
+/// A user's reader that never returns, as on a network file system that has gone.
 TEST_F(StuckReaders, DoNotKeepANodeFromEnding) {
   for (const Folder& folder : folders_) folder.write("stick", "");
   Process submit{work_, program(), words("submit" + to(0) + "--data stuck" + job_)};
@@ -78,8 +77,8 @@ TEST_F(StuckReaders, DoNotKeepANodeFromEnding) {
   submit.signal(SIGKILL);
 }
 
-/// The node's loop is the one that hangs.
-TEST_F(StuckReaders, NorDoesAModelThatIsBeingLaidOut) {
+/// The thread of the node's event loop is the one that hangs.
+TEST_F(StuckReaders, OfAModelsFirstValuesDoNotKeepANodeFromEnding) {
   folders_[0].write("stick", "");
   Process submit{work_, program(),
                  words("submit" + to(0) + "--data linear:d=2,n=100,noise=0" + job_)};

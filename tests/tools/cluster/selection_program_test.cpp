@@ -1,4 +1,4 @@
-/// Jobs on nodes that end early, and jobs that begin with a model of another.
+/// Jobs on nodes that stop early, and jobs that begin with the model of another job.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/cluster/nodes.hpp"
@@ -6,7 +6,7 @@
 namespace starling::program {
 namespace {
 
-TEST_F(Nodes, EndAJobThatGainsNothingAndBeginWithItsModel) {
+TEST_F(Nodes, StopAJobEarlyAndBeginAnotherWithItsModel) {
   const auto submit = [&](const std::string& more) {
     const Ran ran = starling(work_, "submit" + to(0) +
                                         "--data digits:n=1000 --model softmax --workers 3 "

@@ -1,5 +1,5 @@
-/// SIGTERM ends a node within 3 s, whatever it does: at random moments of preparing, training,
-/// checkpointing, and being flooded with submits. Processes on this machine.
+/// SIGTERM ends a node within 3 s, at random moments of preparing, training, checkpointing, and a
+/// flood of submitted jobs. The nodes are processes on this machine.
 #include <chrono>
 #include <cstdlib>
 #include <random>
@@ -13,14 +13,14 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto ends_within = 3s;
+constexpr auto end_timeout = 3s;
 
 struct Work {
   const char* name;
-  /// Flags of the job. It is submitted to the node that stays; a flood goes to both nodes in turn.
+  /// The flags of the job. It is submitted to the node that stays.
   const char* job;
-  /// The number of further such jobs, submitted without waiting for an end.
-  int floods;
+  /// The number of further such jobs, submitted at once to both nodes in turn.
+  int further_jobs;
 };
 
 class Stop : public testing::TestWithParam<Work> {
@@ -41,8 +41,8 @@ class Stop : public testing::TestWithParam<Work> {
   }
 
   static int rounds() {
-    const char* told = std::getenv("STARLING_DRILL_ROUNDS");
-    return told == nullptr ? 13 : std::atoi(told);
+    const char* chosen = std::getenv("STARLING_DRILL_ROUNDS");
+    return chosen == nullptr ? 13 : std::atoi(chosen);
   }
 };
 
@@ -50,32 +50,32 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
   std::mt19937 random{20'251'122};
   std::chrono::milliseconds longest{};
   for (int round = 0; round < rounds(); ++round) {
-    Node stays = start("stays", "");
-    Node goes = start("goes" + std::to_string(round), stays.address);
-    ASSERT_FALSE(goes.address.empty());
+    Node staying = start("stays", "");
+    Node ending = start("goes" + std::to_string(round), staying.address);
+    ASSERT_FALSE(ending.address.empty());
     std::vector<std::unique_ptr<Folder>> folders;
     std::vector<std::unique_ptr<Process>> submits;
-    for (int i = 0; i <= GetParam().floods; ++i) {
+    for (int i = 0; i <= GetParam().further_jobs; ++i) {
       folders.push_back(std::make_unique<Folder>());
-      // In a flood, every second job goes to the node that is told to end.
-      const std::string& to = i % 2 == 0 ? stays.address : goes.address;
+      const std::string& to = i % 2 == 0 ? staying.address : ending.address;
       submits.push_back(std::make_unique<Process>(*folders.back(), STARLING_PROGRAM,
                                                   words("submit --to " + to + GetParam().job)));
     }
     std::this_thread::sleep_for(
         std::chrono::milliseconds{std::uniform_int_distribution<int>{0, 2500}(random)});
-    const auto told = Clock::now();
-    goes.process->signal(SIGTERM);
-    const bool ends = wait_until([&] { return !goes.process->is_running(); }, 20s);
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - told);
+    const auto asked_at = Clock::now();
+    ending.process->signal(SIGTERM);
+    const bool has_ended = wait_until([&] { return !ending.process->is_running(); }, 20s);
+    const auto took =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - asked_at);
     longest = std::max(longest, took);
-    EXPECT_LE(took, ends_within) << GetParam().name << ", round " << round << "\n"
-                                 << goes.process->err();
-    if (!ends) goes.process->signal(SIGKILL);
-    const Ran ran = goes.process->wait();
+    EXPECT_LE(took, end_timeout) << GetParam().name << ", round " << round << "\n"
+                                 << ending.process->err();
+    if (!has_ended) ending.process->signal(SIGKILL);
+    const Ran ran = ending.process->wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
     for (auto& submit : submits) submit->signal(SIGKILL);
-    stays.process->signal(SIGKILL);
+    staying.process->signal(SIGKILL);
   }
   std::printf("             %s: the longest of %d took %ld ms\n", GetParam().name, rounds(),
               static_cast<long>(longest.count()));

@@ -1,4 +1,4 @@
-// Words on the command line that cannot be meant, and those that help.
+// Errors in the words of a command line, the command `help`, and names of jobs.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -10,58 +10,61 @@
 namespace starling::program {
 namespace {
 
-struct Wrong {
+struct BadLine {
   const char* name;
   const char* line;
-  const char* said;
+  const char* error;
 };
 
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.line; }
+void PrintTo(const BadLine& wrong, std::ostream* out) { *out << wrong.line; }
 
-class Words : public testing::TestWithParam<Wrong> {};
+class Words : public testing::TestWithParam<BadLine> {};
 
-TEST_P(Words, AreRefusedWithWhatWouldBeValid) {
+TEST_P(Words, AreRefusedWithTheValidOnes) {
   const Folder folder;
   folder.write("named.toml", "name = \"two words\"\n");
   folder.write("number.toml", "name = 7\n");
   const Ran ran = starling(folder, GetParam().line);
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_EQ(ran.out, "");
-  EXPECT_NE(ran.err.find(GetParam().said), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find(GetParam().error), std::string::npos) << ran.err;
 }
 
 constexpr const char* invalid_name =
-    "is no name of a job; valid: letters, digits, '-', '_' and '.'";
+    "is not a valid job name; valid: letters, digits, '-', '_' and '.'";
 
 INSTANTIATE_TEST_SUITE_P(
     In, Words,
     testing::Values(
-        Wrong{"StrayBefore", "foo train --data digits:n=50",
-              "'foo' before 'train' is no command; valid: starling train ..., `starling help`"},
-        Wrong{"StrayBeforeKeys", "foo keys show", "'foo' before 'keys' is no command"},
-        Wrong{"FlagBefore", "--workers train", "'--workers' before 'train' is no command"},
-        Wrong{"StrayBehind", "status a b --to 127.0.0.1:1", "'b' is one argument too many"},
-        Wrong{"HelpOfNothing", "help trian", "unknown command 'trian'; did you mean 'train'?"},
-        Wrong{"HelpOfNoKeys", "help keys nod", "unknown command 'nod'; did you mean 'node'?"},
-        Wrong{"HelpOfTwo", "help train submit",
-              "'submit' is one argument too many; valid: starling help train"},
-        Wrong{"NameWithSlash", "train --name a/b --data digits:n=50", "--name: 'a/b' is no name"},
-        Wrong{"NameWithDotFirst", "submit --to 127.0.0.1:1 --name .a", invalid_name},
-        Wrong{"NameEmpty", "train --name '' --data digits:n=50", "--name: '' is no name of a job"},
-        Wrong{"NameMissing", "submit --to 127.0.0.1:1 --name", "--name: needs a value"},
-        Wrong{"NameLong",
-              "train --name "
-              "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-              "up to 64"},
-        Wrong{"NameInAFile", "train named.toml", "named.toml:1: name: 'two words' is no name"},
-        Wrong{"NameNoText", "train number.toml", "number.toml:1: name"},
-        Wrong{"JobTwice", "stop a --job b --to 127.0.0.1:1", "JOB: is given twice"},
-        Wrong{"JobsNowhere", "jobs", "--to: is missing"},
-        Wrong{"JobsFlag", "jobs --jsn --to 127.0.0.1:1", "did you mean '--json'?"},
-        Wrong{"StopOfNothingLaunched", "launch --stop", "--hosts: is missing"}),
+        BadLine{"StrayBefore", "foo train --data digits:n=50",
+                "'foo' before 'train' is no command; valid: starling train ..., `starling help`"},
+        BadLine{"StrayBeforeKeys", "foo keys show", "'foo' before 'keys' is no command"},
+        BadLine{"FlagBefore", "--workers train", "'--workers' before 'train' is no command"},
+        BadLine{"StrayBehind", "status a b --to 127.0.0.1:1", "'b' is one argument too many"},
+        BadLine{"HelpOfNothing", "help trian", "unknown command 'trian'; did you mean 'train'?"},
+        BadLine{"HelpOfNoKeys", "help keys nod", "unknown command 'nod'; did you mean 'node'?"},
+        BadLine{"HelpOfTwo", "help train submit",
+                "'submit' is one argument too many; valid: starling help train"},
+        BadLine{"NameWithSlash", "train --name a/b --data digits:n=50",
+                "--name: 'a/b' is not a valid job name"},
+        BadLine{"NameWithDotFirst", "submit --to 127.0.0.1:1 --name .a", invalid_name},
+        BadLine{"NameEmpty", "train --name '' --data digits:n=50",
+                "--name: '' is not a valid job name"},
+        BadLine{"NameMissing", "submit --to 127.0.0.1:1 --name", "--name: needs a value"},
+        BadLine{"NameLong",
+                "train --name "
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                "up to 64"},
+        BadLine{"NameInAFile", "train named.toml",
+                "named.toml:1: name: 'two words' is not a valid job name"},
+        BadLine{"NameNoText", "train number.toml", "number.toml:1: name"},
+        BadLine{"JobTwice", "stop a --job b --to 127.0.0.1:1", "JOB: is given twice"},
+        BadLine{"JobsNowhere", "jobs", "--to: is missing"},
+        BadLine{"JobsFlag", "jobs --jsn --to 127.0.0.1:1", "did you mean '--json'?"},
+        BadLine{"StopOfNothingLaunched", "launch --stop", "--hosts: is missing"}),
     [](const auto& wrong) { return std::string{wrong.param.name}; });
 
-TEST(Help, IsAWord) {
+TEST(Help, PrintsTheSameAsTheFlagHelp) {
   const Folder folder;
   const Ran all = starling(folder, "help");
   EXPECT_EQ(all.code, 0);
@@ -75,20 +78,20 @@ TEST(Help, IsAWord) {
   EXPECT_NE(starling(folder, "help stop").out.find("JOB"), std::string::npos);
 }
 
-TEST(SeedNode, ThatTheKeyFileDoesNotKnowSaysHowToLearnOfIt) {
+TEST(SeedNode, IsRefusedIfTheKeyFileDoesNotKnowIt) {
   const Folder folder;
   for (const char* line : {"keys init-cluster", "keys node a", "keys node laptop --role client"})
     ASSERT_EQ(starling(folder, line).code, 0) << line;
   const Ran ran = starling(folder, "leave --to d@127.0.0.1:1 --keys laptop.key");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.err.find("--to: 'd' is no node that the key file knows; valid: one of a; a key "
-                         "file knows the nodes that were issued before it: for a later one issue "
-                         "this key anew, by `starling keys node laptop`"),
+  EXPECT_NE(ran.err.find("--to: the key file knows no node 'd'; valid: one of a; a key file "
+                         "knows only the nodes whose keys were issued before it: to reach a later "
+                         "one, issue this key anew, by `starling keys node laptop`"),
             std::string::npos)
       << ran.err;
 }
 
-TEST(LaunchStop, EndsWhatWasLaunched) {
+TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   const Folder folder;
   folder.write("ssh.sh", "#!/bin/sh\nexec sh -c \"$2\"\n");
   ASSERT_EQ(::chmod((folder.path() / "ssh.sh").c_str(), 0755), 0);
@@ -103,14 +106,14 @@ TEST(LaunchStop, EndsWhatWasLaunched) {
             std::string::npos)
       << nothing.err;
   ASSERT_EQ(launch("--program " STARLING_PROGRAM).code, 0);
-  // One that cannot start beside it takes nothing from it.
+  // A second node that cannot start there does not replace the pid file of the first.
   EXPECT_EQ(launch("--program " STARLING_PROGRAM).code, 1);
   const Ran stopped = launch("--stop");
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_EQ(stopped.out, "one at 127.0.0.1:" + port + " has ended\n");
   EXPECT_EQ(starling(folder, "status --to 127.0.0.1:" + port).code, 1);
   EXPECT_EQ(launch("--stop").code, 1);
-  // Another process that has the number now is left alone.
+  // Another process that has the node's process number now is left alone.
   folder.write("starling-one.pid", std::to_string(::getpid()) + "\n");
   const Ran other = launch("--stop");
   EXPECT_EQ(other.code, 1) << other.out;
@@ -121,14 +124,14 @@ TEST(LaunchStop, EndsWhatWasLaunched) {
   EXPECT_EQ(folder.read("starling-one.pid"), std::to_string(::getpid()) + "\n");
   // No process has a number that high.
   folder.write("starling-one.pid", "99999999\n");
-  const Ran gone = launch("--stop");
-  EXPECT_EQ(gone.code, 0) << gone.err;
-  EXPECT_EQ(gone.out, "one at 127.0.0.1:" + port + " had ended before\n");
-  EXPECT_EQ(gone.err, "");
+  const Ran after_its_end = launch("--stop");
+  EXPECT_EQ(after_its_end.code, 0) << after_its_end.err;
+  EXPECT_EQ(after_its_end.out, "one at 127.0.0.1:" + port + " had ended before\n");
+  EXPECT_EQ(after_its_end.err, "");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "starling-one.pid"));
 }
 
-/// Two jobs that run for long.
+/// Two jobs that run until they are stopped.
 class TwoJobs : public Nodes {
  protected:
   void SetUp() override {
@@ -140,29 +143,30 @@ class TwoJobs : public Nodes {
       EXPECT_EQ(begun.out, std::string{"job "} + name + " begins\n");
     }
   }
-  void refuses(const std::string& line, const std::string& said) {
+  void expect_refusal(const std::string& line, const std::string& error) {
     const Ran ran = starling(work_, line + to(1));
     EXPECT_EQ(ran.code, 2) << line;
-    EXPECT_NE(ran.err.find(said), std::string::npos) << line << "\n" << ran.err;
+    EXPECT_NE(ran.err.find(error), std::string::npos) << line << "\n" << ran.err;
   }
 };
 
-TEST_F(TwoJobs, AreMeantByTheirNamesAlone) {
-  const std::string what = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
-  const std::string both = "run-one (" + what + "), run-two (" + what + ")";
-  refuses("stop", "JOB: which of several jobs is not said; valid: ");
+TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
+  const std::string description = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
+  const std::string both = "run-one (" + description + "), run-two (" + description + ")";
+  expect_refusal("stop", "JOB: there are several jobs, and none is named; valid: ");
   for (const char* command : {"stop", "attach", "status", "jobs"}) {
-    refuses(std::string{command} + " run", "JOB: 'run' means more than one job; valid: one of ");
-    refuses(std::string{command} + " walk", "JOB: 'walk' is no job here; valid: ");
+    expect_refusal(std::string{command} + " run",
+                   "JOB: 'run' matches more than one job; valid: one of ");
+    expect_refusal(std::string{command} + " walk", "JOB: 'walk' is no job here; valid: ");
   }
-  refuses("logs run", "JOB: 'run' means more than one job; valid: one of ");
-  refuses("logs walk", "JOB: 'walk' is no job here; valid: ");
-  refuses("stop --job walk", "--job: 'walk' is no job here; valid: ");
-  refuses("submit --data digits:n=300 --name run-one",
-          "--name: 'run-one' is the name of a job that is running here (" + what +
-              "); valid: another, or `starling stop run-one` before");
+  expect_refusal("logs run", "JOB: 'run' matches more than one job; valid: one of ");
+  expect_refusal("logs walk", "JOB: 'walk' is no job here; valid: ");
+  expect_refusal("stop --job walk", "--job: 'walk' is no job here; valid: ");
+  expect_refusal("submit --data digits:n=300 --name run-one",
+                 "--name: 'run-one' is the name of a job that is running here (" + description +
+                     "); valid: another, or `starling stop run-one` before");
 
-  // By name, by the beginning of it, and by its number.
+  // Chooses a job by the beginning of its name, and by its number.
   const auto json = nlohmann::json::parse(starling(work_, "status run-t --json" + to(2)).out);
   ASSERT_EQ(json["jobs"].size(), 1U) << json;
   EXPECT_EQ(json["jobs"][0]["name"], "run-two");
@@ -176,7 +180,7 @@ TEST_F(TwoJobs, AreMeantByTheirNamesAlone) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "stopped") << ran.out;
 
-  // Both stay listed, and their names are free again.
+  // Ended jobs stay listed, and their names may be used again.
   const auto ended = nlohmann::json::parse(starling(work_, "jobs --json" + to(1)).out);
   ASSERT_EQ(ended["jobs"].size(), 2U) << ended;
   EXPECT_EQ(ended["jobs"][0]["name"], "run-one");
@@ -187,7 +191,7 @@ TEST_F(TwoJobs, AreMeantByTheirNamesAlone) {
   EXPECT_EQ(nlohmann::json::parse(again.out)["name"], "run-one");
 }
 
-TEST_F(Nodes, NameAJobThatNobodyNamed) {
+TEST_F(Nodes, NameAJobThatHasNoName) {
   for (const char* name : {"softmax-digits-1", "softmax-digits-2"}) {
     const Ran ran = run(work_, program(), job_of_three(0, "--steps 3 --quiet --json"));
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -195,8 +199,8 @@ TEST_F(Nodes, NameAJobThatNobodyNamed) {
   }
 }
 
-/// The nodes stand elsewhere.
-TEST_F(Nodes, ReadAFileThatIsRelativeToWhereSubmitStands) {
+/// The nodes have other working folders than `submit`.
+TEST_F(Nodes, ReadAFileWhosePathIsRelativeToSubmit) {
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n1,3,1\n");
   const Ran ran = starling(work_, "submit" + to(0) +
                                       "--data csv:x.csv,label=last,task=class --model softmax "

@@ -1,4 +1,4 @@
-/// The program as a user sees it: help, lists, and what it says of data, models and memory.
+/// Runs the program's help, its lists, `inspect`, and commands that run out of memory.
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ TEST(Help, IsPrintedWithoutArguments) {
   EXPECT_EQ(ran.err, "");
 }
 
-TEST(Help, OfTrainNamesEveryKeyOfTheGrammar) {
+TEST(Help, ForTrainNamesEveryKey) {
   const Folder folder;
   const Ran ran = starling(folder, "train --help");
   EXPECT_EQ(ran.code, 0);
@@ -43,7 +43,7 @@ TEST(Help, OfTrainNamesEveryKeyOfTheGrammar) {
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }
 
-TEST(Help, OfSimNamesEveryKeyOfASimulation) {
+TEST(Help, ForSimNamesEveryKey) {
   const Folder folder;
   const Ran ran = starling(folder, "sim --help");
   EXPECT_EQ(ran.code, 0);
@@ -105,7 +105,7 @@ TEST(Inspect, DescribesDataAndModels) {
   EXPECT_TRUE(holds(model.out, "model = softmax")) << model.out;
 }
 
-TEST(Memory, ThatDoesNotSufficeIsAnError) {
+TEST(Memory, RefusesATableThatDoesNotFit) {
   const Folder folder;
   const std::string line = "ulimit -v 500000; exec " STARLING_PROGRAM " inspect digits:n=1000000";
   const Ran ran = run(folder, "/bin/sh", {"-c", line});
@@ -113,8 +113,8 @@ TEST(Memory, ThatDoesNotSufficeIsAnError) {
   EXPECT_TRUE(ran.err.starts_with("starling: out of memory; valid: ")) << ran.err;
 }
 
-/// The library that defines the format reads what Starling writes, and the other way round: there,
-/// tensors are laid out in another order.
+/// The library that defines the format reads files of Starling, and Starling reads files of the
+/// library, which lays out the tensors in another order.
 TEST(Safetensors, AreReadAndWrittenByPythonsLibrary) {
   const Folder folder;
   const std::string probe = "python3 -c 'import numpy, safetensors.numpy' 2>/dev/null";

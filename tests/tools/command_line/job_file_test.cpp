@@ -1,5 +1,6 @@
 #include "starling/tools/command_line/job_file.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -34,7 +35,7 @@ TEST(JobFile, GivesSettingsInTheOrderOfLines) {
   for (const auto& setting : *settings) all.push_back(setting.key + "=" + setting.text);
   EXPECT_EQ(all, (std::vector<std::string>{"workers=8", "data=digits:n=300", "holdout=0.25",
                                            "straggler=1:4x", "straggler=5%:2x", "json=false"}));
-  EXPECT_TRUE((*settings)[1].place.ends_with("job.toml:4: data"));
+  EXPECT_TRUE((*settings)[1].location.ends_with("job.toml:4: data"));
 }
 
 TEST(JobFile, MayBeEmpty) {
@@ -43,7 +44,7 @@ TEST(JobFile, MayBeEmpty) {
   EXPECT_TRUE(settings->empty());
 }
 
-TEST(JobFile, OfWhatIsNoUtf8IsRefusedWithItsLine) {
+TEST(JobFile, IsRefusedWithTheLineIfItIsNotUtf8) {
   EXPECT_TRUE(read("save = \"\u00e4 \u20ac \U0001f426\"\n"));
   for (const char* bytes : {"\x94", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
                             "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xff"})
@@ -56,7 +57,7 @@ TEST(JobFile, OfWhatIsNoUtf8IsRefusedWithItsLine) {
     }
 }
 
-TEST(JobFile, NestedWithoutEndIsRefused) {
+TEST(JobFile, IsRefusedIfItIsNestedTooDeeply) {
   for (const char* open : {"[", "{a=", "[{a="}) {
     std::string deep = "barrier = ";
     for (int i = 0; i < 100'000; ++i) deep += open;
@@ -67,14 +68,14 @@ TEST(JobFile, NestedWithoutEndIsRefused) {
   EXPECT_FALSE(read("barrier = " + std::string(256, '[') + std::string(256, ']')));
 }
 
-TEST(JobFile, OfKeysOfVeryManyPartsIsRefused) {
+TEST(JobFile, IsRefusedIfAKeyHasTooManyParts) {
   std::string deep;
   for (int i = 0; i < 50'000; ++i) deep += "a.";
   const auto refused = read("seed = 1\n" + deep + "a = 1\n");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("job.toml:2: holds more than 200 dots"), std::string::npos)
       << refused.error().message;
-  // The most that the bounds allow is freed without harm.
+  // The deepest nesting that is allowed does not exhaust the stack when it is freed.
   const std::string key = "{" + deep.substr(0, 2 * 200) + "a=[\n";
   std::string nested = "barrier = [\n";
   for (int i = 0; i < 127; ++i) nested += key;
@@ -82,15 +83,14 @@ TEST(JobFile, OfKeysOfVeryManyPartsIsRefused) {
   EXPECT_FALSE(read(nested + "]\n"));
 }
 
-TEST(JobFile, TakesWholeNumbersWhereNumbersAreAsked) {
+TEST(JobFile, TakesAWholeNumberForANumber) {
   EXPECT_EQ(read("epochs = 3\n").value()[0].text, "3");
   EXPECT_EQ(read("seconds = 3\n").value()[0].text, "3");
   EXPECT_EQ(read("seconds = \"200ms\"\n").value()[0].text, "200ms");
   EXPECT_EQ(read("epochs = 2.5\n").value()[0].text, "2.5");
 }
 
-/// A value of each key, other than the one that a job has without it. A key of several key_values
-/// has several lines.
+/// A value for each key that is not its default. A key with several values has several lines.
 const std::vector<std::pair<std::string, std::string>> key_values{
     {"data", "digits:n=200"},
     {"test", "digits:n=50"},
@@ -138,7 +138,7 @@ const std::vector<std::pair<std::string, std::string>> key_values{
     {"quiet", "true"},
 };
 
-/// The keys without which a job cannot have `key`, and `key`.
+/// Returns `key`, and the keys that a job with `key` needs.
 std::vector<std::string> with_needs(const std::string& key) {
   if (key == "shards") return {"mode", key};
   if (key == "checkpoint-every") return {"checkpoint", key};
@@ -146,34 +146,34 @@ std::vector<std::string> with_needs(const std::string& key) {
   return {key};
 }
 
-/// The lines of a job file that set `keys`.
+/// Returns the lines of a job file that set `keys`.
 std::string lines_of(const std::vector<std::string>& keys) {
   std::string content;
   for (const std::string& name : keys) {
-    const KeyKind kind = find_key(name)->kind;
+    const ValueType kind = find_key(name)->kind;
     const bool is_quoted =
-        kind == KeyKind::text || kind == KeyKind::texts || kind == KeyKind::duration;
+        kind == ValueType::text || kind == ValueType::texts || kind == ValueType::duration;
     std::string all;
     for (const auto& [key, text] : key_values)
       if (key == name) all += (all.empty() ? "" : ", ") + (is_quoted ? "\"" + text + "\"" : text);
-    content += name + " = " + (kind == KeyKind::texts ? "[" + all + "]" : all) + "\n";
+    content += name + " = " + (kind == ValueType::texts ? "[" + all + "]" : all) + "\n";
   }
   return content;
 }
 
-/// The flags that set `keys`.
+/// Returns the flags that set `keys`.
 std::vector<std::string> flags_of(const std::vector<std::string>& keys) {
   std::vector<std::string> flags;
   for (const std::string& name : keys)
     for (const auto& [key, text] : key_values)
       if (key == name) {
         flags.push_back("--" + key);
-        if (find_key(name)->kind != KeyKind::flag) flags.push_back(text);
+        if (find_key(name)->kind != ValueType::flag) flags.push_back(text);
       }
   return flags;
 }
 
-/// The job that `starling train` is given with those arguments.
+/// Returns the job that `starling train` makes of those arguments.
 Job job_given(std::vector<std::string> arguments) {
   CLI::App program;
   const JobArguments train{program, "train", "", job_keys(), read_job_file, ""};
@@ -190,7 +190,7 @@ Job job_in_file(const std::vector<std::string>& keys) {
   return job_given({(folder.path() / "job.toml").string()});
 }
 
-/// All that keys set.
+/// Prints all fields that keys set.
 auto set_by_keys(const Job& job) {
   const actor::TrainOptions& train = job.train;
   const actor::JobOptions& options = train.job;
@@ -210,7 +210,7 @@ auto set_by_keys(const Job& job) {
                  job.quiet}};
 }
 
-TEST(JobFile, OfAnyKeyGivesTheSameJobAsItsFlag) {
+TEST(JobFile, GivesTheSameJobAsTheFlagForAnyKey) {
   for (const std::string& key : key_names()) {
     SCOPED_TRACE(key);
     ASSERT_GT(std::ranges::count(key_values, key, [](const auto& v) { return v.first; }), 0)
@@ -224,8 +224,8 @@ TEST(JobFile, OfAnyKeyGivesTheSameJobAsItsFlag) {
   }
 }
 
-/// All but `init`, which no job has together with `resume`.
-TEST(JobFile, OfAllKeysGivesTheSameJobAsFlags) {
+/// All keys but `init`, which excludes `resume`.
+TEST(JobFile, GivesTheSameJobAsTheFlagsForAllKeys) {
   std::vector<std::string> keys = key_names();
   ASSERT_EQ(std::erase(keys, "init"), 1U);
   EXPECT_TRUE(set_by_keys(job_in_file(keys)) == set_by_keys(job_given(flags_of(keys))));
@@ -234,7 +234,7 @@ TEST(JobFile, OfAllKeysGivesTheSameJobAsFlags) {
 TEST(Overridden, ReplacesKeyByKeyAndTheChoiceOfTestsAsOne) {
   const Settings file{{"workers", "1", "a"}, {"holdout", "0.5", "b"}, {"straggler", "1:2x", "c"}};
   const Settings flags{{"test", "digits", "--test"}, {"straggler", "2:2x", "--straggler"}};
-  const Settings both = overridden(file, flags);
+  const Settings both = override_settings(file, flags);
   ASSERT_EQ(both.size(), 3U);
   EXPECT_EQ(both[0].key, "workers");
   EXPECT_EQ(both[1].key, "test");

@@ -1,5 +1,5 @@
-/// A user's program: a model over data of its own, a model over tables, two data sources, a
-/// barrier, and two models that fail. own_program_test.cpp runs it.
+/// A user's program with a model over data of its own type, models over tables, data sources, a
+/// barrier, and models that fail. own_program_test.cpp runs it.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,7 +25,7 @@ using starling::models::Parameter;
 using starling::models::Pass;
 using starling::models::Table;
 
-/// Points of the plane and how far each is from its ring's centre.
+/// Points of the plane around the centre of a ring.
 struct Ring {
   struct Point {
     double x;
@@ -87,7 +87,7 @@ struct Circle {
   }
 };
 
-/// Data whose reader does not come back where a file `stick` exists; it writes a file `stuck`
+/// A data source that never finishes loading if a file `stick` exists. It writes a file `stuck`
 /// first.
 Table make_stuck(SpecReader&, std::uint64_t) {
   if (std::filesystem::exists("stick")) {
@@ -97,7 +97,7 @@ Table make_stuck(SpecReader&, std::uint64_t) {
   return Table{1, 0, Table::Dense{{1, 2, 3, 4}}, {1, 2, 3, 4}};
 }
 
-/// The mean of a table's labels.
+/// A model that learns the mean of a table's labels.
 struct Mean {
   using Scalar = float;
 
@@ -116,7 +116,7 @@ struct Mean {
   }
 };
 
-/// Mean, but its loss, or only its gradient, is no number once the mean has come above `limit`.
+/// Like Mean, but its loss, or only its gradient, is NaN once the mean is above `limit`.
 struct Fragile : Mean {
   float limit = 0;
   bool in_gradient = false;
@@ -135,7 +135,7 @@ struct Throwing : Mean {
   }
 };
 
-/// A model that takes an hour to initialise where a file `stick` exists; it writes a file `stuck`
+/// A model that takes an hour to initialise if a file `stick` exists. It writes a file `stuck`
 /// first.
 struct Slow : Mean {
   static void initialise(std::span<float> w, Random& random) {
@@ -155,7 +155,7 @@ struct Named : Mean {
   }
 };
 
-/// Go on when half of those seen are not behind.
+/// Lets a worker pass if at least half of the workers that it sees are not behind it.
 bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> seen) {
   return 2 * std::ranges::count_if(seen, [&](auto step) { return step >= own; }) >=
          std::ssize(seen);

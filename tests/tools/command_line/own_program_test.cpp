@@ -1,5 +1,5 @@
-/// A user's own program: all of `starling`, with their models, data and barriers in it; and what
-/// happens to jobs that fail.
+/// Runs a user's own program, which has all commands of `starling` and the user's models, data and
+/// barriers, and jobs that fail.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -53,7 +53,7 @@ TEST_F(OwnProgram, TrainsAModelOverTables) {
   EXPECT_TRUE(holds(own("predict none").err, "no such file"));
 }
 
-TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
+TEST_F(OwnProgram, RefusesDataAndModelsThatDoNotFit) {
   EXPECT_TRUE(holds(own("train --model circle --data digits:n=300").err,
                     "--model: model circle learns from data of another type; valid: mean, "));
   EXPECT_TRUE(holds(own("train --model softmax --data ring").err,
@@ -93,7 +93,7 @@ TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   EXPECT_TRUE(holds(ran.err, "m: unknown model 'circle'")) << ran.err;
 }
 
-TEST_F(OwnProgram, KeepsTheLastGoodModelWhenTheLossIsNoNumber) {
+TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
   folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
   const Ran ran =
       own("train --data csv:x.csv,task=value --model fragile:limit=1 --workers 2 "
@@ -106,7 +106,7 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelWhenTheLossIsNoNumber) {
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "failed");
   EXPECT_TRUE(holds(json["error"], "the loss is"));
-  // The mean of m lies above the limit, where it was seen to fail, but not where it was going.
+  // The mean of m is above the limit at which the job failed, but has not reached its target.
   const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
   const double error = nlohmann::json::parse(model.out)["error"];
@@ -114,7 +114,7 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelWhenTheLossIsNoNumber) {
   EXPECT_GT(error, 1.0);
 }
 
-TEST_F(OwnProgram, TellsWhatAModelThrew) {
+TEST_F(OwnProgram, ReportsTheExceptionOfAModel) {
   const Ran ran =
       own("train --data linear:d=3,n=100 --model throwing --attempts 2 --quiet "
           "--save m");
@@ -123,8 +123,8 @@ TEST_F(OwnProgram, TellsWhatAModelThrew) {
   EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
 }
 
-/// One worker, so that the step that fails, and what was learned before it, are always the same.
-TEST_F(OwnProgram, SavesNothingWhereTheFirstGradientIsNoNumber) {
+/// With one worker, the step that fails and the model before it are always the same.
+TEST_F(OwnProgram, SavesNothingIfTheFirstGradientIsNotFinite) {
   folder_.write("m", "of an earlier job");
   const Ran ran =
       own("train --data linear:d=3,n=100 --model fragile:limit=-1,gradient --workers 1 "
@@ -141,7 +141,7 @@ TEST_F(OwnProgram, SavesNothingWhereTheFirstGradientIsNoNumber) {
   EXPECT_FALSE(json.contains("saved")) << ran.out;
 }
 
-TEST_F(OwnProgram, SavesWhatWasLearnedBeforeTheGradientIsNoNumber) {
+TEST_F(OwnProgram, SavesTheModelBeforeTheGradientThatIsNotFinite) {
   folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
   const Ran ran =
       own("train --data csv:x.csv,task=value --model fragile:limit=0,gradient --workers 1 "
@@ -151,11 +151,11 @@ TEST_F(OwnProgram, SavesWhatWasLearnedBeforeTheGradientIsNoNumber) {
   EXPECT_TRUE(holds(ran.err, "the last good model is in m")) << ran.err;
   const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
-  // One step of 0.1 from a mean of 0 towards 2.5.
+  // One step with rate 0.1 from a mean of 0 towards 2.5.
   EXPECT_NEAR(nlohmann::json::parse(model.out)["error"], 2.25, 1e-6);
 }
 
-TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
+TEST_F(OwnProgram, SavesNothingIfNoModelWasGood) {
   const Ran ran =
       own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
           "--optimizer sgd:lr=1000 --quiet --save m");
@@ -164,8 +164,8 @@ TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
   EXPECT_FALSE(folder_.has("m"));
 }
 
-/// There is nothing to save before the first step.
-TEST_F(OwnProgram, IsInterruptedWhileItsModelIsLaidOut) {
+/// Before the first step there is nothing to save.
+TEST_F(OwnProgram, CanBeInterruptedWhileItsModelIsInitialised) {
   folder_.write("stick", "");
   Process process{folder_, STARLING_OWN_PROGRAM,
                   words("train --data linear:d=2,n=100,noise=0 --model slow --save m")};

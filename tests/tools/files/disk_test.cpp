@@ -1,4 +1,4 @@
-/// Disks that are full: an error, exit code 1, and no half of a file.
+/// Runs the program on a full disk: it reports an error, exits with 1 and leaves no partial file.
 #include <sys/mount.h>
 
 #include <nlohmann/json.hpp>
@@ -99,7 +99,7 @@ TEST_F(FullDisk, LeavesNoPartOfPredictions) {
   EXPECT_TRUE(on_disk().empty());
 }
 
-TEST_F(FullDisk, FailsASimulationThatCannotWriteItsPlotsThoughGnuplotIsMissing) {
+TEST_F(FullDisk, FailsASimulationThatCannotWriteItsPlotsEvenWithoutGnuplot) {
   folder_.write("disk/other", std::string(65536, 'x'));
   Process program{folder_, "/usr/bin/env",
                   words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM +
@@ -110,7 +110,7 @@ TEST_F(FullDisk, FailsASimulationThatCannotWriteItsPlotsThoughGnuplotIsMissing) 
       << ran.err;
 }
 
-TEST(Stdout, ThatIsFullIsAnError) {
+TEST(Stdout, ReportsAnErrorIfItIsFull) {
   const Folder folder;
   const Ran ran =
       run(folder, "/bin/sh", {"-c", std::string{STARLING_PROGRAM} + " models > /dev/full"});

@@ -28,7 +28,7 @@ TEST(ReplaceFile, FollowsALink) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
 }
 
-TEST(ReplaceFile, FollowsLinksToWhatIsYetToBe) {
+TEST(ReplaceFile, FollowsLinksToAFileThatDoesNotExistYet) {
   const Folder folder;
   std::filesystem::create_directory(folder.path() / "far");
   std::filesystem::create_symlink("far/new", folder.path() / "near");
@@ -60,7 +60,7 @@ TEST(ReplaceFile, RefusesFoldersDevicesAndMissingFolders) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(CheckWritable, LeavesNothingAndKeepsWhatIsThere) {
+TEST(CheckWritable, LeavesNothingBehindAndKeepsAnExistingFile) {
   const Folder folder;
   folder.write("old", "content");
   EXPECT_TRUE(check_writable((folder.path() / "new").string()));
@@ -70,7 +70,7 @@ TEST(CheckWritable, LeavesNothingAndKeepsWhatIsThere) {
   EXPECT_FALSE(check_writable(""));
 }
 
-TEST(CreateSecretFile, IsForItsOwnerOnlyWhateverTheUmask) {
+TEST(CreateSecretFile, IsReadableByItsOwnerOnlyWithAnyUmask) {
   const Folder folder;
   const std::string path = (folder.path() / "f").string();
   const auto before = ::umask(0);
@@ -99,7 +99,7 @@ TEST(CreateSecretFile, NeverOverwritesNorFollowsALink) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"link", "old"}));
 }
 
-TEST(CreateSecretFile, IsMadeByOneOfManyAtOnce) {
+TEST(CreateSecretFile, SucceedsForOneOfManyConcurrentWriters) {
   const Folder folder;
   const std::string path = (folder.path() / "f").string();
   std::vector<pid_t> children;
@@ -120,9 +120,9 @@ TEST(CreateSecretFile, IsMadeByOneOfManyAtOnce) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
 }
 
-/// A killed process could not remove its temporary file; one that a living process writes is
-/// locked, and stays.
-TEST(FileOutput, RemovesWhatKilledProcessesLeft) {
+/// A killed process cannot remove its temporary file. The file that a running process writes is
+/// locked and stays.
+TEST(FileOutput, RemovesTemporaryFilesOfKilledProcesses) {
   const Folder folder;
   for (const char* name : {"m.starling-1.tmp", "m.starling-999999999.tmp"}) folder.write(name, "x");
   for (const char* other : {"m.starling-.tmp", "m.starling-1x.tmp", "m.starling-1.tmp2",

@@ -1,4 +1,5 @@
-/// No output overwrites what the same command reads, nor another output, however it is written.
+/// No output overwrites a file that the same command reads, nor another output, even if the paths
+/// are written differently.
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -14,7 +15,7 @@ void PrintTo(const Clash& clash, std::ostream* out) { *out << clash.line; }
 
 class Overwrite : public testing::TestWithParam<Clash> {
  protected:
-  /// Data, a job file, a model and a checkpoint; `model` was tested on d.csv.
+  /// Writes data, a job file, a model and a checkpoint. `model` was tested on d.csv.
   void SetUp() override {
     folder_.write("d.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n");
     folder_.write("job.toml", "data = \"csv:d.csv\"\nworkers = 1\nbarrier = \"asp\"\nsteps = 3\n");
@@ -32,7 +33,7 @@ class Overwrite : public testing::TestWithParam<Clash> {
   Folder folder_;
 };
 
-TEST_P(Overwrite, IsRefusedAndNothingIsLost) {
+TEST_P(Overwrite, IsRefusedAndKeepsAllFiles) {
   const std::string before = all();
   const auto names = folder_.names();
   const Ran ran = starling(folder_, GetParam().line);
@@ -99,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
                           {"--out: 'd.csv' is also the file of the data"}}),
     name_of);
 
-TEST(Save, OnALinkReplacesWhatItLeadsTo) {
+TEST(Save, ReplacesTheFileThatALinkLeadsTo) {
   const Folder folder;
   std::filesystem::create_directory(folder.path() / "models");
   std::filesystem::create_symlink("models/m", folder.path() / "link");

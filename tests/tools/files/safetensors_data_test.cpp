@@ -1,5 +1,5 @@
-/// Training data in a safetensors file: what is read, and what is refused with its file, tensor and
-/// sample.
+/// Training data in a safetensors file: how it is read, and which files are refused, with the
+/// tensor and the sample in the error.
 #include "starling/tools/registry/safetensors_data.hpp"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(SafetensorsData, BytesBecomeZeroToOneAndImagesRows) {
   EXPECT_EQ(table->classes(), 2U);
 }
 
-/// Ids, which must not be scaled.
+/// They may be ids, which must not be scaled.
 TEST_F(SafetensorsData, WholeNumbersStayWhole) {
   const Written x{"x", "I64", "[3,2]", bytes_of<std::int64_t>({0, 300, -7, 1 << 24, 4, 5})};
   const auto table = load(file_of({x, y_i64}));
@@ -82,8 +82,8 @@ TEST_F(SafetensorsData, ImagesHaveTheirColoursLast) {
   }
 }
 
-/// A test file may hold few of the classes; what it calls 1 is 1 all the same.
-TEST_F(SafetensorsData, WholeLabelsAreClassesWhateverTheFileHolds) {
+/// A test file may hold only some of the classes, but its label 1 still means class 1.
+TEST_F(SafetensorsData, WholeLabelsAreClassesFromZeroOn) {
   const Written ones{"y", "I32", "[3]", bytes_of<std::int32_t>({1, 1, 1})};
   const auto table = load(file_of({x_f32, ones}));
   ASSERT_TRUE(table) << table.error().message;
@@ -91,7 +91,7 @@ TEST_F(SafetensorsData, WholeLabelsAreClassesWhateverTheFileHolds) {
   EXPECT_EQ(table->classes(), 2U);
 }
 
-TEST_F(SafetensorsData, TaskSaysOtherwise) {
+TEST_F(SafetensorsData, TaskOverridesTheLabelsType) {
   const auto values = load(file_of({x_f32, y_i64}), ",task=value");
   ASSERT_TRUE(values) << values.error().message;
   EXPECT_EQ(values->classes(), 0U);
@@ -122,7 +122,7 @@ struct Refused {
   std::string said;
 };
 
-TEST_F(SafetensorsData, WhatDoesNotFitIsRefusedWithItsPlace) {
+TEST_F(SafetensorsData, TensorsThatDoNotFitAreRefusedWithTensorAndSample) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto x = [](const char* dtype, const char* shape, std::string bytes) {
     return Written{"x", dtype, shape, std::move(bytes)};

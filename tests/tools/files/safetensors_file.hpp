@@ -1,4 +1,4 @@
-/// Safetensors files as other tools write them, without a sum. For tests.
+/// Writes safetensors files as other tools do, without a checksum. For tests.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace starling::program {
 
-/// A tensor as it is put into a file.
+/// A tensor to put into a file.
 struct Written {
   std::string name;
   std::string dtype;

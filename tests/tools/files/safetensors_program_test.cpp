@@ -1,11 +1,11 @@
-/// Training data in a safetensors file, through the program.
+/// Runs the program with training data in a safetensors file.
 #include "tests/tools/files/safetensors_file.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
 namespace {
 
-/// 40 samples of two numbers, of which the first says the class.
+/// Returns 40 samples of two features, of which the first decides the class.
 std::string forty_samples() {
   std::vector<float> x;
   std::vector<std::int64_t> y;

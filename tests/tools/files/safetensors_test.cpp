@@ -19,7 +19,7 @@ class Safetensors : public testing::Test {
   Folder folder_;
 };
 
-TEST_F(Safetensors, ComeBackAsTheyWere) {
+TEST_F(Safetensors, AreReadAsTheyWereWritten) {
   const std::vector<float> w{1.5F,
                              -0.0F,
                              3e-45F,
@@ -76,7 +76,7 @@ TEST_F(Safetensors, EveryCutOffFileIsRefused) {
 
 constexpr std::array<int, 4> flips{1, 2, 16, 128};
 
-/// Any one byte may be damaged; the sum's own name is what says that there is one.
+/// Any one byte may be damaged, except in the key of the checksum, without which the file has none.
 TEST_F(Safetensors, DamageIsNoticed) {
   const std::vector<float> w{1, 2, 3};
   ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));
@@ -93,9 +93,9 @@ TEST_F(Safetensors, DamageIsNoticed) {
     }
 }
 
-/// Without a sum, as in files of other tools: the file is refused or gives some tensors, and
-/// nothing else happens.
-TEST_F(Safetensors, DamageIsSurvived) {
+/// A damaged file without a checksum, as of other tools, is refused or gives some tensors. Reading
+/// it must not crash.
+TEST_F(Safetensors, DamageWithoutAChecksumDoesNotCrash) {
   const std::vector<float> w{1, 2, 3};
   ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));
   std::string whole = folder_.read("t");
@@ -117,7 +117,7 @@ TEST_F(Safetensors, DamageIsSurvived) {
   EXPECT_GT(refused, 100);
 }
 
-TEST_F(Safetensors, MetadataThatAreNoUtf8DoNotSpoilTheSum) {
+TEST_F(Safetensors, MetadataThatAreNotUtf8DoNotBreakTheChecksum) {
   const std::vector<float> w{1};
   ASSERT_TRUE(write(path(), {{"data", "csv:\xff.csv"}}, std::vector{view<float>("w", {1}, w)}));
   const auto file = read(path());
@@ -125,12 +125,13 @@ TEST_F(Safetensors, MetadataThatAreNoUtf8DoNotSpoilTheSum) {
   EXPECT_EQ(file->metadata.at("data"), "csv:\xef\xbf\xbd.csv");
 }
 
-TEST(CanName, RefusesWhatAHeaderCannotHold) {
-  EXPECT_TRUE(can_name("layer 1/\xc3\xa4\""));
-  for (const char* name : {"", "__metadata__", "\xff"}) EXPECT_FALSE(can_name(name)) << name;
+TEST(CanName, IsValidTensorNameRefusesNamesThatAHeaderCannotHold) {
+  EXPECT_TRUE(is_valid_tensor_name("layer 1/\xc3\xa4\""));
+  for (const char* name : {"", "__metadata__", "\xff"})
+    EXPECT_FALSE(is_valid_tensor_name(name)) << name;
 }
 
-TEST_F(Safetensors, WhatIsNoFileIsRefused) {
+TEST_F(Safetensors, FoldersAndMissingFilesAreRefused) {
   EXPECT_NE(read(path("none")).error().message.find("no such file"), std::string::npos);
   EXPECT_NE(read(folder_.path().string()).error().message.find("is a folder, not a file"),
             std::string::npos);

@@ -13,7 +13,7 @@ Job job_of(const Settings& settings) {
   return *std::move(job);
 }
 
-TEST(Keys, AreUniqueAndHelped) {
+TEST(Keys, AreUniqueAndHaveHelp) {
   std::set<std::string> names;
   for (const Key& key : job_keys()) {
     EXPECT_TRUE(names.insert(key.name).second) << key.name;
@@ -25,10 +25,11 @@ TEST(Keys, AreUniqueAndHelped) {
   EXPECT_EQ(find_key("workerss"), nullptr);
 }
 
-/// Only files, and models, which are looked up once the data is known, may have any name.
-TEST(Job, RefusesABadValueUnderItsPlace) {
+/// Only the keys of files and of the model accept any text. A model is looked up when the data is
+/// known.
+TEST(Job, RefusesABadValueWithItsLocation) {
   for (const Key& key : job_keys()) {
-    if (key.kind == KeyKind::flag) continue;
+    if (key.kind == ValueType::flag) continue;
     const auto job = make_job({{key.name, "\x01", "here"}}, {});
     EXPECT_EQ(job.ok(), key.form == "FILE" || key.name == "model") << key.name;
     if (!job) {
@@ -78,13 +79,13 @@ TEST(Job, TakesOneSeedForDataAndTraining) {
   EXPECT_EQ(job.train.job.seed, UINT64_MAX);
 }
 
-TEST(Placed, NamesTheSettingThatAMessageSpeaksOf) {
+TEST(Placed, AddsTheLocationOfTheSettingThatAMessageNames) {
   const Settings settings{{"barrier", "bsp", "job.toml:2: barrier"}, {"workers", "2", "--workers"}};
-  EXPECT_EQ(placed(Error{"barrier bsp needs"}, settings).message,
+  EXPECT_EQ(add_location(Error{"barrier bsp needs"}, settings).message,
             "job.toml:2: barrier: barrier bsp needs");
-  EXPECT_EQ(placed(Error{"recheck arrival works"}, settings).message,
+  EXPECT_EQ(add_location(Error{"recheck arrival works"}, settings).message,
             "--workers: recheck arrival works");
-  EXPECT_EQ(placed(Error{"something else"}, settings).message, "something else");
+  EXPECT_EQ(add_location(Error{"something else"}, settings).message, "something else");
 }
 
 }  // namespace

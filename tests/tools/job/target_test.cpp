@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-TEST(Target, LossesFallAndTheRestRises) {
+TEST(Target, LossesFallAndOtherMetricsRise) {
   EXPECT_TRUE(parse_target("accuracy=0.95")->at_least);
   EXPECT_TRUE(parse_target("recall=0.5")->at_least);
   EXPECT_FALSE(parse_target("loss=0.1")->at_least);
@@ -20,14 +20,14 @@ TEST(Target, ADirectionMayBeWritten) {
   EXPECT_EQ(print(*parse_target("loss=3")), "loss<=3");
 }
 
-TEST(Target, WhatIsReachedByGettingWorseIsRefused) {
+TEST(Target, RefusesATargetReachedByGettingWorse) {
   EXPECT_EQ(parse_target("loss>=0.1").error().message,
             "'loss>=0.1' would be reached by getting worse; valid: loss<=0.1");
   EXPECT_EQ(parse_target("accuracy<=0.9").error().message,
             "'accuracy<=0.9' would be reached by getting worse; valid: accuracy>=0.9");
 }
 
-TEST(Target, WhatNoFigureCanBeIsRefused) {
+TEST(Target, RefusesAValueThatNoFigureCanHave) {
   EXPECT_EQ(parse_target("accuracy>=1.5").error().message,
             "'accuracy>=1.5' cannot be reached; valid: accuracy from 0 to 1");
   EXPECT_EQ(parse_target("mse=-1").error().message,

@@ -10,7 +10,7 @@
 namespace starling::program {
 namespace {
 
-TEST(Pieces, AreEachDoneOnceWhateverTheThreads) {
+TEST(Pieces, AreEachDoneOnceWithAnyNumberOfThreads) {
   for (const std::size_t threads : {1U, 2U, 7U}) {
     std::vector<std::atomic<int>> done(50);
     for_each_piece(
@@ -24,7 +24,7 @@ TEST(Pieces, MayBeNone) {
       0, 3, [](std::size_t) { FAIL(); }, [] {});
 }
 
-TEST(Pieces, ThrowOnTheThreadThatAsked) {
+TEST(Pieces, ThrowOnTheCallersThread) {
   std::atomic<int> begun = 0;
   const auto fails = [&](std::size_t) {
     ++begun;
@@ -34,57 +34,58 @@ TEST(Pieces, ThrowOnTheThreadThatAsked) {
   EXPECT_LE(begun, 4) << "others were begun after the first had failed";
 }
 
-using Clock = PieceWatch::Clock;
+using Clock = ProgressEstimator::Clock;
 
 Clock::time_point second(int number) { return Clock::time_point{} + std::chrono::seconds{number}; }
 
-TEST(PieceWatch, KnowsNoTimeBeforeAPieceHasBegun) {
-  PieceWatch pieces{{{0, 1}, {0, 1}}, 1};
+TEST(ProgressEstimator, EstimatesNoTimeBeforeAPieceHasBegun) {
+  ProgressEstimator pieces{{{0, 1}, {0, 1}}, 1};
   EXPECT_EQ(pieces.progress(second(0)).share, 0);
-  EXPECT_FALSE(pieces.progress(second(0)).left_s);
+  EXPECT_FALSE(pieces.progress(second(0)).remaining_s);
   pieces.begin(0, second(0));
-  EXPECT_FALSE(pieces.progress(second(5)).left_s);
+  EXPECT_FALSE(pieces.progress(second(5)).remaining_s);
 }
 
-TEST(PieceWatch, TakesPiecesThatHaveNotBegunForThoseOfTheirKind) {
-  PieceWatch pieces{{{0, 1}, {0, 1}, {1, 1}, {1, 1}}, 1};
+TEST(ProgressEstimator, EstimatesPiecesThatHaveNotBegunByTheirKind) {
+  ProgressEstimator pieces{{{0, 1}, {0, 1}, {1, 1}, {1, 1}}, 1};
   pieces.begin(0, second(0));
   pieces.set(0, 1, second(10));
   pieces.begin(2, second(10));
   pieces.set(2, 0.5, second(11));
   const auto done = pieces.progress(second(11));
-  EXPECT_DOUBLE_EQ(done.left_s.value(), 10 + 1 + 2);
+  EXPECT_DOUBLE_EQ(done.remaining_s.value(), 10 + 1 + 2);
   EXPECT_DOUBLE_EQ(done.share, 11.0 / 24);
 }
 
-TEST(PieceWatch, TakesAKindThatNobodyHasSeenForWhatItIsExpectedToCost) {
-  PieceWatch pieces{{{0, 1}, {1, 0.25}}, 1};
+TEST(ProgressEstimator, EstimatesAnUnmeasuredKindByItsExpectedCost) {
+  ProgressEstimator pieces{{{0, 1}, {1, 0.25}}, 1};
   pieces.begin(0, second(0));
   pieces.set(0, 0.5, second(4));
-  EXPECT_DOUBLE_EQ(pieces.progress(second(4)).left_s.value(), 4 + 2);
+  EXPECT_DOUBLE_EQ(pieces.progress(second(4)).remaining_s.value(), 4 + 2);
 }
 
-TEST(PieceWatch, EndsNoSoonerThanTheLongestPiece) {
-  PieceWatch pieces{{{0, 1}, {1, 1}}, 2};
+TEST(ProgressEstimator, EndsNoSoonerThanTheLongestPiece) {
+  ProgressEstimator pieces{{{0, 1}, {1, 1}}, 2};
   pieces.begin(0, second(0));
   pieces.begin(1, second(0));
   pieces.set(0, 1, second(2));
   pieces.set(1, 0.1, second(2));
-  EXPECT_DOUBLE_EQ(pieces.progress(second(2)).left_s.value(), 18);
-  EXPECT_DOUBLE_EQ(pieces.progress(second(10)).left_s.value(), 90) << "it has made no progress";
+  EXPECT_DOUBLE_EQ(pieces.progress(second(2)).remaining_s.value(), 18);
+  EXPECT_DOUBLE_EQ(pieces.progress(second(10)).remaining_s.value(), 90)
+      << "it has made no progress";
 }
 
-TEST(PieceWatch, IsThroughOnceAllAre) {
-  PieceWatch pieces{{{0, 1}}, 8};
+TEST(ProgressEstimator, IsDoneOnceAllPiecesAreDone) {
+  ProgressEstimator pieces{{{0, 1}}, 8};
   pieces.begin(0, second(0));
   pieces.set(0, 1, second(2));
-  EXPECT_DOUBLE_EQ(pieces.progress(second(3)).left_s.value(), 0);
+  EXPECT_DOUBLE_EQ(pieces.progress(second(3)).remaining_s.value(), 0);
   EXPECT_DOUBLE_EQ(pieces.progress(second(3)).share, 1);
-  EXPECT_EQ((PieceWatch{{}, 1}.progress().share), 1);
+  EXPECT_EQ((ProgressEstimator{{}, 1}.progress().share), 1);
 }
 
-TEST(Runs, OfCostlierBarriersBeginFirst) {
-  std::vector<PieceWatch::Kind> kinds;
+TEST(Runs, BeginWithTheCostlierBarriers) {
+  std::vector<ProgressEstimator::Kind> kinds;
   for (const char* text : {"bsp", "ssp:s=4", "pbsp:beta=2", "pssp:s=4,beta=2", "asp"})
     kinds.push_back(kind_of(kinds.size(), barrier::parse(text).value()));
   EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{3, 2, 4, 1, 0}));

@@ -32,7 +32,7 @@ TEST(AreaUnderCurve, IsTheShareOfPairsInTheRightOrder) {
   EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 0, 1, 1}, Floats{1, 2, 3, 4}), 1);
   EXPECT_DOUBLE_EQ(*area_under_curve(Floats{1, 1, 0, 0}, Floats{1, 2, 3, 4}), 0);
   EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 1, 0, 1}, Floats{7, 7, 7, 7}), 0.5);
-  // Among the pairs (.35, .1), (.35, .4), (.8, .1) and (.8, .4) three are in order.
+  // Three of the pairs (.35, .1), (.35, .4), (.8, .1) and (.8, .4) are in the right order.
   EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 0, 1, 1}, Floats{0.1F, 0.4F, 0.35F, 0.8F}), 0.75);
   EXPECT_FALSE(area_under_curve(Floats{1, 1}, Floats{1, 2}));
 }

@@ -51,7 +51,7 @@ TEST(Registry, BuiltInModelsComeInBothTypes) {
   EXPECT_EQ((*make_model(all, "linear", *data))->element_type(), ElementType::float32);
 }
 
-TEST(Registry, AnOwnModelTakesItsOwnDataOnly) {
+TEST(Registry, AUsersModelTakesOnlyItsOwnData) {
   const Registry all = with_built_in(with_whole());
   const auto data = load_whole(all, "whole:n=5", 1);
   ASSERT_TRUE(data);
@@ -80,7 +80,7 @@ TEST(Registry, AModelIsConfiguredByTheFunctionThatMakesIt) {
   EXPECT_EQ(loss_of("set"), 30);
 }
 
-TEST(Registry, AnOwnNameHidesABuiltInOne) {
+TEST(Registry, AUsersNameHidesABuiltInOne) {
   Registry own;
   own.data("digits", "",
            [](SpecReader&, std::uint64_t seed) { return Whole{static_cast<int>(seed)}; });
@@ -96,7 +96,7 @@ TEST(Registry, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
   const std::array words{"mine", "models"};
   EXPECT_EQ(starling::main(2, words.data(), Registry{}.barrier(rule)), 2);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "mine: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
+            "mine: the label 'ssp' of your predicate is the name of a built-in barrier; valid: any "
             "other\n");
 }
 

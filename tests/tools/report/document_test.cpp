@@ -14,7 +14,7 @@ const Document document{"A <report>",
                            Picture{"one", "the first", svg}, Picture{"two", "the second", svg}}},
                          {"Second", {Picture{"none", "not drawn", ""}}}}};
 
-TEST(Report, AsHtmlHoldsItsPicturesUnderNamesOfTheirOwn) {
+TEST(Report, HtmlPicturesHaveDistinctIds) {
   const std::string html = html_text(document);
   for (const char* part :
        {"<title>A &lt;report&gt;</title>", "<h2>First</h2>", "<p>5 &lt; 6 &amp; *so*</p>",
@@ -28,7 +28,7 @@ TEST(Report, AsHtmlHoldsItsPicturesUnderNamesOfTheirOwn) {
 TEST(Report, FoldsLongTablesAndPutsAGallerySideBySide) {
   const Document folded{"t",
                         {{.title = "g", .blocks = {Picture{"one", "", svg}}, .is_gallery = true},
-                         {"all", {Details{"rows", "2 < 3", TextTable{{"a"}, {{"1"}}}}}}}};
+                         {"all", {FoldedTable{"rows", "2 < 3", TextTable{{"a"}, {{"1"}}}}}}}};
   const std::string html = html_text(folded);
   for (const char* part : {"<section class=\"gallery\">\n<h2>g</h2>", "<details id=\"rows\">",
                            "<summary>2 &lt; 3</summary>\n<table>"})
@@ -37,7 +37,7 @@ TEST(Report, FoldsLongTablesAndPutsAGallerySideBySide) {
   EXPECT_NE(markdown_text(folded, "p").find("2 \\< 3\n\n| a |\n"), std::string::npos);
 }
 
-TEST(Report, AsMarkdownNamesItsPictures) {
+TEST(Report, MarkdownLinksItsPictures) {
   EXPECT_EQ(
       markdown_text(document, "pictures"),
       "# A <report>\n\n## First\n\n5 \\< 6 & \\*so\\*\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n\n"

@@ -19,7 +19,7 @@ TEST(PlotText, HasEachSeriesAsABlockOfItsOwn) {
             "# pbsp_beta\n0 1 0.5\n1 2.25 0.5\n\n\n# asp\n0 3 0\n1 4 0\n");
 }
 
-TEST(PlotText, OfAScriptNamesItsFilesAndQuotesWhatPeopleRead) {
+TEST(PlotText, ScriptNamesItsFilesAndQuotesLabels) {
   const std::string script = plot_script(small_plot(PlotStyle::points));
   for (const char* part :
        {"set output \"small-plot.svg\"", "\"small-plot.dat\" index 1", "yerrorlines",
@@ -27,14 +27,14 @@ TEST(PlotText, OfAScriptNamesItsFilesAndQuotesWhatPeopleRead) {
     EXPECT_NE(script.find(part), std::string::npos) << part << "\nis not in\n" << script;
 }
 
-TEST(PlotText, OfASharePutsPercentOnItsAxis) {
+TEST(PlotText, PutsPercentOnTheAxisOfAShare) {
   Plot plot = small_plot(PlotStyle::line);
   plot.is_share = true;
   EXPECT_NE(plot_script(plot).find("using 1:($2*100)"), std::string::npos) << plot_script(plot);
   EXPECT_EQ(plot_data(plot), plot_data(small_plot(PlotStyle::line)));
 }
 
-TEST(PlotText, LeavesRoomForTheLegendAboveAllValues) {
+TEST(PlotText, LeavesSpaceForTheLegendAboveAllValues) {
   const auto top = [](const Plot& plot) {
     const std::string script = plot_script(plot);
     const auto range = script.find("set yrange [0:");
@@ -49,7 +49,7 @@ TEST(PlotText, LeavesRoomForTheLegendAboveAllValues) {
   EXPECT_NE(plot_script(plot).find("unset key"), std::string::npos);
 }
 
-TEST(PlotText, OfPanelsHasOneForEachSeries) {
+TEST(PlotText, HasOnePanelForEachSeries) {
   Plot plot = small_plot(PlotStyle::line);
   plot.has_panels = true;
   const std::string script = plot_script(plot);
@@ -69,7 +69,7 @@ TEST(PlotText, MarksTheValuesOfAShortCurve) {
   EXPECT_EQ(plot_script(plot).find("with linespoints"), std::string::npos);
 }
 
-/// Ranges that are empty, values that are not finite.
+/// The plots have empty ranges and values that are not finite.
 TEST(OddPlot, IsDrawn) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -123,7 +123,7 @@ TEST(EmptyPlot, SaysThatThereIsNothingToShow) {
     }
 }
 
-TEST(FailedPlot, SaysWhatGnuplotSaid) {
+TEST(FailedPlot, ReportsTheMessageOfGnuplot) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   Plot broken = small_plot(PlotStyle::line);
   broken.log_x = true;

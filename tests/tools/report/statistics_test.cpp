@@ -10,9 +10,9 @@
 namespace starling::program {
 namespace {
 
-TEST(Statistics, SayMeanSpreadAndLimits) {
+TEST(Statistics, ComputeMeanDeviationAndLimits) {
   const std::vector<double> values{2, 4, 4, 4, 5, 5, 7, 9};
-  const Summary all = summarise(values);
+  const Summary all = compute_statistics(values);
   EXPECT_EQ(all.count, 8U);
   EXPECT_DOUBLE_EQ(all.mean, 5);
   EXPECT_DOUBLE_EQ(all.sd, std::sqrt(32.0 / 7));
@@ -21,21 +21,21 @@ TEST(Statistics, SayMeanSpreadAndLimits) {
   EXPECT_DOUBLE_EQ(standard_error(all), std::sqrt(32.0 / 7 / 8));
 }
 
-TEST(Statistics, TheMedianIsTheMiddleOrBetweenTheTwo) {
+TEST(Statistics, MedianIsTheMiddleOrTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(median({3, 1, 2}), 2);
   EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
   EXPECT_EQ(median({7}), 7);
 }
 
-TEST(Statistics, OfOneValueOrNoneClaimNoSpread) {
-  EXPECT_EQ(summarise({}).count, 0U);
+TEST(Statistics, HaveNoDeviationForFewerThanTwoValues) {
+  EXPECT_EQ(compute_statistics({}).count, 0U);
   const std::vector<double> one{3};
-  EXPECT_EQ(summarise(one).mean, 3);
-  EXPECT_EQ(summarise(one).sd, 0);
-  EXPECT_EQ(confidence_95(summarise(one)), 0);
+  EXPECT_EQ(compute_statistics(one).mean, 3);
+  EXPECT_EQ(compute_statistics(one).sd, 0);
+  EXPECT_EQ(confidence_95(compute_statistics(one)), 0);
 }
 
-// From the published tables of Student's t distribution, two-sided, 0.95.
+// The values are from published tables of Student's t distribution, two-sided, 0.95.
 TEST(Statistics, KnowStudentsT) {
   for (const auto& [degrees, t] : {std::pair{1U, 12.7062},
                                    {2U, 4.3027},
@@ -48,14 +48,15 @@ TEST(Statistics, KnowStudentsT) {
     EXPECT_NEAR(student_t_95(degrees), t, 6e-5) << degrees;
 }
 
-// 95 % of the intervals must hold the true mean: of 4,000, 3,800 on average with a deviation of 14.
-TEST(Statistics, IntervalsHoldTheMeanAsOftenAsTheySay) {
+// 95 % of the intervals must contain the true mean: of 4,000, on average 3,800 with a standard
+// deviation of 14.
+TEST(Statistics, IntervalsContainTheMeanIn95PercentOfCases) {
   Random random{1};
   int held = 0;
   for (int i = 0; i < 4000; ++i) {
     std::vector<double> values(5);
     for (double& value : values) value = 10 + random.normal();
-    const Summary all = summarise(values);
+    const Summary all = compute_statistics(values);
     held += std::abs(all.mean - 10) <= 2.7764 * standard_error(all) ? 1 : 0;
   }
   EXPECT_NEAR(held, 3800, 56);

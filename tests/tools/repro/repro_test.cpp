@@ -1,4 +1,4 @@
-/// `starling repro psp` as a person runs it.
+/// `starling repro psp`, run as a program.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -18,16 +18,22 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 const std::vector<std::string>& sections() {
-  static const std::vector<std::string> all{
-      "Published and here",         "How far the workers come",   "What the sample size does",
-      "What happens over time",     "How many stragglers",        "How slow the stragglers are",
-      "How many workers",           "What the updates are worth", "What theory says of the lag",
-      "When who waits looks again", "How this was made"};
+  static const std::vector<std::string> all{"Published and here",
+                                            "How far the workers come",
+                                            "What the sample size does",
+                                            "What happens over time",
+                                            "How many stragglers",
+                                            "How slow the stragglers are",
+                                            "How many workers",
+                                            "What the updates are worth",
+                                            "What theory says of the lag",
+                                            "When a waiting worker looks again",
+                                            "How this was made"};
   return all;
 }
 
-/// Returns the references by which a page would load something from elsewhere: names inside it and
-/// of XML do not count.
+/// Returns the references by which a page would load something from another file. References inside
+/// the page and names of XML do not count.
 std::vector<std::string> references(const std::string& html) {
   std::vector<std::string> all;
   const std::regex link{
@@ -38,8 +44,8 @@ std::vector<std::string> references(const std::string& html) {
   return all;
 }
 
-// One run, since it is the longest of a program: all that can be asked of its report.
-TEST(ReproPsp, MakesOneReportThatHoldsAll) {
+// One test checks everything in the report, because a run takes long.
+TEST(ReproPsp, MakesACompleteReportWithItsData) {
   const Folder folder;
   const Ran ran =
       starling(folder, "repro psp --quick --quiet --out report.html --data data --markdown page");
@@ -53,7 +59,7 @@ TEST(ReproPsp, MakesOneReportThatHoldsAll) {
   }
   EXPECT_TRUE(html.starts_with("<!doctype html>"));
   EXPECT_TRUE(html.ends_with("</html>\n"));
-  for (const auto& reference : references(html)) ADD_FAILURE() << "reaches for " << reference;
+  for (const auto& reference : references(html)) ADD_FAILURE() << "loads " << reference;
   EXPECT_EQ(html.find("<script"), std::string::npos);
 
   const Json summary = Json::parse(folder.read("data/summary.json"));
@@ -62,10 +68,10 @@ TEST(ReproPsp, MakesOneReportThatHoldsAll) {
   EXPECT_EQ(count(folder.read("data/claims.csv"), "\n"), summary["claims"].size() + 1);
   for (const Json& claim : summary["claims"]) {
     EXPECT_FALSE(claim["here"].get<std::string>().empty()) << claim;
-    // These claims need no luck: two seeds suffice to reproduce them.
-    const auto what = claim["what"].get<std::string>();
-    if (what.starts_with("Smallest bound") || what.starts_with("Progress") ||
-        what.starts_with("5 % stragglers")) {
+    // Two seeds are enough to reproduce these claims.
+    const auto finding = claim["what"].get<std::string>();
+    if (finding.starts_with("Smallest bound") || finding.starts_with("Progress") ||
+        finding.starts_with("5 % stragglers")) {
       EXPECT_EQ(claim["verdict"], "reproduced") << claim;
     }
   }

@@ -7,28 +7,27 @@
 namespace starling::program {
 namespace {
 
-// The published minima for r = 4, T = 10,000.
-TEST(LagTheory, HasItsSmallestBoundsWherePublished) {
+TEST(LagTheory, HasThePublishedSmallestBounds) {
   struct Published {
     double beta, bound, a;
   };
   for (const auto& [beta, bound, a] :
        {Published{1, 14.66, 0.51}, Published{4, 11.39, 0.39}, Published{16, 10.08, 0.30}}) {
-    const LagMinimum best = smallest_mean_lag({.r = 4, .beta = beta, .steps = 10000});
-    EXPECT_NEAR(best.bound, bound, 0.005) << beta;
-    EXPECT_NEAR(best.a, a, 0.006) << beta;
+    const LagMinimum minimum = smallest_mean_lag_bound({.r = 4, .beta = beta, .steps = 10000});
+    EXPECT_NEAR(minimum.bound, bound, 0.005) << beta;
+    EXPECT_NEAR(minimum.a, a, 0.006) << beta;
   }
 }
 
-// p(k) = S f(k) up to r and S a^(k-r) beyond must sum to 1 where F(r) is the sum of f: that is what
-// S is for. The bound replaces the tail's finite sum by an infinite one, so it is never below the
-// exact sum with f at its worst, all of F(r) on the lags up to r.
-TEST(LagTheory, BoundsTheExactSumOfItsLaw) {
+// The probability of lag k is p(k) = S f(k) up to r, and S a^(k-r) beyond. F(r) is the sum of f,
+// and S makes p sum to 1. The bound replaces the finite sum of the tail by an infinite one.
+// Therefore it is never below the exact mean, here for f spread evenly over the lags up to r.
+TEST(LagTheory, BoundsTheExactMeanLag) {
   const LagTheory theory{.r = 4, .beta = 4, .steps = 200};
   for (const double a : {0.2, 0.5, 0.8}) {
     const double share = std::pow(a, 1 / theory.beta);
     double norm = share;
-    double lag = share * theory.r / 2;  // f spread evenly over 0 to r
+    double lag = share * theory.r / 2;
     for (double k = theory.r + 1; k <= theory.steps; ++k) {
       norm += std::pow(a, k - theory.r);
       lag += k * std::pow(a, k - theory.r);
@@ -37,9 +36,9 @@ TEST(LagTheory, BoundsTheExactSumOfItsLaw) {
   }
 }
 
-TEST(LagTheory, GrowsWithoutLimitAsNobodyIsEverRefused) {
+TEST(LagTheory, HasBoundsThatGrowWithoutLimitAsAGoesToOne) {
   const LagTheory theory{.r = 4, .beta = 4, .steps = 10000};
-  EXPECT_GT(mean_lag_bound(theory, 0.999), 100 * smallest_mean_lag(theory).bound);
+  EXPECT_GT(mean_lag_bound(theory, 0.999), 100 * smallest_mean_lag_bound(theory).bound);
   EXPECT_GT(mean_squared_lag_bound(theory, 0.99), mean_squared_lag_bound(theory, 0.5));
 }
 

@@ -1,4 +1,4 @@
-/// `starling repro psp-train` as a person runs it, on a model that needs no time.
+/// `starling repro psp-train`, run as a program with a model whose gradients take almost no time.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -17,11 +17,11 @@ std::size_t lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-bool holds(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(ReproPspTrain, ReportsFiveBarriersAtEqualTime) {
+TEST(ReproPspTrain, ReportsFiveBarriersAfterEqualTimes) {
   const Folder folder;
   const Ran ran = starling(folder, std::string{small_training} +
                                        "--seconds 600ms --seeds 2 --seed 7 --evals 12 --out made "
@@ -42,47 +42,47 @@ TEST(ReproPspTrain, ReportsFiveBarriersAtEqualTime) {
   EXPECT_EQ(lines(folder.read("made/claims.csv")), 1U + 6);
   const std::size_t points = lines(folder.read("made/curves.csv")) - 1;
   EXPECT_LE(points, 5U * 2 * 12);
-  EXPECT_GE(points, 5U * 2 * 6) << "of most instants something is known";
-  EXPECT_TRUE(holds(folder.read("made/runs.csv"), "\nasp,8,"));
+  EXPECT_GE(points, 5U * 2 * 6) << "most instants have a model";
+  EXPECT_TRUE(contains(folder.read("made/runs.csv"), "\nasp,8,"));
 
   const std::string html = folder.read("made/report.html");
   const std::string page = folder.read("page/repro-psp-train.md");
   for (const char* section :
        {"Published and here", "What was trained", "What each barrier made of its time",
         "Accuracy over updates and over time", "How this was made"}) {
-    EXPECT_TRUE(holds(html, std::string{"<h2>"} + section)) << section;
-    EXPECT_TRUE(holds(page, std::string{"\n## "} + section + "\n")) << section;
+    EXPECT_TRUE(contains(html, std::string{"<h2>"} + section)) << section;
+    EXPECT_TRUE(contains(page, std::string{"\n## "} + section + "\n")) << section;
   }
-  EXPECT_TRUE(holds(folder.read("made/psp-train-time.gp"), "psp-train-time.dat"));
+  EXPECT_TRUE(contains(folder.read("made/psp-train-time.gp"), "psp-train-time.dat"));
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed: no pictures to look at";
-  EXPECT_TRUE(holds(html, "<svg"));
-  EXPECT_TRUE(holds(folder.read("page/pictures/psp-train-updates.svg"), "</svg>"));
+  EXPECT_TRUE(contains(html, "<svg"));
+  EXPECT_TRUE(contains(folder.read("page/pictures/psp-train-updates.svg"), "</svg>"));
 }
 
-TEST(ReproPspTrain, ReplacesAnEarlierReportButNothingElse) {
+TEST(ReproPspTrain, ReplacesAnEarlierReportButNoOtherFiles) {
   const Folder folder;
   const std::string line =
       std::string{small_training} + "--seconds 200ms --seeds 1 --barrier asp --out made";
   ASSERT_EQ(starling(folder, line).code, 0);
-  EXPECT_TRUE(holds(folder.read("made/claims.csv"), "claim,"))
-      << "of one barrier nothing is claimed";
+  EXPECT_TRUE(contains(folder.read("made/claims.csv"), "claim,"))
+      << "there are no claims about a single barrier";
   folder.write("made/report.html", "old");
   ASSERT_EQ(starling(folder, line).code, 0);
-  EXPECT_TRUE(holds(folder.read("made/report.html"), "<!doctype html>"));
+  EXPECT_TRUE(contains(folder.read("made/report.html"), "<!doctype html>"));
 
   folder.write("made/thesis.tex", "mine");
   folder.write("made/report.html", "old");
   const Ran refused = starling(folder, line);
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(holds(refused.err,
-                    "starling: --out: made: holds 'thesis.tex', which is of no report; "
-                    "valid: a new or an empty folder"))
+  EXPECT_TRUE(contains(refused.err,
+                       "starling: --out: made: holds 'thesis.tex', which is no file of a report; "
+                       "valid: a new or an empty folder"))
       << refused.err;
   EXPECT_EQ(folder.read("made/report.html"), "old");
 }
 
-/// Without ReLUs, which die and keep the loss finite.
-TEST(ReproPspTrain, SaysWhichRunFailedAndLeavesNothing) {
+/// The net has no ReLUs, because these would die and keep the loss finite.
+TEST(ReproPspTrain, NamesTheRunThatFailedAndWritesNoFiles) {
   const Folder folder;
   std::vector<std::string> line = words(
       "repro psp-train --data digits:n=300 --optimizer sgd:lr=1e6 --delay exp:5ms --seconds 5 "
@@ -91,7 +91,7 @@ TEST(ReproPspTrain, SaysWhichRunFailedAndLeavesNothing) {
   const Ran ran = run(folder, STARLING_PROGRAM, line);
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_EQ(ran.out, "");
-  EXPECT_TRUE(holds(ran.err, "asp, seed 1: ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "asp, seed 1: ")) << ran.err;
   EXPECT_TRUE(folder.names().empty());
 }
 
@@ -100,7 +100,7 @@ TEST(ReproPspTrain, RefusesAFileInPlaceOfAFolder) {
   folder.write("made", "mine");
   const Ran ran = starling(folder, std::string{small_training} + "--out made");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_TRUE(holds(ran.err, "--out: made: is a file; valid: the name of a folder")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "--out: made: is a file; valid: the name of a folder")) << ran.err;
   EXPECT_EQ(folder.read("made"), "mine");
 }
 

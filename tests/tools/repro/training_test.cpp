@@ -7,8 +7,8 @@
 namespace starling::program {
 namespace {
 
-/// A run that ends with so many updates, evaluated ten times; its last two accuracies are `late`
-/// less and more `swing`.
+/// Returns a run that ends with `updates` updates, evaluated ten times. Its last two accuracies are
+/// `late` - `swing` and `late` + `swing`.
 TrainingRun run_of(double updates, double late, double swing, std::uint64_t seed = 1) {
   TrainingRun run{.seed = seed};
   for (int i = 1; i <= 10; ++i)
@@ -23,83 +23,83 @@ BarrierRuns runs_of(const std::string& barrier, double updates, double late, dou
           {run_of(updates, late, swing, 1), run_of(updates + 2, late, swing, 2)}};
 }
 
-/// The published outcome.
+/// Returns runs with the published figures.
 std::vector<BarrierRuns> published() {
   return {runs_of("bsp", 132, 0.88, 0.01), runs_of("ssp:s=4", 426, 0.75, 0.06),
           runs_of("pbsp:beta=2", 270, 0.89, 0.01), runs_of("pssp:s=4,beta=2", 432, 0.85, 0.01),
           runs_of("asp", 444, 0.55, 0.1)};
 }
 
-ClaimStatus status_of(const ExperimentResults& results, const std::string& what) {
+ClaimStatus status_of(const ExperimentResults& results, const std::string& finding) {
   for (const Claim& claim : results.claims)
-    if (claim.what.starts_with(what)) return claim.status;
-  ADD_FAILURE() << "nothing is said of " << what;
+    if (claim.finding.starts_with(finding)) return claim.status;
+  ADD_FAILURE() << "there is no claim on " << finding;
   return {};
 }
 
-TEST(TrainingClaims, HoldForThePublishedOutcome) {
+TEST(TrainingClaims, AreReproducedByThePublishedFigures) {
   ExperimentResults results;
-  judge_training(published(), results);
+  add_training_claims(published(), results);
   ASSERT_EQ(results.claims.size(), 6U);
   for (const Claim& claim : results.claims)
-    EXPECT_EQ(claim.status, ClaimStatus::reproduced) << claim.what << ": " << claim.here;
+    EXPECT_EQ(claim.status, ClaimStatus::reproduced) << claim.finding << ": " << claim.here;
   EXPECT_EQ(results.claims[0].here,
             "133; ssp:s=4 427, pbsp:beta=2 271, pssp:s=4,beta=2 433, asp 445");
   EXPECT_EQ(results.claims[1].here, "2.04 ± 0.01 times");
 }
 
-TEST(TrainingClaims, FailWhereAnotherMakesFewerUpdatesThanBsp) {
+TEST(TrainingClaims, FailIfAnotherBarrierMakesFewerUpdatesThanBsp) {
   auto all = published();
   all[1] = runs_of("ssp:s=4", 120, 0.8, 0.01);
   ExperimentResults results;
-  judge_training(all, results);
+  add_training_claims(all, results);
   EXPECT_EQ(status_of(results, "Updates at equal wall time"), ClaimStatus::not_reproduced);
 }
 
-TEST(TrainingClaims, FailWhereSamplingGainsTooLittle) {
+TEST(TrainingClaims, FailIfSamplingGainsTooLittle) {
   auto all = published();
   all[2] = runs_of("pbsp:beta=2", 132 * 1.29, 0.89, 0.01);
   all[3] = runs_of("pssp:s=4,beta=2", 132 * 1.79, 0.85, 0.01);
   ExperimentResults results;
-  judge_training(all, results);
+  add_training_claims(all, results);
   EXPECT_EQ(status_of(results, "Updates of pbsp:beta=2"), ClaimStatus::not_reproduced);
   EXPECT_EQ(status_of(results, "Updates of pssp:s=4,beta=2"), ClaimStatus::not_reproduced);
   EXPECT_EQ(status_of(results, "Updates at equal wall time"), ClaimStatus::reproduced);
 }
 
-TEST(TrainingClaims, FailWhereAspIsAsEvenAndAsHigh) {
+TEST(TrainingClaims, FailIfLateAccuracyOfAspIsAsStableAndAsHigh) {
   auto all = published();
   all[4] = runs_of("asp", 444, 0.86, 0.009);
   ExperimentResults results;
-  judge_training(all, results);
+  add_training_claims(all, results);
   EXPECT_EQ(status_of(results, "Late accuracy: pssp:s=4,beta=2 varies less than asp"),
             ClaimStatus::not_reproduced);
   EXPECT_EQ(status_of(results, "Late accuracy: pssp:s=4,beta=2 is above asp"),
             ClaimStatus::not_reproduced);
 }
 
-TEST(TrainingClaims, FailWhereAnotherLearnsMoreFromAnUpdate) {
+TEST(TrainingClaims, FailIfAnotherBarrierLearnsMoreFromAnUpdate) {
   auto all = published();
   for (TrainingRun& run : all[2].runs)
     for (TrainingPoint& point : run.curve) point.accuracy = 0.95;
   ExperimentResults results;
-  judge_training(all, results);
+  add_training_claims(all, results);
   EXPECT_EQ(status_of(results, "Accuracy at equal updates"), ClaimStatus::not_reproduced);
 }
 
-TEST(TrainingClaims, AreOfTheBarriersThatAreThere) {
+TEST(TrainingClaims, AreMadeOnlyAboutTheBarriersThatRan) {
   ExperimentResults none;
-  judge_training({runs_of("asp", 444, 0.5, 0.1), runs_of("ssp:s=4", 426, 0.7, 0.1)}, none);
+  add_training_claims({runs_of("asp", 444, 0.5, 0.1), runs_of("ssp:s=4", 426, 0.7, 0.1)}, none);
   EXPECT_TRUE(none.claims.empty());
   ExperimentResults some;
-  judge_training(
+  add_training_claims(
       {runs_of("pssp:s=2,beta=1", 300, 0.8, 0.01), runs_of("pssp:s=9,beta=0", 444, 0.5, 0.1)},
       some);
   ASSERT_EQ(some.claims.size(), 2U) << "a sample of nobody is asp";
-  EXPECT_TRUE(some.claims[0].what.starts_with("Late accuracy"));
+  EXPECT_TRUE(some.claims[0].finding.starts_with("Late accuracy"));
 }
 
-TEST(LateAccuracy, IsOfTheLastFifthAndOfTwoAtLeast) {
+TEST(LateAccuracy, IsThatOfTheLastFifthAndOfTwoPointsAtLeast) {
   TrainingRun run;
   for (int i = 0; i < 15; ++i) run.curve.push_back({1.0 * i, 1.0 * i, 0.1 * i});
   EXPECT_EQ(late_accuracy(run).count, 3U);
@@ -111,7 +111,7 @@ TEST(LateAccuracy, IsOfTheLastFifthAndOfTwoAtLeast) {
   EXPECT_EQ(late_accuracy(run).count, 1U);
 }
 
-TEST(AccuracyAt, IsThatOfTheLastEvaluationBefore) {
+TEST(AccuracyAt, IsThatOfTheLastPointWithAtMostSoManyUpdates) {
   const TrainingRun run{.curve = {{1, 10, 0.2}, {2, 20, 0.5}, {3, 30, 0.4}}};
   EXPECT_EQ(accuracy_at(run, 5), 0.2);
   EXPECT_EQ(accuracy_at(run, 20), 0.5);
@@ -119,7 +119,7 @@ TEST(AccuracyAt, IsThatOfTheLastEvaluationBefore) {
   EXPECT_EQ(accuracy_at(run, 100), 0.4);
 }
 
-TEST(MeanCurve, IsOfTheInstantsThatAllRunsHave) {
+TEST(MeanCurve, HasTheInstantsThatAllRunsHave) {
   const BarrierRuns all{barrier::parse("asp").value(),
                         {{.curve = {{1, 10, 0.1}, {2, 20, 0.2}, {3, 30, 0.4}}},
                          {.curve = {{2, 40, 0.4}, {3, 50, 0.8}}}}};

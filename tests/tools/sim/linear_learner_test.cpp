@@ -10,11 +10,11 @@ namespace {
 using namespace std::chrono_literals;
 
 const LinearProblem& problem() {
-  static const LinearProblem made = LinearProblem::make(20, 2000, 1).value();
-  return made;
+  static const LinearProblem problem = LinearProblem::make(20, 2000, 1).value();
+  return problem;
 }
 
-// One worker is plain SGD: the same rows in the same order, the arithmetic written out.
+// Compares one worker with plain SGD on the same rows in the same order.
 TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   const LearnerOptions options{.workers = 1, .rate = 0.02, .batch = 1, .seed = 3, .every = 1s};
   LinearLearner learner{problem(), options};
@@ -22,40 +22,42 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   std::vector<double> w(20, 0.0);
   double squares = 0;
   for (const float truth : table.truth) squares += truth * truth;
-  const double first = std::sqrt(squares);
+  const double initial_distance = std::sqrt(squares);
   for (sim::Step step = 1; step <= 300; ++step) {
     learner.on_begin(0, step, std::chrono::seconds{step - 1});
     learner.on_end(0, step, std::chrono::seconds{step});
     auto random = Random::stream(3, std::uint64_t{0x6261746368}, 0U, step);
     const auto row = random.below(table.size());
-    double miss = -table.label(row);
-    for (std::size_t i = 0; i < w.size(); ++i) miss += w[i] * table.dense_row(row)[i];
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= 0.02 * miss * table.dense_row(row)[i];
+    double residual = -table.label(row);
+    for (std::size_t i = 0; i < w.size(); ++i) residual += w[i] * table.dense_row(row)[i];
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= 0.02 * residual * table.dense_row(row)[i];
   }
-  learner.on_begin(0, 301, 301s);  // what is due by then is measured
+  learner.on_begin(0, 301, 301s);  // measures the error up to now
   squares = 0;
   for (std::size_t i = 0; i < w.size(); ++i) squares += std::pow(w[i] - table.truth[i], 2);
-  EXPECT_NEAR(learner.error(), std::sqrt(squares) / first, 1e-4);
+  EXPECT_NEAR(learner.error(), std::sqrt(squares) / initial_distance, 1e-4);
   EXPECT_LT(learner.error(), 0.1);
 }
 
-// Between its begin and its end the model moves on; the update is still of the model it read.
+// The model changes between the begin and the end of a step. The update is that of the model that
+// was read at the begin.
 TEST(LinearLearner, AppliesTheGradientOfTheModelThatWasRead) {
   const LearnerOptions options{.workers = 2, .rate = 0.5, .batch = 4, .seed = 1, .every = 1s};
-  LinearLearner together{problem(), options};
-  for (sim::MemberId worker : {0U, 1U}) together.on_begin(worker, 1, 0s);
-  for (sim::MemberId worker : {0U, 1U}) together.on_end(worker, 1, 0s);
-  together.on_begin(0, 2, 1s);
-  LinearLearner after{problem(), options};
+  LinearLearner concurrent{problem(), options};
+  for (sim::MemberId worker : {0U, 1U}) concurrent.on_begin(worker, 1, 0s);
+  for (sim::MemberId worker : {0U, 1U}) concurrent.on_end(worker, 1, 0s);
+  concurrent.on_begin(0, 2, 1s);
+  LinearLearner sequential{problem(), options};
   for (sim::MemberId worker : {0U, 1U}) {
-    after.on_begin(worker, 1, 0s);
-    after.on_end(worker, 1, 0s);
+    sequential.on_begin(worker, 1, 0s);
+    sequential.on_end(worker, 1, 0s);
   }
-  after.on_begin(0, 2, 1s);
-  EXPECT_NE(together.error(), after.error()) << "the second worker read what the first had written";
+  sequential.on_begin(0, 2, 1s);
+  EXPECT_NE(concurrent.error(), sequential.error())
+      << "the second worker read what the first had written";
 }
 
-TEST(LinearLearner, MeasuresAtEvenTimesWhatTheModelWasThen) {
+TEST(LinearLearner, MeasuresTheErrorAtEqualIntervals) {
   const LearnerOptions options{.workers = 1, .rate = 0.1, .batch = 1, .seed = 1, .every = 100ms};
   LinearLearner learner{problem(), options};
   learner.on_begin(0, 1, 0s);
@@ -70,7 +72,7 @@ TEST(LinearLearner, MeasuresAtEvenTimesWhatTheModelWasThen) {
   EXPECT_NE(errors[3].y, 1) << "at 0.3 s the first update counts";
 }
 
-TEST(TimeTo, IsThatOfTheFirstErrorSoSmall) {
+TEST(TimeTo, IsTheTimeOfTheFirstErrorAtMostTheLevel) {
   const std::vector<PlotPoint> errors{{0, 1}, {1, 0.4}, {2, 0.1}, {3, 0.3}};
   EXPECT_EQ(time_to(errors, 0.4), 1);
   EXPECT_EQ(time_to(errors, 0.2), 2);

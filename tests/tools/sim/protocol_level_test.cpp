@@ -1,4 +1,4 @@
-/// `starling sim --level protocol`: every message of a job that learns.
+/// `starling sim --level protocol`, which simulates every message of a job that learns.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -12,7 +12,7 @@ const std::string small =
     "sim --level protocol --data linear:d=10,n=400,noise=0.1 --model linear --optimizer sgd:lr=0.1 "
     "--batch 10 --workers 4 --step-time exp:50ms --horizon 8s --points 8 --quiet ";
 
-TEST(ProtocolLevel, LearnsOverANetworkThatLoses) {
+TEST(ProtocolLevel, LearnsOverANetworkThatLosesPackets) {
   const Folder folder;
   const Ran ran = starling(folder, small +
                                        "--json --mode peer --barrier pssp:s=2,beta=2 --barrier "
@@ -26,7 +26,7 @@ TEST(ProtocolLevel, LearnsOverANetworkThatLoses) {
     EXPECT_LT(one["figures"]["loss"], 0.02);
     EXPECT_LT(one["figures"]["error"], 0.1);
     EXPECT_GT(one["packets"]["lost"], one["packets"]["sent"].get<double>() / 4);
-    // Every finished step was pushed to all four owners, as far as they are others.
+    // A worker pushes every finished step to the four owners, except to itself.
     EXPECT_GE(one["traffic"]["push"]["messages"], one["updates"].get<double>() / 2);
     EXPECT_GT(one["traffic"]["push"]["bytes"], one["traffic"]["ack"]["bytes"]);
   }
@@ -34,7 +34,7 @@ TEST(ProtocolLevel, LearnsOverANetworkThatLoses) {
   EXPECT_FALSE(all[1]["traffic"].contains("query"));
 }
 
-TEST(ProtocolLevel, SaysTheSameBytesAgainOnAnyNumberOfThreads) {
+TEST(ProtocolLevel, PrintsTheSameBytesOnAnyNumberOfThreads) {
   const Folder folder;
   const std::string call =
       small + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
@@ -59,7 +59,7 @@ TEST(ProtocolLevel, SimulatesAJobFile) {
   EXPECT_EQ(one["max_lag"], 1);
 }
 
-TEST(ProtocolLevel, SaysWhatIsLearnedAndOverWhatNetwork) {
+TEST(ProtocolLevel, DescribesTheLearningAndTheNetwork) {
   const Folder folder;
   const std::string line =
       "sim --level protocol --data linear:d=5,n=200 --model linear --steps 5 --quiet --mode hybrid "
@@ -81,7 +81,7 @@ TEST(ProtocolLevel, SaysWhatIsLearnedAndOverWhatNetwork) {
   EXPECT_EQ(one["network"]["held_up_by"], "exp:3ms");
 }
 
-TEST(ProtocolLevel, RefusesWhatItCannotDoBeforeItRuns) {
+TEST(ProtocolLevel, RefusesBadSettings) {
   const Folder folder;
   const auto refusal = [&](const std::string& call) {
     const Ran ran = starling(folder, call);
@@ -96,9 +96,9 @@ TEST(ProtocolLevel, RefusesWhatItCannotDoBeforeItRuns) {
                 .find("softmax needs 2 or more classes"),
             std::string::npos);
   EXPECT_NE(refusal("sim --level all").find("valid: step, protocol"), std::string::npos);
-  EXPECT_NE(refusal("sim --loss 0.1").find("--loss: matters at the protocol level alone"),
+  EXPECT_NE(refusal("sim --loss 0.1").find("--loss: has an effect only at the protocol level"),
             std::string::npos);
-  EXPECT_NE(refusal("sim --model linear").find("--model: matters at the protocol level alone"),
+  EXPECT_NE(refusal("sim --model linear").find("--model: has an effect only at the protocol level"),
             std::string::npos);
 }
 

@@ -15,7 +15,7 @@ sim::StepResult result_with(std::vector<sim::Step> steps) {
   return result;
 }
 
-TEST(Run, SaysWhereTheWorkersStood) {
+TEST(Run, SummarisesTheStepsOfItsWorkers) {
   const SimRun run = figures_of({.workers = 4, .seed = 7}, result_with({9, 1, 4, 4}));
   EXPECT_EQ(run.seed, 7U);
   EXPECT_DOUBLE_EQ(run.steps.mean, 4.5);
@@ -27,12 +27,12 @@ TEST(Run, SaysWhereTheWorkersStood) {
   EXPECT_DOUBLE_EQ(updates_per_second(run), 9);
 }
 
-TEST(Run, HasTheMiddleOfTwoAsItsMedian) {
+TEST(Run, HasTheMeanOfTheMiddleTwoStepsAsItsMedian) {
   EXPECT_EQ(figures_of({.workers = 4}, result_with({8, 2, 5, 1})).median, 3.5);
   EXPECT_EQ(figures_of({.workers = 3}, result_with({8, 2, 5})).median, 5);
 }
 
-TEST(Run, OfNoUpdatesHasNoMessagesAStep) {
+TEST(Run, WithoutUpdatesHasNoMessagesAStep) {
   EXPECT_EQ(messages_a_step(figures_of({.workers = 1}, result_with({0}))), 0);
 }
 
@@ -46,7 +46,7 @@ TEST(Runs, GiveOneDistributionOfSteps) {
   EXPECT_EQ(points, (std::vector<std::pair<double, double>>{{3, 0}, {3, 0.5}, {5, 0.75}, {9, 1}}));
 }
 
-TEST(Runs, AreAveragedAtEachMomentThatTheyReached) {
+TEST(Runs, AreAveragedAtEachTimeOverThoseThatReachedIt) {
   SimRun longer{.workers = 1};
   longer.curve = {{.at = 1s, .updates = 2}, {.at = 2s, .updates = 6}};
   SimRun shorter{.workers = 1};

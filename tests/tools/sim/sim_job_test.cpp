@@ -23,7 +23,7 @@ std::vector<std::string> barriers_of(const SimJob& job) {
   return texts;
 }
 
-/// The settings of a file of that content, as `starling sim` reads it.
+/// Returns the settings of a job file with that content, as `starling sim` reads it.
 Settings file_of(const std::string& content) {
   const Folder folder;
   folder.write("job.toml", content);
@@ -32,7 +32,7 @@ Settings file_of(const std::string& content) {
   return *std::move(settings);
 }
 
-TEST(SimKeys, AreUniqueAndHelped) {
+TEST(SimKeys, HaveUniqueNamesAndHelp) {
   std::set<std::string> names;
   for (const SimKey& key : sim_keys()) {
     EXPECT_TRUE(names.insert(key.name).second) << key.name;
@@ -44,7 +44,7 @@ TEST(SimKeys, AreUniqueAndHelped) {
   EXPECT_EQ(find_sim_key("save"), nullptr);
 }
 
-TEST(SimJob, IsThePublishedSimulationWhereNothingIsSaid) {
+TEST(SimJob, IsThePublishedSimulationWithoutSettings) {
   const SimJob job = job_of({});
   EXPECT_EQ(job.options.workers, 1000U);
   EXPECT_EQ(job.options.horizon, 40s);
@@ -55,20 +55,20 @@ TEST(SimJob, IsThePublishedSimulationWhereNothingIsSaid) {
                                                         "pssp:s=4,beta=10", "asp"}));
 }
 
-TEST(SimJob, AsksEachOtherWhereNoOneSeesAllSteps) {
+TEST(SimJob, RechecksByNoticeInPeerMode) {
   const SimJob job = job_of({{"mode", "peer", ""}});
   EXPECT_EQ(job.options.recheck, barrier::Recheck::distributed());
   EXPECT_EQ(barriers_of(job),
             (std::vector<std::string>{"pbsp:beta=10", "pssp:s=4,beta=10", "asp"}));
 }
 
-TEST(SimJob, DrawsNoMoreOthersThanThereAreWhereNobodyAsked) {
+TEST(SimJob, LimitsDefaultSampleSizesToTheOtherWorkers) {
   EXPECT_EQ(barriers_of(job_of({{"workers", "5", ""}, {"mode", "peer", ""}})),
             (std::vector<std::string>{"pbsp:beta=4", "pssp:s=4,beta=4", "asp"}));
   EXPECT_FALSE(make_sim_job({{"workers", "5", ""}, {"barrier", "pbsp:beta=10", ""}}, {}, false));
 }
 
-TEST(SimJob, OfAFileIsTheJobOfThatFile) {
+TEST(SimJob, TakesWorkersDelayAndLimitsFromATrainingJob) {
   const SimJob job = job_of(file_of("workers = 8\n"
                                     "straggler = [\"1:4x\", \"1:2x\"]\n"
                                     "delay = \"exp:20ms\"\n"
@@ -88,7 +88,7 @@ TEST(SimJob, OfAFileIsTheJobOfThatFile) {
   EXPECT_EQ(barriers_of(job), std::vector<std::string>{"pssp:s=4,beta=2"});
 }
 
-TEST(SimJob, PrefersWhatIsSaidOfTheSimulation) {
+TEST(SimJob, PrefersTheSimTableOfAJobFile) {
   const SimJob job = job_of(file_of("workers = 8\n"
                                     "delay = \"exp:20ms\"\n"
                                     "seconds = 6\n"
@@ -108,28 +108,28 @@ TEST(SimJob, PrefersWhatIsSaidOfTheSimulation) {
   EXPECT_EQ(job.seeds, 3U);
 }
 
-TEST(SimJob, TurnsEpochsIntoStepsOfItsData) {
+TEST(SimJob, ConvertsEpochsToStepsByTheSizeOfItsData) {
   // 480 of 600 rows train; 4 workers at batch 8 take 15 steps an epoch.
   const std::string file = "epochs = 2\ndata = \"digits:n=600\"\nbatch = 8\n";
   EXPECT_EQ(job_of(file_of(file), true).options.last, 30U);
   EXPECT_EQ(job_of(file_of(file + "steps = 20\n"), true).options.last, 20U);
 }
 
-TEST(SimJob, CannotTurnEpochsIntoStepsWithoutItsData) {
+TEST(SimJob, CannotConvertEpochsToStepsWithoutItsData) {
   const auto job = make_sim_job(file_of("\nepochs = 2\ndata = \"csv:gone.csv\"\n"), {}, true);
   ASSERT_FALSE(job);
-  for (const char* part : {"job.toml:2: epochs: the data that says how many steps", "gone.csv",
+  for (const char* part : {"job.toml:2: epochs: the data, which says how many steps", "gone.csv",
                            "valid: steps instead"})
     EXPECT_NE(job.error().message.find(part), std::string::npos) << job.error().message;
 }
 
-TEST(SimJob, RunsNoMoreThreadsThanRuns) {
+TEST(SimJob, HasNoMoreThreadsThanRuns) {
   EXPECT_EQ(threads_of(job_of({{"barrier", "asp", ""}, {"seeds", "3", ""}, {"threads", "8", ""}})),
             3U);
   EXPECT_GE(threads_of(job_of({})), 1U);
 }
 
-TEST(SimJob, FitsTheMemoryThatIsGiven) {
+TEST(SimJob, IsRefusedIfItExceedsTheMemoryLimit) {
   const Settings large{{"workers", "1000000", ""}, {"threads", "2", ""}};
   const auto with = [&](const std::string& limit) {
     Settings settings = large;
@@ -144,8 +144,7 @@ TEST(SimJob, FitsTheMemoryThatIsGiven) {
       << refused.error().message;
 }
 
-// Training ignores the [sim] table of a job file, but checks its keys.
-TEST(SimTable, OfAJobFileIsNothingToTraining) {
+TEST(SimTable, IsCheckedButIgnoredByTraining) {
   const Folder folder;
   const std::string path = (folder.path() / "job.toml").string();
   folder.write("job.toml", "workers = 3\n[sim]\nhorizon = \"1s\"\n");

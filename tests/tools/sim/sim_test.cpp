@@ -1,4 +1,4 @@
-/// `starling sim` as a person runs it.
+/// `starling sim`, run as a program.
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Some 20,000 updates of a flock of which a tenth is slow.
+/// Makes some 20,000 updates with workers of which a tenth is slow.
 const std::string small = "sim --workers 40 --straggler 10%:4x --horizon 20s --seeds 3 --quiet ";
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -43,7 +43,7 @@ TEST(Sim, PrintsARowForEachBarrierInTheOrderAsked) {
   EXPECT_EQ(ran.err, "");
 }
 
-TEST(Sim, SaysItsSpeedOnlyWhereItIsNoResult) {
+TEST(Sim, PrintsItsSpeedToStderr) {
   const Folder folder;
   const Ran ran = starling(folder, "sim --workers 10 --horizon 2s --barrier asp");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -51,7 +51,7 @@ TEST(Sim, SaysItsSpeedOnlyWhereItIsNoResult) {
   EXPECT_NE(ran.err.find(" updates/s"), std::string::npos) << ran.err;
 }
 
-TEST(Sim, AsJsonHasAnObjectForEachBarrier) {
+TEST(Sim, PrintsAJsonObjectForEachBarrier) {
   const Folder folder;
   const Ran ran = starling(folder, small + "--json --barrier bsp --barrier pbsp:beta=3 --seed 5");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -80,7 +80,7 @@ TEST(Sim, AsJsonHasAnObjectForEachBarrier) {
     double mean = 0;
     for (const Json& run : one["runs"]) {
       mean += run["steps"]["mean"].get<double>() / 3;
-      // Every update is some worker's step.
+      // Each update is one step of one worker.
       EXPECT_NEAR(run["steps"]["mean"].get<double>() * 40, run["updates"].get<double>(), 1e-6);
     }
     EXPECT_NEAR(steps["mean"].get<double>(), mean, 1e-9);
@@ -89,7 +89,7 @@ TEST(Sim, AsJsonHasAnObjectForEachBarrier) {
   EXPECT_EQ(all[1]["recheck"], "arrival");
 }
 
-TEST(Sim, AsCsvHasARowForEachBarrierAndSeed) {
+TEST(Sim, WritesACsvRowForEachBarrierAndSeed) {
   const Folder folder;
   const Ran ran =
       starling(folder, small + "--csv runs.csv --json --barrier asp --barrier pssp:s=2,beta=3");
@@ -108,7 +108,7 @@ TEST(Sim, AsCsvHasARowForEachBarrierAndSeed) {
   }
 }
 
-TEST(Sim, GivesTheSameBytesForTheSameSeedOnAnyThreads) {
+TEST(Sim, PrintsTheSameBytesForTheSameSeedOnAnyNumberOfThreads) {
   const Folder folder;
   const std::string line = small + "--mode hybrid --json --csv runs.csv --plots plots ";
   const Ran one = starling(folder, line + "--threads 1");
@@ -144,7 +144,7 @@ TEST(Sim, DrawsItsPlotsIntoAFolder) {
   }
 }
 
-TEST(Sim, KeepsTheDataWhereGnuplotIsMissing) {
+TEST(Sim, WritesThePlotDataIfGnuplotIsMissing) {
   const Folder folder;
   Process program{folder, "/usr/bin/env",
                   words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM + " " + small +
@@ -159,7 +159,7 @@ TEST(Sim, KeepsTheDataWhereGnuplotIsMissing) {
   EXPECT_FALSE(folder.has("plots/steps.svg"));
 }
 
-TEST(Sim, ShowsTheErrorOfAModelThatLearnsAlong) {
+TEST(Sim, ShowsTheErrorOfTheLinearModel) {
   const Folder folder;
   const Ran ran = starling(folder,
                            "sim --workers 40 --horizon 20s --learn --json --quiet --plots plots "
@@ -189,13 +189,13 @@ TEST(Sim, TakesAJobFileAndTheFlagsThatOverrideIt) {
   for (const Json& one : all) {
     EXPECT_EQ(one["workers"], 20);
     EXPECT_EQ(one["step_time"], "const:100ms");
-    // Steps of exactly 100 ms wait for nobody: 100 of them end in 10 s.
+    // Steps of exactly 100 ms never wait, and 100 of them fit into 10 s.
     EXPECT_EQ(one["steps"]["mean"], 100);
   }
   EXPECT_EQ(folder.names(), std::vector<std::string>{"job.toml"});
 }
 
-TEST(Sim, EndsWhereEveryoneIsDone) {
+TEST(Sim, EndsWhenAllWorkersAreDone) {
   const Folder folder;
   const Ran ran = starling(
       folder, "sim --workers 10 --step-time const:100ms --steps 7 --barrier bsp --json --quiet");
@@ -216,7 +216,7 @@ TEST(Sim, TakesStepTimesFromATrace) {
   EXPECT_EQ(Json::parse(ran.out)[0]["steps"]["mean"], 20);
 }
 
-TEST(Sim, DrawsPlotsWhereNothingHappened) {
+TEST(Sim, DrawsPlotsOfRunsWithoutEvents) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   const Folder folder;
   for (const std::string line :
@@ -229,7 +229,7 @@ TEST(Sim, DrawsPlotsWhereNothingHappened) {
   EXPECT_NE(folder.read("silent/messages.svg").find("nothing to show"), std::string::npos);
 }
 
-TEST(Sim, CountsMessagesByTheModeAndSaysWhatHasNoEffect) {
+TEST(Sim, CountsMessagesByModeAndWarnsOfSettingsWithoutEffect) {
   const Folder folder;
   const std::string line = "sim --workers 10 --barrier asp --json --recheck notify";
   const Ran central = starling(folder, line);
@@ -242,7 +242,7 @@ TEST(Sim, CountsMessagesByTheModeAndSaysWhatHasNoEffect) {
   EXPECT_EQ(peer.err, "");
 }
 
-TEST(Sim, CountsEpochsOfTheDataThatFlagsName) {
+TEST(Sim, CountsEpochsOfTheDataGivenByFlags) {
   const Folder folder;
   // 800 of 1,000 rows train; 10 workers at batch 8 take 10 steps an epoch.
   const Ran ran = starling(
@@ -251,20 +251,21 @@ TEST(Sim, CountsEpochsOfTheDataThatFlagsName) {
   EXPECT_EQ(Json::parse(ran.out)[0]["steps_limit"], 30);
 }
 
-TEST(Sim, SaysWhatAJobFileLeavesOpen) {
+TEST(Sim, NotesTheSettingsThatAJobFileLacks) {
   const Folder folder;
   folder.write("job.toml", "workers = 4\nuntil = \"accuracy>=0.9\"\n");
   const Ran open = starling(folder, "sim job.toml --quiet");
   ASSERT_EQ(open.code, 0) << open.err;
-  EXPECT_EQ(lines_of(open.out)[1],
-            "steps exp:100ms, for the job has no delay; ends at 40s, for the job has no seconds; "
-            "until is not simulated");
-  const Ran told = starling(folder, "sim job.toml --quiet --delay exp:20ms --horizon 2");
-  ASSERT_EQ(told.code, 0) << told.err;
-  EXPECT_EQ(lines_of(told.out)[1], "until is not simulated");
+  EXPECT_EQ(
+      lines_of(open.out)[1],
+      "steps exp:100ms, because the job has no delay; ends at 40s, because the job has no seconds; "
+      "until is not simulated");
+  const Ran given = starling(folder, "sim job.toml --quiet --delay exp:20ms --horizon 2");
+  ASSERT_EQ(given.code, 0) << given.err;
+  EXPECT_EQ(lines_of(given.out)[1], "until is not simulated");
 }
 
-TEST(Sim, AsJsonHasTheFiguresOfEachRun) {
+TEST(Sim, PrintsTheFiguresOfEachRunAsJson) {
   const Folder folder;
   const Ran ran = starling(folder, small + "--json --learn --csv a.csv --barrier pbsp:beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -1,5 +1,4 @@
-/// When jobs are evaluated, end early, which model they leave, and what they begin with: through
-/// the program.
+/// Runs the program with `--eval-every`, `--patience`, `--keep`, `--until` and `--init`.
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -10,7 +9,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Rows of two features whose class is all but drawn: a model that trains for long overfits.
+/// Returns rows of features whose class is almost random, so that a model that trains for long
+/// overfits.
 std::string noisy(std::size_t rows, unsigned seed, double noise = 2) {
   std::mt19937 random{seed};
   std::normal_distribution<double> normal;
@@ -34,7 +34,7 @@ class EarlyStop : public testing::Test {
     folder_.write("b.csv", noisy(200, 2));
     folder_.write("clear.csv", noisy(400, 3, 0.1));
   }
-  /// A job that overfits, the same each time.
+  /// A job that overfits, and gives the same model in each run.
   [[nodiscard]] Ran train(const std::string& more) const {
     return starling(folder_,
                     "train --data csv:a.csv --test csv:b.csv --mode central --barrier bsp "
@@ -69,7 +69,7 @@ class EarlyStop : public testing::Test {
   Folder folder_;
 };
 
-TEST_F(EarlyStop, EndsAJobThatGainsNothing) {
+TEST_F(EarlyStop, EndsAJobWhoseTestLossStopsFalling) {
   const Json all = json("--steps 2000 --eval-every 10");
   EXPECT_EQ(all["end"], "completed");
   EXPECT_EQ(all["kept"], "last");
@@ -81,14 +81,14 @@ TEST_F(EarlyStop, EndsAJobThatGainsNothing) {
   EXPECT_EQ(early["kept_step"], early["best_step"]);
   EXPECT_LT(early["test_loss"], all["test_loss"]);
   EXPECT_DOUBLE_EQ(evaluated("m")["loss"], early["test_loss"]);
-  // The best of all that were evaluated.
+  // The kept model is the best of all that were evaluated.
   double least = 1e9;
   for (const Json& line : lines("f", "evaluation"))
     least = std::min(least, line["test_loss"].get<double>());
   EXPECT_DOUBLE_EQ(early["test_loss"], least);
 }
 
-TEST_F(EarlyStop, SaysWhyAndWhichModelIsLeft) {
+TEST_F(EarlyStop, SaysWhyItEndedAndWhichModelIsKept) {
   const Ran ran = train("--steps 2000 --eval-every 10 --patience 5");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("stopped early: no better test loss for 5 evaluations, best at step "),
@@ -111,7 +111,7 @@ TEST_F(EarlyStop, WorksInEveryMode) {
   }
 }
 
-TEST_F(EarlyStop, LeavesWhatKeepSays) {
+TEST_F(EarlyStop, KeepsTheModelThatKeepNames) {
   const std::string job = "--steps 1000 --eval-every 10 ";
   const Json best = json(job + "--keep best --save best");
   const Json last = json(job + "--keep last --save last");
@@ -129,7 +129,7 @@ TEST_F(EarlyStop, LeavesWhatKeepSays) {
   EXPECT_NE(shown.find("step = " + best["kept_step"].dump() + "\n"), std::string::npos) << shown;
 }
 
-TEST_F(EarlyStop, LeavesTheModelThatReachedTheGoal) {
+TEST_F(EarlyStop, KeepsTheModelThatReachedTheTarget) {
   const Json job =
       learned("--steps 5000 --eval-every 5 --patience 50 --until accuracy=0.9 --save m");
   EXPECT_EQ(job["end"], "reached");
@@ -138,7 +138,7 @@ TEST_F(EarlyStop, LeavesTheModelThatReachedTheGoal) {
   EXPECT_DOUBLE_EQ(evaluated("m")["accuracy"], job["test_accuracy"]);
 }
 
-TEST_F(EarlyStop, StandsInJobFiles) {
+TEST_F(EarlyStop, IsReadFromJobFiles) {
   folder_.write("job.toml",
                 "data = \"csv:a.csv\"\ntest = \"csv:b.csv\"\nsteps = 1000000\neval-every = 20\n"
                 "patience = 3\nkeep = \"last\"\nmode = \"central\"\nbarrier = \"bsp\"\n");
@@ -163,7 +163,7 @@ TEST_F(EarlyStop, EachEvaluationIsWrittenOrCounted) {
       << table.out;
 }
 
-TEST_F(EarlyStop, GoalsAreTheFiguresOfEvaluate) {
+TEST_F(EarlyStop, UntilTakesTheFiguresOfEvaluate) {
   const Json auc = learned("--steps 5000 --eval-every 5 --until auc>=0.95 --save m");
   EXPECT_EQ(auc["end"], "reached");
   EXPECT_GE(auc["test_auc"], 0.95);
@@ -187,8 +187,8 @@ TEST_F(EarlyStop, InitBeginsWithASavedModel) {
   EXPECT_DOUBLE_EQ(evaluated("n")["loss"], none["test_loss"]);
 }
 
-/// Other rows are scaled by the numbers of the file, so that its parameters mean the same.
-TEST_F(EarlyStop, InitTakesTheScalingOver) {
+/// The job scales other rows by the scaling of the saved model, with which its parameters go.
+TEST_F(EarlyStop, InitUsesTheScalingOfTheSavedModel) {
   ASSERT_EQ(train("--steps 200 --save m").code, 0);
   std::istringstream in{noisy(100, 3)};
   std::string shifted;
@@ -205,14 +205,14 @@ TEST_F(EarlyStop, InitTakesTheScalingOver) {
   EXPECT_DOUBLE_EQ(evaluated("n")["loss"], json_of["test_loss"]);
 }
 
-TEST_F(EarlyStop, InitSaysTheModelAndItsType) {
+TEST_F(EarlyStop, InitSetsTheModelAndItsElementType) {
   ASSERT_EQ(train("--steps 5 --model mlp:20-4-2 --dtype float64 --save m").code, 0);
   const Json more = json("--steps 5 --init m");
   EXPECT_EQ(more["model"], "mlp:20-4-2");
   EXPECT_EQ(more["dtype"], "float64");
 }
 
-TEST_F(EarlyStop, InitAndItsCheckpointGoOnTogether) {
+TEST_F(EarlyStop, ResumesAJobThatBeganWithInit) {
   ASSERT_EQ(train("--steps 20 --save m").code, 0);
   const std::string job =
       "train --data csv:b.csv --mode central --barrier bsp --workers 2 --schedule constant "
@@ -233,9 +233,9 @@ void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.flags; }
 
 class WrongChoice : public testing::TestWithParam<Wrong> {};
 
-/// `m` is a softmax of 20 features and 2 classes with standardised features, in float32; `r` a
-/// linear model of 20 features.
-TEST_P(WrongChoice, IsRefusedWithItsPlaceAndWhatIsValid) {
+/// `m` is a float32 softmax model of 20 standardised features and 2 classes. `r` is a linear model
+/// of 20 features.
+TEST_P(WrongChoice, IsRefusedWithItsLocationAndValidInput) {
   const Folder folder;
   folder.write("a.csv", noisy(40, 1));
   folder.write("wide.csv", "1,2,3,0\n4,5,6,1\n7,8,9,0\n1,0,1,1\n2,2,2,0\n");

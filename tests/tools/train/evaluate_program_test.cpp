@@ -1,4 +1,4 @@
-/// `starling evaluate` and `predict` as a user sees them: figures and labels of a model's file.
+/// Runs `starling evaluate` and `starling predict` on saved models.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
+TEST(Evaluate, NeedsOnlyTheFileAndPrintsTheFiguresOfTrain) {
   const Folder folder;
   const Json trained = Json::parse(
       starling(folder, std::string{small_job} + "--epochs 5 --save m.safetensors --json").out);
@@ -25,9 +25,9 @@ TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   EXPECT_TRUE(holds(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
 }
 
-/// Generated data is of the seed that the model was trained with, but of rows it has not seen:
-/// those that --test gives.
-TEST(Evaluate, TakesGeneratedDataOfTheModelsOwnSeedThatItHasNotSeen) {
+/// Generated data uses the seed with which the model was trained, but gives other rows than for
+/// training: those that --test gives.
+TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
   const Folder folder;
   const std::string data = "linear:d=10,n=500";
   const Json trained =

@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-using Numbers = Thinned<std::size_t>;
+using Numbers = ThinnedSeries<std::size_t>;
 
 Numbers numbers(std::size_t count) {
   Numbers thinned;
@@ -13,22 +13,23 @@ Numbers numbers(std::size_t count) {
   return thinned;
 }
 
-TEST(ThinnedPoints, AreAllThereWhileTheyAreFew) {
-  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{17}, Numbers::most}) {
+TEST(ThinnedPoints, KeepsAllPointsWhileThereAreFew) {
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{17}, Numbers::points_max}) {
     const auto points = numbers(count).points();
     ASSERT_EQ(points.size(), count);
     for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(points[i], i);
   }
 }
 
-TEST(ThinnedPoints, AreEvenlySpreadAndHoldTheLast) {
-  for (const std::size_t count :
-       {Numbers::most + 1, 3 * Numbers::most, std::size_t{10'000}, std::size_t{123'457}}) {
+TEST(ThinnedPoints, KeepsEvenlySpreadPointsAndTheLast) {
+  for (const std::size_t count : {Numbers::points_max + 1, 3 * Numbers::points_max,
+                                  std::size_t{10'000}, std::size_t{123'457}}) {
     const Numbers thinned = numbers(count);
     const auto points = thinned.points();
     EXPECT_EQ(thinned.count(), count);
-    EXPECT_LE(points.size(), Numbers::most + 1) << count;
-    EXPECT_GE(points.size(), Numbers::most / 2) << count;
+    EXPECT_LE(points.size(), Numbers::points_max + 1) << count;
+    EXPECT_GE(points.size(), Numbers::points_max / 2) << count;
     EXPECT_EQ(points.back(), count - 1);
     for (std::size_t i = 0; i + 1 < points.size(); ++i)
       EXPECT_EQ(points[i], i * thinned.stride()) << count;
@@ -74,7 +75,7 @@ Curves curves(int seconds) {
   return all;
 }
 
-TEST(ReportPlots, AreThoseThatTheJobHasFiguresFor) {
+TEST(ReportPlots, ContainOnlyPlotsWithFigures) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(names(report_plots(running("pbsp:beta=1", 2), curves(3))),
             (Names{"loss", "test-figure-1", "steps", "spread", "waiting", "draws"}));
@@ -85,7 +86,7 @@ TEST(ReportPlots, AreThoseThatTheJobHasFiguresFor) {
   EXPECT_EQ(names(report_plots(running("bsp", 2), {})), Names{});
 }
 
-TEST(ReportPlots, SayWhatTheBarrierRefused) {
+TEST(ReportPlots, ShowTheDrawsThatMadeAWorkerWait) {
   const auto plots = report_plots(running("pbsp:beta=1", 2), curves(3));
   const Plot& draws = plots.back();
   ASSERT_EQ(draws.series.size(), 2U);
@@ -94,7 +95,7 @@ TEST(ReportPlots, SayWhatTheBarrierRefused) {
   EXPECT_EQ(draws.x, "time since the start (s)");
 }
 
-TEST(ReportPlots, LeaveOutWhatWasNotMeasuredBeforeTheFirstUpdate) {
+TEST(ReportPlots, LeaveOutFiguresBeforeTheFirstUpdate) {
   const auto plots = report_plots(running("bsp", 2), curves(3));
   EXPECT_EQ(plots[0].series[0].points.size(), 2U) << "the loss at 0 updates";
   EXPECT_EQ(plots[2].series[0].points.size(), 3U) << "the steps";
@@ -109,7 +110,7 @@ TEST(ReportPlots, ShowLongJobsInMinutesAndHours) {
   EXPECT_EQ(plots.back().series[0].points[0].x, 24);
 }
 
-TEST(ReportPlots, HaveALogarithmicAxisWhereTheLossFallsFar) {
+TEST(ReportPlots, UseALogarithmicAxisIfTheLossFallsFar) {
   EXPECT_FALSE(report_plots(running("bsp", 2), curves(10))[0].log_y);
   EXPECT_TRUE(report_plots(running("bsp", 2), curves(200))[0].log_y);
 }

@@ -1,4 +1,4 @@
-/// Messages about labels that may be meant otherwise, of long names and of small numbers.
+/// Messages of the program about ambiguous labels, long names of models and small figures.
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -8,7 +8,7 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Rows of one feature whose labels go round from `first` on.
+/// Returns rows of one feature, whose labels repeatedly count up from `first`.
 std::string rows(int first, int classes, int count = 60) {
   std::string text;
   for (int i = 0; i < count; ++i)
@@ -26,7 +26,7 @@ TEST(Inspect, NamesClassesByTheLabelsOfTheFile) {
   EXPECT_TRUE(holds(starling(folder, "inspect csv:signs.csv").out, "classes   -1: 1, 1: 2\n"));
 }
 
-TEST(Inspect, SaysHowWholeNumbersAreReadOtherwise) {
+TEST(Inspect, SaysHowToReadWholeNumbersAsTheOtherTask) {
   const Folder folder;
   folder.write("ratings.csv", rows(1, 6));
   const Ran classes = starling(folder, "inspect csv:ratings.csv");
@@ -41,7 +41,7 @@ TEST(Inspect, SaysHowWholeNumbersAreReadOtherwise) {
       << values.out;
 }
 
-TEST(Summary, DoubtsClassesThatLookLikeRatings) {
+TEST(Summary, WarnsOfClassesThatLookLikeRatings) {
   const Folder folder;
   folder.write("ratings.csv", rows(1, 5));
   folder.write("classes.csv", rows(0, 3));

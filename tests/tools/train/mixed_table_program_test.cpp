@@ -1,5 +1,5 @@
-/// A table as people have it, with text, categories, missing values and decimal commas, from
-/// training to predictions through the program.
+/// Runs the program on a realistic table with text, categories, missing values and decimal commas,
+/// from training to predictions.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -49,7 +49,7 @@ std::vector<float> values_of(const safetensors::File& file, const char* name) {
   return values;
 }
 
-/// P(ja) of a row of features, from nothing but the file.
+/// Computes P(ja) for a row of features from the model file alone.
 double by_hand(const safetensors::File& file, const std::vector<double>& features) {
   const auto shift = values_of(file, "starling.features.shift");
   const auto divisor = values_of(file, "starling.features.divisor");
@@ -63,7 +63,7 @@ double by_hand(const safetensors::File& file, const std::vector<double>& feature
   return 1 / (1 + std::exp(scores[1] - scores[0]));
 }
 
-TEST_F(MixedTable, PredictsProbabilitiesThatFollowFromItsFileAlone) {
+TEST_F(MixedTable, PredictsProbabilitiesFromItsFileAlone) {
   const Ran ran = run("predict m --data csv:neu.csv,id=kunde,decimal=comma --probabilities");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto file = safetensors::read((folder_.path() / "m").string());
@@ -75,7 +75,8 @@ TEST_F(MixedTable, PredictsProbabilitiesThatFollowFromItsFileAlone) {
   EXPECT_EQ(columns[2]["name"], "alter");
   EXPECT_EQ(file->metadata.at("labels"), "[\"ja\",\"nein\"]");
   const double mean = columns[2]["mean"].get<double>();
-  // Berlin, Köln, A, B, alter, verbrauch; Bonn is no category that the model knows.
+  // The features are Berlin, Köln, A, B, alter, verbrauch. The model does not know the category
+  // Bonn.
   const std::vector<std::vector<double>> features{
       {0, 1, 1, 0, 30.5, 3.25}, {1, 0, 0, 1, mean, 1}, {0, 0, 0, 1, 66, 0.5}};
   std::istringstream lines{ran.out};
@@ -129,7 +130,7 @@ TEST_F(MixedTable, IsInspectedByColumn) {
   EXPECT_EQ(nlohmann::json::parse(model.out)["metadata"]["labels"], "[\"ja\",\"nein\"]");
 }
 
-TEST_F(MixedTable, IsRefusedWithTheWayToReadIt) {
+TEST_F(MixedTable, IsRefusedWithAHintHowToReadIt) {
   const Ran missing = run("train --data csv:kunden.csv,id=kunde,decimal=comma --save n");
   EXPECT_EQ(missing.code, 2);
   EXPECT_NE(missing.err.find("kunden.csv:5: column 2 'stadt': '' is a missing value; valid: "

@@ -1,4 +1,4 @@
-// Nets through the program: by file, as text and by name; saved ones need no file.
+// Runs the program with nets that are given as a file, as text and by name.
 #include <filesystem>
 
 #include "tests/tools/program.hpp"
@@ -12,7 +12,7 @@ const std::string net_file =
     "          \"residual(conv2d 4 kernel=3 padding=1; tanh)\",\n"
     "          \"max-pool 2\", \"flatten\", \"dense 10\"]\n";
 
-TEST(NetProgram, ASavedNetNeedsItsFileNoMore) {
+TEST(NetProgram, ASavedNetDoesNotNeedItsFile) {
   const Folder folder;
   folder.write("n.toml", net_file);
   const Ran trained = starling(

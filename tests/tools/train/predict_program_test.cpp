@@ -1,4 +1,4 @@
-/// Using a saved model: rows without labels, ids, probabilities, and figures, through the program.
+/// Runs the program with a saved model: rows without labels, ids, probabilities and figures.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -7,7 +7,7 @@
 namespace starling::program {
 namespace {
 
-/// Points on a line through three classes, numbered from 1.
+/// Returns points on a line through three classes, which are numbered from 1.
 class SavedModel : public testing::Test {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ TEST_F(SavedModel, TakesRowsWithoutLabelsAndKeepsTheirIds) {
   EXPECT_EQ(ran.out, "id,prediction\nlow,1\n\"mid, quoted\",2\nhigh,3\n");
 }
 
-TEST_F(SavedModel, TakesAFileWithAColumnForEachFeatureAsOneWithoutLabels) {
+TEST_F(SavedModel, TakesAFileWithOnlyFeatureColumnsAsUnlabelled) {
   folder_.write("new.csv", "x,y\n3,5\n88,5\n");
   const Ran ran = run("predict m --data csv:new.csv");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -40,7 +40,7 @@ TEST_F(SavedModel, TakesAFileWithAColumnForEachFeatureAsOneWithoutLabels) {
   EXPECT_EQ(run("predict m --data csv:new.csv,label=none").out, ran.out);
 }
 
-TEST_F(SavedModel, RefusesTablesOfOtherFeaturesByFlagAndFile) {
+TEST_F(SavedModel, RefusesTablesWithOtherFeatures) {
   folder_.write("new.csv", "x\n3\n88\n");
   const Ran ran = run("predict m --data csv:new.csv,label=none");
   EXPECT_EQ(ran.code, 2);
@@ -64,7 +64,7 @@ TEST_F(SavedModel, WritesProbabilitiesUnderTheLabelsOfTheFile) {
   EXPECT_NEAR(sum, 1, 1e-6) << line;
 }
 
-TEST_F(SavedModel, TellsScoresOfAModelWithoutProbabilities) {
+TEST_F(SavedModel, WritesScoresOfAModelWithoutProbabilities) {
   ASSERT_EQ(run("train --data csv:a.csv,label=kind,id=name --model svm --quiet --save s").code, 0);
   folder_.write("new.csv", "x,y\n0,5\n");
   const Ran none = run("predict s --data csv:new.csv --probabilities");
@@ -77,7 +77,7 @@ TEST_F(SavedModel, TellsScoresOfAModelWithoutProbabilities) {
   EXPECT_EQ(run("predict s --scores --probabilities").code, 2);
 }
 
-TEST_F(SavedModel, IsAllThatRowsWithoutLabelsAreGoodFor) {
+TEST_F(SavedModel, RefusesToTrainOrTestOnRowsWithoutLabels) {
   folder_.write("new.csv", "x,y\n0,5\n");
   for (const char* line :
        {"evaluate m --data csv:new.csv", "train --data csv:new.csv,label=none",
@@ -88,7 +88,7 @@ TEST_F(SavedModel, IsAllThatRowsWithoutLabelsAreGoodFor) {
   }
 }
 
-TEST_F(SavedModel, NamesTheColumnThatIsNoId) {
+TEST_F(SavedModel, RefusesAColumnThatIsNoId) {
   const Ran ran = run("train --data csv:a.csv,label=kind,id=nme");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("no column is named 'nme'"), std::string::npos) << ran.err;
@@ -99,7 +99,7 @@ TEST_F(SavedModel, NamesTheColumnThatIsNoId) {
       << both.err;
 }
 
-TEST_F(SavedModel, IsMeasuredByClassAndAsAMatrix) {
+TEST_F(SavedModel, IsEvaluatedByClassAndWithAConfusionMatrix) {
   const auto json =
       nlohmann::json::parse(run("evaluate m --data csv:a.csv,label=kind,id=name --json").out);
   ASSERT_EQ(json["classes"].size(), 3U);
@@ -118,7 +118,7 @@ TEST_F(SavedModel, IsMeasuredByClassAndAsAMatrix) {
   EXPECT_NE(table.out.find("precision"), std::string::npos) << table.out;
 }
 
-TEST_F(SavedModel, OfTwoClassesHasAnAreaUnderTheCurveAndOfTargetsAShareExplained) {
+TEST_F(SavedModel, HasAucForTwoClassesAndR2ForTargets) {
   std::ostringstream two;
   std::ostringstream real;
   for (int i = 0; i < 60; ++i) {

@@ -9,7 +9,7 @@ namespace {
 
 using States = std::vector<core::RangeState>;
 
-/// A bulk-synchronous job of two workers over two shards, which is to keep a checkpoint.
+/// A bsp job of two workers and two shards that writes a checkpoint.
 class Checkpoint : public testing::Test {
  protected:
   Checkpoint() {
@@ -33,7 +33,7 @@ class Checkpoint : public testing::Test {
     return states;
   }
 
-  /// The checkpoint's content once the recorder was given these.
+  /// Gives these states to the recorder and returns the content of the checkpoint then.
   [[nodiscard]] std::string given(const States& states) {
     Recorder{ready_, {}}.on_checkpoint(states);
     return folder_.has("c") ? folder_.read("c") : "none";
@@ -47,7 +47,7 @@ class Checkpoint : public testing::Test {
                   .model = make_model(registry_, "linear", data_, std::nullopt).value(),
                   .running = {},
                   .notes = {},
-                  .agreement = {}};
+                  .identity = {}};
 };
 
 TEST_F(Checkpoint, IsReplacedByALaterOne) {
@@ -57,7 +57,7 @@ TEST_F(Checkpoint, IsReplacedByALaterOne) {
 }
 
 /// A job that failed half-way through a round leaves ranges at different rounds.
-TEST_F(Checkpoint, IsKeptWhereTheRangesStandAtDifferentRounds) {
+TEST_F(Checkpoint, IsNotReplacedIfRangesAreAtDifferentRounds) {
   const std::string third = given(after(3));
   States torn = after(4);
   ASSERT_EQ(torn.size(), 2U);
@@ -65,7 +65,7 @@ TEST_F(Checkpoint, IsKeptWhereTheRangesStandAtDifferentRounds) {
   EXPECT_EQ(given(torn), third);
 }
 
-TEST_F(Checkpoint, IsKeptWhereValuesAreNotFinite) {
+TEST_F(Checkpoint, IsNotReplacedIfValuesAreNotFinite) {
   const std::string third = given(after(3));
   const auto& job = ready_.running.options.job;
   const core::Layout layout = ready_.model->layout(job);
@@ -77,7 +77,7 @@ TEST_F(Checkpoint, IsKeptWhereValuesAreNotFinite) {
   EXPECT_EQ(given(states), third);
 }
 
-TEST_F(Checkpoint, IsNotWrittenOfAModelThatLearnedNothing) {
+TEST_F(Checkpoint, IsNotWrittenBeforeTheFirstUpdate) {
   EXPECT_EQ(given(after(0)), "none");
   EXPECT_EQ(given({}), "none");
 }

@@ -1,5 +1,5 @@
-/// `train --report` as a user runs it: where it cannot be written it is refused before anything
-/// starts, and nothing is left behind.
+/// Runs `train --report`. A report that cannot be written is refused before anything starts, and no
+/// file is left behind.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -101,7 +101,7 @@ TEST(Report, IsRefusedWithoutGnuplotBeforeAnythingStarts) {
   EXPECT_FALSE(folder.has("a.html"));
 }
 
-TEST(Report, OfAnEarlierJobIsReplacedAsAWhole) {
+TEST(Report, ReplacesTheReportOfAnEarlierJob) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   const Folder folder;
   folder.write("a.html", "before");
@@ -114,7 +114,7 @@ TEST(Report, OfAnEarlierJobIsReplacedAsAWhole) {
   EXPECT_TRUE(page.ends_with("</html>\n"));
 }
 
-TEST(Report, OfAJobThatWasInterruptedSaysSo) {
+TEST(Report, SaysThatTheJobWasInterrupted) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   const Folder folder;
   Process program{folder, STARLING_PROGRAM,

@@ -41,7 +41,7 @@ std::string table_of(const Running& job) {
   return summary_table({.job = job, .outcome = outcome});
 }
 
-TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
+TEST(ProgressLine, ShowsMeasuredFiguresAndTheRemainingTime) {
   EXPECT_EQ(progress_line(running(), progress()),
             "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
   actor::Progress tested = progress();
@@ -50,7 +50,7 @@ TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
   EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
 }
 
-TEST(ProgressLine, SaysWhomItWaitsForInsteadOfATimeThatNobodyKnows) {
+TEST(ProgressLine, NamesAwaitedNodesInsteadOfAnUnknownRemainingTime) {
   const std::string line = progress_line(running(), progress(), "b, c");
   EXPECT_TRUE(line.ends_with("loss 0.5  waits for b, c")) << line;
   EXPECT_TRUE(progress_line(running(), progress(), "").ends_with("loss 0.5"));
@@ -59,7 +59,7 @@ TEST(ProgressLine, SaysWhomItWaitsForInsteadOfATimeThatNobodyKnows) {
   EXPECT_TRUE(progress_line(timed, progress(), "b").ends_with("waits for b  ETA 8.0 s"));
 }
 
-TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
+TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
   Running job = running();
   job.id = "1";
   actor::Progress half = progress();
@@ -67,7 +67,7 @@ TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
   EXPECT_TRUE(progress_line(job, half).ends_with("ETA 2.0 s")) << progress_line(job, half);
 }
 
-TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
+TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {
   Running job = running();
   job.options.job.steps = barrier::finished;
   const std::string line = progress_line(job, actor::Progress{});
@@ -75,7 +75,7 @@ TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
   EXPECT_EQ(line.find("ETA"), std::string::npos);
 }
 
-TEST(Metrics, GiveStepsAndUpdatesAsWholeNumbersWhereTheyAre) {
+TEST(Metrics, PrintWholeStepsAndUpdatesAsWholeNumbers) {
   Running job = running();
   actor::Progress figures = progress();
   EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50");
@@ -88,14 +88,14 @@ TEST(Metrics, GiveStepsAndUpdatesAsWholeNumbersWhereTheyAre) {
   EXPECT_EQ(evaluation["epoch"], 4.0);
 }
 
-TEST(Summary, TableNamesTheShardsWhereThereAreAny) {
+TEST(Summary, TableNamesTheShardsIfThereAreAny) {
   Running job = running();
   EXPECT_NE(table_of(job).find("  mode        peer, 2 workers\n"), std::string::npos);
   job.options.job.mode = core::Mode::central;
   EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
 }
 
-TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
+TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
   Running job = running();
   job.options.job.steps = barrier::finished;
   job.updates_before = 100;
@@ -114,7 +114,7 @@ TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
   EXPECT_NE(progress_line(job, resumed).find("accuracy 97.0 %"), std::string::npos);
 }
 
-TEST(Summary, CountsFromTheBeginningOfTheJobAndMeasuresThisRun) {
+TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
   Running job = running();
   job.updates_before = 60;
   actor::Outcome outcome;
@@ -132,7 +132,7 @@ TEST(Summary, CountsFromTheBeginningOfTheJobAndMeasuresThisRun) {
   EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
 }
 
-TEST(Summary, NamesDelayAndStragglersWhereThereAreAny) {
+TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
   Running job = running();
   EXPECT_FALSE(json_of(job).contains("delay"));
   EXPECT_FALSE(json_of(job).contains("straggler"));
@@ -147,7 +147,7 @@ TEST(Summary, NamesDelayAndStragglersWhereThereAreAny) {
       << table_of(job);
 }
 
-TEST(Summary, NamesTheRecheckOnlyWhereWorkersAreDrawn) {
+TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
   Running job = running();
   EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");
   EXPECT_NE(table_of(job).find("pssp:s=4,beta=2, recheck notify+interval:auto\n"),
@@ -176,7 +176,7 @@ TEST(Summary, IsValidJsonWhateverTheFigures) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
 }
 
-TEST(Summary, NamesAJobOfAClusterAndWhatItLost) {
+TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
   Running job = running();
   EXPECT_FALSE(json_of(job).contains("workers_lost"));
   EXPECT_TRUE(json_of(job).contains("max_lag"));
@@ -190,7 +190,7 @@ TEST(Summary, NamesAJobOfAClusterAndWhatItLost) {
   EXPECT_FALSE(Json::parse(progress_json(job, progress())).contains("max_lag"));
 }
 
-TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
+TEST(Summary, SaysAtWhichStepAJobWasStopped) {
   Running job = running();
   actor::Outcome outcome;
   outcome.last = progress();
@@ -203,7 +203,7 @@ TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
             std::string::npos);
 }
 
-TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
+TEST(Summary, TableLeavesOutFiguresThatWereNotMeasured) {
   const Running job = running();
   actor::Outcome outcome;
   outcome.last = progress();

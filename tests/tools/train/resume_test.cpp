@@ -1,4 +1,5 @@
-/// Checkpoints: going on is as if the job had never stopped, and only the same job goes on.
+/// Checkpoints: a resumed job continues as if it had never stopped, and only the same job can
+/// resume.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -25,9 +26,9 @@ TEST_F(Resume, UnderBspIsExact) {
   EXPECT_EQ(json["spread"]["max"], 20);
 }
 
-TEST_F(Resume, FromACheckpointOnTheWayIsExactToo) {
+TEST_F(Resume, FromACheckpointDuringTheJobIsExactToo) {
   ASSERT_EQ(train("--steps 20 --save straight").code, 0);
-  // Ends at 10 or later; the checkpoint of step 8 is what a crash would have left.
+  // The job ends at step 10 or later. A crash would have left its checkpoint of step 8.
   Process long_job{folder_, STARLING_PROGRAM,
                    words(std::string{small_job} + "--steps 20 --delay const:30ms --checkpoint c "
                                                   "--checkpoint-every 4")};
@@ -38,7 +39,7 @@ TEST_F(Resume, FromACheckpointOnTheWayIsExactToo) {
   EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
 }
 
-TEST_F(Resume, GoesOnInPeerMode) {
+TEST_F(Resume, WorksInPeerMode) {
   const std::string job = "train --data digits:n=300 --model softmax --quiet --json ";
   ASSERT_EQ(starling(folder_, job + "--steps 10 --checkpoint c").code, 0);
   const Ran rest = starling(folder_, job + "--steps 30 --resume c --checkpoint c");
@@ -52,7 +53,7 @@ TEST_F(Resume, ACheckpointIsAModelFileToo) {
   EXPECT_EQ(starling(folder_, "evaluate --model-file c").code, 0);
 }
 
-TEST_F(Resume, OfAnotherJobIsRefusedByKey) {
+TEST_F(Resume, RefusesTheCheckpointOfAnotherJobByKey) {
   ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
   struct Other {
     std::string flags;
@@ -77,7 +78,7 @@ TEST_F(Resume, OfAnotherJobIsRefusedByKey) {
   EXPECT_NE(barrier.err.find("its barrier is bsp, not asp"), std::string::npos) << barrier.err;
 }
 
-TEST_F(Resume, RefusesWhatIsNoCheckpointOrHasNothingLeftToDo) {
+TEST_F(Resume, RefusesAFileThatIsNoCheckpointAndAFinishedJob) {
   ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
   EXPECT_NE(train("--resume m").err.find("m: is no checkpoint"), std::string::npos);
   EXPECT_NE(train("--resume none").err.find("none: no such file"), std::string::npos);
@@ -92,7 +93,7 @@ TEST_F(Resume, RefusesWhatIsNoCheckpointOrHasNothingLeftToDo) {
   }
 }
 
-TEST_F(Resume, GoesOnWithTheMetricsToo) {
+TEST_F(Resume, AppendsToTheMetrics) {
   ASSERT_EQ(train("--steps 10 --eval-every 5 --checkpoint c --metrics x").code, 0);
   const std::string first = folder_.read("x");
   ASSERT_EQ(train("--steps 20 --eval-every 5 --resume c --metrics x").code, 0);
@@ -142,19 +143,19 @@ TEST_F(Resume, NoticesChangedData) {
   EXPECT_NE(ran.err.find("its content is "), std::string::npos) << ran.err;
 }
 
-/// A file without a checksum in which the number at `place` of a tensor of u64 is another.
-std::string with_number(std::string file, const std::string& tensor, std::size_t place,
+/// Returns the file without its checksum, and with `number` as one element of a tensor of u64.
+std::string with_number(std::string file, const std::string& tensor, std::size_t element,
                         std::uint64_t number) {
   file.replace(file.find("crc32"), 5, "other");
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), 8);
   const auto offsets = file.find("\"data_offsets\":[", file.find("\"" + tensor + "\":{"));
   const std::size_t begin = 8 + length + std::stoull(file.substr(offsets + 16));
-  std::memcpy(file.data() + begin + 8 * place, &number, 8);
+  std::memcpy(file.data() + begin + 8 * element, &number, 8);
   return file;
 }
 
-TEST_F(Resume, AFileWithoutAChecksumIsToBeTrusted) {
+TEST_F(Resume, AcceptsAFileWithoutAChecksumOnlyWithTrustFile) {
   ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
   std::string bare = folder_.read("c");
   bare.replace(bare.find("crc32"), 5, "other");
@@ -180,11 +181,11 @@ TEST_F(Resume, AFileWithoutAChecksumIsToBeTrusted) {
       << vain.err;
 }
 
-/// Jobs that slept for ever, or left steps out, where they began from such a file.
+/// A job that resumed from such a file would wait for ever or leave out steps.
 TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
   struct Wrong {
     const char* tensor;
-    std::size_t place;
+    std::size_t element;
     std::uint64_t number;
     const char* said;
   };
@@ -205,8 +206,8 @@ TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
                               ("--quiet --mode " + mode) + " ";
     ASSERT_EQ(starling(folder_, first + "--steps 10 --checkpoint c").code, 0);
     const std::string whole = folder_.read("c");
-    for (const auto& [tensor, place, number, said] : wrong) {
-      folder_.write("d", with_number(whole, tensor, place, number));
+    for (const auto& [tensor, element, number, said] : wrong) {
+      folder_.write("d", with_number(whole, tensor, element, number));
       const Ran ran = starling(folder_, job + "--steps 20 --resume d");
       EXPECT_EQ(ran.code, 2) << said;
       EXPECT_NE(ran.err.find(std::string{"--resume: d: "} + said), std::string::npos)

@@ -1,4 +1,4 @@
-/// `starling train` as a user sees it: results as a table and as JSON, progress and metrics.
+/// Runs `starling train`: results as a table and as JSON, progress and metrics.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ TEST(Train, PrintsOneJsonObjectWithTheDocumentedKeys) {
   EXPECT_EQ(json["mode"], "peer");
   EXPECT_EQ(json["barrier"], "pssp:s=4,beta=2");
   EXPECT_EQ(json["end"], "completed");
-  // 240 training samples over 4 workers in batches of 32: 2 steps an epoch of each.
+  // 240 training samples over 4 workers in batches of 32 are 2 steps per epoch for each worker.
   EXPECT_EQ(json["updates"], 40);
   EXPECT_EQ(json["spread"], (Json{{"min", 10}, {"median", 10}, {"max", 10}}));
   EXPECT_NEAR(json["updates_per_s"].get<double>() * json["wall_s"].get<double>(), 40, 1e-6);
@@ -39,7 +39,7 @@ TEST(Train, PrintsOneJsonObjectWithTheDocumentedKeys) {
   EXPECT_LE(json["waiting_share"], 1.0);
 }
 
-TEST(Train, LearnsByDefaultAndMoreThanALinearModel) {
+TEST(Train, LearnsMoreThanALinearModelByDefault) {
   const Folder folder;
   const Json perceptron =
       Json::parse(starling(folder, "train --data digits:n=6000 --quiet --json").out);
@@ -109,9 +109,9 @@ TEST(Train, EndsAtTheFirstLimit) {
   EXPECT_LT(target["updates"], 200000);
 }
 
-/// The default barrier samples no more workers than there are others; the printed batch and shards
-/// are those used.
-TEST(Train, FitsItsDefaultsToTheJobAndSaysWhatItUses) {
+/// The sample size of the default barrier is at most the number of other workers. The printed batch
+/// and shards are those that the job uses.
+TEST(Train, FitsItsDefaultsToTheJobAndPrintsThem) {
   const Folder folder;
   const auto job = [&](const std::string& flags) {
     const Ran ran = starling(folder, "train --data linear:d=6,n=200 --epochs 1 --json " + flags);
@@ -126,7 +126,7 @@ TEST(Train, FitsItsDefaultsToTheJobAndSaysWhatItUses) {
   EXPECT_EQ(job("--mode hybrid --workers 16")["shards"], 1);
 }
 
-TEST(Train, SaysWhereARecheckHasNoEffect) {
+TEST(Train, WarnsOfARecheckThatHasNoEffect) {
   const Folder folder;
   const std::string line = std::string{small_job} + "--epochs 1 --recheck notify";
   EXPECT_EQ(starling(folder, line).err, "");  // quiet
@@ -147,7 +147,7 @@ TEST(Train, RepeatsExactlyUnderBsp) {
   EXPECT_NE(folder.read("a"), folder.read("c"));
 }
 
-TEST(Train, ShowsPlainLinesWhereThereIsNoTerminal) {
+TEST(Train, ShowsPlainLinesWithoutATerminal) {
   const Folder folder;
   const Ran ran =
       starling(folder, "train --data digits:n=300 --model softmax --seconds 2.5 --delay const:1ms");
@@ -234,8 +234,8 @@ TEST(Metrics, GoThroughAPipeWhoseReaderMayLeave) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"m", "pipe"}));
 }
 
-/// The parameters would fit, twice; what training makes of them would not.
-TEST(Memory, ThatTrainingNeedsIsLookedAtBefore) {
+/// The parameters fit twice into the memory, but training needs more.
+TEST(Memory, IsCheckedBeforeTraining) {
   const Folder folder;
   const Ran ran =
       starling(folder, "train --data digits:n=50 --quiet --optimizer sgd:lr=0.1 --model " +

@@ -1,6 +1,6 @@
-// The twin check in virtual time: the real actors, scheduled so that nothing but the delays takes
-// time, must do what the step simulator says. No machine's load enters the figures, and the same
-// seed gives the same run.
+// Checks in virtual time that the real actors do what the step simulator predicts. They are
+// scheduled so that only the delays take time. The figures do not depend on the machine's load, and
+// the same seed gives the same run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,9 @@ struct Case {
   const char* barrier;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << core::print(c.mode) << " " << c.barrier; }
+void PrintTo(const Case& tested, std::ostream* out) {
+  *out << core::print(tested.mode) << " " << tested.barrier;
+}
 
 class ScheduledTwin : public testing::TestWithParam<Case> {
  protected:
@@ -31,7 +33,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Trains the smallest of models, because only the times count.
+  /// Trains the smallest model, because only the times matter.
   static actor::Progress run_live(actor::TrainOptions options) {
     actor::Schedule schedule{options.job.seed};
     schedule.prompt = true;
@@ -58,8 +60,8 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Returns the figures of a live run under the case's barrier that lie outside those of
-  /// simulations under `simulated_barrier`.
+  /// Runs a job under the case's barrier, and simulates it under `simulated_barrier`. Returns the
+  /// figures of the live run that do not agree with the simulations.
   static std::vector<std::string> figures_outside(const barrier::Barrier& simulated_barrier,
                                                   core::Time time) {
     auto options = ScheduledTwin::options();
@@ -76,17 +78,17 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     for (simulation.seed = 1; simulation.seed <= 200; ++simulation.seed)
       simulated.push_back(simulate_twin(simulation));
     std::vector<std::string> outside;
-    for (const Compared& compared : compare(figures_of(end), simulated, false))
+    for (const FigureComparison& compared : compare(figures_of(end), simulated, false))
       if (!compared.is_inside())
         outside.push_back(compared.name + " " + std::to_string(compared.live) + ", allowed " +
-                          std::to_string(compared.from) + " to " + std::to_string(compared.to));
+                          std::to_string(compared.min) + " to " + std::to_string(compared.max));
     return outside;
   }
 };
 
-/// 50 workers whose steps take 20 ms on average: each figure lies within the 0.5 % and the 99.5 %
-/// quantile of 200 simulations, 5 % to either side allowed.
-TEST_P(ScheduledTwin, HasFiguresWithinThoseOfItsSimulations) {
+/// 50 workers whose steps take 20 ms on average: each figure must be between the 0.5 % and the
+/// 99.5 % quantile of 200 simulations, widened by 5 % on either side.
+TEST_P(ScheduledTwin, HasFiguresThatAgreeWithItsSimulations) {
 #ifdef STARLING_SANITIZED
   constexpr auto time = 500ms;
 #else
@@ -107,10 +109,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{core::Mode::peer, "pssp:s=4,beta=2"},
                     Case{core::Mode::peer, "pssp:s=4,beta=10"}));
 
-/// Shows that the check can fail: pbsp lets workers wait more than pssp does.
+/// Shows that the check can fail: under pbsp workers wait more than under pssp.
 class ScheduledTwinOfAnotherBarrier : public ScheduledTwin {};
 
-TEST_P(ScheduledTwinOfAnotherBarrier, HasFiguresOutside) {
+TEST_P(ScheduledTwinOfAnotherBarrier, HasFiguresThatDoNotAgree) {
   EXPECT_NE(figures_outside(barrier::parse("pbsp:beta=2").value(), 500ms),
             std::vector<std::string>{});
 }
@@ -120,14 +122,14 @@ INSTANTIATE_TEST_SUITE_P(Of, ScheduledTwinOfAnotherBarrier,
                                          Case{core::Mode::peer, "pssp:s=1,beta=2"},
                                          Case{core::Mode::central, "pbsp:beta=3"}));
 
-/// Where nothing is random, the actors and the simulator agree to the last figure.
+/// If nothing is random, the figures of the actors and of the simulator are equal.
 class ScheduledTwinWithoutChance : public ScheduledTwin {};
 
 TEST_P(ScheduledTwinWithoutChance, EqualsItsSimulation) {
   auto options = this->options();
   options.job.workers = 7;
   options.job.delay = parse_distribution("const:10ms").value();
-  // Steps end at the same time only where their workers are equally slow.
+  // With these factors, steps end at the same time only if their workers are equally slow.
   options.job.stragglers = {{.count = 1, .factor = 1.703}, {.count = 2, .factor = 2.917}};
   options.job.steps = 40;
   const TwinRun live = figures_of(run_live(options));

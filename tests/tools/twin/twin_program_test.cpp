@@ -1,4 +1,4 @@
-/// `starling twin` as a user runs it.
+/// `starling twin`, run as a program.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -20,12 +20,12 @@ save    = "model.safetensors"
 metrics = "figures.jsonl"
 )";
 
-bool holds(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A loaded machine may push the live run outside: this test checks that the verdict fits the
-/// figures, not the verdict itself.
+/// On a loaded machine the live run may not agree with its simulations. This test checks only that
+/// the conclusion is consistent with the figures.
 TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
   const Folder folder;
   folder.write("job.toml", job);
@@ -38,7 +38,7 @@ TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
   EXPECT_EQ(json["seeds"], 100);
   EXPECT_GE(json["live_s"], 1.0);
   EXPECT_GT(json["overhead_s"], 0.0);
-  bool inside = true;
+  bool all_inside = true;
   for (const char* name :
        {"updates", "steps_min", "steps_median", "steps_max", "max_lag", "waiting_share"}) {
     const Json& figure = json["figures"].at(name);
@@ -47,24 +47,24 @@ TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
     const bool is_inside =
         figure["allowed"][0] <= figure["live"] && figure["live"] <= figure["allowed"][1];
     EXPECT_EQ(figure["inside"], is_inside) << name;
-    inside = inside && is_inside;
+    all_inside = all_inside && is_inside;
   }
   EXPECT_GT(json["figures"]["updates"]["live"], 8);
-  EXPECT_EQ(json["inside"], inside);
-  EXPECT_EQ(ran.code, inside ? 0 : 1);
+  EXPECT_EQ(json["inside"], all_inside);
+  EXPECT_EQ(ran.code, all_inside ? 0 : 1);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"job.toml"});
 }
 
-/// A step that is all overhead: the simulated workers, who all take the same time, keep step; real
-/// ones that nothing holds back do not.
-TEST(Twin, FailsWhereTheLiveRunIsNotAsSimulated) {
+/// With almost no delay, a step is all overhead. The simulated workers all take the same time and
+/// stay together; live workers do not, because asp never makes them wait.
+TEST(Twin, FailsIfTheLiveRunIsNotAsSimulated) {
   const Folder folder;
   folder.write("job.toml", job);
   const Ran ran = starling(folder, "twin job.toml --delay const:1us --seeds 100 --quiet");
   EXPECT_EQ(ran.code, 1) << ran.out;
-  EXPECT_TRUE(holds(ran.out, "asp, 8 workers, peer, delay const:1us: ")) << ran.out;
-  EXPECT_TRUE(holds(ran.out, "NO\n")) << ran.out;
-  EXPECT_TRUE(holds(ran.out, "figures of the live run are not as simulated\n")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "asp, 8 workers, peer, delay const:1us: ")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "NO\n")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "figures of the live run are not as simulated\n")) << ran.out;
 }
 
 TEST(Twin, ComparesTheTimeOfAJobThatMakesAllItsSteps) {
@@ -78,26 +78,26 @@ TEST(Twin, ComparesTheTimeOfAJobThatMakesAllItsSteps) {
   EXPECT_EQ(json["figures"]["elapsed_s"]["live"], json["live_s"]);
 }
 
-/// Every flag that twin has, in two jobs: some exclude each other.
-TEST(Twin, TakesEveryFlagOfAJob) {
+/// Gives every flag that `twin` has, in two jobs, because some exclude each other.
+TEST(Twin, AcceptsEveryFlagOfAJob) {
   const std::string common =
       "twin --delay exp:10ms --seconds 0.3 --quiet --json --data linear:d=3,n=200 --seed 3 --model "
       "linear --dtype float64 --optimizer sgd:lr=0.01 --l2 1e-4 --clip value:1 --schedule constant "
       "--batch 4 --steps 100000 --until mse<=1e-12 --workers 4 --mode central --shards 2 --barrier "
       "pbsp:beta=1 --recheck arrival --straggler 1:2x --threads 2 --attempts 2 --eval-every 50 "
       "--seeds 100 ";
-  for (const std::string one :
+  for (const std::string more :
        {"--holdout 0.3", "--split 100", "--test linear:d=3,n=50 --epochs 1000"}) {
     const Folder folder;
-    const Ran ran = starling(folder, common + one);
-    EXPECT_EQ(ran.err, "") << one;
-    ASSERT_TRUE(Json::accept(ran.out)) << one;
+    const Ran ran = starling(folder, common + more);
+    EXPECT_EQ(ran.err, "") << more;
+    ASSERT_TRUE(Json::accept(ran.out)) << more;
     EXPECT_EQ(Json::parse(ran.out)["recheck"], "arrival");
     EXPECT_EQ(Json::parse(ran.out)["straggler"], Json{"1:2x"});
   }
 }
 
-TEST(Twin, RefusesWhatHasNoTwin) {
+TEST(Twin, RefusesJobsThatCannotBeSimulated) {
   const Folder folder;
   folder.write("job.toml", job);
   folder.write("resumed.toml", std::string{job} + "resume = \"state\"\n");
@@ -108,14 +108,15 @@ TEST(Twin, RefusesWhatHasNoTwin) {
     return ran.err;
   };
   EXPECT_EQ(refusal("job.toml --delay none"),
-            "starling: --delay: is what a simulated step takes; valid: exp:20ms and the like\n");
+            "starling: --delay: is the time of a simulated step, and must not be 0; valid: "
+            "exp:20ms and the like\n");
   EXPECT_EQ(
       refusal("resumed.toml"),
       "starling: resumed.toml:11: resume: a simulation begins at step 0; valid: a job from its "
       "start\n");
-  EXPECT_TRUE(holds(refusal("job.toml --seeds 0"), "--seeds: '0' must be a whole number >= 1"));
-  EXPECT_TRUE(holds(refusal("job.toml --save model"), "unknown flag '--save'"));
-  EXPECT_TRUE(holds(refusal("job.toml --barrier bsp"), "needs to see every worker's step"));
+  EXPECT_TRUE(contains(refusal("job.toml --seeds 0"), "--seeds: '0' must be a whole number >= 1"));
+  EXPECT_TRUE(contains(refusal("job.toml --save model"), "unknown flag '--save'"));
+  EXPECT_TRUE(contains(refusal("job.toml --barrier bsp"), "needs to see every worker's step"));
 }
 
 }  // namespace

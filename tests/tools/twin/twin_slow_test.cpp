@@ -1,6 +1,6 @@
-/// The twin check, live: 50 workers whose steps take 20 ms on average, for every barrier in central
-/// and in peer mode. Two minutes; on a machine that others load too, one figure may be pushed out
-/// by chance, so a case that fails is tried again, at most twice.
+/// Runs `starling twin` with 50 workers whose steps take 20 ms on average, for every barrier in
+/// central and in peer mode. Takes two minutes. On a machine with other load, one figure may be out
+/// of bounds by chance; therefore a case that fails is tried again, at most twice.
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -8,7 +8,7 @@ namespace {
 
 class LiveTwin : public testing::TestWithParam<const char*> {};
 
-TEST_P(LiveTwin, LiesWhereItsSimulationsLie) {
+TEST_P(LiveTwin, AgreesWithItsSimulations) {
   const Folder folder;
   folder.write("job.toml", R"(
 data      = "linear:d=10,n=5000,noise=0.1"

@@ -1,4 +1,4 @@
-// Which figures of a live run and its simulations are compared, and how they are judged.
+// Tests which figures of a live run and its simulations are compared, and when they agree.
 #include "starling/tools/twin/twin.hpp"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Compared& figure(const std::vector<Compared>& all, const std::string& name) {
-  const auto found = std::ranges::find(all, name, &Compared::name);
+const FigureComparison& figure(const std::vector<FigureComparison>& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &FigureComparison::name);
   EXPECT_NE(found, all.end()) << name;
   return *found;
 }
@@ -25,8 +25,8 @@ TEST(Quantile, LiesBetweenTheValuesAroundIt) {
   EXPECT_EQ(quantile(std::vector<double>{7}, 0.995), 7);
 }
 
-/// Steps of 10 ms; the straggler takes 30 ms. At 95 ms the fast are in their tenth step and the
-/// straggler is in its fourth: stopped, they finish them.
+/// A step takes 10 ms, and 30 ms for the straggler. At 95 ms the fast workers are in their tenth
+/// step and the straggler is in its fourth; they finish these steps.
 TEST(SimulatedTwin, FinishesTheStepsThatHaveBegun) {
   sim::StepOptions options;
   options.workers = 4;
@@ -44,7 +44,7 @@ TEST(SimulatedTwin, FinishesTheStepsThatHaveBegun) {
 }
 
 /// A worker that waits when the time is up begins no further step.
-TEST(SimulatedTwin, DoesNotPassABarrierThatHoldsItBack) {
+TEST(SimulatedTwin, BeginsNoStepAfterItsTimeIsUp) {
   sim::StepOptions options;
   options.workers = 2;
   options.barrier = {barrier::Bsp{}};
@@ -58,7 +58,7 @@ TEST(SimulatedTwin, DoesNotPassABarrierThatHoldsItBack) {
   EXPECT_DOUBLE_EQ(run.waiting_share, 45.0 / 150);
 }
 
-TEST(SimulatedTwin, TakesItsOverheadOnceAStepWhoeverMakesIt) {
+TEST(SimulatedTwin, AddsTheOverheadOnceToAStepOfAStraggler) {
   sim::StepOptions options;
   options.workers = 2;
   options.barrier = {barrier::Asp{}};
@@ -78,12 +78,12 @@ TEST(Comparison, AllowsFivePercentBeyondTheQuantiles) {
     simulated.push_back({.updates = 1000.0 + i, .max_lag = 4, .waiting_share = 0.5});
   TwinRun live{.updates = 1000, .max_lag = 4, .waiting_share = 0.5};
   const auto compared = compare(live, simulated, false);
-  const Compared& updates = figure(compared, "updates");
+  const FigureComparison& updates = figure(compared, "updates");
   EXPECT_EQ(updates.low, 1001);
-  EXPECT_EQ(updates.middle, 1100);
+  EXPECT_EQ(updates.median, 1100);
   EXPECT_EQ(updates.high, 1199);
-  EXPECT_DOUBLE_EQ(updates.from, 0.95 * 1001);
-  EXPECT_DOUBLE_EQ(updates.to, 1.05 * 1199);
+  EXPECT_DOUBLE_EQ(updates.min, 0.95 * 1001);
+  EXPECT_DOUBLE_EQ(updates.max, 1.05 * 1199);
   const auto inside = [&](double value) {
     live.updates = value;
     return figure(compare(live, simulated, false), "updates").is_inside();
@@ -94,8 +94,8 @@ TEST(Comparison, AllowsFivePercentBeyondTheQuantiles) {
   EXPECT_FALSE(inside(1259));
 }
 
-/// Where nobody waits at all, 5 % of it is nothing.
-TEST(Comparison, AllowsAShareAPoint) {
+/// If no worker waits, 5 % of the quantile would be 0.
+TEST(Comparison, AllowsTheWaitingShareAtLeastOnePercentagePoint) {
   const auto inside = [](double live, double simulated) {
     const TwinRun one{.waiting_share = simulated};
     const auto all = compare({.waiting_share = live}, std::span{&one, 1}, true);
@@ -108,10 +108,10 @@ TEST(Comparison, AllowsAShareAPoint) {
   EXPECT_FALSE(inside(0.47, 0.5));
 }
 
-/// Where a job made all its steps, their number says nothing, so the time is compared.
-TEST(Comparison, IsOfTheTimeWhereAllStepsWereMade) {
+/// If a job made all its steps, their number is always the same; therefore the time is compared.
+TEST(Comparison, ComparesTheTimeIfAllStepsWereMade) {
   const TwinRun run{.updates = 100, .elapsed_s = 2};
-  const auto names = [](const std::vector<Compared>& all) {
+  const auto names = [](const std::vector<FigureComparison>& all) {
     std::string text;
     for (const auto& compared : all) text += compared.name + " ";
     return text;
@@ -126,22 +126,22 @@ TEST(Report, SaysWhichFigureIsNotAsSimulated) {
   job.barriers = {{barrier::Bsp{}}};
   job.options.workers = 3;
   const TwinRun simulated{.updates = 100, .max_lag = 1, .waiting_share = 0.25};
-  Twins twins{.job = job, .live = simulated, .compared = {}};
-  twins.live.elapsed_s = 1.5;
-  twins.compared = compare(twins.live, std::span{&simulated, 1}, false);
-  EXPECT_TRUE(agree(twins));
-  EXPECT_NE(twin_table(twins).find("the live run is as simulated"), std::string::npos);
-  twins.live.updates = 150;
-  twins.compared = compare(twins.live, std::span{&simulated, 1}, false);
-  EXPECT_FALSE(agree(twins));
-  const std::string table = twin_table(twins);
+  TwinReport report{.job = job, .live = simulated, .figures = {}};
+  report.live.elapsed_s = 1.5;
+  report.figures = compare(report.live, std::span{&simulated, 1}, false);
+  EXPECT_TRUE(do_all_agree(report));
+  EXPECT_NE(twin_table(report).find("the live run is as simulated"), std::string::npos);
+  report.live.updates = 150;
+  report.figures = compare(report.live, std::span{&simulated, 1}, false);
+  EXPECT_FALSE(do_all_agree(report));
+  const std::string table = twin_table(report);
   EXPECT_NE(table.find("bsp, 3 workers, central, delay exp:100ms: 1.5 s live, 1 simulation\n"),
             std::string::npos)
       << table;
   EXPECT_NE(table.find("1 of 6 figures of the live run are not as simulated"), std::string::npos)
       << table;
-  EXPECT_NE(twin_json(twins).find(R"("updates":{"live":150.0,"low":100.0)"), std::string::npos)
-      << twin_json(twins);
+  EXPECT_NE(twin_json(report).find(R"("updates":{"live":150.0,"low":100.0)"), std::string::npos)
+      << twin_json(report);
 }
 
 }  // namespace

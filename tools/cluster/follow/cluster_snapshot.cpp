@@ -20,8 +20,8 @@ bool is_in(const wire::MemberStatus& member, Member state) {
   return member.state == static_cast<std::uint8_t>(state);
 }
 
-/// Makes a record's texts printable, for another process wrote them.
-core::NodeRecord showable(core::NodeRecord node) {
+/// Makes the texts of a record printable, because another process wrote them.
+core::NodeRecord with_printable_texts(core::NodeRecord node) {
   node.name = printable(std::move(node.name));
   return node;
 }
@@ -38,10 +38,11 @@ void add_reasons(JobSnapshot& job, const wire::JobStatus& report) {
 
 void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
   job.reported_state = std::max(job.reported_state, report.state);
-  job.since_ms = job.since_ms == 0 ? report.since_ms : std::min(job.since_ms, report.since_ms);
+  job.started_ms =
+      job.started_ms == 0 ? report.started_at_ms : std::min(job.started_ms, report.started_at_ms);
   job.last_step_ms = std::max(job.last_step_ms, report.last_step_ms);
   job.steps_total = std::max(job.steps_total, report.steps_total);
-  job.steps_per_pass = std::max(job.steps_per_pass, report.steps_per_pass);
+  job.steps_per_data_epoch = std::max(job.steps_per_data_epoch, report.steps_per_data_epoch);
   job.time_limit_ms = std::max(job.time_limit_ms, report.time_limit_ms);
   job.updates_per_s += report.updates_per_s;
   job.loss_sum += report.loss * static_cast<double>(report.loss_count);
@@ -64,7 +65,7 @@ void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& nod
   for (wire::MemberStatus member : report.local_members) {
     member.why = printable(std::move(member.why));
     const auto known = job.members.find(member.member);
-    // The later incarnation counts; the former may not know yet that it has ended.
+    // The latest incarnation counts; an earlier one may not know yet that it has ended.
     if (known == job.members.end() || known->second.status.incarnation < member.incarnation)
       job.members[member.member] = {member, node};
   }
@@ -77,41 +78,41 @@ void add(ClusterSnapshot& snapshot, const wire::NodeStatus& status) {
     add(snapshot.jobs[report.job], report, printable(status.self.name));
 }
 
-/// Forgets ended processes whose name a live one has.
-void forget_former_lives(std::vector<core::NodeRecord>& nodes) {
-  std::set<std::string> living;
+/// Erases dead nodes and nodes that have left if a live node has their name.
+void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes) {
+  std::set<std::string> live_names;
   for (const core::NodeRecord& node : nodes)
-    if (core::is_live(node.state)) living.insert(node.name);
+    if (core::is_live(node.state)) live_names.insert(node.name);
   std::erase_if(nodes, [&](const core::NodeRecord& node) {
-    return !core::is_live(node.state) && !node.name.empty() && living.contains(node.name);
+    return !core::is_live(node.state) && !node.name.empty() && live_names.contains(node.name);
   });
 }
 
-wire::JobRecord showable(wire::JobRecord record) {
+wire::JobRecord with_printable_texts(wire::JobRecord record) {
   for (std::string* text : {&record.name, &record.description, &record.client, &record.summary.why})
     *text = printable(std::move(*text));
   for (auto& [name, value] : record.summary.figures) name = printable(std::move(name));
   return record;
 }
 
-/// Joins what two nodes report of one job.
+/// Merges the records that two nodes keep of one job.
 void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   into.updates += other.updates;
-  into.began_ms = std::min(into.began_ms, other.began_ms);
-  into.ended_ms = std::max(into.ended_ms, other.ended_ms);
+  into.began_at_ms = std::min(into.began_at_ms, other.began_at_ms);
+  into.ended_at_ms = std::max(into.ended_at_ms, other.ended_at_ms);
   into.step_max = std::max(into.step_max, other.step_max);
   into.steps_total = std::max(into.steps_total, other.steps_total);
-  const bool knows_better = other.is_from_client || other.summary.state > into.summary.state;
-  if (!into.is_from_client && knows_better) {
+  const bool is_better = other.is_reported_by_client || other.summary.state > into.summary.state;
+  if (!into.is_reported_by_client && is_better) {
     into.summary = other.summary;
-    into.is_from_client = other.is_from_client;
+    into.is_reported_by_client = other.is_reported_by_client;
   }
 }
 
 }  // namespace
 
 wire::JobState JobSnapshot::state() const {
-  if (!why().empty()) return wire::JobState::failed;
+  if (!failure_reason().empty()) return wire::JobState::failed;
   if (reported_state == wire::JobState::preparing || !configuration) return reported_state;
   std::size_t workers = 0;
   for (const core::Member& member : configuration->members) {
@@ -126,7 +127,7 @@ wire::JobState JobSnapshot::state() const {
   return reported_state == wire::JobState::running ? wire::JobState::done : reported_state;
 }
 
-std::string JobSnapshot::why() const {
+std::string JobSnapshot::failure_reason() const {
   for (const auto& [id, member] : members)
     if (is_in(member.status, Member::failed) && configuration &&
         configuration->contains(id, member.status.incarnation))
@@ -158,10 +159,10 @@ std::optional<double> JobSnapshot::loss() const {
 }
 
 std::vector<std::string> ClusterSnapshot::live_addresses() const {
-  std::vector<std::string> some;
+  std::vector<std::string> addresses;
   for (const core::NodeRecord& node : nodes)
-    if (core::is_live(node.state) && !revoked.contains(node.id)) some.push_back(node.address);
-  return some;
+    if (core::is_live(node.state) && !revoked.contains(node.id)) addresses.push_back(node.address);
+  return addresses;
 }
 
 std::string print(wire::JobState state) {
@@ -169,8 +170,8 @@ std::string print(wire::JobState state) {
   return names.at(static_cast<std::size_t>(state));
 }
 
-KeyForm job_key(const char* group) {
-  return {"job", KeyKind::text, "JOB", "the same, as a flag", group};
+KeyDescription job_key(const char* group) {
+  return {"job", ValueType::text, "JOB", "the same, as a flag", group};
 }
 
 Result<ClusterSnapshot> take_snapshot(Access& access, SnapshotScope scope,
@@ -179,9 +180,10 @@ Result<ClusterSnapshot> take_snapshot(Access& access, SnapshotScope scope,
   if (!seed) return std::move(seed).error();
   ClusterSnapshot snapshot;
   snapshot.taken_at = std::chrono::steady_clock::now();
-  snapshot.nodes.push_back(showable(seed->self));
-  for (const core::NodeRecord& other : seed->others) snapshot.nodes.push_back(showable(other));
-  forget_former_lives(snapshot.nodes);
+  snapshot.nodes.push_back(with_printable_texts(seed->self));
+  for (const core::NodeRecord& other : seed->others)
+    snapshot.nodes.push_back(with_printable_texts(other));
+  erase_replaced_nodes(snapshot.nodes);
   add(snapshot, *seed);
   std::vector<std::string> others = snapshot.live_addresses();
   std::erase(others, seed->self.address);
@@ -192,29 +194,29 @@ Result<ClusterSnapshot> take_snapshot(Access& access, SnapshotScope scope,
   return snapshot;
 }
 
-Result<wire::JobId> which_job(const Settings& settings, const ClusterSnapshot& snapshot) {
-  std::vector<JobCandidate> all;
+Result<wire::JobId> find_requested_job(const Settings& settings, const ClusterSnapshot& snapshot) {
+  std::vector<JobCandidate> candidates;
   for (const auto& [id, job] : snapshot.jobs)
-    all.push_back({id, job.name, actor::summary_of(job.settings)});
-  const std::string place = place_of(settings, "job");
-  const auto chosen = choose(text_of(settings, "job"), all, "no job runs on these nodes");
-  if (chosen) return all[*chosen].job;
+    candidates.push_back({id, job.name, actor::summary_of(job.settings)});
+  const std::string location = location_of(settings, "job");
+  const auto chosen = choose(text_of(settings, "job"), candidates, "no job runs on these nodes");
+  if (chosen) return candidates[*chosen].job;
   Error error = chosen.error();
-  return all.empty() ? error : std::move(error).within(place.empty() ? "JOB" : place);
+  return candidates.empty() ? error : std::move(error).within(location.empty() ? "JOB" : location);
 }
 
 std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
   std::map<wire::JobId, wire::JobRecord> all;
-  std::vector<std::string> answering;
+  std::vector<std::string> answering_nodes;
   for (const core::NodeRecord& node : snapshot.nodes)
-    if (snapshot.counts.contains(node.id)) answering.push_back(node.address);
-  for (const auto& reply : access.client->ask_all(answering, wire::GetJobRecords{}, 1s)) {
+    if (snapshot.counts.contains(node.id)) answering_nodes.push_back(node.address);
+  for (const auto& reply : access.client->ask_all(answering_nodes, wire::GetJobRecords{}, 1s)) {
     const auto* records = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
     if (records == nullptr) continue;
-    for (const wire::JobRecord& one : records->jobs) {
-      const wire::JobRecord record = showable(one);
-      if (const auto [at, is_new] = all.try_emplace(record.job, record); !is_new)
-        merge(at->second, record);
+    for (const wire::JobRecord& sent : records->jobs) {
+      const wire::JobRecord record = with_printable_texts(sent);
+      if (const auto [known, is_new] = all.try_emplace(record.job, record); !is_new)
+        merge(known->second, record);
     }
   }
   return all;
@@ -228,7 +230,7 @@ Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
     print_error(snapshot.error().message);
     return std::optional<ChosenJob>{};
   }
-  const auto job = which_job(settings, *snapshot);
+  const auto job = find_requested_job(settings, *snapshot);
   if (!job) return job.error();
   return std::optional{ChosenJob{*std::move(access), *std::move(snapshot), *job}};
 }

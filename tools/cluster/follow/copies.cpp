@@ -11,23 +11,23 @@
 namespace starling::program {
 
 std::size_t copies_wanted(const wire::JobSettings& settings) {
-  const auto key =
+  const auto setting =
       std::ranges::find(settings, "copies", &std::pair<std::string, std::string>::first);
-  if (key != settings.end())
-    if (const auto told = parse_count(key->second)) return *told;
+  if (setting != settings.end())
+    if (const auto count = parse_count(setting->second)) return *count;
   return actor::JobOptions{}.copies;
 }
 
 namespace {
 
-/// Returns the last report of a member; null where its node has not answered, or has reported
+/// Returns the last report of a member; null if its node has not answered, or has reported
 /// another incarnation.
 const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
   const core::Member* member = job.configuration->find(id);
-  const auto seen = job.members.find(id);
-  const bool is_current = member != nullptr && seen != job.members.end() &&
-                          seen->second.status.incarnation == member->incarnation;
-  return is_current ? &seen->second.status : nullptr;
+  const auto reported = job.members.find(id);
+  const bool is_current = member != nullptr && reported != job.members.end() &&
+                          reported->second.status.incarnation == member->incarnation;
+  return is_current ? &reported->second.status : nullptr;
 }
 
 }  // namespace
@@ -37,14 +37,15 @@ std::size_t copies_held(const JobSnapshot& job, const std::vector<core::NodeReco
   std::set<core::NodeId> live;
   for (const core::NodeRecord& node : nodes)
     if (core::is_live(node.state)) live.insert(node.id);
-  const auto held = [&](const core::Ownership& range) {
+  const auto count_live_owners = [&](const core::Ownership& range) {
     return std::ranges::count_if(range.owners, [&](const core::RangeOwner& owner) {
       const core::Member* member = job.configuration->find(owner.id);
       return member != nullptr && live.contains(member->node);
     });
   };
   const auto& ranges = job.configuration->ranges;
-  return static_cast<std::size_t>(std::ranges::min(ranges | std::views::transform(held)));
+  return static_cast<std::size_t>(
+      std::ranges::min(ranges | std::views::transform(count_live_owners)));
 }
 
 std::size_t copies_incomplete(const JobSnapshot& job) {
@@ -52,25 +53,26 @@ std::size_t copies_incomplete(const JobSnapshot& job) {
   std::map<core::MemberId, std::size_t> owned;
   for (const core::Ownership& range : job.configuration->ranges)
     for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
-  std::size_t incomplete = 0;
+  std::size_t not_held = 0;
   for (const auto& [id, count] : owned) {
     const auto* const status = status_of(job, id);
     if (status == nullptr) continue;
-    incomplete += count - std::min<std::size_t>(count, status->held);
+    not_held += count - std::min<std::size_t>(count, status->held);
   }
-  return incomplete;
+  return not_held;
 }
 
-std::string CopyWatch::news(const core::Configuration& now, std::size_t wanted) {
-  const std::size_t least = now.copies_min();
-  const std::size_t missing = wanted - std::min(least, wanted);
+std::string CopyMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {
+  const std::size_t fewest = latest.fewest_copies();
+  const std::size_t missing = wanted - std::min(fewest, wanted);
   if (missing == std::exchange(missing_, missing)) return {};
   if (missing == 0)
     return "nodes hold " + std::to_string(wanted) + " copies of every range of the model again";
   std::set<std::uint64_t> nodes;
-  for (const core::Member& member : now.members) nodes.insert(member.node);
-  return "nodes hold only " + std::to_string(least) + " of the " + std::to_string(wanted) +
-         " wanted copies of each range of the model: the job has " + counted(nodes.size(), "node");
+  for (const core::Member& member : latest.members) nodes.insert(member.node);
+  return "nodes hold only " + std::to_string(fewest) + " of the " + std::to_string(wanted) +
+         " wanted copies of each range of the model: the job has " +
+         print_count(nodes.size(), "node");
 }
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-/// How a Follower reads the ranges of its job.
+/// The member functions of Follower that fetch the ranges of its job.
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -13,17 +13,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A pause is renewed before it ends.
-constexpr auto pause_for = 5000ms;
-constexpr auto pause_again_after = 1s;
-/// A worker whose step takes longer is not waited for.
-constexpr auto pause_within = 30s;
+/// Nodes end a pause after this time by themselves; it is renewed long before.
+constexpr auto pause_time = 5000ms;
+constexpr auto pause_renewal = 1s;
+/// The most time that workers have to finish their current steps and pause.
+constexpr auto pause_timeout = 30s;
 
 }  // namespace
 
 Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout,
-                                                      Patience patience) {
-  return read(layout, false, patience);
+                                                      FetchTimeouts timeouts) {
+  return read(layout, false, timeouts);
 }
 
 std::set<wire::NodeId> Follower::member_nodes() const {
@@ -33,10 +33,10 @@ std::set<wire::NodeId> Follower::member_nodes() const {
   return all;
 }
 
-bool Follower::all_answer() const {
+bool Follower::has_answer_of_all_members() const {
   return std::ranges::all_of(member_nodes(), [&](wire::NodeId node) {
-    const auto address = nodes_.find(node);
-    return address != nodes_.end() && !silent_.contains(address->second);
+    const auto address = address_of_node_.find(node);
+    return address != address_of_node_.end() && !silent_at_.contains(address->second);
   });
 }
 
@@ -45,10 +45,10 @@ bool Follower::pause(std::chrono::milliseconds duration) {
   const auto members = member_nodes();
   std::vector<std::string> asked;
   for (const wire::NodeId node : members)
-    if (const auto address = nodes_.find(node); address != nodes_.end())
+    if (const auto address = address_of_node_.find(node); address != address_of_node_.end())
       asked.push_back(address->second);
   const wire::PauseJob request{job_, static_cast<std::uint32_t>(duration.count())};
-  const auto replies = client_.ask_all(asked, request, answer_within);
+  const auto replies = client_.ask_all(asked, request, reply_timeout);
   return !members.empty() && asked.size() == members.size() &&
          std::ranges::all_of(replies, [](const auto& reply) {
            return reply && std::holds_alternative<wire::Done>(*reply);
@@ -56,21 +56,21 @@ bool Follower::pause(std::chrono::milliseconds duration) {
 }
 
 Result<void> Follower::await_pause() {
-  const auto deadline = Clock::now() + pause_within;
+  const auto deadline = Clock::now() + pause_timeout;
   while (Clock::now() < deadline) {
-    if (Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
+    if (Clock::now() > paused_at_ + pause_renewal && !pause(pause_time))
       return Error{"not all nodes answer"};
-    const auto now = look();
-    if (!now) return now.error();
-    if (now->is_paused) return {};
-    if (!now->failure.empty() || is_interrupted()) return Error{"the job ends"};
+    const auto report = poll();
+    if (!report) return report.error();
+    if (report->is_paused) return {};
+    if (!report->failure.empty() || is_interrupted()) return Error{"the job ends"};
     std::this_thread::sleep_for(5ms);
   }
   return Error{"a worker's step takes longer than " +
-               std::to_string(pause_within / std::chrono::seconds{1}) + " s"};
+               std::to_string(pause_timeout / std::chrono::seconds{1}) + " s"};
 }
 
-std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
+std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
   std::map<core::MemberId, core::LedgerEntry> all;
   for (const core::Member& member : configuration_->members) {
     const auto known = members_.find(member.id);
@@ -82,95 +82,95 @@ std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
 
 Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
                                                           const actor::TrainOptions& options,
-                                                          Patience patience) {
-  // Workers do not pause for a cut that cannot be complete.
-  if (!all_answer()) return Error{"not all nodes answer"};
-  struct GoOn {
-    ~GoOn() { (void)follower.pause(0ms); }
+                                                          FetchTimeouts timeouts) {
+  // Asked before the pause, so that workers do not pause for a cut that cannot be complete.
+  if (!has_answer_of_all_members()) return Error{"not all nodes answer"};
+  struct EndPause {
+    ~EndPause() { (void)follower.pause(0ms); }
     Follower& follower;
-  } const go_on{*this};
-  if (!pause(pause_for)) return Error{"not all nodes answer"};
+  } const end_pause{*this};
+  if (!pause(pause_time)) return Error{"not all nodes answer"};
   if (auto paused = await_pause(); !paused) return std::move(paused).error();
-  const auto before = standing();
-  patience.for_one = std::min(
-      patience.for_one, std::chrono::floor<std::chrono::seconds>(pause_for - pause_again_after));
-  auto states = read(layout, true, patience);
+  const auto entries = worker_entries();
+  timeouts.reply = std::min(timeouts.reply,
+                            std::chrono::floor<std::chrono::seconds>(pause_time - pause_renewal));
+  auto states = read(layout, true, timeouts);
   if (!states) return states;
-  // Workers that are all paused at the same steps as before have pushed nothing meanwhile. One that
-  // passed the barrier meanwhile is not paused until it has read the model.
+  // If all workers are paused at the same steps as before, they have pushed nothing meanwhile. A
+  // worker that has just passed the barrier is not paused until it has read the model.
   if (auto paused = await_pause(); !paused) return std::move(paused).error();
-  if (standing() != before) return Error{"members came or went"};
+  if (worker_entries() != entries) return Error{"members came or went"};
   for (const core::RangeState& state : *states) {
     const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
     if (!state.slots.empty() && state.slots.count != slots)
-      return Error{"range " + std::to_string(state.range) + " has no state of this optimiser"};
-    if (state.round != states->front().round) return Error{"ranges stand at different rounds"};
+      return Error{"range " + std::to_string(state.range) + " lacks the state of this optimiser"};
+    if (state.round != states->front().round) return Error{"ranges are of different rounds"};
   }
-  settle(*states, before, options.job);
-  actor::make_fresh(*states, options.job);
+  align_ledgers(*states, entries, options.job);
+  actor::reset_ledgers(*states, options.job);
   return states;
 }
 
-/// Gives each worker the same last step in all ranges.
-void Follower::settle(std::vector<core::RangeState>& states,
-                      const std::map<core::MemberId, core::LedgerEntry>& standing,
-                      const actor::JobOptions& options) {
-  // A round counts all workers at once, and pushes that wait for the next round are made again.
+void Follower::align_ledgers(std::vector<core::RangeState>& states,
+                             const std::map<core::MemberId, core::LedgerEntry>& workers,
+                             const actor::JobOptions& options) {
+  // Under BSP a round counts the pushes of all workers at once, and workers push again what waits
+  // for the next round.
   if (barrier::is_bsp(options.barrier)) return;
   core::Step lowest = UINT64_MAX;
-  for (const auto& [worker, stand] : standing) lowest = std::min(lowest, stand.step);
+  for (const auto& [worker, entry] : workers) lowest = std::min(lowest, entry.step);
   for (core::RangeState& state : states) state.ledger.resize(options.workers);
   for (core::MemberId worker = 0; worker < options.workers; ++worker) {
     core::LedgerEntry entry;
-    if (const auto known = standing.find(worker); known != standing.end()) {
-      // A range that the worker's last steps did not change has counted fewer.
+    if (const auto known = workers.find(worker); known != workers.end()) {
+      // Ranges that the worker's last steps did not change have counted fewer steps.
       entry = known->second;
     } else {
-      // A worker that is gone resumes beside the slowest, or else the others would wait for it.
+      // A worker that has died resumes at the step of the slowest, so that the others do not wait.
       for (const core::RangeState& state : states) {
         entry.step = std::max(entry.step, state.ledger[worker].step);
         entry.samples = std::max(entry.samples, state.ledger[worker].samples);
       }
-      if (!standing.empty()) entry.step = std::max(entry.step, lowest);
+      if (!workers.empty()) entry.step = std::max(entry.step, lowest);
     }
     for (core::RangeState& state : states) state.ledger[worker] = entry;
   }
 }
 
 Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool with_state,
-                                                     Patience patience) {
+                                                     FetchTimeouts timeouts) {
   const std::size_t ranges = layout.ranges.size();
   std::map<core::RangeId, core::RangeState> found;
-  bool again = false;
-  // Ranges may be moving from one owner to another.
-  auto deadline = Clock::now() + patience.in_all;
+  bool is_retry = false;
+  // Tries again until the deadline, because ranges may be moving from one owner to another.
+  auto deadline = Clock::now() + timeouts.progress;
   while (found.size() < ranges && Clock::now() < deadline) {
-    if (std::exchange(again, true)) {
+    if (std::exchange(is_retry, true)) {
       std::this_thread::sleep_for(100ms);
-      if (auto news = look(); !news) return std::move(news).error();
+      if (auto report = poll(); !report) return std::move(report).error();
     }
     std::set<std::string> primaries;
     for (core::RangeId range = 0; range < ranges; ++range)
       if (!found.contains(range)) primaries.insert(primary_of(range));
     for (const std::string& address : primaries) {
-      if (address.empty() || silent_.contains(address)) continue;
-      core::RangeId from = 0;
+      if (address.empty() || silent_at_.contains(address)) continue;
+      core::RangeId first = 0;
       do {
-        if (with_state && Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
+        if (with_state && Clock::now() > paused_at_ + pause_renewal && !pause(pause_time))
           return Error{"not all nodes answer"};
-        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, with_state},
-                                                  patience.for_one);
-        if (!some) break;
-        for (auto& state : some->states) {
+        auto reply = client_.ask_for<wire::Ranges>(
+            address, wire::ReadRanges{job_, first, with_state}, timeouts.reply);
+        if (!reply) break;
+        for (auto& state : reply->states) {
           if (primary_of(state.range) != address) continue;
           if (state.range >= ranges || state.value.rows ||
               state.value.count != layout.ranges[state.range].count)
-            return Error{"range " + std::to_string(state.range) + " is none of this model"};
+            return Error{"range " + std::to_string(state.range) + " is not of this model"};
           found[state.range] = std::move(state);
-          deadline = Clock::now() + patience.in_all;
+          deadline = Clock::now() + timeouts.progress;
         }
-        from = some->next > from ? some->next : 0;
-      } while (from != 0);
+        first = reply->next > first ? reply->next : 0;
+      } while (first != 0);
     }
   }
   std::vector<core::RangeState> all;

@@ -1,4 +1,5 @@
-/// Which job a person means by a few letters of its name or number. Pure; any thread.
+/// Finds the job that a user names by its name, its number, or the beginning of either. Pure; any
+/// thread.
 #pragma once
 
 #include <string>
@@ -13,15 +14,15 @@ namespace starling::program {
 struct JobCandidate {
   wire::JobId job = 0;
   std::string name;
-  /// A description for people who have to choose.
-  std::string what;
+  /// Says which job it is, for a user who has to choose.
+  std::string description;
 };
 
-/// Returns the index of the candidate whose name or number is `text`, or begins with `text` while
-/// no other does. An empty text means the only candidate. `none` is the error where there is no
-/// candidate.
+/// Returns the index of the candidate whose name or number is `text`, or of the only one whose name
+/// or number begins with `text`. An empty text stands for the only candidate. `no_candidate` is the
+/// error message if there is none.
 [[nodiscard]] Result<std::size_t> choose(std::string_view text,
                                          const std::vector<JobCandidate>& candidates,
-                                         const std::string& none);
+                                         const std::string& no_candidate);
 
 }  // namespace starling::program

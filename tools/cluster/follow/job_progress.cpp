@@ -8,7 +8,8 @@
 namespace starling::program {
 namespace {
 
-/// Nothing where it has ended, or no step is made.
+/// Returns the seconds until the job ends by its own limits; nothing if it has ended, or if it has
+/// no time limit and makes no steps.
 std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& progress,
                                    double worked_s) {
   if (job.state() != wire::JobState::running) return std::nullopt;
@@ -17,8 +18,9 @@ std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& pr
     left = std::max(0.0, static_cast<double>(job.time_limit_ms) / 1000 - worked_s);
   const double workers = static_cast<double>(job.steps().size());
   if (job.steps_total > 0 && job.updates_per_s > 0 && workers > 0) {
-    const auto to_go = job.steps_total - std::min(job.steps_total, progress.step);
-    left = std::min(left.value_or(1e18), static_cast<double>(to_go) * workers / job.updates_per_s);
+    const auto steps_left = job.steps_total - std::min(job.steps_total, progress.step);
+    left = std::min(left.value_or(1e18),
+                    static_cast<double>(steps_left) * workers / job.updates_per_s);
   }
   return left;
 }
@@ -30,46 +32,48 @@ JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
   if (job.state() == wire::JobState::preparing) return progress;
   if (const auto steps = job.steps(); !steps.empty()) progress.step = steps[steps.size() / 2];
   const auto step = static_cast<double>(progress.step);
-  if (job.steps_per_pass > 0) progress.epoch = step / static_cast<double>(job.steps_per_pass);
+  if (job.steps_per_data_epoch > 0)
+    progress.data_epoch = step / static_cast<double>(job.steps_per_data_epoch);
   const bool runs = job.state() == wire::JobState::running;
-  const double age_s = static_cast<double>(std::max<std::int64_t>(0, now_ms - job.since_ms)) / 1000;
+  const double age_s =
+      static_cast<double>(std::max<std::int64_t>(0, now_ms - job.started_ms)) / 1000;
   const double worked_s = runs ? age_s : static_cast<double>(job.last_step_ms) / 1000;
-  if (job.steps_total > 0) progress.share = step / static_cast<double>(job.steps_total);
+  if (job.steps_total > 0) progress.done_share = step / static_cast<double>(job.steps_total);
   if (job.time_limit_ms > 0)
-    progress.share =
-        std::max(progress.share.value_or(0),
+    progress.done_share =
+        std::max(progress.done_share.value_or(0),
                  std::min(1.0, 1000 * worked_s / static_cast<double>(job.time_limit_ms)));
   if (runs)
     progress.updates_per_s = job.updates_per_s;
   else if (job.last_step_ms > 0)
     progress.updates_per_s =
         1000.0 * static_cast<double>(job.updates()) / static_cast<double>(job.last_step_ms);
-  progress.left_s = seconds_left(job, progress, worked_s);
+  progress.remaining_s = seconds_left(job, progress, worked_s);
   return progress;
 }
 
 std::string progress_text(const JobSnapshot& job, std::int64_t now_ms) {
   std::string text = print(job.state());
-  if (const std::string why = job.why(); !why.empty()) text += ": " + why;
+  if (const std::string why = job.failure_reason(); !why.empty()) text += ": " + why;
   if (job.state() == wire::JobState::preparing) return text;
   const JobProgress progress = progress_of(job, now_ms);
-  if (progress.epoch) text += fmt::format(", epoch {:.1f}", *progress.epoch);
+  if (progress.data_epoch) text += fmt::format(", epoch {:.1f}", *progress.data_epoch);
   text += fmt::format(", step {}", progress.step);
   if (job.steps_total > 0) text += fmt::format(" of {}", job.steps_total);
   if (const auto loss = job.loss()) text += fmt::format(", loss {:.4g}", *loss);
   if (progress.updates_per_s) text += fmt::format(", {:.0f} updates/s", *progress.updates_per_s);
-  if (progress.left_s) text += ", " + time_text(*progress.left_s) + " left";
+  if (progress.remaining_s) text += ", " + time_text(*progress.remaining_s) + " left";
   return text;
 }
 
 std::string time_text(double seconds) {
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
-  const double whole = std::round(std::min(seconds, 1e12));
-  if (whole < 120) return fmt::format("{:.0f} s", whole);
-  if (whole < 7200)
-    return fmt::format("{:.0f} min {:.0f} s", std::floor(whole / 60), std::fmod(whole, 60));
-  return fmt::format("{:.0f} h {:.0f} min", std::floor(whole / 3600),
-                     std::floor(std::fmod(whole, 3600) / 60));
+  const double rounded = std::round(std::min(seconds, 1e12));
+  if (rounded < 120) return fmt::format("{:.0f} s", rounded);
+  if (rounded < 7200)
+    return fmt::format("{:.0f} min {:.0f} s", std::floor(rounded / 60), std::fmod(rounded, 60));
+  return fmt::format("{:.0f} h {:.0f} min", std::floor(rounded / 3600),
+                     std::floor(std::fmod(rounded, 3600) / 60));
 }
 
 }  // namespace starling::program

@@ -20,33 +20,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Together less than 3 s, so that a user soon learns that no node answers.
-constexpr int connect_within_ms = 800;
+// These timeouts add up to less than 3 s, so that a user soon learns that no node answers.
+constexpr int connect_timeout_ms = 800;
 /// A healthy node answers long before this.
-constexpr auto doubt_after = 500ms;
-constexpr auto view_within = 1400ms;
+constexpr auto first_reply_timeout = 500ms;
+constexpr auto second_reply_timeout = 1400ms;
 
 struct FreeAddresses {
   void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
 };
 
-using Found = std::unique_ptr<addrinfo, FreeAddresses>;
+using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
 
-/// Looks up the host of tcp://HOST:PORT; null where it is not known here.
-Found look_up(const std::string& place) {
-  const auto colon = place.rfind(':');
-  std::string host = place.substr(6, colon - 6);
+/// Looks up the host of `address`, tcp://HOST:PORT; null if this machine cannot resolve it.
+AddressList look_up(const std::string& address) {
+  const auto colon = address.rfind(':');
+  std::string host = address.substr(6, colon - 6);
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  addrinfo* found = nullptr;
+  addrinfo* list = nullptr;
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
-  if (::getaddrinfo(host.c_str(), place.substr(colon + 1).c_str(), &hints, &found) != 0)
-    found = nullptr;
-  return Found{found};
+  if (::getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &list) != 0)
+    list = nullptr;
+  return AddressList{list};
 }
 
-/// Returns tcp://HOST: with the host as a numeric address; empty where that fails.
-std::string in_figures(const sockaddr* address, socklen_t size) {
+/// Returns "tcp://HOST:" with the host as a numeric address; empty if that fails.
+std::string numeric_host(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> name{};
   if (::getnameinfo(address, size, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST) != 0)
     return {};
@@ -54,55 +54,58 @@ std::string in_figures(const sockaddr* address, socklen_t size) {
                                         : "tcp://" + std::string{name.data()} + ":";
 }
 
-/// Returns 0 where a connection to `to` was made, else the errno of the failure.
+/// Returns 0 if a connection to `to` was made, else the errno of the failure.
 int connect_to(const addrinfo& to) {
-  const int probe = ::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (probe < 0) return errno;
-  int fault = ::connect(probe, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
-  if (fault == EINPROGRESS) {
-    pollfd waiting{probe, POLLOUT, 0};
-    socklen_t size = sizeof fault;
-    if (::poll(&waiting, 1, connect_within_ms) <= 0)
-      fault = ETIMEDOUT;
-    else if (::getsockopt(probe, SOL_SOCKET, SO_ERROR, &fault, &size) != 0)
-      fault = errno;
+  const int connection = ::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (connection < 0) return errno;
+  int error = ::connect(connection, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd waiting{connection, POLLOUT, 0};
+    socklen_t size = sizeof error;
+    if (::poll(&waiting, 1, connect_timeout_ms) <= 0)
+      error = ETIMEDOUT;
+    else if (::getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+      error = errno;
   }
-  ::close(probe);
-  return fault;
+  ::close(connection);
+  return error;
 }
 
-/// Returns an Error where nobody takes a connection at tcp://HOST:PORT.
-Result<void> try_connection(const std::string& place) {
-  const Found to = look_up(place);
-  const int fault = to ? connect_to(*to) : EHOSTUNREACH;
-  if (fault == 0) return {};
-  if (fault == ECONNREFUSED) return Error{"nobody listens at " + place};
-  return Error{"no connection to " + place + ": " + std::strerror(fault)};
+/// Returns an Error if nothing accepts a connection at `address`, tcp://HOST:PORT.
+Result<void> try_connection(const std::string& address) {
+  const AddressList to = look_up(address);
+  const int error = to ? connect_to(*to) : EHOSTUNREACH;
+  if (error == 0) return {};
+  if (error == ECONNREFUSED) return Error{"nobody listens at " + address};
+  return Error{"no connection to " + address + ": " + std::strerror(error)};
 }
 
-/// Returns the first of `seeds` that answers, else the first of all; they have one HOST:PORT.
+/// Returns the first of `seeds` that answers; the first of all if none does. All of them are one
+/// HOST:PORT, with different public keys.
 std::string find_seed(actor::ClusterClient& client, const std::vector<std::string>& seeds) {
-  if (seeds.size() == 1 || !try_connection(wire::place_of(seeds[0]))) return seeds[0];
-  const auto replies = client.ask_all(seeds, wire::GetStatus{}, doubt_after);
-  const auto first = std::ranges::find_if(replies, [](const auto& r) { return r.has_value(); });
+  if (seeds.size() == 1 || !try_connection(wire::without_key(seeds[0]))) return seeds[0];
+  const auto replies = client.ask_all(seeds, wire::GetStatus{}, first_reply_timeout);
+  const auto first =
+      std::ranges::find_if(replies, [](const auto& reply) { return reply.has_value(); });
   return first == replies.end() ? seeds[0]
                                 : seeds[static_cast<std::size_t>(first - replies.begin())];
 }
 
 }  // namespace
 
-std::vector<KeyForm> connection_options(const char* group) {
-  return {{"to", KeyKind::text, "[NAME@]HOST:PORT", "any node of the cluster", group},
-          {"keys", KeyKind::text, "FILE",
-           "key file made by `keys node`; needed where nodes have them", group},
-          {"insecure", KeyKind::flag, "", "reach another machine without encryption", group}};
+std::vector<KeyDescription> connection_options(const char* group) {
+  return {
+      {"to", ValueType::text, "[NAME@]HOST:PORT", "any node of the cluster", group},
+      {"keys", ValueType::text, "FILE",
+       "key file made by `keys node`; needed if nodes have key files", group},
+      {"insecure", ValueType::flag, "", "connect to another machine without encryption", group}};
 }
 
 Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings) {
-  const auto given = std::ranges::find(settings, "keys", &Setting::key);
-  if (given == settings.end()) return std::optional<security::NodeSecrets>{};
-  auto secrets = read_key_file_as<security::NodeSecrets>(given->text);
-  if (!secrets) return std::move(secrets).error().within(given->place);
+  const auto setting = std::ranges::find(settings, "keys", &Setting::key);
+  if (setting == settings.end()) return std::optional<security::NodeSecrets>{};
+  auto secrets = read_key_file_as<security::NodeSecrets>(setting->text);
+  if (!secrets) return std::move(secrets).error().within(setting->location);
   return std::optional{*std::move(secrets)};
 }
 
@@ -110,45 +113,45 @@ Result<std::vector<std::string>> parse_seeds(const Setting& setting,
                                              const std::optional<security::NodeSecrets>& secrets) {
   const auto at = setting.text.find('@');
   const bool is_named = at != std::string::npos;
-  auto place = parse_address(is_named ? setting.text.substr(at + 1) : setting.text, false);
-  if (!place) return std::move(place).error().within(setting.place);
-  place = resolve(*place);
-  if (!place) return std::move(place).error().within(setting.place);
-  auto addresses = security::addresses_of(is_named ? setting.text.substr(0, at) : "", *place,
+  auto address = parse_address(is_named ? setting.text.substr(at + 1) : setting.text, false);
+  if (!address) return std::move(address).error().within(setting.location);
+  address = resolve(*address);
+  if (!address) return std::move(address).error().within(setting.location);
+  auto addresses = security::addresses_of(is_named ? setting.text.substr(0, at) : "", *address,
                                           secrets, utc_now());
   if (addresses) return addresses;
   Error error = std::move(addresses).error();
   if (is_named && secrets)
     error.message +=
-        "; a key file knows the nodes that were issued before it: for a later one issue this key "
-        "anew, by `" +
+        "; a key file knows only the nodes whose keys were issued before it: to reach a later one, "
+        "issue this key anew, by `" +
         program_name() + " keys node " + secrets->certificate.name +
-        "` with what else it had, where the cluster's key is";
-  return std::move(error).within(setting.place);
+        "` with the same options, in the folder that has the cluster's key";
+  return std::move(error).within(setting.location);
 }
 
-Result<std::string> resolve(const std::string& place) {
-  const Found found = look_up(place);
-  const std::string host = found ? in_figures(found->ai_addr, found->ai_addrlen) : "";
-  if (host.empty()) return Error{"'" + place + "' has no host that is known here"};
-  return host + place.substr(place.rfind(':') + 1);
+Result<std::string> resolve(const std::string& address) {
+  const AddressList list = look_up(address);
+  const std::string host = list ? numeric_host(list->ai_addr, list->ai_addrlen) : "";
+  if (host.empty()) return Error{"'" + address + "' has no host that is known here"};
+  return host + address.substr(address.rfind(':') + 1);
 }
 
-Result<std::string> own_address(const std::string& place) {
-  const Found addresses = look_up(place);
+Result<std::string> local_address_towards(const std::string& address) {
+  const AddressList addresses = look_up(address);
   for (const addrinfo* to = addresses.get(); to != nullptr; to = to->ai_next) {
-    const int probe = ::socket(to->ai_family, SOCK_DGRAM, 0);
-    if (probe < 0) continue;
+    const int datagrams = ::socket(to->ai_family, SOCK_DGRAM, 0);
+    if (datagrams < 0) continue;
     sockaddr_storage storage{};
     auto* own = reinterpret_cast<sockaddr*>(&storage);
     socklen_t size = sizeof storage;
-    const bool known =
-        ::connect(probe, to->ai_addr, to->ai_addrlen) == 0 && ::getsockname(probe, own, &size) == 0;
-    ::close(probe);
-    const std::string host = known ? in_figures(own, size) : "";
+    const bool is_known = ::connect(datagrams, to->ai_addr, to->ai_addrlen) == 0 &&
+                          ::getsockname(datagrams, own, &size) == 0;
+    ::close(datagrams);
+    const std::string host = is_known ? numeric_host(own, size) : "";
     if (!host.empty()) return host + "*";
   }
-  return Error{"'" + place + "' cannot be reached from here"};
+  return Error{"'" + address + "' cannot be reached from here"};
 }
 
 Result<Access> open_access(const Settings& settings) {
@@ -159,34 +162,34 @@ Result<Access> open_access(const Settings& settings) {
   if (!secrets) return std::move(secrets).error();
   const auto seeds = parse_seeds(*to, *secrets);
   if (!seeds) return seeds.error();
-  const std::string place = wire::place_of(seeds->front());
-  if (!*secrets && !is_loopback(place) && place_of(settings, "insecure").empty())
-    return Error{to->place + ": " + place +
+  const std::string address = wire::without_key(seeds->front());
+  if (!*secrets && !is_loopback(address) && location_of(settings, "insecure").empty())
+    return Error{to->location + ": " + address +
                  ": nothing would be encrypted or authenticated on the way to another machine; "
                  "valid: --keys FILE or --insecure"};
-  auto listen = own_address(place);
-  if (!listen) return std::move(listen).error().within(to->place);
+  auto listen = local_address_towards(address);
+  if (!listen) return std::move(listen).error().within(to->location);
   const bool has_keys = secrets->has_value();
   auto client = actor::ClusterClient::open(
       {.listen = *std::move(listen), .secrets = *std::move(secrets), .utc_now = utc_now});
-  if (!client) return std::move(client).error().within(place_of(settings, "keys"));
+  if (!client) return std::move(client).error().within(location_of(settings, "keys"));
   std::string seed = find_seed(**client, *seeds);
   return Access{std::move(seed), *std::move(client), has_keys};
 }
 
 Result<wire::NodeStatus> Access::ask_status() const {
-  auto status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, doubt_after);
+  auto status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, first_reply_timeout);
   if (status) return status;
-  const std::string place = wire::place_of(seed);
-  if (auto taken = try_connection(place); !taken) return std::move(taken).error();
-  status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, view_within);
-  if (!status) return silence_of(place, has_keys);
+  const std::string address = wire::without_key(seed);
+  if (auto connected = try_connection(address); !connected) return std::move(connected).error();
+  status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, second_reply_timeout);
+  if (!status) return explain_silence(address, has_keys);
   return status;
 }
 
-Error silence_of(const std::string& place, bool has_keys) {
-  if (auto taken = try_connection(place); !taken) return std::move(taken).error();
-  return Error{"no answer from " + place +
+Error explain_silence(const std::string& address, bool has_keys) {
+  if (auto connected = try_connection(address); !connected) return std::move(connected).error();
+  return Error{"no answer from " + address +
                ", where something listens: the node may be busy; one with keys accepts only " +
                (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT"
                          : "clients with keys of its cluster, --keys FILE") +

@@ -1,5 +1,5 @@
-/// How commands reach the nodes of a cluster: key files, and the node that a command asks first, by
-/// name and address.
+/// Connects commands to a cluster: reads their key file, and opens a client for the node that they
+/// ask first.
 #pragma once
 
 #include <memory>
@@ -14,36 +14,40 @@
 
 namespace starling::program {
 
-/// Reads the key file that the setting `keys` names; nothing where it is not set.
+/// Reads the key file that the setting `keys` names; returns nothing if it is not set.
 [[nodiscard]] Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings);
 
-/// Parses `[NAME@]HOST:PORT` into addresses as wire::print writes them: more than one where NAME
-/// has had several keys.
+/// Parses `[NAME@]HOST:PORT` into addresses as wire::print writes them. There is more than one if
+/// NAME has had several public keys.
 [[nodiscard]] Result<std::vector<std::string>> parse_seeds(
     const Setting& setting, const std::optional<security::NodeSecrets>& secrets);
 
-/// The node of the cluster that a command asks first, and the client that asks it.
+/// The way of a command into a cluster.
 struct Access {
+  /// The address of the seed node: the node that the command asks first.
   std::string seed;
   std::unique_ptr<actor::ClusterClient> client;
+  /// True if the client has a key file.
   bool has_keys = false;
 
-  /// Asks the seed node for its status. Fails, saying why, if it does not answer.
+  /// Asks the seed node for its status. If it does not answer, the Error says why.
   [[nodiscard]] Result<wire::NodeStatus> ask_status() const;
 };
 
-/// Returns why no node answered at tcp://HOST:PORT, as far as a connection to it tells.
-[[nodiscard]] Error silence_of(const std::string& place, bool has_keys);
+/// Returns an Error that says why no node answered at `address`, tcp://HOST:PORT, as far as a
+/// connection to it shows.
+[[nodiscard]] Error explain_silence(const std::string& address, bool has_keys);
 
-/// The keys `to`, `keys` and `insecure`, in a group of the help.
-[[nodiscard]] std::vector<KeyForm> connection_options(const char* group);
-/// Opens access to a cluster by the settings of connection_options().
+/// Returns the options `to`, `keys` and `insecure`, for the group `group` of the help.
+[[nodiscard]] std::vector<KeyDescription> connection_options(const char* group);
+/// Opens access to a cluster by the settings of the options connection_options().
 [[nodiscard]] Result<Access> open_access(const Settings& settings);
 
-/// Returns tcp://HOST:PORT with the host as a numeric address.
-[[nodiscard]] Result<std::string> resolve(const std::string& place);
+/// Returns `address`, tcp://HOST:PORT, with its host as a numeric address.
+[[nodiscard]] Result<std::string> resolve(const std::string& address);
 
-/// Returns the address from which this machine reaches `place`, tcp://HOST:PORT, with a free port.
-[[nodiscard]] Result<std::string> own_address(const std::string& place);
+/// Returns tcp://HOST:*, an address to listen at: HOST is the address of this machine from which it
+/// reaches `address`, tcp://HOST:PORT.
+[[nodiscard]] Result<std::string> local_address_towards(const std::string& address);
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-/// Addresses as people write them.
+/// Parses the addresses that users write.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace starling::program {
 
-/// `HOST:PORT`, with `tcp://` before it or not, as `tcp://HOST:PORT`; `[::1]:7400` for IPv6. With
-/// `may_be_any` the port may be `*`, and the host too.
-[[nodiscard]] Result<std::string> parse_address(const std::string& text, bool may_be_any);
+/// Parses `HOST:PORT`, with or without `tcp://` before it, and returns `tcp://HOST:PORT`. An IPv6
+/// address stands in brackets: `[::1]:7400`. If `is_to_listen`, the host and the port may be `*`.
+[[nodiscard]] Result<std::string> parse_address(const std::string& text, bool is_to_listen);
 
-/// True where nobody on another machine can reach it.
+/// True if only processes on this machine can reach `address`.
 [[nodiscard]] bool is_loopback(const std::string& address);
 
 }  // namespace starling::program

@@ -18,7 +18,7 @@
 namespace starling::program {
 namespace {
 
-/// The capacity for lists of some hundred thousand nodes: 256 MiB.
+/// 256 MiB: enough for lists of some hundred thousand nodes.
 constexpr std::size_t file_bytes_max = std::size_t{256} << 20U;
 
 Error failed(const std::string& path, const char* what) {
@@ -38,18 +38,18 @@ Result<Content> read_open(const std::string& path, int fd) {
   if (size > file_bytes_max)
     return Error{path + ": is too large for a key file: " + std::to_string(size) + " bytes"};
   Content content{std::string(size, '\0'), info.st_mode};
-  for (std::size_t at = 0; at < size;) {
-    const ssize_t n = ::read(fd, content.text.data() + at, size - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed(path, "cannot be read");
-    if (n == 0) return Error{path + ": is being changed by someone else"};
-    at += static_cast<std::size_t>(n);
+  for (std::size_t filled = 0; filled < size;) {
+    const ssize_t count = ::read(fd, content.text.data() + filled, size - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failed(path, "cannot be read");
+    if (count == 0) return Error{path + ": has become shorter while it was read"};
+    filled += static_cast<std::size_t>(count);
   }
   return content;
 }
 
 Result<Content> read_content(const std::string& path) {
-  // A pipe must not keep us waiting.
+  // Without O_NONBLOCK, opening a pipe could block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failed(path, "cannot be opened");
   auto content = read_open(path, fd);
@@ -62,11 +62,11 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
-std::string inside(const std::string& folder, const char* name) {
+std::string path_inside(const std::string& folder, const char* name) {
   return (std::filesystem::path{folder} / name).string();
 }
 
-/// Reads the list at `path`, if there is one; it must be of this cluster.
+/// Reads the list at `path` into `into`, if there is such a file. The list must be of this cluster.
 template <class List>
 Result<void> read_list(const std::string& path, const security::ClusterPublic& cluster,
                        List& into) {
@@ -90,44 +90,45 @@ security::UtcSeconds utc_now() {
 }
 
 Result<security::KeyFile> read_key_file(const std::string& path) {
-  keep_to_itself();
+  protect_process_memory();
   auto content = read_content(path);
   if (!content) return std::move(content).error();
   auto file = security::parse_key_file(content->text, path);
   wire::wipe(content->text);
   if (file && security::is_secret(*file) && (content->mode & 0077U) != 0)
     return Error{
-        fmt::format("{0}: is secret, but its mode {1:04o} lets others at it; valid: chmod 600 {0}",
+        fmt::format("{0}: is secret, but its mode {1:04o} lets other users read or write it; "
+                    "valid: chmod 600 {0}",
                     path, content->mode & 07777U)};
   return file;
 }
 
-std::string heard_revocations_path(const std::string& key_file) {
+std::string received_revocations_path(const std::string& key_file) {
   return key_file + ".revocations";
 }
 
-Result<security::RevocationList> read_heard_revocations(const std::string& key_file,
-                                                        const security::ClusterPublic& cluster) {
+Result<security::RevocationList> read_received_revocations(const std::string& key_file,
+                                                           const security::ClusterPublic& cluster) {
   security::RevocationList all;
-  if (auto read = read_list(heard_revocations_path(key_file), cluster, all); !read)
+  if (auto read = read_list(received_revocations_path(key_file), cluster, all); !read)
     return std::move(read).error();
   return all;
 }
 
-Result<void> put_heard_revocations(const std::string& key_file,
-                                   const security::RevocationList& all) {
-  return replace_file(heard_revocations_path(key_file), security::print(all));
+Result<void> write_received_revocations(const std::string& key_file,
+                                        const security::RevocationList& all) {
+  return replace_file(received_revocations_path(key_file), security::print(all));
 }
 
 Result<ClusterFolder> ClusterFolder::create(const std::string& folder) {
-  keep_to_itself();
+  protect_process_memory();
   ClusterFolder made{folder};
   const bool is_new = ::mkdir(folder.c_str(), 0700) == 0;
   if (!is_new && errno != EEXIST) return failed(folder, "cannot be made");
   for (const std::string& path : {made.key_path(), made.issued_path(), made.revoked_path()})
     if (exists(path))
       return Error{path + ": is there already: keys are never overwritten; valid: another folder"};
-  made.secrets_ = {security::make_cluster_key(), wire::make_keys()};
+  made.secrets_ = {security::make_cluster_key(), wire::make_key_pair()};
   made.issued_.cluster = made.revoked_.cluster = made.secrets_.key.public_key;
   auto written = create_secret_file(made.key_path(), security::print(made.secrets_));
   if (!written) {
@@ -175,18 +176,18 @@ Result<void> ClusterFolder::read() {
   return read_list(revoked_path(), cluster, revoked_);
 }
 
-Result<void> ClusterFolder::put(security::CertificateList list) {
+Result<void> ClusterFolder::replace(security::CertificateList list) {
   issued_ = std::move(list);
   return replace_file(issued_path(), security::print(issued_));
 }
 
-Result<void> ClusterFolder::put(security::RevocationList list) {
+Result<void> ClusterFolder::replace(security::RevocationList list) {
   revoked_ = std::move(list);
   return replace_file(revoked_path(), security::print(revoked_));
 }
 
-std::string ClusterFolder::key_path() const { return inside(folder_, "cluster.key"); }
-std::string ClusterFolder::issued_path() const { return inside(folder_, "certificates"); }
-std::string ClusterFolder::revoked_path() const { return inside(folder_, "revocations"); }
+std::string ClusterFolder::key_path() const { return path_inside(folder_, "cluster.key"); }
+std::string ClusterFolder::issued_path() const { return path_inside(folder_, "certificates"); }
+std::string ClusterFolder::revoked_path() const { return path_inside(folder_, "revocations"); }
 
 }  // namespace starling::program

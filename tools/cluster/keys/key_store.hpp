@@ -1,5 +1,5 @@
-/// Key files on the disk: who may read them, and the folder in which a cluster's administrator
-/// keeps its key and the lists of what it has issued and revoked. Blocking; any thread.
+/// Reads and writes key files, and the folder in which the administrator of a cluster keeps its key
+/// and the lists of issued and revoked certificates. Blocking; any thread.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace starling::program {
 
-/// The system's clock.
+/// Returns the time of the system's clock.
 [[nodiscard]] security::UtcSeconds utc_now();
 
-/// Reads a key file. An Error where it cannot be read, is damaged, or is secret and open to group
-/// or others.
+/// Reads a key file. Returns an Error if it cannot be read, is damaged, or is secret while its
+/// mode lets other users at it.
 [[nodiscard]] Result<security::KeyFile> read_key_file(const std::string& path);
 
-/// The same, of one kind: NodeSecrets and so on.
+/// Reads a key file of the kind `T`, like NodeSecrets. Returns an Error if it is of another kind.
 template <class T>
 [[nodiscard]] Result<T> read_key_file_as(const std::string& path) {
   auto file = read_key_file(path);
@@ -29,21 +29,22 @@ template <class T>
                "; valid here: " + security::kind_of(T{})};
 }
 
-/// Returns the path of the revocations that a node has received, beside its key file: the node
-/// reads them when it starts again.
-[[nodiscard]] std::string heard_revocations_path(const std::string& key_file);
-/// Reads these revocations; empty where there are none yet. An Error where they are another
-/// cluster's.
-[[nodiscard]] Result<security::RevocationList> read_heard_revocations(
+/// Returns the path of the file beside `key_file` in which a node keeps the revocations that it has
+/// received: it reads them at its next start.
+[[nodiscard]] std::string received_revocations_path(const std::string& key_file);
+/// Reads these revocations; the list is empty if there is no such file yet. Returns an Error if
+/// they are of another cluster.
+[[nodiscard]] Result<security::RevocationList> read_received_revocations(
     const std::string& key_file, const security::ClusterPublic& cluster);
-[[nodiscard]] Result<void> put_heard_revocations(const std::string& key_file,
-                                                 const security::RevocationList& all);
+[[nodiscard]] Result<void> write_received_revocations(const std::string& key_file,
+                                                      const security::RevocationList& all);
 
-/// The folder of a cluster's key. While an object of it lives, other programs that open the folder
-/// wait.
+/// The folder of a cluster's key. While an opened object lives, it holds a lock, and other programs
+/// that open the folder wait.
 class ClusterFolder {
  public:
-  /// Makes a cluster. An Error where there is one, or the remains of one.
+  /// Makes the key of a new cluster in `folder`. Returns an Error if the folder has any of a
+  /// cluster's files.
   static Result<ClusterFolder> create(const std::string& folder);
   static Result<ClusterFolder> open(const std::string& folder);
   ClusterFolder(ClusterFolder&& other) noexcept;
@@ -54,9 +55,9 @@ class ClusterFolder {
   [[nodiscard]] const security::CertificateList& issued() const { return issued_; }
   [[nodiscard]] const security::RevocationList& revoked() const { return revoked_; }
 
-  /// Replace the lists on the disk, as a whole or not at all.
-  Result<void> put(security::CertificateList list);
-  Result<void> put(security::RevocationList list);
+  /// Replaces a list on the disk, as a whole or not at all.
+  Result<void> replace(security::CertificateList list);
+  Result<void> replace(security::RevocationList list);
 
   [[nodiscard]] std::string key_path() const;
   [[nodiscard]] std::string issued_path() const;
@@ -68,6 +69,7 @@ class ClusterFolder {
   Result<void> read();
 
   std::string folder_;
+  /// The descriptor of the locked key file; -1 without a lock.
   int lock_ = -1;
   security::ClusterSecrets secrets_;
   security::CertificateList issued_;

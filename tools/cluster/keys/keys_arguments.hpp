@@ -23,10 +23,10 @@ class KeysArguments {
   std::string folder_ = "cluster";
   KeysNodeOptions node_options_;
   std::string cluster_ = "cluster";
-  std::string revoked_;
-  std::string to_;
-  std::string shown_;
-  bool json_ = false;
+  std::string name_or_serial_;
+  std::string notified_node_;
+  std::string file_;
+  bool is_json_ = false;
 };
 
 }  // namespace starling::program

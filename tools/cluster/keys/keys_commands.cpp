@@ -22,10 +22,11 @@ using security::Certificate;
 using security::Role;
 
 constexpr security::UtcSeconds day_s = 86'400;
-/// Clocks of machines differ: a certificate holds from a little before it was issued.
-constexpr security::UtcSeconds clocks_apart_s = 300;
+/// Clocks of machines differ by up to this time: a certificate is valid from a little before it was
+/// issued.
+constexpr security::UtcSeconds clock_skew_s = 300;
 constexpr std::uint64_t days_max = 36'500;
-constexpr auto send_every = 100ms;
+constexpr auto send_interval = 100ms;
 constexpr int send_tries = 100;
 
 Result<Role> parse_role(const std::string& text) {
@@ -46,32 +47,36 @@ std::string text_of(const Certificate& certificate) {
   return certificate.name + " (" + security::print_serial(certificate.serial) + ")";
 }
 
-/// Returns the certificates that `which`, a serial or a name, stands for.
-Result<std::vector<Certificate>> named(const ClusterFolder& cluster, const std::string& which) {
+/// Returns the certificate of a serial, or all certificates of a name.
+Result<std::vector<Certificate>> find_certificates(const ClusterFolder& cluster,
+                                                   const std::string& name_or_serial) {
   std::vector<Certificate> found;
-  const auto serial = security::parse_serial(which);
+  const auto serial = security::parse_serial(name_or_serial);
   std::vector<std::string> names;
   for (const Certificate& c : cluster.issued().certificates) {
-    if (serial ? c.serial == *serial : c.name == which) found.push_back(c);
+    if (serial ? c.serial == *serial : c.name == name_or_serial) found.push_back(c);
     names.push_back(c.name);
   }
   if (!found.empty()) return found;
   if (serial)
-    return Error{"no certificate has the serial " + which + " in " + cluster.issued_path() + "; `" +
-                 program_name() + " keys show " + cluster.issued_path() + "` lists them"};
-  const std::string meant = nearest(which, names);
-  return Error{"nobody of the name '" + which + "' has a certificate in " + cluster.issued_path() +
-               "; " + (meant.empty() ? "" : "did you mean '" + meant + "'? ") + "`" +
+    return Error{"no certificate has the serial " + name_or_serial + " in " +
+                 cluster.issued_path() + "; `" + program_name() + " keys show " +
+                 cluster.issued_path() + "` lists them"};
+  const std::string suggestion = nearest(name_or_serial, names);
+  return Error{"nobody of the name '" + name_or_serial + "' has a certificate in " +
+               cluster.issued_path() + "; " +
+               (suggestion.empty() ? "" : "did you mean '" + suggestion + "'? ") + "`" +
                program_name() + " keys show " + cluster.issued_path() + "` lists them"};
 }
 
 bool is_revoked(const ClusterFolder& cluster, std::uint64_t serial) {
   return std::ranges::any_of(cluster.revoked().revocations,
-                             [&](const auto& r) { return r.serial == serial; });
+                             [&](const auto& revocation) { return revocation.serial == serial; });
 }
 
-/// Returns the certificates that a new holder should know: neither expired nor revoked.
-std::vector<Certificate> still_valid(const ClusterFolder& cluster, security::UtcSeconds now) {
+/// Returns the certificates that are neither expired nor revoked.
+std::vector<Certificate> valid_certificates(const ClusterFolder& cluster,
+                                            security::UtcSeconds now) {
   std::vector<Certificate> valid;
   for (const Certificate& c : cluster.issued().certificates)
     if (c.not_after >= now && !is_revoked(cluster, c.serial)) valid.push_back(c);
@@ -84,47 +89,48 @@ security::NodeSecrets issue(const ClusterFolder& cluster, const std::string& nam
   security::NodeSecrets secrets;
   secrets.cluster = cluster.secrets().key.public_key;
   secrets.handshake_keys = cluster.secrets().handshake_keys;
-  secrets.keys = wire::make_keys();
+  secrets.keys = wire::make_key_pair();
   Certificate own;
   own.name = name;
   own.role = role;
   own.key = secrets.keys.public_key;
   own.serial = security::make_serial();
-  own.not_before = now - clocks_apart_s;
+  own.not_before = now - clock_skew_s;
   own.not_after = now + valid_s;
   secrets.certificate = security::sign(own, cluster.secrets().key);
   secrets.revocations = cluster.revoked().revocations;
   return secrets;
 }
 
-/// Returns the secrets that the administrator connects with, valid for 300 s only.
-security::NodeSecrets speak_for(const ClusterFolder& cluster) {
+/// Returns secrets by which the administrator of `cluster` connects to its nodes, valid for 300 s.
+security::NodeSecrets issue_for_administrator(const ClusterFolder& cluster) {
   const security::UtcSeconds now = utc_now();
-  security::NodeSecrets secrets =
-      issue(cluster, "administrator", Role::client, now, clocks_apart_s);
-  secrets.known = still_valid(cluster, now);
+  security::NodeSecrets secrets = issue(cluster, "administrator", Role::client, now, clock_skew_s);
+  secrets.known = valid_certificates(cluster, now);
   return secrets;
 }
 
-/// Sends all revocations to the node at `seeds`, and waits until it knows them.
+/// Sends all revocations to the node whose possible addresses are `seeds`, and waits until it knows
+/// them.
 Result<void> send_revocations(const ClusterFolder& cluster, const std::vector<std::string>& seeds) {
-  auto listen = own_address(wire::place_of(seeds.front()));
+  auto listen = local_address_towards(wire::without_key(seeds.front()));
   if (!listen) return std::move(listen).error().within("--to");
-  auto endpoint = security::Endpoint::open(
-      {.listen = *std::move(listen), .secrets = speak_for(cluster), .utc_now = utc_now},
-      [](const wire::FrameView&, const security::Sender&) {});
+  auto endpoint = security::Endpoint::open({.listen = *std::move(listen),
+                                            .secrets = issue_for_administrator(cluster),
+                                            .utc_now = utc_now},
+                                           [](const wire::FrameView&, const security::Sender&) {});
   if (!endpoint) return std::move(endpoint).error();
-  for (int i = 0; i < send_tries && (*endpoint)->agreements() == 0; ++i) {
+  for (int i = 0; i < send_tries && (*endpoint)->digest_matches() == 0; ++i) {
     for (const std::string& seed : seeds) (*endpoint)->compare_revocations(seed);
-    std::this_thread::sleep_for(send_every);
+    std::this_thread::sleep_for(send_interval);
   }
-  if ((*endpoint)->agreements() == 0)
-    return Error{"--to: " + silence_of(wire::place_of(seeds.front()), true).message +
-                 "; what is revoked is written, and the same command tells it again"};
+  if ((*endpoint)->digest_matches() == 0)
+    return Error{"--to: " + explain_silence(wire::without_key(seeds.front()), true).message +
+                 "; the revocations are written, and the same command sends them again"};
   return {};
 }
 
-/// Returns the path of each name's key file.
+/// Returns the path of the key file to write for each name.
 Result<std::vector<std::string>> key_files(const KeysNodeOptions& options) {
   std::vector<std::string> files;
   for (const std::string& name : options.names) {
@@ -136,7 +142,7 @@ Result<std::vector<std::string>> key_files(const KeysNodeOptions& options) {
   }
   if (files.size() > 1 && !options.out.empty())
     return Error{"--out: names one file for " + std::to_string(files.size()) +
-                 " names; valid: without it, where each has its NAME.key"};
+                 " names; valid: no --out, which writes NAME.key for each"};
   return files;
 }
 
@@ -168,9 +174,9 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
   if (!cluster) return std::move(cluster).error().within("--cluster");
 
   const security::UtcSeconds now = utc_now();
-  const std::vector<Certificate> known = still_valid(*cluster, now);
-  // Written before the key files: a certificate that is not listed could not be revoked by its
-  // name.
+  const std::vector<Certificate> known = valid_certificates(*cluster, now);
+  // The list is written before the key files, because a certificate that is not listed could not be
+  // revoked by its name.
   const security::CertificateList before = cluster->issued();
   security::CertificateList after = before;
   std::vector<security::NodeSecrets> nodes;
@@ -183,32 +189,33 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
     for (const auto& other : nodes)
       if (&other != &node) node.known.push_back(other.certificate);
   }
-  if (auto listed = cluster->put(after); !listed) return std::move(listed).error();
+  if (auto listed = cluster->replace(after); !listed) return std::move(listed).error();
   std::string text;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (auto written = create_secret_file((*files)[i], security::print(nodes[i])); !written) {
       for (std::size_t made = 0; made < i; ++made) std::filesystem::remove((*files)[made]);
-      (void)cluster->put(before);
+      (void)cluster->replace(before);
       return std::move(written).error().within("--out");
     }
     const Certificate& own = nodes[i].certificate;
     text += fmt::format(
         "issued {}, valid until {}\n"
-        "  {} is its key file: copy it to its machine by a safe way, and keep it nowhere else\n",
+        "  {} is its key file: copy it to its machine over a safe channel, and keep it nowhere "
+        "else\n",
         text_of(own), security::print_utc(own.not_after), (*files)[i]);
   }
   return write_stdout(text, done);
 }
 
-Result<int> keys_revoke_command(const std::string& which, const std::string& folder,
+Result<int> keys_revoke_command(const std::string& name_or_serial, const std::string& folder,
                                 const std::string& to) {
   auto cluster = ClusterFolder::open(folder);
   if (!cluster) return std::move(cluster).error().within("--cluster");
-  const auto certificates = named(*cluster, which);
+  const auto certificates = find_certificates(*cluster, name_or_serial);
   if (!certificates) return certificates.error();
   std::vector<std::string> seeds;
   if (!to.empty()) {
-    auto parsed = parse_seeds({"to", to, "--to"}, speak_for(*cluster));
+    auto parsed = parse_seeds({"to", to, "--to"}, issue_for_administrator(*cluster));
     if (!parsed) return std::move(parsed).error();
     seeds = *std::move(parsed);
   }
@@ -216,7 +223,7 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
   std::string text;
   for (const Certificate& c : *certificates) {
     if (is_revoked(*cluster, c.serial)) {
-      text += "was revoked before: " + text_of(c) + "\n";
+      text += "was already revoked: " + text_of(c) + "\n";
       continue;
     }
     security::Revocation revocation;
@@ -226,17 +233,18 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
     list.revocations.push_back(security::sign(revocation, cluster->secrets().key));
     text += "revoked " + text_of(c) + "\n";
   }
-  if (auto listed = cluster->put(list); !listed) return std::move(listed).error();
+  if (auto listed = cluster->replace(list); !listed) return std::move(listed).error();
   if (to.empty())
     return write_stdout(text +
-                            "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
-                            "and it tells the others\n",
+                            "  no node knows this yet: the same command with --to NAME@HOST:PORT "
+                            "notifies one, which notifies the others\n",
                         done);
-  if (auto told = send_revocations(*cluster, seeds); !told) {
-    print_error(told.error().message);
+  if (auto sent = send_revocations(*cluster, seeds); !sent) {
+    print_error(sent.error().message);
     return write_stdout(text, job_failed);
   }
-  return write_stdout(text + "  told the node at " + to + ", which tells the others\n", done);
+  return write_stdout(text + "  notified the node at " + to + ", which notifies the others\n",
+                      done);
 }
 
 }  // namespace starling::program

@@ -1,5 +1,5 @@
-/// The commands of `starling keys`, one function each. A function returns an exit code, or an error
-/// of its input: then nothing was written.
+/// The commands of `starling keys`, one function each. A function returns an exit code, or an Error
+/// if its input is invalid; then it has written nothing.
 #pragma once
 
 #include <string>
@@ -9,30 +9,32 @@
 
 namespace starling::program {
 
-/// Makes a cluster: its key, in a folder that is made where there is none.
+/// Makes the key of a new cluster in a folder, which it creates if there is none.
 [[nodiscard]] Result<int> keys_init_command(const std::string& folder);
 
 struct KeysNodeOptions {
-  /// The names of the holders, each of whom gets a certificate.
+  /// The names of the holders; each of them gets a certificate and a key file.
   std::vector<std::string> names;
-  /// node or client.
+  /// `node` or `client`.
   std::string role = "node";
-  /// The number of days that it is valid.
+  /// The number of days for which the certificates are valid.
   std::string days = "365";
   /// The folder of the cluster's key.
   std::string cluster;
-  /// The file to write for a single name. Empty: NAME.key.
+  /// The key file to write for a single name; empty: NAME.key.
   std::string out;
 };
-/// Issues certificates and writes the key files of their holders, each of whom knows all others.
+/// Issues certificates and writes the key files of their holders; each key file has the
+/// certificates of all others.
 [[nodiscard]] Result<int> keys_node_command(const KeysNodeOptions& options);
 
-/// Revokes the certificate of a serial, or all of a name, and notifies the node at `to`,
+/// Revokes the certificate of a serial, or all certificates of a name, and notifies the node at
+/// `to`,
 /// `[NAME@]HOST:PORT`, unless that is empty.
-[[nodiscard]] Result<int> keys_revoke_command(const std::string& which, const std::string& cluster,
-                                              const std::string& to);
+[[nodiscard]] Result<int> keys_revoke_command(const std::string& name_or_serial,
+                                              const std::string& cluster, const std::string& to);
 
-/// Prints the content of a key file, but no secret.
-[[nodiscard]] Result<int> keys_show_command(const std::string& file, bool json);
+/// Prints the content of a key file without its secrets.
+[[nodiscard]] Result<int> keys_show_command(const std::string& file, bool is_json);
 
 }  // namespace starling::program

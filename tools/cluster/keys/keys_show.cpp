@@ -21,7 +21,7 @@ std::string role_of(const Certificate& c) {
   return c.role == security::Role::node ? "node" : "client";
 }
 
-/// Returns the state of a certificate at `now`, as far as its file tells.
+/// Returns the state of a certificate at `now`, as far as `revocations` shows it.
 std::string state_of(const Certificate& c, security::UtcSeconds now,
                      const std::vector<Revocation>& revocations) {
   if (std::ranges::any_of(revocations, [&](const auto& r) { return r.serial == c.serial; }))
@@ -37,14 +37,14 @@ std::string row(const char* name, const std::string& value) {
 /// Describes a key file, as text and as JSON.
 class Description {
  public:
-  /// `revoked` comes from the file beside a list of certificates.
+  /// For a list of certificates, `revoked` comes from the file `revocations` beside it.
   Description(const std::string& path, const security::KeyFile& file,
               std::vector<Revocation> revoked)
       : now_(utc_now()), revoked_(std::move(revoked)) {
     text_ = path + ": " + kind_of(file) + "\n";
     json_["file"] = path;
     json_["kind"] = kinds.at(file.index());
-    std::visit([this](const auto& f) { describe(f); }, file);
+    std::visit([this](const auto& content) { describe(content); }, file);
   }
 
   [[nodiscard]] std::string text() const { return text_; }
@@ -52,11 +52,11 @@ class Description {
 
  private:
   void describe(const security::ClusterSecrets& file) {
-    cluster(file.key.public_key);
+    describe_cluster(file.key.public_key);
     text_ += row("holds", "the key that signs certificates (secret), and the handshake key");
   }
   void describe(const security::NodeSecrets& file) {
-    cluster(file.cluster);
+    describe_cluster(file.cluster);
     const Certificate& c = file.certificate;
     text_ += row("name", c.name) + row("role", role_of(c)) +
              row("serial", security::print_serial(c.serial)) +
@@ -67,40 +67,41 @@ class Description {
              row("knows", fmt::format("{} certificates, {} revocations", file.known.size(),
                                       file.revocations.size()));
     json_["certificate"] = as_json(c, file.revocations);
-    list(file.known, file.revocations);
-    list(file.revocations);
+    add_certificates(file.known, file.revocations);
+    add_revocations(file.revocations);
   }
   void describe(const security::CertificateList& file) {
-    cluster(file.cluster);
+    describe_cluster(file.cluster);
     for (const Certificate& c : file.certificates)
       text_ += fmt::format("  {}  {:<6}  until {}  {:<13}  {}\n", security::print_serial(c.serial),
                            role_of(c), security::print_utc(c.not_after),
                            state_of(c, now_, revoked_), c.name);
-    text_ += row("in all", fmt::format("{} (those are revoked that `revocations` beside it lists)",
-                                       file.certificates.size()));
-    list(file.certificates, revoked_);
+    text_ +=
+        row("in all", fmt::format("{} (the file `revocations` beside it lists the revoked ones)",
+                                  file.certificates.size()));
+    add_certificates(file.certificates, revoked_);
   }
   void describe(const security::RevocationList& file) {
-    cluster(file.cluster);
+    describe_cluster(file.cluster);
     for (const Revocation& r : file.revocations)
       text_ += fmt::format("  {}  revoked {}\n", security::print_serial(r.serial),
                            security::print_utc(r.time));
     text_ += row("in all", std::to_string(file.revocations.size()));
-    list(file.revocations);
+    add_revocations(file.revocations);
   }
 
-  void cluster(const security::ClusterPublic& key) {
+  void describe_cluster(const security::ClusterPublic& key) {
     const std::string id = security::print_hex(security::id_of(key));
     text_ += row("cluster", id);
     json_["cluster"] = id;
   }
-  void list(const std::vector<Certificate>& certificates,
-            const std::vector<Revocation>& revocations) {
+  void add_certificates(const std::vector<Certificate>& certificates,
+                        const std::vector<Revocation>& revocations) {
     json_["certificates"] = Json::array();
     for (const Certificate& c : certificates)
       json_["certificates"].push_back(as_json(c, revocations));
   }
-  void list(const std::vector<Revocation>& revocations) {
+  void add_revocations(const std::vector<Revocation>& revocations) {
     json_["revocations"] = Json::array();
     for (const Revocation& r : revocations)
       json_["revocations"].push_back(
@@ -123,10 +124,10 @@ class Description {
   Json json_;
 };
 
-/// Returns the revocations of the list of certificates at `path`, from `revocations` in the same
-/// folder; empty where that is missing or another cluster's.
-Result<std::vector<Revocation>> revoked_of(const std::string& path,
-                                           const security::CertificateList& list) {
+/// Returns the revocations in the file `revocations` beside the list of certificates at `path`;
+/// empty if there is no such file or it is of another cluster.
+Result<std::vector<Revocation>> read_revocations_beside(const std::string& path,
+                                                        const security::CertificateList& list) {
   const std::string beside = (std::filesystem::path{path}.parent_path() / "revocations").string();
   if (!std::filesystem::exists(beside)) return std::vector<Revocation>{};
   auto revoked = read_key_file_as<security::RevocationList>(beside);
@@ -137,17 +138,17 @@ Result<std::vector<Revocation>> revoked_of(const std::string& path,
 
 }  // namespace
 
-Result<int> keys_show_command(const std::string& file, bool json) {
+Result<int> keys_show_command(const std::string& file, bool is_json) {
   const auto read = read_key_file(file);
   if (!read) return read.error();
   std::vector<Revocation> revoked;
   if (const auto* issued = std::get_if<security::CertificateList>(&*read)) {
-    auto known = revoked_of(file, *issued);
+    auto known = read_revocations_beside(file, *issued);
     if (!known) return std::move(known).error();
     revoked = *std::move(known);
   }
   const Description description{file, *read, std::move(revoked)};
-  return write_stdout(json ? description.json() : description.text(), done);
+  return write_stdout(is_json ? description.json() : description.text(), done);
 }
 
 }  // namespace starling::program

@@ -1,5 +1,5 @@
-/// Whatever happens to the members, the next configuration is balanced, moves little, and never
-/// lets a range go before it is held elsewhere.
+/// Tests that the next configuration is balanced, moves few ranges, and never releases an owner of
+/// a range before the others hold the range, whatever changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace starling::core {
 namespace {
 
-/// How many ranges each owner has, or is the primary of.
+/// Returns how many ranges each member owns, or with `primaries` is the primary of.
 std::map<MemberId, std::size_t> loads(const Configuration& configuration, bool primaries = false) {
   std::map<MemberId, std::size_t> load;
   for (const Member& member : configuration.members)
@@ -31,8 +31,8 @@ std::size_t unevenness(const std::map<MemberId, std::size_t>& loads) {
   return most->second - least->second;
 }
 
-/// How many (range, owner) pairs of `after` are not in `before`.
-std::size_t arrivals(const Configuration& before, const Configuration& after) {
+/// Returns how many (range, owner) pairs of `after` are not in `before`.
+std::size_t count_moves(const Configuration& before, const Configuration& after) {
   std::size_t count = 0;
   for (RangeId r = 0; r < before.ranges.size(); ++r)
     for (const RangeOwner& owner : after.ranges[r].owners)
@@ -40,7 +40,7 @@ std::size_t arrivals(const Configuration& before, const Configuration& after) {
   return count;
 }
 
-TEST(Configuration, BeginsBalanced) {
+TEST(Configuration, FirstOneIsBalanced) {
   for (std::size_t members = 1; members <= 12; ++members)
     for (std::size_t ranges : {0, 1, 3, 7, 24})
       for (std::size_t copies : {1, 2, 3}) {
@@ -54,13 +54,13 @@ TEST(Configuration, BeginsBalanced) {
           EXPECT_EQ(distinct.size(), std::min(copies, members));
         }
         EXPECT_FALSE(
-            next_configuration(first, {.copies = copies, .full = everyone_full(first)}).next);
+            next_configuration(first, {.copies = copies, .full = all_owners_full(first)}).next);
       }
 }
 
-TEST(Configuration, MovesInTwoSteps) {
+TEST(Configuration, MovesARangeInTwoEpochs) {
   auto now = first_configuration(members_of({0, 1, 2}), 9, 2);
-  PendingChanges pending{.joins = {{7, 1}}, .full = everyone_full(now)};
+  PendingChanges pending{.joins = {{7, 1}}, .full = all_owners_full(now)};
   const auto between = next_configuration(now, pending).next;
   ASSERT_TRUE(between);
   std::size_t moved = 0;
@@ -72,17 +72,17 @@ TEST(Configuration, MovesInTwoSteps) {
     EXPECT_EQ(std::ranges::count_if(between->ranges[r].owners, &RangeOwner::retiring), 1);
   }
   EXPECT_EQ(moved, 18U / 4);
-  // As long as the newcomer does not hold them, nothing changes.
-  EXPECT_FALSE(next_configuration(*between, {.full = primaries_full(*between)}).next);
-  const auto after = next_configuration(*between, {.full = everyone_full(*between)}).next;
+  // As long as the new owner does not hold them, nothing changes.
+  EXPECT_FALSE(next_configuration(*between, {.full = only_primaries_full(*between)}).next);
+  const auto after = next_configuration(*between, {.full = all_owners_full(*between)}).next;
   ASSERT_TRUE(after);
   for (const Ownership& range : after->ranges) EXPECT_EQ(range.owners.size(), 2U);
 }
 
-TEST(Configuration, LeaverGoesWhenItsRangesAreHeldElsewhere) {
+TEST(Configuration, MemberLeavesOnceOthersHoldItsRanges) {
   const auto first = first_configuration(members_of({0, 1, 2, 3}), 8, 2);
   const auto between =
-      next_configuration(first, {.leaves = {2}, .full = everyone_full(first)}).next;
+      next_configuration(first, {.leaves = {2}, .full = all_owners_full(first)}).next;
   ASSERT_TRUE(between);
   EXPECT_NE(between->find(2), nullptr);
   EXPECT_FALSE(between->in_council(2));
@@ -91,14 +91,14 @@ TEST(Configuration, LeaverGoesWhenItsRangesAreHeldElsewhere) {
       EXPECT_NE(between->ranges[r].find(2), nullptr);
     }
   const auto after =
-      next_configuration(*between, {.leaves = {2}, .full = everyone_full(*between)}).next;
+      next_configuration(*between, {.leaves = {2}, .full = all_owners_full(*between)}).next;
   ASSERT_TRUE(after);
   EXPECT_EQ(after->find(2), nullptr);
 }
 
-/// Many random histories of a cluster. Owners become full at random, as hand-overs end when they
-/// end.
-TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
+/// Runs many random sequences of joins, deaths and leaves. Owners become full at random, because
+/// hand-overs take different times.
+TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Random random{seed};
     const std::size_t copies = 1 + random.below(3);
@@ -106,17 +106,17 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
     const auto founders = static_cast<MemberId>(copies + 1 + random.below(5));
     for (MemberId id = 0; id < founders; ++id) members.push_back({id, 1});
     auto now = first_configuration(members, random.below(20), copies, seed % 2 == 0);
-    auto full = everyone_full(now);
-    MemberId fresh = founders;
+    auto full = all_owners_full(now);
+    MemberId next_id = founders;
     std::vector<MemberId> leaves;
     for (int step = 0; step < 30; ++step) {
       PendingChanges pending{.copies = copies, .leaves = leaves, .full = full};
-      const auto any = [&] { return now.members[random.below(now.members.size())].id; };
-      if (random.below(3) == 0) pending.joins.push_back({fresh++, 1});
+      const auto any_member = [&] { return now.members[random.below(now.members.size())].id; };
+      if (random.below(3) == 0) pending.joins.push_back({next_id++, 1});
       if (random.below(5) == 0)
-        pending.joins.push_back({any(), static_cast<Incarnation>(2 + step)});
-      if (random.below(3) == 0) pending.dead.push_back(any());
-      if (random.below(6) == 0) pending.leaves = leaves = {any()};
+        pending.joins.push_back({any_member(), static_cast<Incarnation>(2 + step)});
+      if (random.below(3) == 0) pending.dead.push_back(any_member());
+      if (random.below(6) == 0) pending.leaves = leaves = {any_member()};
       const auto successor = next_configuration(now, pending);
       if (!successor.next) continue;
       const Configuration& next = *successor.next;
@@ -124,22 +124,22 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
       ASSERT_FALSE(next.council.empty());
       for (const MemberId id : next.council) ASSERT_NE(next.find(id), nullptr);
-      // A coordinator keeps the steps as long as its incarnation is a member; then another member
-      // does.
+      // A coordinator stays coordinator as long as its incarnation is a member; then another member
+      // becomes coordinator.
       ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
       if (now.coordinator) {
         ASSERT_NE(next.find(*next.coordinator), nullptr);
         const auto incarnation = now.find(*now.coordinator)->incarnation;
-        ASSERT_EQ(next.keeps_coordinator_of(now), next.contains(*now.coordinator, incarnation));
+        ASSERT_EQ(next.has_same_coordinator_as(now), next.contains(*now.coordinator, incarnation));
       }
-      std::size_t owners_alive = 0;
-      std::map<MemberId, std::size_t> targets;
-      for (const bool leaving : {false, true})  // leavers stay where there are too few others
+      std::size_t eligible = 0;
+      std::map<MemberId, std::size_t> final_loads;
+      for (const bool leaving : {false, true})  // leavers stay owners if too few others are left
         for (const Member& member : next.members)
           if ((std::ranges::count(leaves, member.id) > 0) == leaving &&
-              (!leaving || targets.size() < copies)) {
-            targets[member.id] = 0;
-            ++owners_alive;
+              (!leaving || final_loads.size() < copies)) {
+            final_loads[member.id] = 0;
+            ++eligible;
           }
       for (RangeId r = 0; r < next.ranges.size(); ++r) {
         const auto& before = now.ranges[r];
@@ -149,7 +149,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
           return old != nullptr &&
                  now.find(owner.id)->incarnation == next.find(owner.id)->incarnation;
         };
-        // The primary is full, and every owner a member, once.
+        // The primary is full. Every owner is a member, and named once.
         ASSERT_TRUE(continues(after.owners.front()));
         ASSERT_EQ(std::ranges::count(full[r], after.owners.front().id), 1);
         std::set<MemberId> distinct;
@@ -161,14 +161,14 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
           ASSERT_EQ(owner.since, continues(owner) ? before.find(owner.id)->since : next.epoch);
           if (owner.retiring) continue;
           ++stay;
-          if (targets.contains(owner.id)) ++targets[owner.id];
+          if (final_loads.contains(owner.id)) ++final_loads[owner.id];
           all_full = all_full && continues(owner) && std::ranges::count(full[r], owner.id) > 0;
         }
         ASSERT_EQ(distinct.size(), after.owners.size());
-        if (owners_alive > 0) {
-          ASSERT_EQ(stay, std::min(copies, owners_alive));
+        if (eligible > 0) {
+          ASSERT_EQ(stay, std::min(copies, eligible));
         }
-        // No live owner is released before all that stay hold the range.
+        // No live owner is released before all owners that stay hold the range.
         for (const RangeOwner& owner : before.owners) {
           const auto* still = next.find(owner.id);
           const bool alive =
@@ -182,8 +182,8 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
             [](const auto& a, const auto& b) { return a.id == b.id && a.since == b.since; });
         ASSERT_EQ(after.view, same ? before.view : next.epoch);
       }
-      if (owners_alive > 0) {
-        ASSERT_LE(unevenness(targets), 1U) << seed << " " << step;
+      if (eligible > 0) {
+        ASSERT_LE(unevenness(final_loads), 1U) << seed << " " << step;
       }
       // An owner that held a range and still owns it without a break still holds it; some new
       // owners hold it by now.
@@ -198,14 +198,14 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       now = next;
       std::erase_if(leaves, [&](MemberId id) { return now.find(id) == nullptr; });
     }
-    const auto rest = settle(now, {.copies = copies});
-    EXPECT_LE(unevenness(loads(rest)), 1U);
-    for (const Ownership& range : rest.ranges)
-      EXPECT_EQ(range.owners.size(), std::min(copies, rest.members.size()));
+    const auto stable = apply_until_stable(now, {.copies = copies});
+    EXPECT_LE(unevenness(loads(stable)), 1U);
+    for (const Ownership& range : stable.ranges)
+      EXPECT_EQ(range.owners.size(), std::min(copies, stable.members.size()));
   }
 }
 
-TEST(Configuration, MovesLittle) {
+TEST(Configuration, MovesFewRanges) {
   for (std::size_t n = 3; n < 12; ++n) {
     std::vector<Member> members;
     for (MemberId id = 0; id < n; ++id) members.push_back({id, 1});
@@ -213,19 +213,20 @@ TEST(Configuration, MovesLittle) {
     const auto first = first_configuration(members, ranges, 2);
     // A joiner takes its fair share and nothing else moves.
     const auto joined =
-        next_configuration(first, {.joins = {{100, 1}}, .full = everyone_full(first)}).next;
+        next_configuration(first, {.joins = {{100, 1}}, .full = all_owners_full(first)}).next;
     ASSERT_TRUE(joined);
-    EXPECT_EQ(arrivals(first, *joined), 2 * ranges / (n + 1));
+    EXPECT_EQ(count_moves(first, *joined), 2 * ranges / (n + 1));
     // The ranges of the dead member get new owners; at most two other replicas move.
-    const auto bereft = next_configuration(first, {.dead = {0}, .full = everyone_full(first)}).next;
-    ASSERT_TRUE(bereft);
-    EXPECT_LE(arrivals(first, *bereft), loads(first).at(0) + 2);
+    const auto after_death =
+        next_configuration(first, {.dead = {0}, .full = all_owners_full(first)}).next;
+    ASSERT_TRUE(after_death);
+    EXPECT_LE(count_moves(first, *after_death), loads(first).at(0) + 2);
   }
 }
 
-TEST(Configuration, PrimariesSpreadToo) {
+TEST(Configuration, BalancesPrimariesToo) {
   auto now = first_configuration(members_of({0, 1}), 12, 2);
-  now = settle(now, {.joins = {{2, 1}, {3, 1}}});
+  now = apply_until_stable(now, {.joins = {{2, 1}, {3, 1}}});
   EXPECT_LE(unevenness(loads(now)), 1U);
   EXPECT_LE(unevenness(loads(now, true)), 2U);
 }

@@ -1,5 +1,5 @@
-/// Each change of the members has its effect on the next configuration: who owns what, coordinates
-/// and decides.
+/// Tests how each change of the members changes the next configuration: its owners, its coordinator
+/// and its council.
 #include "starling/engine/core/council/configuration.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace starling::core {
 namespace {
 
-TEST(Configuration, QuorumsOfOneCouncilAlwaysMeet) {
+TEST(Configuration, TwoQuorumsOfACouncilHaveAMemberInCommon) {
   for (std::size_t size = 1; size <= council_max; ++size) {
     std::vector<MemberId> council;
     for (MemberId id = 0; id < size; ++id) council.push_back(3 * id + 1);
@@ -34,53 +34,53 @@ TEST(Configuration, QuorumsOfOneCouncilAlwaysMeet) {
   }
 }
 
-TEST(Configuration, HalfDecidesWhereItHoldsTheLowest) {
+TEST(Configuration, HalfOfTheCouncilWithTheLowestMemberIsAQuorum) {
   const std::vector<MemberId> council{2, 5, 7, 9};
   EXPECT_TRUE(is_quorum(council, std::vector<MemberId>{2, 9}));
   EXPECT_FALSE(is_quorum(council, std::vector<MemberId>{5, 7}));
   EXPECT_FALSE(is_quorum(council, std::vector<MemberId>{2, 11, 12}));
 }
 
-TEST(Configuration, NothingToDoIsNoEpoch) {
+TEST(Configuration, HasNoSuccessorIfNothingChanges) {
   const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
-  // Even where only the primaries are known to be full.
-  EXPECT_FALSE(next_configuration(first, {.full = primaries_full(first)}).next);
-  EXPECT_FALSE(next_configuration(first, {.joins = {{1, 1}}, .full = everyone_full(first)}).next);
+  // Neither if only the primaries are known to be full.
+  EXPECT_FALSE(next_configuration(first, {.full = only_primaries_full(first)}).next);
+  EXPECT_FALSE(next_configuration(first, {.joins = {{1, 1}}, .full = all_owners_full(first)}).next);
 }
 
-TEST(Configuration, DeadOnesRangesGoToWhoHoldsThem) {
+TEST(Configuration, OwnersOfADeadPrimarysRangesBecomePrimary) {
   const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
-  const auto after = next_configuration(first, {.dead = {1}, .full = everyone_full(first)}).next;
+  const auto after = next_configuration(first, {.dead = {1}, .full = all_owners_full(first)}).next;
   ASSERT_TRUE(after);
   EXPECT_EQ(after->members, members_of({0, 2}));
   EXPECT_EQ(after->council, (std::vector<MemberId>{0, 2}));
   for (RangeId r = 0; r < 6; ++r) {
     EXPECT_EQ(after->ranges[r].owners.size(), 2U);
     EXPECT_NE(first.ranges[r].find(after->ranges[r].owners.front().id), nullptr);
-    // Where nothing changed, the view goes on.
+    // The view of a range changes only with its owners.
     const bool changed = first.ranges[r].find(1) != nullptr ||
                          first.ranges[r].owners.front() != after->ranges[r].owners.front();
     EXPECT_EQ(after->ranges[r].view, changed ? 2U : 1U);
   }
 }
 
-TEST(Configuration, NamesLostRangesAndGivesThemUpWhenTold) {
+TEST(Configuration, NamesLostRangesAndGivesThemUpIfAskedTo) {
   const auto first = first_configuration(members_of({0, 1, 2, 3}), 4, 2);
   PendingChanges pending{.dead = {first.ranges[0].owners[0].id, first.ranges[0].owners[1].id},
-                         .full = everyone_full(first)};
+                         .full = all_owners_full(first)};
   std::ranges::sort(pending.dead);
   const auto refused = next_configuration(first, pending);
   EXPECT_FALSE(refused.next);
   EXPECT_FALSE(refused.lost.empty());
   EXPECT_EQ(refused.lost.front(), 0U);
   pending.give_up = true;
-  const auto end = next_configuration(first, pending);
-  ASSERT_TRUE(end.next);
-  EXPECT_TRUE(end.next->lost());
-  EXPECT_TRUE(end.next->ranges[0].owners.empty());
+  const auto given_up = next_configuration(first, pending);
+  ASSERT_TRUE(given_up.next);
+  EXPECT_TRUE(given_up.next->has_lost_range());
+  EXPECT_TRUE(given_up.next->ranges[0].owners.empty());
 }
 
-TEST(Configuration, CopyThatIsNotKnownToHoldItIsNoPrimary) {
+TEST(Configuration, OwnerThatIsNotKnownToBeFullDoesNotBecomePrimary) {
   const auto first = first_configuration(members_of({0, 1, 2}), 1, 2);
   const auto& owners = first.ranges[0].owners;
   EXPECT_FALSE(next_configuration(first, {.dead = {owners[0].id}, .full = {{owners[0].id}}}).next);
@@ -90,10 +90,10 @@ TEST(Configuration, CopyThatIsNotKnownToHoldItIsNoPrimary) {
   EXPECT_EQ(next->ranges[0].owners.front().id, owners[1].id);
 }
 
-TEST(Configuration, NewLifeOwnsNothingOfTheOld) {
+TEST(Configuration, NewIncarnationOwnsNoRangeOfTheOldOne) {
   const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
   const auto next =
-      next_configuration(first, {.joins = {{1, 2}}, .full = everyone_full(first)}).next;
+      next_configuration(first, {.joins = {{1, 2}}, .full = all_owners_full(first)}).next;
   ASSERT_TRUE(next);
   EXPECT_EQ(next->find(1)->incarnation, 2U);
   for (const Ownership& range : next->ranges) {
@@ -113,18 +113,18 @@ TEST(Configuration, ServersOwnAndWorkersDoNot) {
   auto first = first_configuration(members, 5, 2);
   for (const Ownership& range : first.ranges)
     for (const RangeOwner& owner : range.owners) EXPECT_GE(owner.id, 8U);
-  const auto after = settle(first, {.leaves = {0}, .dead = {9}});
+  const auto after = apply_until_stable(first, {.leaves = {0}, .dead = {9}});
   EXPECT_EQ(after.members.size(), 3U);
   for (const Ownership& range : after.ranges)
     for (const RangeOwner& owner : range.owners) EXPECT_TRUE(owner.id == 8 || owner.id == 10);
 }
 
-/// The owners of some ranges.
+/// Returns the members that own at least one range.
 std::set<MemberId> owners_in(const Configuration& now) {
-  std::set<MemberId> all;
+  std::set<MemberId> owners;
   for (const Ownership& range : now.ranges)
-    for (const RangeOwner& owner : range.owners) all.insert(owner.id);
-  return all;
+    for (const RangeOwner& owner : range.owners) owners.insert(owner.id);
+  return owners;
 }
 
 /// Workers 0 to 4 on nodes 1 to 5, servers 5 and 6 on nodes 5 and 4, the coordinator 7 on node 1.
@@ -137,38 +137,39 @@ Configuration five_nodes(std::size_t copies) {
   return first_configuration(std::move(members), 6, copies, true);
 }
 
-TEST(Configuration, OwnersThatDieAreReplacedAsLongAsThereAreNodes) {
+TEST(Configuration, ReplacesDeadOwnersWhileNodesWithoutAnOwnerAreLeft) {
   const auto first = five_nodes(2);
   ASSERT_EQ(owners_in(first), (std::set<MemberId>{5, 6}));
-  const auto second = settle(first, {.dead = {4, 5}});
-  EXPECT_EQ(owners_in(second), (std::set<MemberId>{1, 6})) << "not on node 4, which has an owner";
-  EXPECT_EQ(second.copies_min(), 2U);
-  const auto third = settle(second, {.dead = {3, 6}});
+  const auto second = apply_until_stable(first, {.dead = {4, 5}});
+  EXPECT_EQ(owners_in(second), (std::set<MemberId>{1, 6})) << "no second owner on node 4";
+  EXPECT_EQ(second.fewest_copies(), 2U);
+  const auto third = apply_until_stable(second, {.dead = {3, 6}});
   EXPECT_EQ(owners_in(third), (std::set<MemberId>{1, 2}));
-  const auto fourth = settle(third, {.dead = {1}});
-  EXPECT_EQ(owners_in(fourth), (std::set<MemberId>{2, 7})) << "on the coordinator's node last";
-  const auto last = settle(fourth, {.dead = {2}});
-  EXPECT_EQ(owners_in(last), std::set<MemberId>{7}) << "one of a node";
-  EXPECT_EQ(last.copies_min(), 1U);
+  const auto fourth = apply_until_stable(third, {.dead = {1}});
+  EXPECT_EQ(owners_in(fourth), (std::set<MemberId>{2, 7})) << "the coordinator's node comes last";
+  const auto last = apply_until_stable(fourth, {.dead = {2}});
+  EXPECT_EQ(owners_in(last), std::set<MemberId>{7}) << "only one owner on each node";
+  EXPECT_EQ(last.fewest_copies(), 1U);
 }
 
-TEST(Configuration, OwnersAreNoFewerThanCopiesAndThanTheyWereToBe) {
-  EXPECT_EQ(owners_in(settle(five_nodes(2), {.copies = 3})).size(), 3U);
-  const auto four = settle(five_nodes(2), {.copies = 2, .owners = 4});
+TEST(Configuration, HasAsManyOwnersAsCopiesAndAsManyAsAskedFor) {
+  EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.copies = 3})).size(), 3U);
+  const auto four = apply_until_stable(five_nodes(2), {.copies = 2, .owners = 4});
   EXPECT_EQ(owners_in(four).size(), 4U);
-  EXPECT_EQ(four.copies_min(), 2U);
-  EXPECT_EQ(owners_in(settle(five_nodes(2), {.copies = 2, .owners = 9})).size(), 5U);
+  EXPECT_EQ(four.fewest_copies(), 2U);
+  EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.copies = 2, .owners = 9})).size(), 5U);
 }
 
-TEST(Configuration, OwnersMayAllLeaveWhereOthersCanOwn) {
-  const auto after = settle(five_nodes(2), {.leaves = {3, 4, 5, 6}});
+TEST(Configuration, LetsAllOwnersLeaveIfOtherMembersCanOwn) {
+  const auto after = apply_until_stable(five_nodes(2), {.leaves = {3, 4, 5, 6}});
   EXPECT_EQ(owners_in(after), (std::set<MemberId>{1, 2}));
   EXPECT_EQ(after.find(5), nullptr);
   EXPECT_EQ(after.find(6), nullptr);
 }
 
-/// Workers 0 to 3 on nodes 1 and 2, servers 4 and 5, and 6, which does nothing else, on node 1.
-Configuration coordinated() {
+/// Workers 0 to 3 on nodes 1 and 2; servers 4 and 5 on nodes 1 and 2; member 6 on node 1, which
+/// neither works nor owns.
+Configuration with_coordinator() {
   std::vector<Member> members;
   for (MemberId id = 0; id < 4; ++id) members.push_back({id, 1, true, false, 1 + id / 2});
   members.push_back({4, 1, false, true, 1});
@@ -177,43 +178,46 @@ Configuration coordinated() {
   return first_configuration(std::move(members), 3, 2, true);
 }
 
-TEST(Coordinator, IsWhoeverDoesNothingElse) {
-  EXPECT_EQ(coordinated().coordinator, 6U);
+TEST(Coordinator, IsPreferablyAMemberThatNeitherWorksNorOwns) {
+  EXPECT_EQ(with_coordinator().coordinator, 6U);
   EXPECT_EQ(first_configuration(members_of({0, 1}), 2, 2, true).coordinator, 0U);
   EXPECT_EQ(first_configuration(members_of({0, 1}), 2, 2).coordinator, std::nullopt);
 }
 
-TEST(Coordinator, HasASuccessorOnAnotherNodeWhenItGoes) {
-  const Configuration first = coordinated();
-  const auto follows = [&](PendingChanges pending) {
-    pending.full = everyone_full(first);
+TEST(Coordinator, HasASuccessorOnAnotherNode) {
+  const Configuration first = with_coordinator();
+  const auto coordinator_after = [&](PendingChanges pending) {
+    pending.full = all_owners_full(first);
     const auto next = next_configuration(first, pending).next;
-    EXPECT_FALSE(next->keeps_coordinator_of(first));
+    EXPECT_FALSE(next->has_same_coordinator_as(first));
     return *next->coordinator;
   };
-  EXPECT_EQ(follows({.dead = {6}}), 2U) << "those on its node may be dead as well";
-  EXPECT_EQ(follows({.leaves = {6}}), 2U);
-  EXPECT_EQ(follows({.leaves = {2, 3}, .dead = {6}}), 5U) << "those who leave would go soon";
-  EXPECT_EQ(follows({.joins = {{6, 2, false, false, 1}}}), 2U) << "a new incarnation knows nothing";
-  EXPECT_EQ(follows({.joins = {{7, 1, false, false, 3}}, .dead = {6}}), 2U) << "nor who joins";
-  EXPECT_EQ(follows({.dead = {2, 3, 5, 6}}), 0U) << "where there is nobody else";
+  EXPECT_EQ(coordinator_after({.dead = {6}}), 2U) << "members on its node may be dead as well";
+  EXPECT_EQ(coordinator_after({.leaves = {6}}), 2U);
+  EXPECT_EQ(coordinator_after({.leaves = {2, 3}, .dead = {6}}), 5U) << "2 and 3 leave soon";
+  EXPECT_EQ(coordinator_after({.joins = {{6, 2, false, false, 1}}}), 2U)
+      << "a new incarnation does not know the steps";
+  EXPECT_EQ(coordinator_after({.joins = {{7, 1, false, false, 3}}, .dead = {6}}), 2U)
+      << "a joiner does not know the steps";
+  EXPECT_EQ(coordinator_after({.dead = {2, 3, 5, 6}}), 0U) << "no other member is left";
 }
 
 TEST(Coordinator, StaysAsLongAsItIsAMember) {
-  const Configuration first = coordinated();
+  const Configuration first = with_coordinator();
   const auto next = next_configuration(
-      first, {.joins = {{7, 1, false, false, 3}}, .dead = {0}, .full = everyone_full(first)});
+      first, {.joins = {{7, 1, false, false, 3}}, .dead = {0}, .full = all_owners_full(first)});
   ASSERT_TRUE(next.next);
-  EXPECT_TRUE(next.next->keeps_coordinator_of(first));
+  EXPECT_TRUE(next.next->has_same_coordinator_as(first));
 }
 
-TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
+TEST(Configuration, BulkSynchronousJobsBeginNewViewsIfWorkersChange) {
   const auto first = first_configuration(members_of({0, 1, 2, 3, 4, 5}), 2, 2);
   MemberId idle = 0;
   while (first.ranges[0].find(idle) != nullptr || first.ranges[1].find(idle) != nullptr) ++idle;
-  const auto plain = next_configuration(first, {.dead = {idle}, .full = everyone_full(first)}).next;
+  const auto plain =
+      next_configuration(first, {.dead = {idle}, .full = all_owners_full(first)}).next;
   const auto bsp =
-      next_configuration(first, {.bsp = true, .dead = {idle}, .full = everyone_full(first)}).next;
+      next_configuration(first, {.bsp = true, .dead = {idle}, .full = all_owners_full(first)}).next;
   ASSERT_TRUE(plain && bsp);
   for (RangeId r = 0; r < 2; ++r) {
     EXPECT_EQ(plain->ranges[r].view, 1U);
@@ -221,7 +225,7 @@ TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
   }
 }
 
-TEST(Council, HasOneMemberOfANode) {
+TEST(Configuration, CouncilHasOneMemberOfEachNode) {
   std::vector<Member> members;
   for (MemberId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
   Configuration now = first_configuration(members, 8, 2);

@@ -1,4 +1,4 @@
-/// Configurations as the tests make them, and have them come to rest.
+/// Helpers that build configurations for tests and apply changes to them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ inline std::vector<Member> members_of(std::initializer_list<MemberId> ids) {
   return members;
 }
 
-/// The owners of each range, as where all of them hold it.
-inline std::vector<std::vector<MemberId>> everyone_full(const Configuration& configuration) {
+/// Returns PendingChanges::full if every owner of each range is full.
+inline std::vector<std::vector<MemberId>> all_owners_full(const Configuration& configuration) {
   std::vector<std::vector<MemberId>> full;
   for (const Ownership& range : configuration.ranges) {
     full.emplace_back();
@@ -29,17 +29,17 @@ inline std::vector<std::vector<MemberId>> everyone_full(const Configuration& con
   return full;
 }
 
-/// The primary of each range alone.
-inline std::vector<std::vector<MemberId>> primaries_full(const Configuration& configuration) {
+/// Returns PendingChanges::full if only the primary of each range is full.
+inline std::vector<std::vector<MemberId>> only_primaries_full(const Configuration& configuration) {
   std::vector<std::vector<MemberId>> full;
   for (const Ownership& range : configuration.ranges) full.push_back({range.owners.front().id});
   return full;
 }
 
-/// Applies `pending` with everyone full until nothing changes.
-inline Configuration settle(Configuration now, PendingChanges pending) {
+/// Applies `pending` with all owners full until the configuration does not change any more.
+inline Configuration apply_until_stable(Configuration now, PendingChanges pending) {
   for (int i = 0; i < 10; ++i) {
-    pending.full = everyone_full(now);
+    pending.full = all_owners_full(now);
     const auto next = next_configuration(now, pending).next;
     if (!next) return now;
     EXPECT_EQ(next->epoch, now.epoch + 1);
@@ -48,7 +48,7 @@ inline Configuration settle(Configuration now, PendingChanges pending) {
     pending.dead.clear();
     pending.joins.clear();
   }
-  ADD_FAILURE() << "does not come to rest";
+  ADD_FAILURE() << "the configuration still changes after 10 epochs";
   return now;
 }
 

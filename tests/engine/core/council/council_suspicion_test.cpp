@@ -1,111 +1,110 @@
-/// Councils weigh suspicions: when they are cause for a decision, and against whom.
+/// Tests when suspicions lead to a decision, and which member the council then removes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "tests/engine/core/council/chamber.hpp"
+#include "tests/engine/core/council/council_network.hpp"
 
 namespace starling::core {
 namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Council, SuspicionOfOneIsNoCauseUntilItHasStood) {
-  Chamber chamber{4, 6, 1};
-  chamber.suspect(2, 3);
-  chamber.settle(900ms);
-  chamber.trust(2, 3);
-  chamber.settle(30s);
-  EXPECT_EQ(chamber.last(), 1U);
-  chamber.suspect(2, 3);
-  chamber.settle(40s);
-  EXPECT_EQ(chamber.of(0).find(3), nullptr);
+TEST(Council, RemovesAMemberThatOnlyOneOtherSuspectsAfterAWhile) {
+  CouncilNetwork network{4, 6, 1};
+  network.suspect(2, 3);
+  network.run_until(900ms);
+  network.trust(2, 3);
+  network.run_until(30s);
+  EXPECT_EQ(network.last_epoch(), 1U);
+  network.suspect(2, 3);
+  network.run_until(40s);
+  EXPECT_EQ(network.configuration(0).find(3), nullptr);
 }
 
-/// The leader can send but not receive: no other member suspects it, and without a remedy nothing
-/// would ever be decided.
-TEST(Council, DeafLeaderIsPassedOver) {
-  Chamber chamber{5, 6, 1, 1};
-  for (const MemberId other : {1U, 2U, 3U, 4U}) chamber.drop_incoming(0, other);
-  chamber.settle(20s);
+/// The lowest member can send but not receive: no other member suspects it, and it cannot decide.
+TEST(Council, RemovesAProposerThatReceivesNothing) {
+  CouncilNetwork network{5, 6, 1, 1};
+  for (const MemberId other : {1U, 2U, 3U, 4U}) network.drop_incoming(0, other);
+  network.run_until(20s);
   for (const MemberId id : {1U, 2U, 3U, 4U}) {
-    EXPECT_EQ(chamber.of(id).find(0), nullptr);
-    EXPECT_EQ(chamber.of(id).members.size(), 4U);
+    EXPECT_EQ(network.configuration(id).find(0), nullptr);
+    EXPECT_EQ(network.configuration(id).members.size(), 4U);
   }
 }
 
-/// Its failure detection sees nothing wrong, but a request stands.
-TEST(Council, NextInTheCouncilTakesInWhomTheFirstDoesNot) {
-  Chamber chamber{4, 6, 1, 1};
-  chamber.crash(0);
+/// No member suspects the one that crashed, but a request to join is not granted.
+TEST(Council, NextMemberAddsAJoinerIfTheLowestDoesNot) {
+  CouncilNetwork network{4, 6, 1, 1};
+  network.crash(0);
   for (const MemberId id : {1U, 2U})
-    chamber.happen(id, [](Council& council, const auto& context) {
-      council.join(context, {4, 1});
-    });
-  chamber.settle(1400ms);
-  EXPECT_EQ(chamber.last(), 1U);
-  chamber.settle(5s);
-  EXPECT_NE(chamber.of(1).find(4), nullptr);
+    network.run(id, [](Council& council, const auto& context) { council.join(context, {4, 1}); });
+  network.run_until(1400ms);
+  EXPECT_EQ(network.last_epoch(), 1U);
+  network.run_until(5s);
+  EXPECT_NE(network.configuration(1).find(4), nullptr);
 }
 
-TEST(Council, OfTwoThatDoNotHearEachOtherOneGoes) {
+TEST(Council, RemovesOneOfTwoMembersThatDoNotReceiveFromEachOther) {
   for (const bool both : {false, true}) {
-    Chamber chamber{6, 6, 1};
-    chamber.drop_incoming(4, 5);
-    if (both) chamber.drop_incoming(5, 4);
-    chamber.settle(20s);
-    EXPECT_EQ(chamber.of(0).members.size(), 5U);
-    EXPECT_EQ(chamber.of(0).find(5), nullptr) << "the one complained of, or the higher";
-    EXPECT_TRUE(chamber.failures().empty());
+    CouncilNetwork network{6, 6, 1};
+    network.drop_incoming(4, 5);
+    if (both) network.drop_incoming(5, 4);
+    network.run_until(20s);
+    EXPECT_EQ(network.configuration(0).members.size(), 5U);
+    EXPECT_EQ(network.configuration(0).find(5), nullptr)
+        << "the one that is reported, or the higher one";
+    EXPECT_TRUE(network.failures().empty());
   }
 }
 
-TEST(Council, WhatOthersSayIsNeverWorthARange) {
-  Chamber chamber{5, 5, 1};
-  const auto owners = chamber.of(0).ranges[1].owners;
+TEST(Council, KeepsARangeWhoseOwnersOnlyOtherMembersSuspect) {
+  CouncilNetwork network{5, 5, 1};
+  const auto owners = network.configuration(0).ranges[1].owners;
   ASSERT_EQ(owners[0].id + owners[1].id, 1U + 2U);
-  chamber.drop_incoming(3, 1);
-  chamber.drop_incoming(4, 2);
-  chamber.settle(50s);
-  EXPECT_FALSE(chamber.of(0).lost());
-  EXPECT_GT(chamber.last(), 1U);
+  network.drop_incoming(3, 1);
+  network.drop_incoming(4, 2);
+  network.run_until(50s);
+  EXPECT_FALSE(network.configuration(0).has_lost_range());
+  EXPECT_GT(network.last_epoch(), 1U);
 }
 
-TEST(Council, VerdictsOnAFormerLifeDoNotCount) {
-  Chamber chamber{4, 6, 1};
-  chamber.happen(0, [](Council& council, const auto& context) { council.suspect(context, 3, 0); });
-  EXPECT_FALSE(chamber.suspects(0, 3));
-  chamber.settle(30s);
-  EXPECT_EQ(chamber.last(), 1U);
-  chamber.happen(0, [](Council& council, const auto& context) {
+TEST(Council, IgnoresSuspicionsOfAFormerIncarnation) {
+  CouncilNetwork network{4, 6, 1};
+  network.run(0, [](Council& council, const auto& context) { council.suspect(context, 3, 0); });
+  EXPECT_FALSE(network.suspects(0, 3));
+  network.run_until(30s);
+  EXPECT_EQ(network.last_epoch(), 1U);
+  network.run(0, [](Council& council, const auto& context) {
     council.suspect(context, 3, 1);
     council.trust(context, 3, 0);
   });
-  EXPECT_TRUE(chamber.suspects(0, 3));
+  EXPECT_TRUE(network.suspects(0, 3));
 }
 
-/// Two owners of a range are suspected by all for `lasts`, and silent.
-void lose_owners(Chamber& chamber, Time lasts) {
-  const auto owners = chamber.of(0).ranges[0].owners;
-  const auto all = [&](auto act) {
+/// All other members suspect both owners of a range for `duration`, and trust them again
+/// afterwards.
+void suspect_both_owners(CouncilNetwork& network, Time duration) {
+  const auto owners = network.configuration(0).ranges[0].owners;
+  const auto for_each_pair = [&](auto act) {
     for (MemberId id = 0; id < 5; ++id)
       for (const auto& owner : owners)
         if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end()) act(id, owner.id);
   };
-  all([&](MemberId id, MemberId owner) { chamber.suspect(id, owner); });
-  chamber.settle(lasts);
-  all([&](MemberId id, MemberId owner) { chamber.trust(id, owner); });
-  chamber.settle(lasts + 10s);
+  for_each_pair([&](MemberId id, MemberId owner) { network.suspect(id, owner); });
+  network.run_until(duration);
+  for_each_pair([&](MemberId id, MemberId owner) { network.trust(id, owner); });
+  network.run_until(duration + 10s);
 }
 
-TEST(Council, LostRangeThatTurnsOutToLiveIsNotGivenUp) {
-  Chamber brief{5, 5, 1};
-  lose_owners(brief, 900ms);  // give_up_after is 1 s
-  for (MemberId id = 0; id < 5; ++id) EXPECT_FALSE(brief.of(id).lost());
-  Chamber lengthy{5, 5, 1};
-  lose_owners(lengthy, 2s);
-  EXPECT_TRUE(lengthy.of(4).lost());
+TEST(Council, KeepsARangeWhoseOwnersAreTrustedAgainInTime) {
+  CouncilNetwork brief{5, 5, 1};
+  suspect_both_owners(brief, 900ms);  // give_up_after is 1 s
+  for (MemberId id = 0; id < 5; ++id) EXPECT_FALSE(brief.configuration(id).has_lost_range());
+  CouncilNetwork lengthy{5, 5, 1};
+  suspect_both_owners(lengthy, 2s);
+  EXPECT_TRUE(lengthy.configuration(4).has_lost_range());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "starling/tools/registry/worth.hpp"
+#include "starling/tools/registry/prediction_figures.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,23 +10,24 @@
 namespace starling::program {
 namespace {
 
-TargetFigures worth_of_targets(const models::Table& table, const std::vector<float>& predictions) {
+TargetFigures figures_of_targets(const models::Table& table,
+                                 const std::vector<float>& predictions) {
   const auto written = [&](float value) {
     return static_cast<double>(table.labelling.written(value));
   };
   std::vector<double> labels;
-  std::vector<double> said;
+  std::vector<double> predicted;
   for (std::size_t row = 0; row < table.size(); ++row) {
     labels.push_back(written(table.label(row)));
-    said.push_back(written(predictions[row]));
+    predicted.push_back(written(predictions[row]));
   }
-  return target_figures(labels, said);
+  return target_figures(labels, predicted);
 }
 
-/// Returns how sure the model is of the second of two classes, one number a sample; nothing where
-/// it has no such score.
-std::optional<std::vector<float>> ranks_of(const AnyModel& model, const Weights& w,
-                                           const AnyData& data) {
+/// Returns for each sample a score that is the higher the more likely the second of two classes is;
+/// nothing if the model has no such score.
+std::optional<std::vector<float>> class_1_scores(const AnyModel& model, const Weights& w,
+                                                 const AnyData& data) {
   const auto scores = model.scores(w, data);
   if (!scores) return std::nullopt;
   const bool has_both = scores->columns == 2 && scores->link == models::Link::softmax;
@@ -50,15 +51,15 @@ std::optional<double> mean_of(const ClassFigures& figures,
   return sum / static_cast<double>(counted);
 }
 
-/// Returns the class that is written so; nothing where there is none.
+/// Returns the class whose label is written like this; nothing if there is none.
 std::optional<std::size_t> class_of(const models::Labelling& labelling, std::string_view label) {
   for (std::size_t c = 0; c < labelling.classes; ++c)
     if (labelling.text(static_cast<float>(c)) == label) return c;
   return std::nullopt;
 }
 
-/// One sample of each class, or two of different targets.
-std::vector<std::uint32_t> samples_of(const models::Table& table) {
+/// Returns one sample of each class, or two samples with different targets.
+std::vector<std::uint32_t> pick_samples(const models::Table& table) {
   std::vector<std::uint32_t> rows;
   std::vector<float> seen;
   const std::size_t wanted = std::max<std::size_t>(2, table.classes());
@@ -78,26 +79,28 @@ Weights zeros(const AnyModel& model) {
 
 }  // namespace
 
-Worth worth_of(const AnyModel& model, const Weights& w, const AnyData& data) {
-  Worth worth;
+PredictionFigures prediction_figures(const AnyModel& model, const Weights& w, const AnyData& data) {
+  PredictionFigures figures;
   const models::Table* table = data.table();
   const auto predictions = model.predict(w, data);
-  if (table == nullptr || !predictions || predictions->empty()) return worth;
+  if (table == nullptr || !predictions || predictions->empty()) return figures;
   const std::size_t classes = table->labelling.classes;
   if (classes == 0) {
-    worth.targets = worth_of_targets(*table, *predictions);
-    return worth;
+    figures.targets = figures_of_targets(*table, *predictions);
+    return figures;
   }
   const auto is_class = [&](float value) {
     return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
   };
-  if (!std::ranges::all_of(*predictions, is_class)) return worth;  // a user's own model
+  // A user's own model may predict something else.
+  if (!std::ranges::all_of(*predictions, is_class)) return figures;
   std::vector<float> labels;
   for (std::size_t row = 0; row < table->size(); ++row) labels.push_back(table->label(row));
-  worth.classes = class_figures(classes, labels, *predictions);
+  figures.classes = class_figures(classes, labels, *predictions);
   if (classes == 2)
-    if (const auto ranks = ranks_of(model, w, data)) worth.auc = area_under_curve(labels, *ranks);
-  return worth;
+    if (const auto ranks = class_1_scores(model, w, data))
+      figures.auc = area_under_curve(labels, *ranks);
+  return figures;
 }
 
 std::optional<double> macro_precision(const ClassFigures& figures) {
@@ -108,36 +111,36 @@ std::optional<double> macro_recall(const ClassFigures& figures) {
   return mean_of(figures, figures.recall);
 }
 
-std::optional<double> figure_of(const Worth& worth, const models::Labelling& labelling,
-                                std::string_view name) {
-  if (name == "auc") return worth.auc;
-  if (worth.targets) {
-    if (name == "mae") return worth.targets->mae;
-    if (name == "rmse") return worth.targets->rmse;
-    if (name == "r2") return worth.targets->r2;
+std::optional<double> figure_of(const PredictionFigures& figures,
+                                const models::Labelling& labelling, std::string_view name) {
+  if (name == "auc") return figures.auc;
+  if (figures.targets) {
+    if (name == "mae") return figures.targets->mae;
+    if (name == "rmse") return figures.targets->rmse;
+    if (name == "r2") return figures.targets->r2;
   }
-  if (!worth.classes) return std::nullopt;
-  if (name == "precision") return macro_precision(*worth.classes);
-  if (name == "recall") return macro_recall(*worth.classes);
+  if (!figures.classes) return std::nullopt;
+  if (name == "precision") return macro_precision(*figures.classes);
+  if (name == "recall") return macro_recall(*figures.classes);
   const auto colon = name.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const auto c = class_of(labelling, name.substr(colon + 1));
   if (!c) return std::nullopt;
   const std::string_view kind = name.substr(0, colon);
-  if (kind == "precision") return worth.classes->precision[*c];
-  if (kind == "recall") return worth.classes->recall[*c];
+  if (kind == "precision") return figures.classes->precision[*c];
+  if (kind == "recall") return figures.classes->recall[*c];
   return std::nullopt;
 }
 
 std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr) return {};
-  const AnyData some = data.select(samples_of(*table));
-  const Worth worth = worth_of(model, zeros(model), some);
+  const AnyData some = data.select(pick_samples(*table));
+  const PredictionFigures figures = prediction_figures(model, zeros(model), some);
   std::vector<std::string> names;
   for (const char* name : {"auc", "mae", "rmse", "r2", "precision", "recall"})
-    if (figure_of(worth, table->labelling, name)) names.emplace_back(name);
-  if (!worth.classes) return names;
+    if (figure_of(figures, table->labelling, name)) names.emplace_back(name);
+  if (!figures.classes) return names;
   for (const char* kind : {"precision:", "recall:"})
     for (std::size_t c = 0; c < table->labelling.classes; ++c)
       names.push_back(kind + table->labelling.text(static_cast<float>(c)));

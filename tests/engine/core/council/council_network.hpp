@@ -1,4 +1,5 @@
-/// Councils whose messages a test has in its hand, and a check that all of them agree.
+/// A network of councils for tests, which delivers or loses their messages and checks that all
+/// councils agree.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,15 +27,16 @@ inline std::vector<Member> founders(MemberId count) {
   return members;
 }
 
-/// Councils and the messages in flight between them; a test decides which arrive, and when.
-class Chamber {
+/// Councils and the messages in flight between them, in virtual time. Fails the test if two
+/// councils decide differently.
+class CouncilNetwork {
  public:
-  Chamber(MemberId members, std::size_t ranges, std::uint64_t seed, MemberId spare = 0)
+  CouncilNetwork(MemberId members, std::size_t ranges, std::uint64_t seed, MemberId joiners = 0)
       : random_(seed) {
     const auto first =
         std::make_shared<const Configuration>(first_configuration(founders(members), ranges, 2));
     decided_[1] = first;
-    for (MemberId id = 0; id < members + spare; ++id) {
+    for (MemberId id = 0; id < members + joiners; ++id) {
       CouncilOptions options{.self = {id, 1}};
       options.give_up_after = std::chrono::seconds{1};
       councils_.emplace_back(options);
@@ -44,63 +46,69 @@ class Chamber {
   }
 
   template <class Event>
-  void happen(MemberId id, Event event) {
+  void run(MemberId id, Event event) {
     if (crashed_.contains(id)) return;
     std::vector<CouncilEffect> effects;
     event(councils_[id], CouncilContext{now_, random_, effects});
     for (auto& effect : effects) execute(id, effect);
   }
 
-  void suspect(MemberId id, MemberId whom) {
-    happen(id, [&](Council& council, const auto& context) { council.suspect(context, whom, 1); });
+  void suspect(MemberId id, MemberId other) {
+    run(id, [&](Council& council, const auto& context) { council.suspect(context, other, 1); });
   }
-  void trust(MemberId id, MemberId whom) {
-    happen(id, [&](Council& council, const auto& context) { council.trust(context, whom, 1); });
+  void trust(MemberId id, MemberId other) {
+    run(id, [&](Council& council, const auto& context) { council.trust(context, other, 1); });
   }
-  /// `id` receives nothing from `whom` from now on, and suspects it.
-  void drop_incoming(MemberId id, MemberId whom) {
-    deaf_.insert({whom, id});
-    suspect(id, whom);
+  /// From now on `id` receives nothing from `other`, and suspects it.
+  void drop_incoming(MemberId id, MemberId other) {
+    blocked_.insert({other, id});
+    suspect(id, other);
   }
   void crash(MemberId id) { crashed_.insert(id); }
 
-  /// One thing happens: a message arrives, is lost or comes twice, in any order; or time passes.
-  /// False where nothing is left to happen.
-  bool stir(double loss, double twice) {
+  /// Delivers one message, or fires the next timer. With `loss` above 0, it picks a random message,
+  /// loses it with probability `loss`, and keeps it for a second delivery with probability
+  /// `duplication`. Returns false if there is neither a message nor a timer.
+  bool step(double loss, double duplication) {
     if (!in_flight_.empty() && (timers_.empty() || loss == 0 || random_.below(10) > 0)) {
-      const std::size_t at = loss > 0 ? random_.below(in_flight_.size()) : 0;
-      const Sent sent = in_flight_[at];
-      if (random_.real() >= twice) in_flight_.erase(in_flight_.begin() + static_cast<long>(at));
+      const std::size_t index = loss > 0 ? random_.below(in_flight_.size()) : 0;
+      const Sent sent = in_flight_[index];
+      if (random_.real() >= duplication)
+        in_flight_.erase(in_flight_.begin() + static_cast<long>(index));
       if (random_.real() >= loss) deliver(sent);
       return true;
     }
     if (timers_.empty()) return false;
-    const auto [at, id] = *timers_.begin();
+    const auto [fires_at, id] = *timers_.begin();
     timers_.erase(timers_.begin());
-    now_ = std::max(now_, at);
-    happen(id, [](Council& council, const auto& context) { council.on_timer(context); });
+    now_ = std::max(now_, fires_at);
+    run(id, [](Council& council, const auto& context) { council.on_timer(context); });
     return true;
   }
-  void settle() {
-    for (int i = 0; i < 20'000 && stir(0, 0); ++i) {
+  /// Steps until nothing is left to do, at most 20,000 times.
+  void run_to_end() {
+    for (int i = 0; i < 20'000 && step(0, 0); ++i) {
     }
   }
-  /// As far as it goes before `until`.
-  void settle(Time until) {
+  /// Steps until the time is `until`.
+  void run_until(Time until) {
     while ((!in_flight_.empty() || (!timers_.empty() && timers_.begin()->first <= until)) &&
-           stir(0, 0)) {
+           step(0, 0)) {
     }
     now_ = std::max(now_, until);
   }
 
-  [[nodiscard]] const Configuration& of(MemberId id) const { return *decided_.at(epochs_[id]); }
-  [[nodiscard]] Epoch epoch(MemberId id) const { return epochs_[id]; }
-  [[nodiscard]] Epoch last() const { return decided_.rbegin()->first; }
-  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
-  [[nodiscard]] bool suspects(MemberId id, MemberId whom) const {
-    return councils_[id].suspects(whom);
+  [[nodiscard]] const Configuration& configuration(MemberId id) const {
+    return *decided_.at(epochs_[id]);
   }
-  [[nodiscard]] bool crashed(MemberId id) const { return crashed_.contains(id); }
+  [[nodiscard]] Epoch epoch(MemberId id) const { return epochs_[id]; }
+  /// The last epoch that any council decided.
+  [[nodiscard]] Epoch last_epoch() const { return decided_.rbegin()->first; }
+  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
+  [[nodiscard]] bool suspects(MemberId id, MemberId other) const {
+    return councils_[id].suspects(other);
+  }
+  [[nodiscard]] bool has_crashed(MemberId id) const { return crashed_.contains(id); }
   Random& random() { return random_; }
 
  private:
@@ -126,26 +134,26 @@ class Chamber {
   }
 
   void deliver(const Sent& sent) {
-    if (deaf_.contains({sent.from, sent.to})) return;
+    if (blocked_.contains({sent.from, sent.to})) return;
     if (sent.configuration) return adopt(sent.to, sent.configuration);
-    happen(sent.to, [&](Council& council, const auto& context) {
+    run(sent.to, [&](Council& council, const auto& context) {
       if (!council.on(context, sent.from, sent.message) && epochs_[sent.to] > 0)
         in_flight_.push_back({sent.to, sent.from, {}, decided_.at(epochs_[sent.to])});
     });
   }
 
-  /// Checks agreement: an epoch has one configuration, whichever member decided it.
+  /// Checks that every council decides the same configuration of an epoch.
   void adopt(MemberId id, const ConfigurationPtr& configuration) {
-    const auto [known, fresh] = decided_.try_emplace(configuration->epoch, configuration);
+    const auto [known, is_new] = decided_.try_emplace(configuration->epoch, configuration);
     ASSERT_EQ(*known->second, *configuration);
     if (configuration->epoch <= epochs_[id] || !configuration->contains(id, 1)) return;
     epochs_[id] = configuration->epoch;
-    happen(id, [&](Council& council, const auto& context) {
+    run(id, [&](Council& council, const auto& context) {
       std::vector<RangeId> full;
       for (RangeId r = 0; r < configuration->ranges.size(); ++r)
         if (configuration->ranges[r].find(id) != nullptr) full.push_back(r);
       council.on_configuration(context, configuration);
-      council.on_full_ranges(context, full);  // hand-over takes no time here
+      council.on_in_sync_ranges(context, full);  // ranges move at once here
     });
   }
 
@@ -158,7 +166,7 @@ class Chamber {
   std::multiset<std::pair<Time, MemberId>> timers_;
   std::set<MemberId> crashed_;
   /// Pairs of a sender and a receiver between which messages are lost.
-  std::set<std::pair<MemberId, MemberId>> deaf_;
+  std::set<std::pair<MemberId, MemberId>> blocked_;
   std::vector<std::string> failures_;
 };
 

@@ -1,4 +1,4 @@
-/// Ends of transports that keep what comes, and frames for them. For tests.
+/// A transport that keeps the frames that it receives, and frames to send. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,20 +22,21 @@
 
 namespace starling::wire {
 
-/// A node's end: keeps what has come.
-class End {
+/// A node's transport, and the frames that it has received.
+class TestNode {
  public:
-  explicit End(TransportOptions options = {}) {
-    auto opened = Transport::open(options, [this](const Incoming& incoming) { take(incoming); });
+  explicit TestNode(TransportOptions options = {}) {
+    auto opened =
+        Transport::open(options, [this](const IncomingFrame& incoming) { take(incoming); });
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     transport = std::move(opened).value();
     if (options.keys) key = options.keys->public_key;
   }
-  ~End() { transport.reset(); }
+  ~TestNode() { transport.reset(); }
 
   [[nodiscard]] Peer peer() const { return {transport->address(), key}; }
 
-  /// False where they do not come in time.
+  /// Waits until `count` packets have been received. Returns false if that takes too long.
   [[nodiscard]] bool wait_for(std::size_t count) {
     return wait_until([&] {
       const std::lock_guard lock{mutex_};
@@ -45,21 +46,22 @@ class End {
 
   std::unique_ptr<Transport> transport;
   std::optional<Key> key;
-  /// Sequence numbers, in order of arrival.
+  /// The sequence numbers of the packets, in order of arrival.
   std::vector<std::uint64_t> packets;
   std::vector<std::optional<Key>> senders;
-  /// The elements of each tensor that has come.
+  /// The elements of each received tensor.
   std::vector<std::vector<float>> floats;
+  /// The sum of the sizes of the frames, and the number of frames that could not be decoded.
   std::size_t bytes = 0;
   int refused = 0;
-  /// Taking a frame takes this long.
+  /// The time that the receiver takes for each frame.
   std::atomic<std::chrono::milliseconds> pause{};
-  /// A test that holds it keeps frames from being taken.
-  std::mutex taking;
+  /// While a test holds this lock, the receiver waits with the next frame.
+  std::mutex receiving;
 
  private:
-  void take(const Incoming& incoming) {
-    const std::lock_guard turn{taking};
+  void take(const IncomingFrame& incoming) {
+    const std::lock_guard turn{receiving};
     const auto decoded = decode_envelope(incoming.frame);
     std::this_thread::sleep_for(pause.load());
     const std::lock_guard lock{mutex_};
@@ -92,12 +94,12 @@ inline Frame numbered_frame(std::uint64_t sequence, std::size_t floats = 0) {
   return numbered_frame(sequence, slice_of<float>(std::vector<float>(floats, 1.5F)));
 }
 
-/// Options with new keys.
+/// Options with a new key pair.
 inline TransportOptions with_keys(std::function<bool(const Key&)> admits = [](const Key&) {
   return true;
 }) {
   TransportOptions options;
-  options.keys = make_keys();
+  options.keys = make_key_pair();
   options.admits = std::move(admits);
   return options;
 }

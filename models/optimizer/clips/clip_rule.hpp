@@ -12,11 +12,11 @@
 
 namespace starling::models {
 
-/// One gradient that lies in several places.
+/// One gradient that consists of several spans.
 template <class T>
 using Pieces = std::span<const std::span<T>>;
 
-/// Bounds a gradient. Devices clip by models/cuda/kernels/update.hpp.
+/// A bound on a gradient. On devices, models/cuda/kernels/update.hpp clips.
 template <class C>
 concept ClipRule = Alternative<C> &&
     requires(const C clip, Pieces<float> floats, Pieces<double> doubles) {

@@ -9,12 +9,12 @@ namespace {
 
 Summary mean(double value) { return {.count = 4, .mean = value, .sd = 1}; }
 
-TEST(ExperimentResults, JudgeNumbersByHowFarOffTheyAre) {
+TEST(ExperimentResults, RateNumbersByTheirRelativeDifference) {
   ExperimentResults results;
   results.add("exact", 200, mean(200));
-  results.add("misread", 200, mean(205.9));
+  results.add("within the reading error", 200, mean(205.9));
   results.add("close", 200, mean(181));
-  results.add("off", 200, mean(221));
+  results.add("too far", 200, mean(221));
   ASSERT_EQ(results.claims.size(), 4U);
   EXPECT_EQ(results.claims[0].status, ClaimStatus::reproduced);
   EXPECT_EQ(results.claims[1].status, ClaimStatus::reproduced);
@@ -23,7 +23,7 @@ TEST(ExperimentResults, JudgeNumbersByHowFarOffTheyAre) {
   EXPECT_EQ(results.claims[2].here, "181.0 ± 0.5");
 }
 
-TEST(ExperimentResults, ShowWhatDoesNotReproduce) {
+TEST(ExperimentResults, ShowClaimsThatAreNotReproduced) {
   ExperimentResults results;
   results.add("the moon", "cheese", "stone", false);
   const auto table = claims_table(results);
@@ -32,7 +32,7 @@ TEST(ExperimentResults, ShowWhatDoesNotReproduce) {
             (std::vector<std::string>{"the moon", "cheese", "stone", "not reproduced"}));
 }
 
-TEST(ExperimentResults, KeepEachPlotForItsPicture) {
+TEST(ExperimentResults, KeepAPlotForEachPicture) {
   ExperimentResults results;
   const Picture picture = results.add(Plot{.name = "one", .title = "One"}, "the first");
   EXPECT_EQ(picture.name, "one");

@@ -10,7 +10,7 @@
 
 namespace starling::models {
 
-/// Decides the factor of the learning rate.
+/// A schedule, which decides the factor of the learning rate.
 template <class S>
 concept ScheduleRule = Alternative<S> && requires(const S schedule, std::uint64_t samples_seen) {
   /// An example for `--help`.
@@ -18,11 +18,12 @@ concept ScheduleRule = Alternative<S> && requires(const S schedule, std::uint64_
   { schedule.factor(samples_seen) } -> std::same_as<double>;
 };
 
-/// Reads a count of samples that has no default.
-[[nodiscard]] inline std::uint64_t read_samples(SpecReader& read, const char* key,
+/// Reads a required option that counts samples. The error for a missing option shows `example`.
+[[nodiscard]] inline std::uint64_t read_samples(SpecReader& read, const char* option,
                                                 std::string_view example) {
-  if (!read.has(key)) read.refuse(std::string{"needs "} + key + ", e.g. " + std::string{example});
-  return read.count(key, 1, 1);
+  if (!read.has(option))
+    read.refuse(std::string{"needs "} + option + ", e.g. " + std::string{example});
+  return read.count(option, 1, 1);
 }
 
 }  // namespace starling::models

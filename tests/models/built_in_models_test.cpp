@@ -13,7 +13,7 @@ std::string refusal(const char* text, const Table& data) {
   return parse_model<float>(text, data).error().message;
 }
 
-TEST(ModelList, PrintsWhatItReads) {
+TEST(BuiltInModels, PrintsWhatItReads) {
   const Table classes = dense_table(9, 4, 3);
   const Table two = sparse_table(9, 4, 2);
   const Table real = dense_table(9, 4, 0);
@@ -34,7 +34,7 @@ TEST(ModelList, PrintsWhatItReads) {
   EXPECT_EQ(printed("mf:rank=2,users=9,items=5", ratings), "mf:rank=2,users=9,items=5");
 }
 
-TEST(ModelList, SaysWhatIsWrongWithTheText) {
+TEST(BuiltInModels, RefusesInvalidTexts) {
   const Table data = dense_table(9, 4, 3);
   EXPECT_EQ(refusal("sotfmax", data),
             "unknown model 'sotfmax'; did you mean 'softmax'? valid: linear, logistic, softmax, "
@@ -52,7 +52,7 @@ TEST(ModelList, SaysWhatIsWrongWithTheText) {
             "mlp: unknown activation 'relo'; did you mean 'relu'? valid: relu, tanh");
 }
 
-TEST(ModelList, SaysWhyTheDataDoesNotFit) {
+TEST(BuiltInModels, RefusesUnsuitableTrainingData) {
   const Table ten = dense_table(40, 4, 10);
   const Table real = dense_table(9, 4, 0);
   EXPECT_EQ(refusal("logistic", ten), "logistic needs 2 classes, the data has 10");
@@ -80,7 +80,7 @@ TEST(ModelList, SaysWhyTheDataDoesNotFit) {
             "mf: the user id in row 1 is not a whole number from 0 to 6");
 }
 
-TEST(ModelList, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
+TEST(BuiltInModels, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
   const auto refused = [](const char* text, const Table& built, const Table& other) {
     const auto model = parse_model<float>(text, built).value();
     const auto accepted = std::visit([&](const auto& any) { return any.accepts(other); }, model);
@@ -108,7 +108,7 @@ TEST(ModelList, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
             "mf: the user id in row 0 is not a whole number from 0 to 2");
 }
 
-TEST(ModelList, NamesEveryModelOnce) {
+TEST(BuiltInModels, NamesEveryModelOnce) {
   const auto names = model_names();
   ASSERT_EQ(names.size(), 11U);
   for (const auto& [name, summary] : names) {
@@ -117,7 +117,7 @@ TEST(ModelList, NamesEveryModelOnce) {
   }
 }
 
-TEST(ModelList, ShapesComeFromTheData) {
+TEST(BuiltInModels, ParameterShapesFollowFromTheData) {
   const auto parameters = [](const char* text, const Table& data) {
     const auto model = parse_model<float>(text, data).value();
     return std::visit([](const auto& any) { return any.parameters(); }, model);

@@ -1,5 +1,5 @@
-/// A connection to a transport, made by hand, and the bytes that a client of ZMTP sends on it (RFC
-/// 37).
+/// A TCP connection to a transport, and bytes that a client of ZMTP (RFC 37) would send on it. For
+/// tests of clients that follow no rules.
 #pragma once
 
 #include <arpa/inet.h>
@@ -20,29 +20,30 @@
 
 namespace starling::wire {
 
-/// With the zeros in it.
+/// Returns the text of a literal, including zeros in it.
 template <std::size_t N>
 std::string literal(const char (&text)[N]) {
   return {text, N - 1};
 }
 
-/// RFC 37: the greeting of a client, and READY of a DEALER.
+/// Returns the greeting of a client. `ready` is the READY command of a DEALER.
 inline std::string greeting(const std::string& mechanism) {
   std::string bytes = literal("\xff\0\0\0\0\0\0\0\1\x7f\3\0") + mechanism;
   bytes.resize(64, '\0');
   return bytes;
 }
 inline const std::string ready = literal("\4\x1c\5READY\x0bSocket-Type\0\0\0\6DEALER");
-/// A part, a last part or a command of 8 MiB to come.
+/// The prefix of a part of 8 MiB with more parts to follow, of a last part, and of a command.
 inline const std::string announced_part = literal("\3\0\0\0\0\0\x80\0\0");
 inline const std::string announced_end = literal("\2\0\0\0\0\0\x80\0\0");
 inline const std::string announced_command = literal("\6\0\0\0\0\0\x80\0\0");
 
-class Line {
+class RawConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Line(const std::string& address) : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit RawConnection(const std::string& address)
+      : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port =
@@ -51,11 +52,12 @@ class Line {
     EXPECT_EQ(::connect(descriptor_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
     (void)::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
   }
-  ~Line() { ::close(descriptor_); }
-  Line(Line&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Line& operator=(Line&&) = delete;
+  ~RawConnection() { ::close(descriptor_); }
+  RawConnection(RawConnection&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  RawConnection& operator=(RawConnection&&) = delete;
 
-  /// Sends as much as is taken within `time`; how much that was.
+  /// Sends for at most `time`. Returns the number of bytes that the other end has taken.
   [[nodiscard]] std::size_t send(std::string_view bytes,
                                  std::chrono::milliseconds time = std::chrono::seconds{5}) {
     std::size_t sent = 0;
@@ -73,8 +75,8 @@ class Line {
     }
     return sent;
   }
-  /// Whether the other end has ended it by then.
-  [[nodiscard]] bool ends_within(std::chrono::milliseconds time) {
+  /// Whether the other end closes the connection within `time`.
+  [[nodiscard]] bool closes_within(std::chrono::milliseconds time) {
     std::array<char, 256> taken{};
     for (const auto end = Clock::now() + time;;) {
       const auto received = ::recv(descriptor_, taken.data(), taken.size(), 0);

@@ -1,4 +1,4 @@
-/// Reading a data file front to back, gzip or plain alike. One thread at a time.
+/// Reads a data file, gzip or plain, from its beginning to its end. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@
 
 namespace starling::models {
 
-/// An open file whose content is handed out decompressed. Gzip is known by its magic bytes, never
-/// by the file's name; damage, an early end and bytes behind the last member are errors.
+/// An open file that decompresses its content if it is gzip, which the first bytes decide, never
+/// the file's name. Damaged gzip data, an early end and bytes after the last gzip member are
+/// errors.
 class InputFile {
  public:
   static Result<InputFile> open(const std::string& path);
@@ -24,11 +25,12 @@ class InputFile {
   InputFile& operator=(InputFile&&) noexcept;
   ~InputFile();
 
-  /// Fills `out` as far as the content goes and returns how far; less than all of it means the end.
+  /// Reads content into `out` and returns the number of bytes; fewer than out.size() only at the
+  /// end of the content.
   Result<std::size_t> read(std::span<std::byte> out);
 
   [[nodiscard]] const std::string& path() const noexcept;
-  /// Content bytes handed out so far.
+  /// Returns the bytes of content that were read so far.
   [[nodiscard]] std::uint64_t offset() const noexcept;
   /// Returns a bound on the bytes of content in the file: its size, or for gzip 1032 times its
   /// size, deflate's highest ratio. UINT64_MAX for pipes.
@@ -41,30 +43,32 @@ class InputFile {
   std::unique_ptr<State> state_;
 };
 
-/// The lines of a text file, without UTF-8's byte order mark. A line is at most 256 MiB, and less
-/// where a ReadBudget says so.
+/// Reads a text file line by line and skips UTF-8's byte order mark. Refuses lines of more than
+/// 256 MiB, or of more than a ReadBudget allows.
 class LineReader {
  public:
   explicit LineReader(InputFile file) : file_(std::move(file)), budget_(file_.path()) {}
 
-  /// The next line without its LF or CR LF, nullopt behind the last. Valid until the next call.
+  /// Returns the next line without its LF or CR LF, valid until the next call; nullopt at the end.
   Result<std::optional<std::string_view>> next();
 
-  /// "FILE:LINE" of the line last returned.
-  [[nodiscard]] std::string place() const;
+  /// Returns "FILE:LINE" of the line last returned.
+  [[nodiscard]] std::string location() const;
   [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
 
  private:
-  /// Reads more bytes behind those already held; false at the end of the file.
+  /// Appends bytes of the file to the buffer; returns false at the end of the file.
   Result<bool> refill();
 
   InputFile file_;
   ReadBudget budget_;
   std::string buffer_;
+  /// The bytes of buffer_ that next() has not returned yet lie from begin_ to end_.
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  /// The number of the line last returned, from 1.
   std::size_t line_ = 0;
-  bool at_end_ = false;
+  bool has_ended_ = false;
 };
 
 }  // namespace starling::models

@@ -1,4 +1,4 @@
-/// Nets that are known by name. Any thread.
+/// The built-in nets, which users choose by name. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@ namespace starling::models {
 struct NamedNet {
   std::string_view name;
   std::string_view summary;
-  /// All layers but the last, which is dense.
+  /// The text of all layers but the last, which is dense.
   std::string_view layers;
 };
 
+/// Returns all built-in nets.
 [[nodiscard]] const std::vector<NamedNet>& named_nets();
 
-/// Returns the net called `name` with `outputs` outputs, or nullopt where the name is unknown.
+/// Returns the net called `name` with `outputs` outputs, or nullopt if the name is unknown.
 [[nodiscard]] std::optional<NetDescription> named_net(std::string_view name, std::size_t outputs);
 
 }  // namespace starling::models

@@ -1,4 +1,4 @@
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 
 #include "tests/models/data/files.hpp"
 
@@ -16,7 +16,7 @@ std::string read_lines(const std::string& path) {
   }
 }
 
-TEST(InputFile, RefusesWhatCannotBeOpened) {
+TEST(InputFile, RefusesPathsThatCannotBeOpened) {
   const TemporaryFolder folder;
   const std::string absent = folder.path("absent");
   EXPECT_EQ(message_of(load_text("csv:" + absent)), absent + ": no such file");
@@ -26,7 +26,7 @@ TEST(InputFile, RefusesWhatCannotBeOpened) {
             folder.path("") + ": is a folder, not a file");
 }
 
-TEST(InputFile, BoundsWhatAFileCanHold) {
+TEST(InputFile, BoundsTheContentOfAFile) {
   const TemporaryFolder folder;
   const std::string zipped = gzip(std::string(100'000, 'a'));
   EXPECT_EQ(InputFile::open(folder.write("a", "12345"))->content_max(), 5U);
@@ -35,7 +35,7 @@ TEST(InputFile, BoundsWhatAFileCanHold) {
   EXPECT_GE(file->content_max(), 100'000U);
 }
 
-TEST(LineReader, EndsLinesAtEitherMark) {
+TEST(LineReader, EndsLinesAtLfAndCrLf) {
   const TemporaryFolder folder;
   EXPECT_EQ(read_lines(folder.write("a", "")), "");
   EXPECT_EQ(read_lines(folder.write("a", "\n")), "|");
@@ -57,7 +57,7 @@ TEST(LineReader, JoinsLinesAcrossChunks) {
   EXPECT_EQ(read_lines(folder.write("b", gzip(text))), expected);
 }
 
-TEST(LineReader, ReportsDamageBehindGoodLines) {
+TEST(LineReader, ReportsDamageAfterGoodLines) {
   const TemporaryFolder folder;
   const std::string zipped = gzip("a\nb\n");
   const std::string path = folder.write("a", zipped.substr(0, zipped.size() - 3));
@@ -65,8 +65,8 @@ TEST(LineReader, ReportsDamageBehindGoodLines) {
                                   std::to_string(zipped.size() - 3) + " of the file");
 }
 
-/// A mebibyte for the values of each source.
-class Bounded : public testing::Test {
+/// Limits the memory of each source to 1 MiB.
+class MemoryLimit : public testing::Test {
  protected:
   static ReadLimits limits() {
     ReadLimits limits;
@@ -84,13 +84,13 @@ std::string repeated(const std::string& line, std::size_t times) {
   return text;
 }
 
-void expect_refused(const std::string& source, const std::string& place, const std::string& what) {
+void expect_refused(const std::string& source, const std::string& name, const std::string& reason) {
   const std::string message = message_of(load_text(source));
-  EXPECT_TRUE(message.starts_with(place + ": " + what)) << message;
+  EXPECT_TRUE(message.starts_with(name + ": " + reason)) << message;
   EXPECT_TRUE(message.ends_with(" GB of memory; valid: up to 0.001 GB")) << message;
 }
 
-TEST_F(Bounded, RefusesMoreThanMemoryHolds) {
+TEST_F(MemoryLimit, RefusesDataAboveTheLimit) {
   const auto csv = folder_.write("csv", gzip(repeated("1,2,3,0\n4,5,6,1\n", 200'000)));
   expect_refused("csv:" + csv, csv, "takes more than 0.001");
   const auto libsvm = folder_.write("libsvm", gzip(repeated("1 1:1 2:1\n0\n", 100'000)));
@@ -109,21 +109,20 @@ TEST_F(Bounded, RefusesMoreThanMemoryHolds) {
     expect_refused(made, made, "would take 0.0");
 }
 
-TEST_F(Bounded, TakesWhatMemoryHolds) {
+TEST_F(MemoryLimit, ReadsDataBelowTheLimit) {
   EXPECT_TRUE(load_text("digits:n=100"));
   const auto csv = folder_.write("csv", repeated("1,2,3,0\n4,5,6,1\n", 1000));
   EXPECT_TRUE(load_text("csv:" + csv));
 }
 
-TEST(InputFile, IsReadNoFurtherThanItsTime) {
+TEST(InputFile, StopsReadingAtTheDeadline) {
   const TemporaryFolder folder;
-  // Nothing in it takes memory, and nothing ends it.
+  // Blank lines take no memory, so that only the deadline can stop the reading of this file.
   const auto blank = folder.write("blank", gzip(repeated("\n", 30'000'000)));
   ReadLimits limits;
   limits.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
   const ReadScope scope{limits};
-  EXPECT_EQ(message_of(load_text("libsvm:" + blank)),
-            blank + ": is read no further: reading took too long");
+  EXPECT_EQ(message_of(load_text("libsvm:" + blank)), blank + ": reading took too long");
 }
 
 }  // namespace

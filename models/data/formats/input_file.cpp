@@ -1,4 +1,4 @@
-#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/input_file.hpp"
 
 #include <zlib.h>
 
@@ -21,15 +21,16 @@ struct InputFile::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    if (gzip) inflateEnd(&stream);
+    if (is_gzip) inflateEnd(&stream);
   }
 
-  /// Reads the beginning of the content to tell gzip from plain.
-  Result<void> begin();
-  /// Refills the input where it is used up; false at the end of the file.
+  /// Reads the first bytes of the file and detects whether it is gzip.
+  Result<void> detect_gzip();
+  /// Reads more of the file if `input` is used up; returns false at the end of the file.
   Result<bool> fill();
-  /// Writes one stretch of content into `out` and returns its bytes; 0 at the end.
+  /// Copies from `input` to `out` and returns the number of bytes. Requires: a plain file.
   Result<std::size_t> copy(std::span<std::byte> out);
+  /// Decompresses from `input` to `out` and returns the number of bytes. Requires: a gzip file.
   Result<std::size_t> decompress(std::span<std::byte> out);
   /// Handles the end of a gzip member: begins the next member, ends the content, or returns an
   /// error.
@@ -39,28 +40,32 @@ struct InputFile::State {
     return std::span{input}.subspan(position, filled - position);
   }
   [[nodiscard]] Error error(const std::string& what) const { return Error{path + ": " + what}; }
-  [[nodiscard]] std::string at_byte() const {
-    return "byte " + std::to_string(consumed - (filled - position)) + " of the file";
+  /// Names the next byte of the file, for messages.
+  [[nodiscard]] std::string next_byte() const {
+    return "byte " + std::to_string(file_bytes_read - (filled - position)) + " of the file";
   }
 
   std::string path;
   InputDescriptor file;
+  /// Bytes of the file: those from `position` to `filled` are not used yet.
   std::array<std::byte, chunk_bytes> input{};
   std::size_t position = 0;
   std::size_t filled = 0;
-  std::uint64_t consumed = 0;
+  std::uint64_t file_bytes_read = 0;
+  /// Bytes of content that were returned.
   std::uint64_t offset = 0;
-  bool gzip = false;
-  bool ended = false;
+  bool is_gzip = false;
+  /// True after the last gzip member.
+  bool has_ended = false;
   z_stream stream{};
 };
 
-Result<void> InputFile::State::begin() {
+Result<void> InputFile::State::detect_gzip() {
   if (auto some = fill(); !some) return std::move(some).error();
   const auto head = available();
   if (head.size() < 2 || head[0] != std::byte{0x1f} || head[1] != std::byte{0x8b}) return {};
   if (inflateInit2(&stream, gzip_window_bits) != Z_OK) return error("no memory to decompress it");
-  gzip = true;
+  is_gzip = true;
   return {};
 }
 
@@ -71,7 +76,7 @@ Result<bool> InputFile::State::fill() {
   const auto got = file.read(input);
   if (!got) return got.error();
   filled = *got;
-  consumed += filled;
+  file_bytes_read += filled;
   return filled > 0;
 }
 
@@ -84,28 +89,28 @@ Result<std::size_t> InputFile::State::copy(std::span<std::byte> out) {
 
 Result<std::size_t> InputFile::State::decompress(std::span<std::byte> out) {
   const auto head = available();
-  const auto room = static_cast<uInt>(std::min<std::size_t>(out.size(), 1U << 30U));
+  const auto capacity = static_cast<uInt>(std::min<std::size_t>(out.size(), 1U << 30U));
   stream.next_in = reinterpret_cast<Bytef*>(input.data() + position);
   stream.avail_in = static_cast<uInt>(head.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = room;
+  stream.avail_out = capacity;
   const int code = inflate(&stream, Z_NO_FLUSH);
   position = filled - stream.avail_in;
   if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
-    return error("its gzip data is damaged near " + at_byte() + ": " +
+    return error("its gzip data is damaged near " + next_byte() + ": " +
                  (stream.msg != nullptr ? stream.msg : "cannot be decompressed"));
   if (code == Z_STREAM_END)
     if (auto next = end_member(); !next) return std::move(next).error();
-  return room - stream.avail_out;
+  return capacity - stream.avail_out;
 }
 
 Result<void> InputFile::State::end_member() {
   auto more = fill();
   if (!more) return std::move(more).error();
-  ended = !*more;
-  if (ended) return {};
+  has_ended = !*more;
+  if (has_ended) return {};
   if (available()[0] != std::byte{0x1f})
-    return error("its gzip data ends at " + at_byte() + ", but other bytes follow");
+    return error("its gzip data ends at " + next_byte() + ", but other bytes follow");
   inflateReset(&stream);
   return {};
 }
@@ -119,23 +124,23 @@ Result<InputFile> InputFile::open(const std::string& path) {
   auto file = InputDescriptor::open(path);
   if (!file) return std::move(file).error();
   auto state = std::make_unique<State>(*std::move(file));
-  if (auto begun = state->begin(); !begun) return std::move(begun).error();
+  if (auto detected = state->detect_gzip(); !detected) return std::move(detected).error();
   return InputFile{std::move(state)};
 }
 
 Result<std::size_t> InputFile::read(std::span<std::byte> out) {
-  // Checked even if no byte of the file is read: a few compressed bytes may hold content without
-  // end.
+  // Checks at every call, even if it reads no byte of the file, because a few compressed bytes may
+  // expand to very much content.
   if (auto go_on = check_reading(path()); !go_on) return std::move(go_on).error();
   std::size_t got = 0;
-  while (got < out.size() && !state_->ended) {
+  while (got < out.size() && !state_->has_ended) {
     const auto more = state_->fill();
     if (!more) return more.error();
-    if (!*more && state_->gzip)
-      return state_->error("its gzip data ends too early, at " + state_->at_byte());
+    if (!*more && state_->is_gzip)
+      return state_->error("its gzip data ends too early, at " + state_->next_byte());
     if (!*more) break;
     const auto rest = out.subspan(got);
-    auto some = state_->gzip ? state_->decompress(rest) : state_->copy(rest);
+    auto some = state_->is_gzip ? state_->decompress(rest) : state_->copy(rest);
     if (!some) return std::move(some).error();
     got += *some;
     state_->offset += *some;
@@ -149,24 +154,24 @@ std::uint64_t InputFile::offset() const noexcept { return state_->offset; }
 
 std::uint64_t InputFile::content_max() const noexcept {
   const std::uint64_t size = state_->file.size().value_or(UINT64_MAX);
-  if (!state_->gzip) return size;
+  if (!state_->is_gzip) return size;
   return size > UINT64_MAX / deflate_ratio_max ? UINT64_MAX : size * deflate_ratio_max;
 }
 
 Result<bool> LineReader::refill() {
-  if (at_end_) return false;
+  if (has_ended_) return false;
   buffer_.erase(0, begin_);
   end_ -= std::exchange(begin_, 0);
   if (end_ > line_bytes_max)
     return Error{path() + ":" + std::to_string(line_ + 1) + ": the line is longer than " +
                  std::to_string(line_bytes_max) + " bytes; is this a text file?"};
   const std::size_t wanted = std::max(chunk_bytes, end_);
-  if (auto fits = budget_.hold(end_ + wanted); !fits) return std::move(fits).error();
+  if (auto fits = budget_.check_growth(end_ + wanted); !fits) return std::move(fits).error();
   buffer_.resize(end_ + wanted);
   auto got = file_.read(std::as_writable_bytes(std::span{buffer_}.subspan(end_)));
   if (!got) return std::move(got).error();
   end_ += *got;
-  at_end_ = *got < wanted;
+  has_ended_ = *got < wanted;
   return true;
 }
 
@@ -190,6 +195,6 @@ Result<std::optional<std::string_view>> LineReader::next() {
   }
 }
 
-std::string LineReader::place() const { return path() + ":" + std::to_string(line_); }
+std::string LineReader::location() const { return path() + ":" + std::to_string(line_); }
 
 }  // namespace starling::models

@@ -1,4 +1,4 @@
-#include "starling/models/data/source/raw.hpp"
+#include "starling/models/data/source/raw_table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t guessed_classes_max = 100;
 constexpr float classes_max = 1'000'000;
 
-/// The different labels, ascending; no more than `most` + 1 of them.
-std::vector<float> distinct(const std::vector<float>& labels, std::size_t most) {
+/// Returns the different labels, ascending; stops at `most` + 1 of them.
+std::vector<float> distinct_labels(const std::vector<float>& labels, std::size_t most) {
   std::vector<float> found;
   for (const float label : labels) {
     const auto at = std::ranges::lower_bound(found, label);
@@ -23,16 +23,17 @@ std::vector<float> distinct(const std::vector<float>& labels, std::size_t most) 
   return found;
 }
 
-bool whole(float label) { return std::trunc(label) == label; }
+bool is_whole(float label) { return std::trunc(label) == label; }
 
 bool are_signs(const std::vector<float>& found) { return found == std::vector<float>{-1, 1}; }
 
-Labelling guess(const std::vector<float>& labels) {
-  const auto found = distinct(labels, guessed_classes_max);
+/// Returns a labelling of classes if the labels look like classes, else one of real targets.
+Labelling guess_labelling(const std::vector<float>& labels) {
+  const auto found = distinct_labels(labels, guessed_classes_max);
   if (are_signs(found)) return {.classes = 2, .first = -1, .signs = true};
   const std::size_t k = found.size();
   const bool few = k >= 2 && k <= guessed_classes_max && (found[0] == 0 || found[0] == 1);
-  if (!few || !std::ranges::all_of(found, whole)) return {};
+  if (!few || !std::ranges::all_of(found, is_whole)) return {};
   if (found.back() - found[0] != static_cast<float>(k - 1)) return {};
   return {.classes = k, .first = found[0]};
 }
@@ -42,11 +43,12 @@ Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) 
                " of record " + std::to_string(row + 1) + " is not a class; valid: " + valid};
 }
 
-Result<Labelling> ask_classes(const RawTable& raw) {
-  if (are_signs(distinct(raw.labels, 2))) return Labelling{2, -1, true};
+/// Returns a labelling of classes, which the user asked for; refuses labels that are not classes.
+Result<Labelling> infer_classes(const RawTable& raw) {
+  if (are_signs(distinct_labels(raw.labels, 2))) return Labelling{2, -1, true};
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const float label = raw.labels[row];
-    if (!whole(label) || label < 0 || label > classes_max)
+    if (!is_whole(label) || label < 0 || label > classes_max)
       return bad_label(raw, row,
                        "whole numbers 0..k-1 or 1..k with k <= 1000000, or -1 and +1 throughout");
   }
@@ -58,15 +60,16 @@ Result<Labelling> ask_classes(const RawTable& raw) {
   return Labelling{.classes = static_cast<std::size_t>(most - first) + 1, .first = first};
 }
 
-std::string print_classes(const Labelling& rule) {
-  if (rule.signs) return "-1 and +1";
-  const auto first = static_cast<std::size_t>(rule.first);
+std::string print_classes(const Labelling& labelling) {
+  if (labelling.signs) return "-1 and +1";
+  const auto first = static_cast<std::size_t>(labelling.first);
   return "whole numbers " + std::to_string(first) + " to " +
-         std::to_string(first + rule.classes - 1);
+         std::to_string(first + labelling.classes - 1);
 }
 
-/// Classes with names are numbered as those of the training data.
-Result<void> map_names(RawTable& raw, const std::vector<std::string>& names) {
+/// Turns the labels, indices of raw's class names, into indices of `names`, those of the training
+/// data.
+Result<void> map_to_names(RawTable& raw, const std::vector<std::string>& names) {
   std::vector<float> numbers;
   for (const std::string& name : raw.labelling->names) {
     const auto at = std::ranges::find(names, name);
@@ -79,30 +82,31 @@ Result<void> map_names(RawTable& raw, const std::vector<std::string>& names) {
   return {};
 }
 
-/// Turns the indices of classes whose names are numbers into those numbers.
-Result<void> read_names(RawTable& raw, const Labelling& rule) {
+/// Turns the labels, indices of raw's class names, into the numbers that these names are.
+Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
   std::vector<float> numbers;
   for (const std::string& name : raw.labelling->names) {
     const auto number = parse_number(name);
     if (!number)
       return Error{raw.place + ": has a class '" + name + "', but the training data have " +
-                   print_classes(rule) + "; valid: classes with such names"};
+                   print_classes(labelling) + "; valid: classes with such names"};
     numbers.push_back(static_cast<float>(*number));
   }
   for (float& label : raw.labels) label = numbers.at(static_cast<std::size_t>(label));
   return {};
 }
 
-Result<void> map_labels(RawTable& raw, const Labelling& rule) {
+/// Turns the labels as written into class indices.
+Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
   if (raw.labelling && !raw.labelling->names.empty()) {
-    if (!rule.names.empty()) return map_names(raw, rule.names);
-    if (auto read = read_names(raw, rule); !read) return read;
+    if (!labelling.names.empty()) return map_to_names(raw, labelling.names);
+    if (auto mapped = map_to_numbers(raw, labelling); !mapped) return mapped;
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const float label = raw.labels[row];
-    const float index = rule.signs ? (label + 1) / 2 : label - rule.first;
-    if (!whole(index) || index < 0 || index >= static_cast<float>(rule.classes))
-      return bad_label(raw, row, print_classes(rule));
+    const float index = labelling.signs ? (label + 1) / 2 : label - labelling.first;
+    if (!is_whole(index) || index < 0 || index >= static_cast<float>(labelling.classes))
+      return bad_label(raw, row, print_classes(labelling));
     raw.labels[row] = index;
   }
   return {};
@@ -110,30 +114,30 @@ Result<void> map_labels(RawTable& raw, const Labelling& rule) {
 
 }  // namespace
 
-Result<Labelling> label_rule(const RawTable& raw) {
+Result<Labelling> infer_labelling(const RawTable& raw) {
   if (!raw.has_labels) return Labelling{};
   if (raw.labelling && raw.labelling->names.size() == 1)
     return Error{raw.place + ": has one class, '" + raw.labelling->names[0] +
                  "', but a classification needs at least two"};
   if (raw.labelling) return *raw.labelling;
-  if (!raw.task) return guess(raw.labels);
+  if (!raw.task) return guess_labelling(raw.labels);
   if (*raw.task == LabelKind::values) return Labelling{};
-  return ask_classes(raw);
+  return infer_classes(raw);
 }
 
-Result<Table> finish(RawTable raw, const Labelling& rule) {
+Result<Table> finish(RawTable raw, const Labelling& labelling) {
   if (raw.labels.empty()) return Error{raw.place + ": holds no rows"};
   if (raw.labels.size() > UINT32_MAX)
     return Error{raw.place + ": holds " + std::to_string(raw.labels.size()) +
                  " rows; at most 4294967295 are possible"};
-  if (rule.classes > 0 && raw.has_labels)
-    if (auto mapped = map_labels(raw, rule); !mapped) return std::move(mapped).error();
+  if (labelling.classes > 0 && raw.has_labels)
+    if (auto mapped = map_to_classes(raw, labelling); !mapped) return std::move(mapped).error();
   const auto build = [&](auto& x) {
-    return Table{raw.features, rule.classes, std::move(x), std::move(raw.labels)};
+    return Table{raw.features, labelling.classes, std::move(x), std::move(raw.labels)};
   };
   Table table = std::visit(build, raw.x);
   table.truth = std::move(raw.truth);
-  table.labelling = rule;
+  table.labelling = labelling;
   table.has_labels = raw.has_labels;
   table.ids = std::move(raw.ids);
   table.encoding = std::move(raw.encoding);

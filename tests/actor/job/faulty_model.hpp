@@ -1,4 +1,4 @@
-/// Jobs that throw and go wrong as a test tells them to. For tests.
+/// A model that throws or returns NaN as its options say, and jobs that train it. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,16 +17,16 @@
 
 namespace starling::actor {
 
-/// Counts its gradients, and misbehaves as told.
-struct MoodyModel {
+/// Counts its gradients, and fails as its fields say.
+struct FaultyModel {
   using Scalar = float;
 
   std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
-  /// Throws in this many calls, from the first on.
-  int tantrums = 0;
-  /// From this call on the gradient is not a number.
+  /// The first so many calls of gradient() throw.
+  int throws_max = 0;
+  /// From this call on, the gradient is NaN.
   int nan_from = std::numeric_limits<int>::max();
-  /// Throws, as an exception or something else, when it is evaluated.
+  /// Called when the model is evaluated; may throw.
   std::function<void()> on_evaluate = [] {};
 
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
@@ -36,7 +36,7 @@ struct MoodyModel {
   double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
                   models::Pass&) const {
     const int call = (*calls)++;
-    if (call < tantrums) throw std::runtime_error{"not in the mood"};
+    if (call < throws_max) throw std::runtime_error{"not in the mood"};
     std::ranges::fill(g, call >= nan_from ? std::numeric_limits<float>::quiet_NaN() : 0.5F);
     return 1;
   }
@@ -47,7 +47,7 @@ struct MoodyModel {
   }
 };
 
-/// A job that ends only where it is told to, or fails.
+/// Options of a job that does not end by itself within an hour, unless it fails.
 inline TrainOptions endless() {
   TrainOptions options;
   options.job.workers = 3;

@@ -1,4 +1,4 @@
-#include "starling/tools/registry/worth.hpp"
+#include "starling/tools/registry/prediction_figures.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,42 +25,43 @@ Names names_of(const std::string& model, const AnyData& data) {
   return figure_names(*make_model(registry, model, data, std::nullopt).value(), data);
 }
 
-TEST(Worth, OfTwoClassesIsNamed) {
+TEST(PredictionFigures, HaveNamesForTwoClasses) {
   EXPECT_EQ(
       names_of("softmax", classes(2, {0, 1, 0, 1})),
       (Names{"auc", "precision", "recall", "precision:1", "precision:2", "recall:1", "recall:2"}));
 }
 
-TEST(Worth, OfManyClassesHasNoAreaUnderACurve) {
+TEST(PredictionFigures, HaveNoAucForMoreThanTwoClasses) {
   const Names names = names_of("softmax", classes(3, {0, 1, 2, 1}));
   EXPECT_EQ(names[0], "precision");
   EXPECT_EQ(names.back(), "recall:3");
 }
 
-/// The one class of a test set has no curve.
-TEST(Worth, NamesNothingThatTheTestDataCannotTell) {
+/// A single class has no receiver operating characteristic.
+TEST(PredictionFigures, HaveNoAucIfTheTestDataHasOneClass) {
   const Names names = names_of("softmax", classes(2, {1, 1, 1}));
   EXPECT_EQ(std::ranges::count(names, "auc"), 0);
 }
 
-TEST(Worth, OfTargetsIsNamed) {
+TEST(PredictionFigures, HaveNamesForTargets) {
   EXPECT_EQ(names_of("linear", load_whole(with_built_in({}), "linear:d=3,n=20", 1).value()),
             (Names{"mae", "rmse", "r2"}));
 }
 
-TEST(Worth, OfClassesIsTheirMean) {
-  Worth worth;
-  // Labels 0 0 1 1 and nothing of class 2; predicted as 0 0 0 2.
-  worth.classes = class_figures(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
-  EXPECT_DOUBLE_EQ(*macro_precision(*worth.classes), (2.0 / 3 + 0) / 2);
-  EXPECT_DOUBLE_EQ(*macro_recall(*worth.classes), 0.5);
+TEST(PredictionFigures, PrecisionAndRecallAreMeansOverClasses) {
+  PredictionFigures figures;
+  // The labels are 0 0 1 1, without class 2; the predictions are 0 0 0 2.
+  figures.classes =
+      class_figures(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
+  EXPECT_DOUBLE_EQ(*macro_precision(*figures.classes), (2.0 / 3 + 0) / 2);
+  EXPECT_DOUBLE_EQ(*macro_recall(*figures.classes), 0.5);
   const models::Labelling labelling{.classes = 3, .first = 1, .signs = false};
-  EXPECT_DOUBLE_EQ(*figure_of(worth, labelling, "precision:1"), 2.0 / 3);
-  EXPECT_DOUBLE_EQ(*figure_of(worth, labelling, "recall:2"), 0);
-  EXPECT_FALSE(figure_of(worth, labelling, "precision:2")) << "nothing was predicted as it";
-  EXPECT_FALSE(figure_of(worth, labelling, "recall:4"));
-  EXPECT_FALSE(figure_of(worth, labelling, "auc"));
-  EXPECT_FALSE(figure_of(worth, labelling, "support:1"));
+  EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "precision:1"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "recall:2"), 0);
+  EXPECT_FALSE(figure_of(figures, labelling, "precision:2")) << "nothing was predicted as it";
+  EXPECT_FALSE(figure_of(figures, labelling, "recall:4"));
+  EXPECT_FALSE(figure_of(figures, labelling, "auc"));
+  EXPECT_FALSE(figure_of(figures, labelling, "support:1"));
 }
 
 TEST(Goal, TakesTheFiguresOfEvaluate) {

@@ -1,4 +1,4 @@
-#include "starling/models/net/named.hpp"
+#include "starling/models/net/named_nets.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,13 +7,13 @@ namespace starling::models {
 
 const std::vector<NamedNet>& named_nets() {
   static const std::vector<NamedNet> nets{
-      // LeCun et al., Proc. IEEE 1998, figure 2, with the changes that are usual today: max
-      // pooling, ReLU, all channels connected, softmax.
+      // LeCun et al., Proc. IEEE 1998, figure 2, with today's usual changes: max pooling, ReLU,
+      // all channels connected, softmax.
       {"lenet5", "LeNet-5, for images like 28x28x1: lenet5[:input=HxWxC]",
        "conv2d 6 kernel=5 padding=2; relu; max-pool 2; "
        "conv2d 16 kernel=5; relu; max-pool 2; "
        "flatten; dense 120; relu; dense 84; relu"},
-      // Wang, Catterall, Mortier, arXiv 1709.07772, the experiments on MNIST.
+      // Wang, Catterall, Mortier, arXiv 1709.07772: the net of the experiments on MNIST.
       {"psp-cnn", "the PSP paper's convolutional net: psp-cnn[:input=HxWxC]",
        "conv2d 32 kernel=5 padding=2; relu; max-pool 2; dropout 0.1; "
        "flatten; dense 1024; relu"},
@@ -40,9 +40,9 @@ const std::vector<NamedNet>& named_nets() {
 }
 
 std::optional<NetDescription> named_net(std::string_view name, std::size_t outputs) {
-  const auto at = std::ranges::find(named_nets(), name, &NamedNet::name);
-  if (at == named_nets().end()) return std::nullopt;
-  const std::string layers = std::string{at->layers} + "; dense " + std::to_string(outputs);
+  const auto found = std::ranges::find(named_nets(), name, &NamedNet::name);
+  if (found == named_nets().end()) return std::nullopt;
+  const std::string layers = std::string{found->layers} + "; dense " + std::to_string(outputs);
   return NetDescription{.layers = parse_layers(layers).value()};
 }
 

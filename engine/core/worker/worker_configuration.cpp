@@ -1,4 +1,4 @@
-#include "starling/engine/core/worker/worker_view.hpp"
+#include "starling/engine/core/worker/worker_configuration.hpp"
 
 #include <algorithm>
 
@@ -20,15 +20,15 @@ std::vector<MemberId> owners_of(const Configuration& now) {
   return all;
 }
 
-WorkerView view_of_worker(const Configuration& now, const Configuration* former) {
+WorkerConfiguration worker_configuration(const Configuration& now, const Configuration* former) {
   auto owner_of = std::make_shared<std::vector<OwnerId>>();
   auto view_of = std::make_shared<std::vector<Epoch>>();
   for (const Ownership& range : now.ranges) {
     owner_of->push_back(range.owners.front().id);
     view_of->push_back(range.view);
   }
-  WorkerView view{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
-                  std::move(owner_of), std::move(view_of)};
+  WorkerConfiguration view{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
+                           std::move(owner_of), std::move(view_of)};
   if (former != nullptr) view.changed = workers_of(former->members_not_in(now));
   return view;
 }

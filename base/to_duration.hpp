@@ -1,0 +1,16 @@
+/// Converts a computed number of nanoseconds to a duration.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+
+namespace starling {
+
+/// Returns the duration nearest to `ns`, at most a year, so that sums of several stay in range.
+[[nodiscard]] inline std::chrono::nanoseconds to_duration(double ns) {
+  constexpr std::chrono::nanoseconds duration_max = std::chrono::hours{24 * 365};
+  return ns < static_cast<double>(duration_max.count()) ? std::chrono::nanoseconds{std::llround(ns)}
+                                                        : duration_max;
+}
+
+}  // namespace starling

@@ -1,0 +1,241 @@
+#include "starling/tools/cluster/follow/job_watcher.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "starling/base/seconds.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::program {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds poll_interval = 200ms;
+/// A shorter interval would load the nodes, because each poll asks all nodes of the job.
+constexpr std::chrono::nanoseconds poll_interval_min = 10ms;
+
+/// Returns the mean step of the workers after so many updates.
+double mean_step_after(const actor::JobOptions& options, std::uint64_t updates) {
+  return static_cast<double>(updates) / static_cast<double>(options.workers);
+}
+
+}  // namespace
+
+JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const Prepared& ready,
+                       OnLeave on_leave)
+    : follower_(follower),
+      recorder_(recorder),
+      ready_(ready),
+      on_leave_(on_leave),
+      layout_(ready.model->layout(job().job)),
+      evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
+                   mean_step_after(job().job, ready.running.updates_before)),
+      checkpoints_(job().job.checkpoint_every,
+                   mean_step_after(job().job, ready.running.updates_before)) {}
+
+JobWatcher::End JobWatcher::run() {
+  const End end = follow();
+  if (end == End::ended) fetch_final_model();
+  return end;
+}
+
+JobWatcher::End JobWatcher::follow() {
+  while (true) {
+    auto report = follower_.poll();
+    if (report) update_from(*report);
+    if (report && report->has_begun && !std::exchange(has_begun_, true))
+      skip_until(report->mean_step);
+    for (const std::string& line : follower_.take_events()) recorder_.warn(line);
+    if (report) report_blocked(report->blocked_reason);
+    if (!report || !report->failure.empty()) {
+      outcome_.end = actor::Outcome::End::failed;
+      outcome_.error = report ? report->failure : report.error().message;
+      return report ? End::ended : follower_.is_dropped() ? End::dropped : End::unreachable;
+    }
+    const bool goes_on = recorder_.on_progress(outcome_.last, report->missing_nodes);
+    if (report->is_done) {
+      note_early_end();
+      count_final_evaluations();
+      return End::ended;
+    }
+    if (!goes_on && !is_stopping_ && on_leave_ == OnLeave::leave_running) return End::left;
+    if (!goes_on) stop(actor::Outcome::End::stopped);
+    if (is_time_up()) stop(actor::Outcome::End::reached);
+    // Sent at every poll, because members that have joined since have not received it.
+    if (is_stopping_) follower_.stop(outcome_.end == actor::Outcome::End::reached);
+    if (!is_stopping_) evaluate_if_due(report->mean_step);
+    if (!is_stopping_) save_if_due(report->mean_step);
+    std::this_thread::sleep_for(time_to_next_poll());
+  }
+}
+
+std::chrono::nanoseconds JobWatcher::time_to_next_poll() {
+  const double steps_to_evaluation = evaluations_.next() - step_;
+  if (is_stopping_ || !(steps_per_s_ > 0) || !std::isfinite(steps_to_evaluation))
+    return poll_interval;
+  // Half of the expected time, because the rate may change.
+  const double seconds = std::clamp(steps_to_evaluation / steps_per_s_ / 2, 0.0, 1.0);
+  return std::clamp(std::chrono::nanoseconds{std::llround(seconds * 1e9)}, poll_interval_min,
+                    poll_interval);
+}
+
+void JobWatcher::report_blocked(const std::string& reason) {
+  if (reason == blocked_reason_) return;
+  if (!reason.empty())
+    recorder_.warn("waits: " + reason);
+  else
+    recorder_.warn("goes on");
+  blocked_reason_ = reason;
+}
+
+void JobWatcher::update_from(const JobReport& report) {
+  workers_lost_ = report.workers_lost;
+  actor::Progress progress = report.progress;
+  actor::Progress& last = outcome_.last;
+  progress.test = std::move(last.test);
+  progress.evaluated_at = last.evaluated_at;
+  progress.evaluations = last.evaluations;
+  progress.counts = last.counts;
+  progress.updates += ready_.running.updates_before;
+  last = std::move(progress);
+  const auto now = Clock::now();
+  const double elapsed_s = in_seconds(now - std::exchange(polled_at_, now));
+  const double steps = report.mean_step - std::exchange(step_, report.mean_step);
+  if (elapsed_s > 0) steps_per_s_ = std::max(0.0, steps / elapsed_s);
+}
+
+void JobWatcher::skip_until(double step) {
+  if (on_leave_ != OnLeave::leave_running) return;
+  evaluations_ = actor::PeriodicTrigger{
+      ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
+  checkpoints_ = actor::PeriodicTrigger{job().job.checkpoint_every, step};
+}
+
+bool JobWatcher::is_time_up() const {
+  return job().job.time && outcome_.last.elapsed >= *job().job.time;
+}
+
+/// Sets the outcome if workers have ended before their last step and this program did not stop
+/// them: the time was up, another program stopped the job, or nodes have left.
+void JobWatcher::note_early_end() {
+  if (is_stopping_ || outcome_.last.spread.min >= job().job.steps) return;
+  stop(is_time_up() ? actor::Outcome::End::reached : actor::Outcome::End::stopped);
+}
+
+void JobWatcher::stop(actor::Outcome::End why) {
+  if (!is_stopping_) outcome_.end = why;
+  is_stopping_ = true;
+}
+
+void JobWatcher::evaluate_if_due(double step) {
+  const std::uint64_t due = evaluations_.advance_to(step);
+  if (due == 0) return;
+  outcome_.last.counts.due += due;
+  outcome_.last.counts.outrun += due - 1;
+  evaluate(step);
+}
+
+/// Evaluates the current model. It may be unavailable while nodes come and go.
+void JobWatcher::evaluate(double step) {
+  auto model = follower_.fetch(layout_, short_timeouts);
+  actor::Progress& last = outcome_.last;
+  if (!model) {
+    ++last.counts.missing;
+    return;
+  }
+  last.test = ready_.evaluate_on_test_data(*model);
+  last.evaluated_at = step;
+  ++last.evaluations;
+  const bool goes_on = recorder_.on_evaluated(last, *model);
+  if (job().job.until && actor::reached(*job().job.until, last.test) &&
+      keep_target_model(*std::move(model)))
+    return stop(actor::Outcome::End::reached);
+  if (!goes_on && recorder_.is_patience_over()) stop(actor::Outcome::End::reached);
+}
+
+bool JobWatcher::keep_target_model(States model) {
+  if (!ready_.job.checkpoint.empty())
+    if (auto cut = follower_.fetch_cut(layout_, job(), short_timeouts)) {
+      if (!actor::reached(*job().job.until, ready_.evaluate_on_test_data(*cut))) return false;
+      model = *std::move(cut);
+    }
+  target_model_ = std::move(model);
+  return true;
+}
+
+/// Counts the evaluations that were due since the last one. The final evaluation also counts as the
+/// one that is due at the last step.
+void JobWatcher::count_final_evaluations() {
+  actor::EvaluationCounts& counts = outcome_.last.counts;
+  if (!is_stopping_) {
+    const double last_step = static_cast<double>(job().job.steps);
+    const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
+    std::uint64_t due = evaluations_.advance_to(std::max(step_, last_step));
+    if (due > 0 && std::fmod(last_step, every) == 0) --due;
+    counts.due += due;
+    counts.outrun += due;
+  }
+  ++counts.due;
+}
+
+void JobWatcher::save_if_due(double step) {
+  if (checkpoints_.advance_to(step) > 0) must_save_ = true;
+  if (must_save_) save(step);
+}
+
+void JobWatcher::save(double step) {
+  const auto started_at = Clock::now();
+  if (started_at < next_save_at_) return;
+  auto states = follower_.fetch_cut(layout_, job(), short_timeouts);
+  if (states) {
+    must_save_ = false;
+    recorder_.on_checkpoint(*states);
+    return;
+  }
+  // Without this time between tries the job would be paused most of the time.
+  next_save_at_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - started_at));
+  if (std::exchange(last_save_error_, states.error().message) != last_save_error_)
+    print_error("no checkpoint at step " + std::to_string(std::llround(step)) + ": " +
+                last_save_error_ + "; it is tried again");
+}
+
+/// Fetches a cut from which a job can resume if a checkpoint is asked for and one of `tries` tries
+/// succeeds; else fetches the values alone.
+Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int tries) {
+  if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, timeouts);
+  auto cut = follower_.fetch_cut(layout_, job(), timeouts);
+  while (!cut && --tries > 0) {
+    std::this_thread::sleep_for(1s);
+    cut = follower_.fetch_cut(layout_, job(), timeouts);
+  }
+  if (cut) return cut;
+  print_error("no checkpoint of the last model: " + cut.error().message);
+  return follower_.fetch(layout_, timeouts);
+}
+
+void JobWatcher::fetch_final_model() {
+  const bool has_failed = outcome_.end == actor::Outcome::End::failed;
+  // A failed job has no consistent cut, and perhaps not all ranges.
+  const bool has_target_model = !target_model_.empty();
+  auto model = has_target_model ? Result<States>{std::move(target_model_)}
+               : has_failed     ? follower_.fetch(layout_, short_timeouts)
+                                : fetch_states(long_timeouts, 3);
+  if (!model) {
+    outcome_.end = actor::Outcome::End::failed;
+    if (!has_failed) outcome_.error = model.error().message;
+    return;
+  }
+  outcome_.model = *std::move(model);
+  if (has_failed) return;
+  actor::Progress& last = outcome_.last;
+  last.train = ready_.model->evaluate(ready_.weights_in(outcome_.model), ready_.data.train);
+  if (ready_.test() != nullptr) last.test = ready_.evaluate_on_test_data(outcome_.model);
+  if (!has_target_model) last.evaluated_at = step_;
+  ++last.evaluations;
+  (void)recorder_.on_evaluated(last, outcome_.model);
+}
+
+}  // namespace starling::program

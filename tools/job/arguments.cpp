@@ -1,0 +1,83 @@
+#include "starling/tools/job/arguments.hpp"
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "starling/base/text.hpp"
+
+namespace starling::program {
+namespace {
+
+/// Breaks longer lines, so that the help is readable on a narrow terminal.
+std::string wrap_lines(const std::string& text) {
+  constexpr std::size_t width = 64;
+  std::string out;
+  std::size_t column = 0;
+  for (const std::string_view word : split(text, ' ')) {
+    if (column > 0) {
+      const bool breaks = column + 1 + word.size() > width;
+      out += breaks ? '\n' : ' ';
+      column = breaks ? 0 : column + 1;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
+}  // namespace
+
+void KeyFlags::add(Command& command, const KeyDescription& key) {
+  keys_.push_back(&key);
+  const std::string flag = "--" + key.name;
+  if (key.kind == ValueType::flag)
+    command.add_flag(flag, set_[key.name], wrap_lines(key.help), key.group);
+  else
+    command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.form, key.group);
+}
+
+Settings KeyFlags::settings() const {
+  Settings flags;
+  for (const KeyDescription* key : keys_) {
+    const std::string location = "--" + key->name;
+    if (key->kind == ValueType::flag) {
+      if (set_.at(key->name)) flags.push_back({key->name, "true", location});
+    } else {
+      for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, location});
+    }
+  }
+  return flags;
+}
+
+Result<Settings> JobArguments::settings() const {
+  if (file_.empty()) return flags_.settings();
+  auto file = read_(file_);
+  if (!file) return file;
+  return override_settings(*std::move(file), flags_.settings());
+}
+
+FlagArguments::FlagArguments(CLI::App& program, const std::string& name, const std::string& summary,
+                             const std::vector<KeyDescription>& keys)
+    : command_(program, name, summary), flags_(command_, keys) {
+  for (const KeyDescription& key : keys)
+    if (key.kind == ValueType::texts) repeatable_.insert(key.name);
+}
+
+void FlagArguments::accept_job_argument() {
+  command_.add_argument("JOB", job_, "its name, or its number, or the beginning of either");
+}
+
+Result<Settings> FlagArguments::settings() const {
+  auto settings = flags_.settings();
+  if (!job_.empty()) settings.push_back({"job", job_, "JOB"});
+  std::set<std::string> seen;
+  for (const Setting& setting : settings) {
+    if (!repeatable_.contains(setting.key) && !seen.insert(setting.key).second)
+      return Error{setting.location + ": is given twice"};
+    if (setting.text.empty()) return Error{setting.location + ": is empty"};
+  }
+  return settings;
+}
+
+}  // namespace starling::program
