@@ -188,7 +188,7 @@ class ClusterNode::Impl {
 
   /// Tries to join a job that runs on node `target` and not here, unless this node has tried
   /// before.
-  void try_to_join(const wire::JobStatus& job, const NodeAddress& target);
+  void try_to_join(const wire::JobStatus& job, const NodeAddress& address);
   /// Starts this node's part of a prepared job: of a new job if `age` is absent, else of a job that
   /// began `age` ago on other nodes. Returns the running job if it was started before.
   Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
@@ -201,7 +201,7 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::StartJob& request);
   /// Moves the data and the slot of job `previous_id` to `new_id`, which is a new start of the same
   /// job, and tears the previous start down.
-  void replace(JobId previous_id, JobId new_id);
+  void adopt_preparations(JobId previous_id, JobId new_id);
   /// Marks the job as closed, and hands it to the reaper, which waits for its actors to end.
   void tear_down(JobId id);
   void answer(const Requester& requester, const wire::GetJob& request);

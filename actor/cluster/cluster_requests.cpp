@@ -8,21 +8,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The longest pause: the client that paused a job may end before it lets the workers continue.
+/// The longest time that a client may pause a job for. A job must not stay paused if the client
+/// ends before it lets the workers continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
 /// If this many closed jobs are still being torn down, the node accepts no job.
 constexpr std::size_t teardowns_max = 4;
 
 wire::Refused refuse_unknown(wire::JobId id) {
-  return wire::Refused{"job " + std::to_string(id) + ": is not known here"};
+  return wire::Refused{"job " + std::to_string(id) + ": this node does not have it"};
 }
 
 }  // namespace
 
-void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& target) {
-  // After a partition, the target may still run a job that was closed in the meantime.
+void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& address) {
+  // After a partition, that node may still run a job that was closed in the meantime.
   if (closed_jobs_.contains(job.job))
-    return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
+    return ask(address, wire::CloseJob{job.job}, 2s, [](const auto&) {});
   const bool is_running =
       std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
@@ -35,14 +36,14 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
     return log_buffer_.add("this node does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
   prepared_.prepare(
-      job.job, job.settings, live_nodes().size(), [this, job, target](const auto& prepared) {
+      job.job, job.settings, live_nodes().size(), [this, job, address](const auto& prepared) {
         auto reserved =
             prepared ? reserve_threads(job.job, **prepared) : Result<void>{prepared.error()};
         if (is_leaving_ || !reserved) {
           if (!reserved) log_for_job(job.job, reserved.error().message);
           return drop_preparations(job.job);
         }
-        ask(target, wire::GetJob{job.job}, 10s, [this, id = job.job](auto reply) {
+        ask(address, wire::GetJob{job.job}, 10s, [this, id = job.job](auto reply) {
           const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
           if (find(id)) return;
           if (description == nullptr || is_leaving_) {
@@ -68,12 +69,13 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (is_leaving_ || closed_jobs_.contains(request.job))
-    return reply(requester, wire::Refused{is_leaving_ ? "is leaving" : "the job is closed"});
+    return reply(requester,
+                 wire::Refused{is_leaving_ ? "this node is leaving" : "the job is closed"});
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
   if (auto is_free = slots_.check_name(actor::text_of(request.settings, "name"), request.job);
       !is_free)
-    return reply(requester, wire::Refused{is_free.error().message, true});
+    return reply(requester, wire::Refused{.why = is_free.error().message, .is_name_taken = true});
   if (auto reserved = reserve_slot(request); !reserved)
     return reply(requester, wire::Refused{reserved.error().message});
   prepared_.prepare(
@@ -92,8 +94,9 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJo
 Result<void> ClusterNode::Impl::reserve_slot(const wire::PrepareJob& request) {
   // Closed jobs hold memory and threads until they are torn down.
   if (const std::size_t teardowns = reaper_->count(); teardowns >= teardowns_max)
-    return Error{"is still tearing down " + std::to_string(teardowns) +
-                 " closed jobs; valid: to try again later"};
+    return Error{"this node is still tearing down " + std::to_string(teardowns) +
+                 " closed jobs; valid: fewer than " + std::to_string(teardowns_max) +
+                 ", so try again later"};
   return slots_.reserve(request.job, request.settings, request.client, now());
 }
 
@@ -105,9 +108,10 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   if (closed_jobs_.contains(request.job))
     return reply(requester, wire::Refused{"the job is closed"});
   if (!find(request.job))
-    for (const JobId previous_id : request.previous_ids) replace(previous_id, request.job);
+    for (const JobId previous_id : request.previous_ids)
+      adopt_preparations(previous_id, request.job);
   join_attempts_[request.job] = now();
-  const auto started = start_job(request.job, request.initial, std::nullopt);
+  const auto started = start_job(request.job, request.initial_configuration, std::nullopt);
   reply(requester, started ? wire::ReplyBody{wire::Done{}}
                            : wire::ReplyBody{wire::Refused{started.error().message}});
 }
@@ -140,7 +144,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
   return job;
 }
 
-void ClusterNode::Impl::replace(JobId previous_id, JobId new_id) {
+void ClusterNode::Impl::adopt_preparations(JobId previous_id, JobId new_id) {
   prepared_.rename_job(previous_id, new_id);
   slots_.rename_job(previous_id, new_id);
   tear_down(previous_id);
@@ -167,7 +171,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJob& r
 void ClusterNode::Impl::answer(const Requester& requester, const wire::ReadRanges& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, refuse_unknown(request.job));
-  reply(requester, job->read_ranges(request.from, request.with_state));
+  reply(requester, job->read_ranges(request.first_range, request.with_optimizer_state));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob& request) {
@@ -184,14 +188,16 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob
     return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
   if (auto is_free = slots_.check_name(actor::text_of(request.settings, "name"), request.job);
       !is_free)
-    return reply(requester, wire::Refused{"node " + name_ + " " + is_free.error().message, true});
-  // Checked before the settings are copied for each node.
+    return reply(requester, wire::Refused{.why = "node " + name_ + " " + is_free.error().message,
+                                          .is_name_taken = true});
+  // submit() copies the settings for each node, so they are checked first.
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
   if (submissions_.open_count() >= options_.limits.jobs)
-    return reply(requester, wire::Refused{"node " + name_ + " is starting " +
-                                          std::to_string(options_.limits.jobs) +
-                                          " jobs; valid: to try again when one of them has begun"});
+    return reply(
+        requester,
+        wire::Refused{"node " + name_ + " is starting " + std::to_string(options_.limits.jobs) +
+                      " jobs, the most that it may; try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(requester, request, requester.client, nodes);
   log_buffer_.add("submitted by " + requester.client + "; " + print_count(nodes.size(), "node"),

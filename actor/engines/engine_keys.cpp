@@ -13,15 +13,15 @@ Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) 
   const std::size_t elements_max = core::range_bytes_max / element_bytes;
   if (!key.row_sparse || key.row_size() <= elements_max) return {};
   return Error{quoted_key(key.name) + ": a row of " + std::to_string(key.row_size()) +
-               " elements is too long to be pushed by itself; valid: at most " +
-               std::to_string(elements_max) + ", or a dense key"};
+               " elements is longer than a range; valid: at most " + std::to_string(elements_max) +
+               ", or a dense key"};
 }
 
 }  // namespace
 
 Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t element_bytes,
                                 std::size_t owners) {
-  if (keys.empty()) return Error{"there is no key: an engine needs at least 1 tensor"};
+  if (keys.empty()) return Error{"there is no key; valid: at least 1"};
   if (auto valid = models::check(keys, "key"); !valid) return std::move(valid).error();
   KeyTable table;
   for (auto& key : keys) {
@@ -44,7 +44,7 @@ void KeyTable::append(models::Parameter key, std::size_t element_bytes, std::siz
   layout_.offsets.push_back(layout_.size);
   layout_.size += key_layout.size;
   layout_.parameters.push_back(std::move(key_layout.parameters.front()));
-  range_offsets_.push_back(static_cast<core::RangeId>(layout_.ranges.size()));
+  range_bounds_.push_back(static_cast<core::RangeId>(layout_.ranges.size()));
 }
 
 Result<std::size_t> KeyTable::find(std::string_view name) const {
@@ -54,15 +54,17 @@ Result<std::size_t> KeyTable::find(std::string_view name) const {
 }
 
 Result<void> KeyTable::check_rows(std::size_t k, std::span<const std::uint32_t> rows) const {
-  const models::Parameter& shape = key(k);
-  if (!shape.row_sparse)
-    return Error{quoted_key(shape.name) + " is dense: rows are for keys made by Tensor::by_rows"};
-  if (!rows.empty() && rows.back() >= shape.shape[0])
-    return Error{quoted_key(shape.name) + ": there is no row " + std::to_string(rows.back()) +
-                 "; valid: 0 to " + std::to_string(shape.shape[0] - 1)};
+  const models::Parameter& parameter = key(k);
+  if (!parameter.row_sparse)
+    return Error{quoted_key(parameter.name) +
+                 " is dense: rows are for keys made by Tensor::by_rows"};
+  if (!rows.empty() && rows.back() >= parameter.shape[0])
+    return Error{quoted_key(parameter.name) + ": there is no row " + std::to_string(rows.back()) +
+                 "; valid: 0 to " + std::to_string(parameter.shape[0] - 1)};
   const auto repeated = std::ranges::adjacent_find(rows);
   if (repeated != rows.end())
-    return Error{quoted_key(shape.name) + ": row " + std::to_string(*repeated) + " is given twice"};
+    return Error{quoted_key(parameter.name) + ": row " + std::to_string(*repeated) +
+                 " is given twice"};
   return {};
 }
 
@@ -70,9 +72,9 @@ std::vector<RowPiece> KeyTable::split(std::size_t k, std::span<const std::uint32
   std::vector<RowPiece> pieces;
   auto [range_id, end] = ranges(k);
   for (std::size_t i = 0; i < rows.size() && range_id < end; ++range_id) {
-    const core::Range& shape = layout_.ranges[range_id];
-    const auto from = static_cast<std::uint32_t>(offset_in_key(range_id) / shape.row_size);
-    const auto to = from + static_cast<std::uint32_t>(shape.count / shape.row_size);
+    const core::Range& range = layout_.ranges[range_id];
+    const auto from = static_cast<std::uint32_t>(offset_in_key(range_id) / range.row_size);
+    const auto to = from + static_cast<std::uint32_t>(range.count / range.row_size);
     auto inside = std::make_shared<std::vector<std::uint32_t>>();
     const std::size_t first = i;
     for (; i < rows.size() && rows[i] < to; ++i) inside->push_back(rows[i] - from);
@@ -94,7 +96,7 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   std::ranges::sort(rows);
   if (auto valid = check_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) wanted.push_back({piece.range, std::move(piece.rows)});
-  // A selection without rows still needs an answer, so it asks one range for an empty list of rows.
+  // If no row is selected, reads an empty list of rows from one range: every read has an answer.
   if (wanted.empty())
     wanted.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return wanted;

@@ -41,7 +41,7 @@ class KeyTable {
   [[nodiscard]] const models::Parameter& key(std::size_t k) const { return layout_.parameters[k]; }
   /// The ranges of key `k`: from the first number up to, but not including, the second.
   [[nodiscard]] std::pair<core::RangeId, core::RangeId> ranges(std::size_t k) const {
-    return {range_offsets_[k], range_offsets_[k + 1]};
+    return {range_bounds_[k], range_bounds_[k + 1]};
   }
   /// The offset of the first element of a range in its key.
   [[nodiscard]] std::size_t offset_in_key(core::RangeId range) const {
@@ -69,7 +69,7 @@ class KeyTable {
   core::Layout layout_;
   std::vector<std::string> names_;
   /// The first range of each key, and at the end the number of ranges.
-  std::vector<core::RangeId> range_offsets_{0};
+  std::vector<core::RangeId> range_bounds_{0};
   std::unordered_map<std::string, std::size_t> position_;
 };
 

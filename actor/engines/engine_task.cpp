@@ -77,7 +77,7 @@ core::Merge<T> EngineTask<T>::merge() const {
 }
 
 template <class T>
-TurnState<T> EngineTask<T>::make_turn(core::MemberId worker, core::Step step) const {
+TurnState<T> EngineTask<T>::make_turn_state(core::MemberId worker, core::Step step) const {
   return {.keys = *keys_,
           .fetcher = fetcher_,
           .workers = static_cast<std::uint32_t>(workers_),
@@ -88,7 +88,7 @@ TurnState<T> EngineTask<T>::make_turn(core::MemberId worker, core::Step step) co
 
 template <class T>
 std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::Step step) {
-  TurnState<T> state = make_turn(worker, step);
+  TurnState<T> state = make_turn_state(worker, step);
   Turn<T> turn{state};
   std::vector<core::RangeRows> wanted;
   std::vector<bool> seen(keys_->names().size());
@@ -142,7 +142,7 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
 
 template <class T>
 StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
-  TurnState<T> state = make_turn(input.worker, input.step);
+  TurnState<T> state = make_turn_state(input.worker, input.step);
   state.reads = assemble(input.values, scratch);
   Turn<T> turn{state};
   StepResult result;

@@ -1,5 +1,4 @@
-/// The Task that runs the hooks of an engine's user as the steps of a job's workers. Internal to
-/// the engines.
+/// The Task whose steps call the hooks that a user gave to an engine. Internal to the engines.
 #pragma once
 
 #include <memory>
@@ -49,8 +48,9 @@ struct KeyRead {
   std::vector<std::uint32_t> rows;
 };
 
-/// The data behind a Turn, which is the context that a user's hooks are called with: whose step it
-/// is, the step's random numbers, and the values that were read for it.
+/// The data that a Turn refers to. A Turn is the argument of a user's hooks. It tells them which worker
+/// takes which step, and gives them the step's random numbers and the values that were read for the
+/// step.
 template <class T>
 struct TurnState {
   const KeyTable& keys;
@@ -87,7 +87,7 @@ class EngineTask final : public Task {
 
  private:
   /// Makes the data of the Turn for a step, without the values that are read.
-  TurnState<T> make_turn(core::MemberId worker, core::Step step) const;
+  TurnState<T> make_turn_state(core::MemberId worker, core::Step step) const;
   /// Groups the values that were read for a step by key.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   /// Checks the updates that the hook `push` returned, and splits them by range.
@@ -96,7 +96,7 @@ class EngineTask final : public Task {
                                   core::Update& out) const;
 
   std::shared_ptr<const KeyTable> keys_;
-  /// The engine's hooks, which outlive the job.
+  /// Owned by the engine, which must outlive the job.
   const Hooks<T>& hooks_;
   std::size_t workers_;
   std::uint64_t seed_;

@@ -58,13 +58,15 @@ struct PrepareJob {
 /// Asks the receiver to start a prepared job with its members in the initial configuration.
 struct StartJob {
   JobId job = 0;
-  core::ConfigurationPtr initial;
+  core::ConfigurationPtr initial_configuration;
   /// Earlier numbers of the same job. It was prepared under them, or started with members that have
   /// died since. The receiver ends the jobs of these numbers and reuses the data that it read for
   /// them.
   std::vector<JobId> previous_ids = {};
 
-  static constexpr auto fields(auto& m) { return std::tie(m.job, m.initial, m.previous_ids); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.job, m.initial_configuration, m.previous_ids);
+  }
 };
 /// Asks for a NodeStatus: the nodes that the receiver knows, and its jobs with their progress.
 struct GetStatus {};
@@ -73,15 +75,17 @@ struct GetJob {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
-/// Asks for the ranges of which the receiver's members are primary: from range number `from` on, as
-/// many as fit in one reply.
+/// Asks for the ranges of which the receiver's members are primary: from range number `first_range`
+/// on, as many as fit in one reply.
 struct ReadRanges {
   JobId job = 0;
-  core::RangeId from = 0;
+  core::RangeId first_range = 0;
   /// Asks for the whole state, from which a job can go on; otherwise only for the values.
-  bool with_state = false;
+  bool with_optimizer_state = false;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.job, m.from, m.with_state); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.job, m.first_range, m.with_optimizer_state);
+  }
 };
 /// Asks the receiver's workers to begin no update for this long from now, so that the model can be
 /// read between two updates of each worker. With 0 they go on.

@@ -11,7 +11,7 @@ namespace {
 
 /// Requires that is_valid() can check any configuration that a message has.
 void judge(const core::ConfigurationPtr& configuration) { (void)core::is_valid(configuration, 16); }
-void judge(const wire::StartJob& start) { judge(start.initial); }
+void judge(const wire::StartJob& start) { judge(start.initial_configuration); }
 void judge(const wire::JobDescription& description) { judge(description.configuration); }
 void judge(const wire::NodeStatus& status) {
   for (const wire::JobStatus& job : status.jobs) judge(job.configuration);

@@ -75,7 +75,7 @@ void measure_once(const std::function<double()>& step, const BenchTrainOptions& 
 }
 
 Speeds measure(const Subject& subject, const BenchTrainOptions& options) {
-  const auto step = subject.model->make_loop(
+  const auto step = subject.model->make_stepper(
       subject.data, {.optimizer = options.optimizer, .batch = options.batch, .seed = options.seed});
   // The first steps allocate memory and make oneDNN's primitives.
   constexpr int warm_up_steps = 5;

@@ -38,11 +38,11 @@ namespace starling::program {
 
 class AnyModel;
 
-/// The outputs of a model for each sample, from which it derives its prediction.
+/// The outputs from which a model derives its predictions, one row for each sample.
 struct Scores {
   std::size_t columns = 0;
   models::Link link = models::Link::none;
-  /// samples x columns, row by row.
+  /// Shape: samples x columns, in row-major order.
   std::vector<float> values;
 };
 
@@ -58,7 +58,7 @@ class AnyModel {
  public:
   virtual ~AnyModel() = default;
 
-  /// Returns the text from which a job file makes this very model.
+  /// Returns the text from which a job file makes an equal model.
   [[nodiscard]] virtual std::string print() const = 0;
   [[nodiscard]] virtual ElementType element_type() const = 0;
   [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
@@ -70,8 +70,9 @@ class AnyModel {
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
   /// Refuses a batch of `samples` samples, with the reason.
   [[nodiscard]] virtual Result<void> accepts_batch(std::size_t samples) const = 0;
-  /// Returns the same model on that device, for batches of `rows`. Fails as put_on_device() of
-  /// device.hpp does, and if the model is not a net of float32.
+  /// Returns the same model on that device, for batches of up to `rows` samples. An Error if the
+  /// device cannot be used (see put_on_device() in device.hpp), or if the model is not a net of
+  /// float32.
   [[nodiscard]] virtual Result<ModelOnDevice> put_on_device(const models::Device& device,
                                                             std::size_t rows) const = 0;
   [[nodiscard]] virtual Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
@@ -79,7 +80,7 @@ class AnyModel {
   /// Returns a function that trains on the caller's thread alone, without an engine: each call
   /// makes one step and returns the mean loss over its batch. `data` must outlive the function. One
   /// thread at a time may call it.
-  [[nodiscard]] virtual std::function<double()> make_loop(
+  [[nodiscard]] virtual std::function<double()> make_stepper(
       const AnyData& data, const models::LoopOptions& options) const = 0;
   /// Returns the states of all ranges before a job's first step. May take long, because it draws
   /// the initial values.
@@ -89,8 +90,9 @@ class AnyModel {
   [[nodiscard]] virtual Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       const AnyData& data, const actor::TrainOptions& options,
       actor::LocalJobOptions local_options) const = 0;
-  /// Simulates the job in virtual time. The points of its curve hold the metrics of evaluate() over
-  /// `test`, or over `data` if `test` is null, and normalised_error() as `error` if it is known.
+  /// Simulates the job in virtual time. Each point of the result's curve holds the metrics that
+  /// evaluate() returns over `test` (over `data` if `test` is null). Its metric `error` is
+  /// normalised_error(), and is absent if that returns nothing.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
       const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const = 0;
   /// Returns the metrics of an untrained model over one sample: they show which metrics evaluate()

@@ -99,7 +99,7 @@ class ModelOf final : public AnyModel {
     return actor::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
   }
 
-  [[nodiscard]] std::function<double()> make_loop(
+  [[nodiscard]] std::function<double()> make_stepper(
       const AnyData& data, const models::LoopOptions& options) const override {
     const auto loop = std::make_shared<models::TrainingLoop<M, D>>(model_, *data.as<D>(), options);
     return [loop] { return loop->step(); };

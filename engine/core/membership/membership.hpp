@@ -6,8 +6,8 @@
 ///     membership.on_timer(context)         -> MembershipSend ..., NodeChanged ...
 ///     membership.leave(context)            -> MembershipSend ..., later HasLeft
 ///
-/// Of two records of a node, others keep the one with the higher incarnation, then the one with the
-/// later state:
+/// A node that has two records of another one keeps that with the higher incarnation; if these are
+/// equal, that with the later state:
 ///
 ///     alive --probe failed--> suspect --not refuted in time--> dead --dead_for--> forgotten
 ///       ^                       |                               |

@@ -23,9 +23,9 @@ class Augment : public Layer<T> {
     std::ranges::fill(f.y, T{0});
     for (std::size_t i = 0; i < f.n; ++i) {
       drawn[i] = draw(f.pass.random);
-      const std::size_t image = i * volume(shape_);
-      move(drawn[i], [&](std::size_t from, std::size_t to) {
-        std::copy_n(f.x.data() + image + from, shape_[2], f.y.data() + image + to);
+      const std::size_t image_offset = i * volume(shape_);
+      for_each_kept_pixel(drawn[i], [&](std::size_t from, std::size_t to) {
+        std::copy_n(f.x.data() + image_offset + from, shape_[2], f.y.data() + image_offset + to);
       });
     }
     return {.values = {}, .indices = drawn};
@@ -33,9 +33,9 @@ class Augment : public Layer<T> {
   void backward(const Backward<T>& b) const override {
     std::ranges::fill(b.dx, T{0});
     for (std::size_t i = 0; i < b.n && !b.dx.empty(); ++i) {
-      const std::size_t image = i * volume(shape_);
-      move(b.saved.indices[i], [&](std::size_t from, std::size_t to) {
-        std::copy_n(b.dy.data() + image + to, shape_[2], b.dx.data() + image + from);
+      const std::size_t image_offset = i * volume(shape_);
+      for_each_kept_pixel(b.saved.indices[i], [&](std::size_t from, std::size_t to) {
+        std::copy_n(b.dy.data() + image_offset + to, shape_[2], b.dx.data() + image_offset + from);
       });
     }
   }
@@ -54,7 +54,7 @@ class Augment : public Layer<T> {
  private:
   /// Calls copy(from, to) with the offsets of each pixel that stays within the image.
   template <class Copy>
-  void move(std::uint32_t drawn, Copy copy) const {
+  void for_each_kept_pixel(std::uint32_t drawn, Copy copy) const {
     const std::size_t width = shape_[1];
     for (std::size_t row = 0; row < shape_[0]; ++row)
       for (std::size_t column = 0; column < width; ++column) {
@@ -101,7 +101,7 @@ class RandomShift final : public Augment<T> {
 
  private:
   using Pixel = typename Augment<T>::Pixel;
-  /// The number of shifts in one direction.
+  /// The number of shifts along one axis.
   [[nodiscard]] std::size_t shifts() const { return 2 * shift_max_ + 1; }
   [[nodiscard]] std::uint32_t draw(Random& random) const override {
     return static_cast<std::uint32_t>(random.below(shifts() * shifts()));
@@ -125,12 +125,12 @@ LayerPointer<T> make_random_flip(SpecReader& reader, const Shape& input) {
 
 template <class T>
 LayerPointer<T> make_random_shift(SpecReader& reader, const Shape& input) {
-  const std::size_t shift_max = read_size(reader, "its pixels");
+  const std::size_t shift_max = read_size(reader, "its number of pixels");
   if (!check_image(reader, input) || shift_max == 0) return nullptr;
   if (shift_max < std::min(input[0], input[1]))
     return std::make_shared<RandomShift<T>>(input, shift_max);
   reader.refuse("moves images of " + print_shape(input) + " by " + std::to_string(shift_max) +
-                " pixels; valid: fewer pixels than either side has");
+                " pixels; valid: fewer than " + std::to_string(std::min(input[0], input[1])));
   return nullptr;
 }
 

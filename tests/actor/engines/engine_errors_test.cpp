@@ -81,8 +81,7 @@ TEST(EngineMake, RefusesMissingHooks) {
 
 TEST(EngineMake, RefusesInvalidTensors) {
   const EngineOptions once{.steps = 1};
-  EXPECT_EQ(refusal(once, {}),
-            "parameter engine: there is no key: an engine needs at least 1 tensor");
+  EXPECT_EQ(refusal(once, {}), "parameter engine: there is no key; valid: at least 1");
   EXPECT_EQ(refusal(once, {{"a"}, {"b"}, {"a"}}), "parameter engine: key 'a' is given twice");
   EXPECT_EQ(refusal(once, {{""}}), "parameter engine: a key has no name");
   EXPECT_EQ(refusal(once, {{"a", {2, 2}, {1, 2, 3}}}),
@@ -92,10 +91,9 @@ TEST(EngineMake, RefusesInvalidTensors) {
   EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {})}),
             "parameter engine: key 'a': a scalar has no rows; give it a shape, or "
             "make it dense");
-  EXPECT_EQ(
-      refusal(once, {Tensor<double>::by_rows("a", {2, 32'769})}),
-      "parameter engine: key 'a': a row of 32769 elements is too long to be pushed by itself; "
-      "valid: at most 32768, or a dense key");
+  EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {2, 32'769})}),
+            "parameter engine: key 'a': a row of 32769 elements is longer than a range; "
+            "valid: at most 32768, or a dense key");
   EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {2, 32'768})}), "nothing is wrong");
 }
 

@@ -34,12 +34,13 @@ class Crowd : public Drill {
   }
 };
 
-/// A simplified node: it joins through one node, answers it, probes it as often as each of `size`
-/// nodes would, and ignores all others. One machine can run hundreds of these; hundreds of real
-/// nodes would have a quarter of a million connections.
+/// A simplified node: it joins through one node, answers it, probes it as often as each node of a
+/// cluster of `cluster_size` would, and ignores all others. One machine can run hundreds of these;
+/// hundreds of real nodes would have a quarter of a million connections.
 class SimplifiedNode {
  public:
-  SimplifiedNode(actor::EventLoop& loop, std::uint64_t id, const std::string& seed, int size)
+  SimplifiedNode(actor::EventLoop& loop, std::uint64_t id, const std::string& seed_address,
+                 int cluster_size)
       : loop_(loop), random_(id) {
     auto opened = security::Endpoint::open(
         security::EndpointOptions{},
@@ -49,12 +50,13 @@ class SimplifiedNode {
     core::MembershipOptions options;
     options.self = {.id = id,
                     .address = endpoint_->address(),
-                    .name = "bystander" + std::to_string(id),
+                    .name = "simplified" + std::to_string(id),
                     .workers = 1};
-    options.seeds = {seed};
+    options.seeds = {seed_address};
+    // It knows no node but the one that it joined through.
     options.nodes_max = 1;
-    options.probe_interval *= size;
-    options.sync_interval *= size;
+    options.probe_interval *= cluster_size;
+    options.sync_interval *= cluster_size;
     loop_.post([this, options] {
       membership_ = std::make_unique<core::Membership>(options, random_());
       run([](core::Membership& membership, const auto& context) { membership.start(context); });
@@ -110,7 +112,7 @@ class SimplifiedNode {
 };
 
 TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
-  constexpr int others = 500;
+  constexpr int peers_max = 500;
   ASSERT_NO_FATAL_FAILURE(begin_here(1));
   // Begins with two, so that memory that a node allocates once for all connections is not counted.
   actor::EventLoop loop;
@@ -118,7 +120,7 @@ TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
   const auto grow_to = [&](int size) {
     while (std::ssize(peers) < size)
       peers.push_back(
-          std::make_unique<SimplifiedNode>(loop, peers.size() + 1, fleet_->address(0), others));
+          std::make_unique<SimplifiedNode>(loop, peers.size() + 1, fleet_->address(0), peers_max));
     const auto deadline = hosts::Fleet::Clock::now() + 120s;
     while (alive() < peers.size() + 1 && hosts::Fleet::Clock::now() < deadline)
       std::this_thread::sleep_for(1s);
@@ -127,15 +129,15 @@ TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
   };
   grow_to(2);
   const std::size_t kib_before = fleet_->rss_kib(0);
-  grow_to(others);
+  grow_to(peers_max);
   const auto busy_before = fleet_->busy(0);
   std::this_thread::sleep_for(120s);
   const double share = (fleet_->busy(0) - busy_before) / 120s;
   const auto kib_grown = static_cast<double>(fleet_->rss_kib(0)) - static_cast<double>(kib_before);
-  report("kb_a_peer", std::to_string(kib_grown * 1.024 / (others - 2)));
+  report("kb_a_peer", std::to_string(kib_grown * 1.024 / (peers_max - 2)));
   report("share_of_a_core", std::to_string(share));
-  EXPECT_EQ(alive(), others + 1U);
-  EXPECT_LE(kib_grown * 1.024 / (others - 2), 100);
+  EXPECT_EQ(alive(), peers_max + 1U);
+  EXPECT_LE(kib_grown * 1.024 / (peers_max - 2), 100);
   EXPECT_LE(share, 0.05);
   loop.close();
 }
@@ -175,15 +177,15 @@ TEST_F(Crowd, DeclaresAtMostOneNodeDeadOnAnOverloadedMachine) {
     const auto deadline = hosts::Fleet::Clock::now() + 900s;
     while (probes < 10'000 && hosts::Fleet::Clock::now() < deadline) {
       std::this_thread::sleep_for(5s);
-      std::uint64_t all = 0;
+      std::uint64_t probes_now = 0;
       suspicions = deaths = 0;
       for (const auto& node : nodes()) {
         if (!node.contains("membership")) continue;
-        all += node["membership"]["probes"].get<std::uint64_t>();
+        probes_now += node["membership"]["probes"].get<std::uint64_t>();
         suspicions += node["membership"]["suspicions"].get<std::uint64_t>();
         deaths += node["membership"]["deaths"].get<std::uint64_t>();
       }
-      probes = std::max(probes, all);
+      probes = std::max(probes, probes_now);
     }
   }
   report("probes", std::to_string(probes));
