@@ -48,9 +48,9 @@ struct KeyRead {
   std::vector<std::uint32_t> rows;
 };
 
-/// The data that a Turn refers to. A Turn is the argument of a user's hooks. It tells them which worker
-/// takes which step, and gives them the step's random numbers and the values that were read for the
-/// step.
+/// The data that a Turn refers to. A Turn is the argument of a user's hooks. It tells them which
+/// worker takes which step, and gives them the step's random numbers and the values that were read
+/// for the step.
 template <class T>
 struct TurnState {
   const KeyTable& keys;

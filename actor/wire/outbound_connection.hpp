@@ -147,8 +147,8 @@ class OutboundConnection {
   }
 
   /// Returns false if ZeroMQ has no capacity. ZeroMQ takes both parts of a message or none. Nothing
-  /// can fail between the parts, because both exist before the first is sent. If the connection ends
-  /// between them, ZeroMQ drops the message, and leaks its head.
+  /// can fail between the parts, because both exist before the first is sent. If the connection
+  /// ends between them, ZeroMQ drops the message, and leaks its head.
   bool send(Message& message) {
     const auto more = message.body ? zmq::send_flags::sndmore : zmq::send_flags::none;
     if (!socket_.send(message.head, more | zmq::send_flags::dontwait)) return false;

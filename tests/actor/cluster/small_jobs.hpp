@@ -33,27 +33,4 @@ inline double metric(const models::Metrics& metrics, const std::string& name) {
   throw std::runtime_error{"no metric called " + name};
 }
 
-/// A model of counters: each step of a worker adds 1 to the worker's counter and to the last one,
-/// which all share. Its gradient is -1 for these two and 0 for the rest, so that sgd with lr =
-/// workers and full batches adds exactly 1.
-struct CountingModel {
-  using Scalar = float;
-  std::size_t workers;
-
-  [[nodiscard]] std::vector<models::Parameter> parameters() const {
-    return {{.name = "counts", .shape = {workers + 1}}};
-  }
-  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
-  double gradient(std::span<const float>, const models::Table&, models::Batch batch,
-                  std::span<float> g, models::Pass&) const {
-    g[workers] = -1;
-    g[batch[0] % workers] = -1;
-    return 1;
-  }
-  models::Metrics evaluate(std::span<const float>, const models::Table&, models::Batch,
-                           models::Pass&) const {
-    return {{"loss", 1}};
-  }
-};
-
 }  // namespace starling::actor

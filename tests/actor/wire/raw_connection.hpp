@@ -52,7 +52,9 @@ class RawConnection {
     EXPECT_EQ(::connect(descriptor_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
     (void)::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
   }
-  ~RawConnection() { ::close(descriptor_); }
+  ~RawConnection() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
   RawConnection(RawConnection&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)) {}
   RawConnection& operator=(RawConnection&&) = delete;
@@ -74,6 +76,12 @@ class RawConnection {
       }
     }
     return sent;
+  }
+  /// Ends the connection with a TCP reset. The other end drops the bytes that it has not read.
+  void reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    (void)::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::close(std::exchange(descriptor_, -1));
   }
   /// Whether the other end closes the connection within `time`.
   [[nodiscard]] bool closes_within(std::chrono::milliseconds time) {

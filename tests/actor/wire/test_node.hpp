@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -41,6 +42,15 @@ class TestNode {
     return wait_until([&] {
       const std::lock_guard lock{mutex_};
       return packets.size() >= count;
+    });
+  }
+
+  /// Waits until the packet with this sequence number has been received. Returns false if that
+  /// takes too long.
+  [[nodiscard]] bool wait_for_packet(std::uint64_t sequence) {
+    return wait_until([&] {
+      const std::lock_guard lock{mutex_};
+      return std::ranges::find(packets, sequence) != packets.end();
     });
   }
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -131,6 +133,28 @@ TEST(Transport, ClosesAConnectionWhoseMessageNeverEnds) {
   TestNode from;
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   EXPECT_TRUE(to.wait_for(1));
+}
+
+/// In this case libzmq 4.3.4 ends the process if a ROUTER with heartbeats receives: it has stopped
+/// reading the connection, learns that it was reset, and then sends a heartbeat on it.
+TEST(Transport, ReceivesOnAfterAConnectionIsResetThatItDoesNotRead) {
+  const Frame frame = numbered_frame(1);
+  std::string message = '\0' + std::string(1, static_cast<char>(frame.head.size()));
+  for (const std::byte byte : frame.head) message += static_cast<char>(byte);
+  std::string flood = greeting("NULL") + ready;
+  while (flood.size() < 32U << 20U) flood += message;
+  for (int round = 0; round < 10; ++round) {
+    TestNode to;
+    TestNode from;
+    {
+      const std::lock_guard no_turn{to.receiving};
+      RawConnection client{to.transport->address()};
+      ASSERT_LT(client.send(flood, std::chrono::milliseconds{100}), flood.size());
+      client.reset();
+      from.transport->send(to.peer(), TrafficClass::control, numbered_frame(2));
+    }
+    ASSERT_TRUE(to.wait_for_packet(2)) << "round " << round;
+  }
 }
 
 /// A client that sends a broken pack loses only the broken part of that message.

@@ -38,11 +38,10 @@ inline double mean_step(const StepResult& result) {
   return static_cast<double>(result.updates) / static_cast<double>(result.steps.size());
 }
 
-/// Returns one result for each of the seeds 1 to `seeds`; `options.seed` is ignored.
+/// Returns one result for each of `seeds` seeds: options.seed and those that follow it.
 inline std::vector<StepResult> runs(StepOptions options, std::uint64_t seeds) {
   std::vector<StepResult> results;
-  for (options.seed = 1; options.seed <= seeds; ++options.seed)
-    results.push_back(simulate(options));
+  for (; results.size() < seeds; ++options.seed) results.push_back(simulate(options));
   return results;
 }
 

@@ -211,6 +211,7 @@ void expect_law_of(const Pair& pair) {
   const auto seeds = seeds_of(pair);
   const auto simulated = runs(options, seeds);
   std::vector<StepResult> live;
+  options.seed += other_seeds;
   for (; live.size() < seeds; ++options.seed) live.push_back(Live{options}.run());
   const auto draws = [](const StepResult& r) { return r.draws; };
   EXPECT_GT(kolmogorov_smirnov(figures(simulated, mean_step), figures(live, mean_step)), 0.001);
@@ -248,7 +249,7 @@ TEST(TwoSamples, TellDifferentDistributionsApart) {
   auto options = options_of({"pbsp:beta=10", "arrival", 50, 5s, 60});
   const auto ten = runs(options, 60);
   options.barrier = barrier::parse("pbsp:beta=11").value();
-  options.seed = 1000;
+  options.seed += other_seeds;
   const auto eleven = runs(options, 60);
   EXPECT_LT(kolmogorov_smirnov(figures(ten, mean_step), figures(eleven, mean_step)), 1e-4);
   options.barrier = barrier::parse("asp").value();
