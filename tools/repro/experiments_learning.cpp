@@ -83,13 +83,14 @@ Section report_learning(const ExperimentRunner& runner, ExperimentResults& resul
         error_series(barrier, runner.learning_runs_of(learning_setting(barrier, ""))));
   return {
       "What the updates are worth",
-      {Paragraph{fmt::format(
-           "1,000 workers learn a linear model of {} parameters by stochastic gradient descent: "
-           "each reads the model w when it begins a step, and adds its gradient over a fresh "
-           "batch of {} samples when it ends it, at rate {} / 1,000. The features and the truth "
-           "w* are normal, the noise of the labels has a standard deviation of 0.1. The "
-           "normalised error is |w - w*| / |w0 - w*|.",
-           linear_parameters, LearnerOptions{}.batch, LearnerOptions{}.rate)},
+      {Paragraph{
+           fmt::format("1,000 workers learn a linear model of {} parameters by stochastic gradient "
+                       "descent. A worker reads the model w when it begins a step. When it ends "
+                       "the step, it adds its gradient over a fresh batch of {} samples, at rate "
+                       "{} / 1,000. The features and the true model w* are drawn from normal "
+                       "distributions. The noise of the labels has a standard deviation of 0.1. "
+                       "The normalised error is |w - w*| / |w0 - w*|.",
+                       linear_parameters, LearnerOptions{}.batch, LearnerOptions{}.rate)},
        results.add(std::move(plot), "The error over time, no stragglers, means over the seeds."),
        Paragraph{"Seconds of virtual time until the error is 0.1: mean ± standard error (sd, "
                  "soonest-latest of the seeds)."},
@@ -207,28 +208,29 @@ void add_lag_claims(const ExperimentRunner& runner, ExperimentResults& results) 
 
 Section report_lag(const ExperimentRunner& runner, ExperimentResults& results) {
   add_lag_claims(runner, results);
-  return {
-      "What theory says of the lag",
-      {Paragraph{"With staleness r=4 and a = F(r)^beta, the chance that none of beta sampled "
-                 "workers lags more than r, theory bounds the mean lag and the mean squared lag "
-                 "(curves, T=10,000 steps). Beside them: pSSP with s=4 in 1,000 workers after "
-                 "40 s. There the lag is taken over all pairs of workers, one who is ahead "
-                 "counting as 0; F(4) is the share of pairs with a lag of at most 4, and the "
-                 "bound is taken at the a that follows from it and at the steps that were made. "
-                 "The bound on the squared lag falls below the exact sum as a goes to 0."},
-       lag_table(runner),
-       results.add(bound_plot(runner,
-                              {.name = "psp-lag",
-                               .title = "Mean lag: bounds and simulation",
-                               .y = "mean lag (steps)"},
-                              mean_lag_bound, &PairLags::mean),
-                   "Bounds on the mean lag, and simulated mean lags."),
-       results.add(bound_plot(runner,
-                              {.name = "psp-squared-lag",
-                               .title = "Mean squared lag: bounds and simulation",
-                               .y = "mean squared lag"},
-                              mean_squared_lag_bound, &PairLags::mean_squared),
-                   "Bounds on the mean squared lag, and simulated ones.")}};
+  return {"What theory says of the lag",
+          {Paragraph{"The staleness is r=4, and a = F(r)^beta is the probability that none of "
+                     "beta sampled workers lags more than r. Theory bounds the mean lag and the "
+                     "mean squared lag (curves, T=10,000 steps). The table and the plots compare "
+                     "these bounds with simulations of pSSP with s=4, for 1,000 workers after 40 "
+                     "s. The simulated lag is a mean over all pairs of workers; the lag of a "
+                     "worker that is ahead counts as 0. F(4) is the share of pairs with a lag of "
+                     "at most 4. The column 'bound there' is the bound at the a that follows "
+                     "from F(4), and at the simulated number of steps. As a goes to 0, the bound "
+                     "on the squared lag falls below the exact sum."},
+           lag_table(runner),
+           results.add(bound_plot(runner,
+                                  {.name = "psp-lag",
+                                   .title = "Mean lag: bounds and simulation",
+                                   .y = "mean lag (steps)"},
+                                  mean_lag_bound, &PairLags::mean),
+                       "Bounds on the mean lag, and simulated mean lags."),
+           results.add(bound_plot(runner,
+                                  {.name = "psp-squared-lag",
+                                   .title = "Mean squared lag: bounds and simulation",
+                                   .y = "mean squared lag"},
+                                  mean_squared_lag_bound, &PairLags::mean_squared),
+                       "Bounds on the mean squared lag, and simulated ones.")}};
 }
 
 }  // namespace

@@ -72,10 +72,11 @@ Section report_progress(const ExperimentRunner& runner, ExperimentResults& resul
   for (const auto& barrier : barriers_of_figure_1())
     plot.series.push_back(steps_cdf(barrier, runner.runs_of({.barrier = barrier})));
   return {"How far the workers come",
-          {Paragraph{"1,000 workers, 40 s of virtual time, steps of 100 ms on average, "
-                     "exponential; at every arriving update each waiting worker draws afresh. "
-                     "Staleness s means: wait if someone seen is more than s steps behind. The "
-                     "published figure of staleness 4 looks like s=5, so both are here."},
+          {Paragraph{"1,000 workers run for 40 s of virtual time. The times of their steps are "
+                     "exponential, 100 ms on average. At every arriving update, each waiting "
+                     "worker draws again. Staleness s means that a worker waits if a worker that "
+                     "it sees is more than s steps behind it. The published figure for staleness "
+                     "4 looks like s=5, so the table has both."},
            progress_table(runner, "barrier", rows_of(barriers_of_figure_1())),
            results.add(std::move(plot), "The share of workers that made at most so many steps.")}};
 }
@@ -121,8 +122,8 @@ Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& re
               "the mean falls " + word(is_mean_falling) + ", the sd falls " + word(is_sd_falling),
               is_mean_falling && is_sd_falling);
   return {"What the sample size does",
-          {Paragraph{"The same setting under pBSP, with samples from nobody to 64 of 999 others. "
-                     "Nobody is ASP."},
+          {Paragraph{"The same setting under pBSP, with samples of 0 to 64 of the 999 other "
+                     "workers. With a sample of 0, pBSP equals ASP."},
            progress_table(runner, "barrier", rows_of(sample_sizes(runner))),
            results.add(std::move(plot), "pBSP by sample size: the larger, the further left.")}};
 }
@@ -149,8 +150,9 @@ Section report_time(const ExperimentRunner& runner, ExperimentResults& results) 
   const auto waiting = [](const SimRun&, const sim::Point& point) { return point.waiting; };
   return {
       "What happens over time",
-      {Paragraph{"Means over the seeds. Updates come in at an even pace under every barrier; "
-                 "under ASP the workers drift apart without bound."},
+      {Paragraph{"The curves are means over the seeds. Updates arrive at a constant rate "
+                 "under every barrier. Under ASP, the distance between the workers grows "
+                 "without bound."},
        results.add(
            plot_over_time(
                runner,

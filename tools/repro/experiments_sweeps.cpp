@@ -71,13 +71,13 @@ Section report_straggler_share(const ExperimentRunner& runner, ExperimentResults
             .y = "steps after 40 s",
             .series = sweep_series(runner, sweep),
             .style = PlotStyle::points};
-  return {
-      "How many stragglers",
-      {Paragraph{"A share of the workers takes 4 times as long for each step. A cell says: mean "
-                 "steps ± standard error (sd over the workers, slowest-fastest worker of all "
-                 "seeds). The mean hides who is left behind: see the slowest."},
-       sweep_table(runner, "stragglers", sweep, " %"),
-       results.add(std::move(plot), "Mean steps by the share of stragglers.")}};
+  return {"How many stragglers",
+          {Paragraph{"A share of the workers takes 4 times as long for each step. A cell shows: "
+                     "mean steps ± standard error (sd over the workers, slowest-fastest worker "
+                     "of all seeds). The mean hides workers that are far behind; the slowest "
+                     "worker shows them."},
+           sweep_table(runner, "stragglers", sweep, " %"),
+           results.add(std::move(plot), "Mean steps by the share of stragglers.")}};
 }
 
 Sweep slowness_sweep(const ExperimentRunner& runner) {
@@ -111,7 +111,7 @@ Section report_straggler_slowness(const ExperimentRunner& runner, ExperimentResu
             .style = PlotStyle::points};
   return {"How slow the stragglers are",
           {Paragraph{"5 % of the workers are stragglers, 2 to 16 times slower than the others. "
-                     "Cells as above."},
+                     "The cells show the same figures as above."},
            sweep_table(runner, "times slower", sweep, ""),
            results.add(std::move(plot), "Mean steps by how slow the stragglers are.")}};
 }
@@ -145,7 +145,8 @@ Section report_size(const ExperimentRunner& runner, ExperimentResults& results) 
             .series = sweep_series(runner, sweep),
             .style = PlotStyle::points};
   return {"How many workers",
-          {Paragraph{"From 100 to 1,000 workers, no stragglers. Cells as above."},
+          {Paragraph{"From 100 to 1,000 workers, no stragglers. The cells show the same figures "
+                     "as above."},
            sweep_table(runner, "workers", sweep, ""),
            results.add(std::move(plot), "Mean steps by the number of workers.")}};
 }
@@ -186,19 +187,21 @@ Section report_recheck(const ExperimentRunner& runner, ExperimentResults& result
   std::vector<SettingRow> eight_worker_rows{{"bsp", {"bsp", 8, "1:4x", "arrival"}}};
   for (const auto& recheck : rechecks)
     eight_worker_rows.push_back({"pbsp:beta=2, " + recheck, {"pbsp:beta=2", 8, "1:4x", recheck}});
-  return {
-      "When a waiting worker looks again",
-      {Paragraph{"What the paper did not ask. A worker that may not pass draws again at every "
-                 "arriving update (arrival: only where one place sees every step; as "
-                 "published), when the first laggard of its draw says that it has caught up "
-                 "(notify), after a quarter of its median step time (interval:auto), or at "
-                 "whichever of the last two comes first. Messages are those of barrier control "
-                 "alone: where steps are central, an arrival and a release a step; where workers "
-                 "ask each other, questions, answers, requests for notice and notices."},
-       progress_table(runner, "1,000 workers", rows),
-       results.add(recheck_plot(runner), "Progress against what it costs."),
-       Paragraph{"Eight workers, one of them 4 times slower:"},
-       progress_table(runner, "8 workers", eight_worker_rows)}};
+  return {"When a waiting worker draws again",
+          {Paragraph{"The paper does not study when a worker draws again. A worker that may not "
+                     "pass draws again at one of these times: at every arriving update (arrival; "
+                     "possible only if one member knows every step, as in the paper); when the "
+                     "first laggard of its draw, that is, the first drawn worker that is too far "
+                     "behind, notifies it that it has caught up (notify); after a quarter of its "
+                     "own median step time (interval:auto); or at the earlier of the last two "
+                     "times (notify+interval:auto). The tables count messages of barrier control "
+                     "only. With arrival, these are an arrival and a release for each step. With "
+                     "the other policies, workers ask each other, and the messages are "
+                     "questions, answers, requests for notification and notifications."},
+           progress_table(runner, "1,000 workers", rows),
+           results.add(recheck_plot(runner), "Progress against what it costs."),
+           Paragraph{"Eight workers, one of them 4 times slower:"},
+           progress_table(runner, "8 workers", eight_worker_rows)}};
 }
 
 }  // namespace

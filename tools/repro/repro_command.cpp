@@ -61,25 +61,25 @@ Result<Folders> prepare_outputs(const ReproOptions& options) {
 }
 
 Section claims_section(const ExperimentResults& results, const ExperimentOptions& options) {
-  return {
-      "Published and here",
-      {Paragraph{fmt::format(
-           "{} of {} claims are reproduced. Every figure here is a mean over {} ({} "
-           "to {}), with its standard error; published ones were read off plots, so a number is "
-           "reproduced within 3 % and close within 10 %.",
-           results.reproduced(), results.claims.size(), print_count(options.seeds, "seed"),
-           options.seed, options.seed + (options.seeds - 1))},
-       claims_table(results)}};
+  return {"Published and here",
+          {Paragraph{fmt::format(
+               "{} of {} claims are reproduced. Every figure here is a mean over {} ({} to "
+               "{}), with its standard error. The published figures were read off plots. "
+               "So a number counts as reproduced if it is within 3 % of the published one, "
+               "and as close if it is within 10 %.",
+               results.reproduced(), results.claims.size(), print_count(options.seeds, "seed"),
+               options.seed, options.seed + (options.seeds - 1))},
+           claims_table(results)}};
 }
 
 Section closing_section(const ExperimentOptions& options) {
-  return {
-      "How this was made",
-      {Paragraph{fmt::format(
-          "starling {} made all of it: starling repro psp --seed {} --seeds {}{}. The same seeds "
-          "give the same figures on every machine. Source: Wang, Catterall, Mortier, "
-          "Probabilistic Synchronous Parallel, arXiv 1709.07772.",
-          version(), options.seed, options.seeds, options.quick ? " --quick" : "")}}};
+  return {"How this was made",
+          {Paragraph{fmt::format(
+              "starling {} made the whole page with this command: starling repro psp "
+              "--seed {} --seeds {}{}. The same seeds give the same figures on every "
+              "machine. Source: Wang, Catterall, Mortier, Probabilistic Synchronous "
+              "Parallel, arXiv 1709.07772.",
+              version(), options.seed, options.seeds, options.quick ? " --quick" : "")}}};
 }
 
 Document document_of(const ExperimentRunner& runner, ExperimentResults& results) {

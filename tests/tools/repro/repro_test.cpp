@@ -27,7 +27,7 @@ const std::vector<std::string>& sections() {
                                             "How many workers",
                                             "What the updates are worth",
                                             "What theory says of the lag",
-                                            "When a waiting worker looks again",
+                                            "When a waiting worker draws again",
                                             "How this was made"};
   return all;
 }
