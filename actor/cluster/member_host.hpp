@@ -20,6 +20,13 @@ namespace starling::actor {
 using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 
 template <class T>
+class MemberHost;
+template <class T>
+struct InterfaceOf<MemberHost<T>> {
+  using type = MemberActor;
+};
+
+template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
   /// Calls `on_excluded` when the council excludes the member, which is final. Calls
@@ -239,7 +246,7 @@ class MemberHost : public actor::MemberActor::base {
   std::function<void()> on_excluded_;
   std::function<void(const std::string&)> report_exception_;
   Random random_;
-  StepExecutor<actor::MemberActor> executor_;
+  StepExecutor<MemberHost> executor_;
   Core core_;
   core::Time paused_until_{};
   /// The computation that starts when the pause is over.

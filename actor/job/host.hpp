@@ -59,11 +59,19 @@ void deliver(Self* self, const actor::Directory& directory, const core::Address&
 
 }  // namespace detail
 
-/// Base class of `Derived`, an actor with the typed interface `Interface`. Executes the effects
-/// Send and Fail; passes all others to Derived::on_effect(effect).
-template <class Interface, class Derived>
-class Host : public Interface::base {
+/// `InterfaceOf<Actor>::type` is the typed interface of the class `Actor`, specialised beside it. A
+/// template takes the class and looks its interface up: the interface's name, which lists all
+/// signatures, would otherwise be part of the name of each function and lambda in that template.
+template <class Actor>
+struct InterfaceOf;
+
+/// Base class of `Derived`, an actor with the typed interface InterfaceOf<Derived>. Executes the
+/// effects Send and Fail; passes all others to Derived::on_effect(effect).
+template <class Derived>
+class Host : public InterfaceOf<Derived>::type::base {
  public:
+  using Interface = typename InterfaceOf<Derived>::type;
+
   /// The actor's random numbers are stream number `random_stream` of the job's seed.
   Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t random_stream)
       : Interface::base(config),

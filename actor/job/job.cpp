@@ -160,12 +160,12 @@ class JobRunner {
                     streams));
     for (MemberId id = 0; id < options_.workers; ++id) {
       if (core::has_servers(options_.mode)) {
-        using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
+        using Plain = WorkerHost<core::Worker>;
         directory->workers.push_back(
             watch(directory->observer, "worker " + std::to_string(id),
                   system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
       } else {
-        using Peer = WorkerHost<actor::PeerActor, core::Peer<T>>;
+        using Peer = WorkerHost<core::Peer<T>>;
         const actor::PeerActor peer =
             watch(directory->observer, "peer " + std::to_string(id),
                   system_.spawn<Peer>(job_context_,

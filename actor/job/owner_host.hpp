@@ -8,8 +8,20 @@
 namespace starling::actor {
 
 template <class T>
-class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
-  using Super = Host<actor::OwnerActor, ShardHost<T>>;
+class ShardHost;
+template <class T>
+struct InterfaceOf<ShardHost<T>> {
+  using type = OwnerActor;
+};
+class CoordinatorHost;
+template <>
+struct InterfaceOf<CoordinatorHost> {
+  using type = CoordinatorActor;
+};
+
+template <class T>
+class ShardHost : public Host<ShardHost<T>> {
+  using Super = Host<ShardHost<T>>;
   friend Super;
 
  public:
@@ -41,8 +53,8 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
   core::Shard<T> core_;
 };
 
-class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
-  using Super = Host<actor::CoordinatorActor, CoordinatorHost>;
+class CoordinatorHost : public Host<CoordinatorHost> {
+  using Super = Host<CoordinatorHost>;
   friend Super;
 
  public:

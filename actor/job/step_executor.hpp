@@ -16,10 +16,12 @@ namespace starling::actor {
 /// less time than waking another thread.
 enum class ExecutionThread { pool, own_if_brief };
 
-/// `Handle` is the handle of an actor that handles Planned, Computed and ComputeFailed.
-template <class Handle>
+/// For the class `Actor`, which handles Planned, Computed and ComputeFailed.
+template <class Actor>
 class StepExecutor {
  public:
+  using Handle = typename InterfaceOf<Actor>::type;
+
   /// Code that may wait for actors must run on the pool.
   StepExecutor(JobContextPtr job_context, core::MemberId id,
                ExecutionThread thread = ExecutionThread::pool)

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "starling/actor/job/host.hpp"
@@ -17,14 +18,22 @@ core::Worker& worker_of(Peer& peer) {
   return peer.worker();
 }
 
-/// The actor of a worker. Gradients are computed on the compute pool and come back as messages, so
-/// that the actor can always answer.
-template <class Interface, class Core>
-class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
-  using Super = Host<Interface, WorkerHost<Interface, Core>>;
+template <class Core>
+class WorkerHost;
+template <class Core>
+struct InterfaceOf<WorkerHost<Core>> {
+  using type = std::conditional_t<std::is_same_v<Core, core::Worker>, WorkerActor, PeerActor>;
+};
+
+/// The actor of a worker, or of a peer if the core is a core::Peer<T>. Gradients are computed on
+/// the compute pool and come back as messages, so that the actor can always answer.
+template <class Core>
+class WorkerHost : public Host<WorkerHost<Core>> {
+  using Super = Host<WorkerHost<Core>>;
   friend Super;
 
  public:
+  using Interface = typename Super::Interface;
   static constexpr std::string_view role = "worker";
 
   WorkerHost(caf::actor_config& config, JobContextPtr job_context, Core core)
@@ -154,7 +163,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
 
   Core core_;
   core::MemberId id_;
-  StepExecutor<Interface> executor_;
+  StepExecutor<WorkerHost> executor_;
   /// False from each report until the observer returns a report credit.
   bool may_report_ = true;
   /// The step, the sum of the losses and their number in the last report.
