@@ -44,6 +44,11 @@ endif()
 if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(STARLING_SANITIZE MATCHES address)
+    # AddressSanitizer itself reports null pointers and objects that are too small. These three checks
+    # of UndefinedBehaviorSanitizer take a fifth of the time to compile.
+    target_compile_options(starling_options INTERFACE -fno-sanitize=null,object-size,vptr)
+  endif()
   target_link_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE})
   target_compile_definitions(starling_options INTERFACE STARLING_SANITIZED)
 endif()
@@ -141,9 +146,6 @@ function(starling_test name)
   endif()
   if(NOT ARG_PREFIX)
     set(ARG_PREFIX ${ARG_LABEL})
-  else()
-    # Tests of programs include few of Starling's headers.
-    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}." DISCOVERY_TIMEOUT 60

@@ -7,7 +7,7 @@
 
 namespace starling::program {
 
-inline bool holds(const std::string& text, const std::string& part) {
+inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/tools/output.hpp"
+
 namespace starling::program {
 namespace {
 
@@ -15,10 +17,6 @@ ChaosFailure failure(bool is_shrunk) {
   failure.report.violation = "range 1: lost an update";
   failure.report.events = 1;
   return failure;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// Returns the scenario in a report: the lines that are indented by four spaces.

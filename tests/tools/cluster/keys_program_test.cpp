@@ -5,6 +5,7 @@
 #include <set>
 
 #include "starling/actor/security/key_file.hpp"
+#include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -15,10 +16,6 @@ using security::NodeSecrets;
 using std::filesystem::perms;
 
 constexpr auto owner_only = perms::owner_read | perms::owner_write;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 class Keys : public testing::Test {
  protected:

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tests/tools/cluster/nodes.hpp"
+#include "tests/tools/output.hpp"
 
 namespace starling::program {
 namespace {
@@ -14,9 +15,6 @@ using Clock = std::chrono::steady_clock;
 class Losses : public Nodes {
  protected:
   std::string log(std::size_t node) { return processes_.at(node)->err(); }
-  static bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-  }
   /// Freezes node c, without which the job cannot begin, and submits the job.
   Process submit_with_c_frozen(const Folder& folder, const std::string& more = {}) {
     processes_[2]->signal(SIGSTOP);

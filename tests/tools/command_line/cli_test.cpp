@@ -18,7 +18,7 @@ TEST(Help, IsPrintedWithoutArguments) {
   EXPECT_EQ(ran.code, 0);
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
                               "predict", "inspect", "bench", "barriers", "models"})
-    EXPECT_TRUE(holds(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
+    EXPECT_TRUE(contains(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
 }
@@ -39,7 +39,7 @@ TEST(Help, ForTrainNamesEveryKey) {
                           "resume",     "save",       "metrics",
                           "json",       "quiet",      "dtype",
                           "copies",     "device",     "report"})
-    EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
+    EXPECT_TRUE(contains(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }
 
@@ -51,7 +51,7 @@ TEST(Help, ForSimNamesEveryKey) {
        {"workers", "step-time", "straggler", "horizon", "steps",  "seed",     "seeds",   "barrier",
         "mode",    "recheck",   "delay",     "seconds", "epochs", "sampling", "threads", "memory",
         "json",    "csv",       "plots",     "points",  "quiet",  "learn"})
-    EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
+    EXPECT_TRUE(contains(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }
 
@@ -69,7 +69,7 @@ TEST(Help, ExistsForEachCommand) {
                               "predict", "inspect", "bench", "barriers", "models"}) {
     const Ran ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
-    EXPECT_TRUE(holds(ran.out, std::string{"Usage: starling "} + command)) << ran.out;
+    EXPECT_TRUE(contains(ran.out, std::string{"Usage: starling "} + command)) << ran.out;
   }
 }
 
@@ -87,22 +87,22 @@ TEST(Lists, NameBarriersAndModelsAndWhereTheyWork) {
   for (const char* row : {"bsp                central mode", "pbsp:beta=2        every mode",
                           "ssp:s=4            central mode", "pssp:s=4,beta=2    every mode",
                           "asp                every mode"})
-    EXPECT_TRUE(holds(barriers, row)) << row << "\n" << barriers;
-  EXPECT_FALSE(holds(barriers, "predicate"));
+    EXPECT_TRUE(contains(barriers, row)) << row << "\n" << barriers;
+  EXPECT_FALSE(contains(barriers, "predicate"));
   const std::string models = starling(folder, "models").out;
   for (const char* name : {"linear", "logistic", "softmax", "svm", "mf", "mlp"})
-    EXPECT_TRUE(holds(models, std::string{"\n  "} + name + " ")) << name;
+    EXPECT_TRUE(contains(models, std::string{"\n  "} + name + " ")) << name;
 }
 
 TEST(Inspect, DescribesDataAndModels) {
   const Folder folder;
   const Ran data = starling(folder, "inspect digits:n=50");
   EXPECT_EQ(data.code, 0);
-  EXPECT_TRUE(holds(data.out, "50 rows, 784 features, 10 classes")) << data.out;
+  EXPECT_TRUE(contains(data.out, "50 rows, 784 features, 10 classes")) << data.out;
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);
   const Ran model = starling(folder, "inspect m");
-  EXPECT_TRUE(holds(model.out, "F32 [784, 10]")) << model.out;
-  EXPECT_TRUE(holds(model.out, "model = softmax")) << model.out;
+  EXPECT_TRUE(contains(model.out, "F32 [784, 10]")) << model.out;
+  EXPECT_TRUE(contains(model.out, "model = softmax")) << model.out;
 }
 
 TEST(Memory, RefusesATableThatDoesNotFit) {

@@ -2,6 +2,7 @@
 /// barriers, and jobs that fail.
 #include <nlohmann/json.hpp>
 
+#include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 #include "tests/waiting.hpp"
 
@@ -11,21 +12,18 @@ namespace {
 class OwnProgram : public testing::Test {
  protected:
   Ran own(const std::string& line) const { return run(folder_, STARLING_OWN_PROGRAM, words(line)); }
-  static bool holds(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-  }
   Folder folder_;
 };
 
 TEST_F(OwnProgram, ListsWhatItContains) {
-  EXPECT_TRUE(holds(own("models").out, "circle        a circle through points"));
-  EXPECT_TRUE(holds(own("models").out, "softmax "));
-  EXPECT_TRUE(holds(own("barriers").out, "phalf:beta=2       every mode"));
+  EXPECT_TRUE(contains(own("models").out, "circle        a circle through points"));
+  EXPECT_TRUE(contains(own("models").out, "softmax "));
+  EXPECT_TRUE(contains(own("barriers").out, "phalf:beta=2       every mode"));
   const std::string help = own("train --help").out;
-  EXPECT_TRUE(holds(help, "points on a circle: ring[:n=400,radius=2]"));
-  EXPECT_TRUE(holds(help, "circle        a circle through points")) << help;
-  EXPECT_TRUE(holds(help, "phalf:beta=2       every mode")) << help;
-  EXPECT_TRUE(holds(help, "Usage: own_program train")) << help;
+  EXPECT_TRUE(contains(help, "points on a circle: ring[:n=400,radius=2]"));
+  EXPECT_TRUE(contains(help, "circle        a circle through points")) << help;
+  EXPECT_TRUE(contains(help, "phalf:beta=2       every mode")) << help;
+  EXPECT_TRUE(contains(help, "Usage: own_program train")) << help;
 }
 
 TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
@@ -50,26 +48,28 @@ TEST_F(OwnProgram, TrainsAModelOverTables) {
   const Ran ran = own("train --model mean --data linear:d=3,n=500 --epochs 20 --quiet --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(nlohmann::json::parse(ran.out).contains("test_error"));
-  EXPECT_TRUE(holds(own("predict none").err, "no such file"));
+  EXPECT_TRUE(contains(own("predict none").err, "no such file"));
 }
 
 TEST_F(OwnProgram, RefusesDataAndModelsThatDoNotFit) {
-  EXPECT_TRUE(holds(own("train --model circle --data digits:n=300").err,
-                    "--model: model circle learns from data of another type; valid: mean, "));
-  EXPECT_TRUE(holds(own("train --model softmax --data ring").err,
-                    "--model: model softmax learns from data of another type; valid: circle\n"));
-  EXPECT_TRUE(holds(own("train --data ring").err,
-                    "own_program: --model: is needed for data of its own type; valid: circle\n"));
+  EXPECT_TRUE(contains(own("train --model circle --data digits:n=300").err,
+                       "--model: model circle learns from data of another type; valid: mean, "));
+  EXPECT_TRUE(contains(own("train --model softmax --data ring").err,
+                       "--model: model softmax learns from data of another type; valid: circle\n"));
   EXPECT_TRUE(
-      holds(own("train --data ring:m=3 --model circle").err, "--data: ring: unknown option 'm'"));
-  EXPECT_TRUE(holds(own("train --model circle:x=1 --data ring").err, "circle: takes no options"));
-  EXPECT_TRUE(holds(own("train --model circle --data ring --dtype float32").err,
-                    "model circle does not compute in float32; valid: float64"));
-  EXPECT_TRUE(holds(own("train --model circel --data ring").err, "did you mean 'circle'?"));
-  EXPECT_TRUE(holds(own("train --barrier half").err, "peer mode"));
-  EXPECT_TRUE(holds(own("train --barrier bsp").err, "; also valid: phalf:beta=2\n"));
-  EXPECT_TRUE(holds(own("train --wrokers 2").err, "`own_program train --help` lists"));
-  EXPECT_TRUE(holds(own("evaluate").err, "valid: own_program evaluate FILE"));
+      contains(own("train --data ring").err,
+               "own_program: --model: is needed for data of its own type; valid: circle\n"));
+  EXPECT_TRUE(contains(own("train --data ring:m=3 --model circle").err,
+                       "--data: ring: unknown option 'm'"));
+  EXPECT_TRUE(
+      contains(own("train --model circle:x=1 --data ring").err, "circle: takes no options"));
+  EXPECT_TRUE(contains(own("train --model circle --data ring --dtype float32").err,
+                       "model circle does not compute in float32; valid: float64"));
+  EXPECT_TRUE(contains(own("train --model circel --data ring").err, "did you mean 'circle'?"));
+  EXPECT_TRUE(contains(own("train --barrier half").err, "peer mode"));
+  EXPECT_TRUE(contains(own("train --barrier bsp").err, "; also valid: phalf:beta=2\n"));
+  EXPECT_TRUE(contains(own("train --wrokers 2").err, "`own_program train --help` lists"));
+  EXPECT_TRUE(contains(own("evaluate").err, "valid: own_program evaluate FILE"));
 }
 
 TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
@@ -81,7 +81,7 @@ TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
     const Ran ran = own(
         "train --data linear:d=3,n=100 --save m --checkpoint c --metrics x --model named:" + names);
     EXPECT_EQ(ran.code, 2) << names;
-    EXPECT_TRUE(holds(ran.err, said)) << ran.err;
+    EXPECT_TRUE(contains(ran.err, said)) << ran.err;
     EXPECT_TRUE(folder_.names().empty()) << names;
   }
 }
@@ -90,7 +90,7 @@ TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   ASSERT_EQ(own("train --model circle --data ring --epochs 1 --quiet --save m").code, 0);
   const Ran ran = starling(folder_, "evaluate m --data digits:n=10");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_TRUE(holds(ran.err, "m: unknown model 'circle'")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "m: unknown model 'circle'")) << ran.err;
 }
 
 TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
@@ -99,13 +99,13 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
       own("train --data csv:x.csv,task=value --model fragile:limit=1 --workers 2 "
           "--barrier asp --optimizer sgd:lr=0.1 --steps 1000 --quiet --json --save m");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "worker ")) << ran.err;
-  EXPECT_TRUE(holds(ran.err, ", step ")) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "the loss is ")) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "the last good model is in m")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "worker ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, ", step ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "the loss is ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "the last good model is in m")) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "failed");
-  EXPECT_TRUE(holds(json["error"], "the loss is"));
+  EXPECT_TRUE(contains(json["error"], "the loss is"));
   // The mean of m is above the limit at which the job failed, but has not reached its target.
   const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
@@ -120,7 +120,7 @@ TEST_F(OwnProgram, ReportsTheExceptionOfAModel) {
           "--save m");
   EXPECT_EQ(ran.code, 1);
   EXPECT_FALSE(folder_.has("m")) << "an untrained model is not a good one";
-  EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
 }
 
 /// With one worker, the step that fails and the model before it are always the same.
@@ -130,10 +130,10 @@ TEST_F(OwnProgram, SavesNothingIfTheFirstGradientIsNotFinite) {
       own("train --data linear:d=3,n=100 --model fragile:limit=-1,gradient --workers 1 "
           "--barrier asp --eval-every 0 --quiet --json --save m --checkpoint c");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "worker 0, step 1: the gradient is not finite")) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "worker 0, step 1: the gradient is not finite")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
   EXPECT_EQ(folder_.read("m"), "of an earlier job");
-  EXPECT_TRUE(holds(ran.err, "c: was not written\n")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "c: was not written\n")) << ran.err;
   EXPECT_FALSE(folder_.has("c")) << "nobody goes on from an untrained model";
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "failed");
@@ -147,8 +147,8 @@ TEST_F(OwnProgram, SavesTheModelBeforeTheGradientThatIsNotFinite) {
       own("train --data csv:x.csv,task=value --model fragile:limit=0,gradient --workers 1 "
           "--barrier asp --optimizer sgd:lr=0.1 --eval-every 0 --batch 4 --quiet --save m");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "worker 0, step 2: the gradient is not finite")) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "the last good model is in m")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "worker 0, step 2: the gradient is not finite")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "the last good model is in m")) << ran.err;
   const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
   // One step with rate 0.1 from a mean of 0 towards 2.5.
@@ -160,7 +160,7 @@ TEST_F(OwnProgram, SavesNothingIfNoModelWasGood) {
       own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
           "--optimizer sgd:lr=1000 --quiet --save m");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "m: was not written, there is no good model to save")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "m: was not written, there is no good model to save")) << ran.err;
   EXPECT_FALSE(folder_.has("m"));
 }
 
@@ -175,7 +175,7 @@ TEST_F(OwnProgram, CanBeInterruptedWhileItsModelIsInitialised) {
   const Ran ran = process.wait();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds{1});
   EXPECT_EQ(ran.code, 130);
-  EXPECT_TRUE(holds(ran.err, "interrupted, nothing was saved")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "interrupted, nothing was saved")) << ran.err;
   EXPECT_FALSE(folder_.has("m"));
 }
 

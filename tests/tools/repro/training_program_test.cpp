@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "starling/tools/report/plot.hpp"
+#include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -15,10 +16,6 @@ constexpr const char* small_training =
 
 std::size_t lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(ReproPspTrain, ReportsFiveBarriersAfterEqualTimes) {

@@ -8,13 +8,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string small =
+const std::string small_job =
     "sim --level protocol --data linear:d=10,n=400,noise=0.1 --model linear --optimizer sgd:lr=0.1 "
     "--batch 10 --workers 4 --step-time exp:50ms --horizon 8s --points 8 --quiet ";
 
 TEST(ProtocolLevel, LearnsOverANetworkThatLosesPackets) {
   const Folder folder;
-  const Ran ran = starling(folder, small +
+  const Ran ran = starling(folder, small_job +
                                        "--json --mode peer --barrier pssp:s=2,beta=2 --barrier "
                                        "asp --latency exp:1ms --loss 30% --bandwidth 10MB");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -37,7 +37,7 @@ TEST(ProtocolLevel, LearnsOverANetworkThatLosesPackets) {
 TEST(ProtocolLevel, PrintsTheSameBytesOnAnyNumberOfThreads) {
   const Folder folder;
   const std::string call =
-      small + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
+      small_job + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
   const Ran one = starling(folder, call + "--threads 1");
   const Ran two = starling(folder, call + "--threads 2");
   ASSERT_EQ(one.code, 0) << one.err;
@@ -88,9 +88,9 @@ TEST(ProtocolLevel, RefusesBadSettings) {
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
-  EXPECT_NE(refusal(small + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
+  EXPECT_NE(refusal(small_job + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
             std::string::npos);
-  EXPECT_NE(refusal(small + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
+  EXPECT_NE(refusal(small_job + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
             std::string::npos);
   EXPECT_NE(refusal("sim --level protocol --data linear:d=10,n=400 --model softmax")
                 .find("softmax needs 2 or more classes"),

@@ -12,7 +12,8 @@ namespace {
 using Json = nlohmann::json;
 
 /// Makes some 20,000 updates with workers of which a tenth is slow.
-const std::string small = "sim --workers 40 --straggler 10%:4x --horizon 20s --seeds 3 --quiet ";
+const std::string small_sim =
+    "sim --workers 40 --straggler 10%:4x --horizon 20s --seeds 3 --quiet ";
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -23,7 +24,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 TEST(Sim, PrintsARowForEachBarrierInTheOrderAsked) {
   const Folder folder;
-  const Ran ran = starling(folder, small + "--barrier asp --barrier bsp --barrier pssp:s=2,beta=3");
+  const Ran ran =
+      starling(folder, small_sim + "--barrier asp --barrier bsp --barrier pssp:s=2,beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto lines = lines_of(ran.out);
   ASSERT_EQ(lines.size(), 5U) << ran.out;
@@ -53,7 +55,8 @@ TEST(Sim, PrintsItsSpeedToStderr) {
 
 TEST(Sim, PrintsAJsonObjectForEachBarrier) {
   const Folder folder;
-  const Ran ran = starling(folder, small + "--json --barrier bsp --barrier pbsp:beta=3 --seed 5");
+  const Ran ran =
+      starling(folder, small_sim + "--json --barrier bsp --barrier pbsp:beta=3 --seed 5");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(lines_of(ran.out).size(), 1U);
   const Json all = Json::parse(ran.out);
@@ -92,7 +95,7 @@ TEST(Sim, PrintsAJsonObjectForEachBarrier) {
 TEST(Sim, WritesACsvRowForEachBarrierAndSeed) {
   const Folder folder;
   const Ran ran =
-      starling(folder, small + "--csv runs.csv --json --barrier asp --barrier pssp:s=2,beta=3");
+      starling(folder, small_sim + "--csv runs.csv --json --barrier asp --barrier pssp:s=2,beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto lines = lines_of(folder.read("runs.csv"));
   ASSERT_EQ(lines.size(), 7U);
@@ -110,7 +113,7 @@ TEST(Sim, WritesACsvRowForEachBarrierAndSeed) {
 
 TEST(Sim, PrintsTheSameBytesForTheSameSeedOnAnyNumberOfThreads) {
   const Folder folder;
-  const std::string line = small + "--mode hybrid --json --csv runs.csv --plots plots ";
+  const std::string line = small_sim + "--mode hybrid --json --csv runs.csv --plots plots ";
   const Ran one = starling(folder, line + "--threads 1");
   ASSERT_EQ(one.code, 0) << one.err;
   std::vector<std::string> files{folder.read("runs.csv")};
@@ -129,7 +132,7 @@ TEST(Sim, PrintsTheSameBytesForTheSameSeedOnAnyNumberOfThreads) {
 
 TEST(Sim, DrawsItsPlotsIntoAFolder) {
   const Folder folder;
-  const Ran ran = starling(folder, small + "--plots plots");
+  const Ran ran = starling(folder, small_sim + "--plots plots");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const auto& plot : sim_plot_names({})) {
     EXPECT_FALSE(folder.read("plots/" + plot + ".dat").empty()) << plot;
@@ -147,7 +150,7 @@ TEST(Sim, DrawsItsPlotsIntoAFolder) {
 TEST(Sim, WritesThePlotDataIfGnuplotIsMissing) {
   const Folder folder;
   Process program{folder, "/usr/bin/env",
-                  words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM + " " + small +
+                  words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM + " " + small_sim +
                         "--barrier asp --plots plots")};
   const Ran ran = program.wait();
   EXPECT_EQ(ran.code, 0);
@@ -267,7 +270,7 @@ TEST(Sim, NotesTheSettingsThatAJobFileLacks) {
 
 TEST(Sim, PrintsTheFiguresOfEachRunAsJson) {
   const Folder folder;
-  const Ran ran = starling(folder, small + "--json --learn --csv a.csv --barrier pbsp:beta=3");
+  const Ran ran = starling(folder, small_sim + "--json --learn --csv a.csv --barrier pbsp:beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const Json& run : Json::parse(ran.out)[0]["runs"]) {
     EXPECT_GT(run["draws"], run["passes"]);

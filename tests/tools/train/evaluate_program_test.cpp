@@ -22,7 +22,7 @@ TEST(Evaluate, NeedsOnlyTheFileAndPrintsTheFiguresOfTrain) {
   EXPECT_NEAR(json["loss"], trained["test_loss"], 1e-12);
   const Ran other = starling(folder, "evaluate --model-file m.safetensors --data linear:n=5");
   EXPECT_EQ(other.code, 2);
-  EXPECT_TRUE(holds(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
+  EXPECT_TRUE(contains(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
 }
 
 /// Generated data uses the seed with which the model was trained, but gives other rows than for
@@ -46,7 +46,7 @@ TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
   EXPECT_GT(loss(" --seed 1"), 1);  // another truth
   const Ran alone = starling(folder, "evaluate m --seed 7");
   EXPECT_EQ(alone.code, 2);
-  EXPECT_TRUE(holds(alone.err, "--seed: has no effect without --data")) << alone.err;
+  EXPECT_TRUE(contains(alone.err, "--seed: has no effect without --data")) << alone.err;
 }
 
 TEST(Evaluate, RefusesAModelThatIsNotFinite) {
@@ -57,7 +57,7 @@ TEST(Evaluate, RefusesAModelThatIsNotFinite) {
     const Ran ran = starling(folder, command);
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.out, "");
-    EXPECT_TRUE(holds(ran.err, "m: tensor 'weights' holds nan at [2, 7]")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "m: tensor 'weights' holds nan at [2, 7]")) << ran.err;
   }
 }
 

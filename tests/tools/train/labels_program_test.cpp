@@ -1,12 +1,9 @@
 /// Messages of the program about ambiguous labels, long names of models and small figures.
+#include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
 namespace {
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// Returns rows of one feature, whose labels repeatedly count up from `first`.
 std::string rows(int first, int classes, int count = 60) {
@@ -21,9 +18,9 @@ TEST(Inspect, NamesClassesByTheLabelsOfTheFile) {
   folder.write("ratings.csv", rows(1, 6));
   folder.write("signs.csv", "1,-1\n2,1\n3,1\n");
   const Ran ratings = starling(folder, "inspect csv:ratings.csv");
-  EXPECT_TRUE(holds(ratings.out, "classes   1: 10, 2: 10, 3: 10, 4: 10, 5: 10, 6: 10\n"))
+  EXPECT_TRUE(contains(ratings.out, "classes   1: 10, 2: 10, 3: 10, 4: 10, 5: 10, 6: 10\n"))
       << ratings.out << ratings.err;
-  EXPECT_TRUE(holds(starling(folder, "inspect csv:signs.csv").out, "classes   -1: 1, 1: 2\n"));
+  EXPECT_TRUE(contains(starling(folder, "inspect csv:signs.csv").out, "classes   -1: 1, 1: 2\n"));
 }
 
 TEST(Inspect, SaysHowToReadWholeNumbersAsTheOtherTask) {
@@ -36,8 +33,8 @@ TEST(Inspect, SaysHowToReadWholeNumbersAsTheOtherTask) {
   const std::string rest = classes.out.substr(at + lead.size());
   const std::string other = rest.substr(0, rest.find('\n'));
   const Ran values = starling(folder, "inspect " + other);
-  EXPECT_TRUE(holds(values.out, "real targets)")) << values.out << values.err;
-  EXPECT_TRUE(holds(values.out, "read as real targets; as classes with csv:ratings.csv"))
+  EXPECT_TRUE(contains(values.out, "real targets)")) << values.out << values.err;
+  EXPECT_TRUE(contains(values.out, "read as real targets; as classes with csv:ratings.csv"))
       << values.out;
 }
 
@@ -47,9 +44,9 @@ TEST(Summary, WarnsOfClassesThatLookLikeRatings) {
   folder.write("classes.csv", rows(0, 3));
   const std::string flags = " --quiet --workers 2 --steps 2";
   const std::string doubt = "the labels are whole numbers, read as classes";
-  EXPECT_TRUE(holds(starling(folder, "train --data csv:ratings.csv" + flags).out, doubt));
-  EXPECT_FALSE(holds(starling(folder, "train --data csv:classes.csv" + flags).out, doubt));
-  EXPECT_FALSE(holds(starling(folder, "train --data digits:n=100" + flags).out, doubt));
+  EXPECT_TRUE(contains(starling(folder, "train --data csv:ratings.csv" + flags).out, doubt));
+  EXPECT_FALSE(contains(starling(folder, "train --data csv:classes.csv" + flags).out, doubt));
+  EXPECT_FALSE(contains(starling(folder, "train --data digits:n=100" + flags).out, doubt));
 }
 
 TEST(Summary, NamesTheFileOfALongNet) {
@@ -67,12 +64,12 @@ TEST(Sim, WarnsOfTooFewStepsToCompareBarriers) {
   folder.write("job.toml", "data = \"digits:n=200\"\nepochs = 1\nworkers = 4\n");
   const Ran few = starling(folder, "sim job.toml");
   EXPECT_EQ(few.code, 0) << few.err;
-  EXPECT_TRUE(holds(few.err, "job.toml:2: epochs: a worker makes ")) << few.err;
-  EXPECT_TRUE(holds(few.err, "too few to compare barriers; valid: 20 or more")) << few.err;
-  EXPECT_TRUE(holds(starling(folder, "sim --workers 4 --steps 19").err,
-                    "--steps: a worker makes 19 steps at most"));
-  EXPECT_FALSE(holds(starling(folder, "sim --workers 4 --steps 20").err, "too few"));
-  EXPECT_FALSE(holds(starling(folder, "sim --workers 4 --seconds 1").err, "too few"));
+  EXPECT_TRUE(contains(few.err, "job.toml:2: epochs: a worker makes ")) << few.err;
+  EXPECT_TRUE(contains(few.err, "too few to compare barriers; valid: 20 or more")) << few.err;
+  EXPECT_TRUE(contains(starling(folder, "sim --workers 4 --steps 19").err,
+                       "--steps: a worker makes 19 steps at most"));
+  EXPECT_FALSE(contains(starling(folder, "sim --workers 4 --steps 20").err, "too few"));
+  EXPECT_FALSE(contains(starling(folder, "sim --workers 4 --seconds 1").err, "too few"));
 }
 
 TEST(Sim, SaysItsSpeedInAUnitThatFits) {
@@ -81,8 +78,8 @@ TEST(Sim, SaysItsSpeedInAUnitThatFits) {
                             "sim --level protocol --data digits:n=100 --workers 2 --steps 20 "
                             "--barrier asp");
   EXPECT_EQ(slow.code, 0) << slow.err;
-  EXPECT_TRUE(holds(slow.err, " updates/s")) << slow.err;
-  EXPECT_FALSE(holds(slow.err, "0.00 million")) << slow.err;
+  EXPECT_TRUE(contains(slow.err, " updates/s")) << slow.err;
+  EXPECT_FALSE(contains(slow.err, "0.00 million")) << slow.err;
 }
 
 }  // namespace

@@ -133,9 +133,9 @@ TEST(Train, WarnsOfARecheckThatHasNoEffect) {
   const Ran ran =
       starling(folder, line.substr(0, line.find("--quiet")) + line.substr(line.find("--epochs")));
   EXPECT_EQ(ran.code, 0);
-  EXPECT_TRUE(holds(ran.err, "--recheck: has no effect under bsp, which draws no one\n"))
+  EXPECT_TRUE(contains(ran.err, "--recheck: has no effect under bsp, which draws no one\n"))
       << ran.err;
-  EXPECT_FALSE(holds(ran.out, "notify")) << ran.out;
+  EXPECT_FALSE(contains(ran.out, "notify")) << ran.out;
 }
 
 TEST(Train, RepeatsExactlyUnderBsp) {
@@ -159,10 +159,10 @@ TEST(Train, ShowsPlainLinesWithoutATerminal) {
       << shown[0];
   EXPECT_TRUE(shown[0].ends_with("s")) << shown[0];
   shown.erase(shown.begin());
-  for (const auto& line : shown) EXPECT_TRUE(holds(line, "steps ")) << line;
+  for (const auto& line : shown) EXPECT_TRUE(contains(line, "steps ")) << line;
   for (const char* part : {"updates/s", "waiting "})
-    EXPECT_TRUE(holds(shown.back(), part)) << shown.back();
-  EXPECT_FALSE(holds(ran.err, "\r"));
+    EXPECT_TRUE(contains(shown.back(), part)) << shown.back();
+  EXPECT_FALSE(contains(ran.err, "\r"));
 }
 
 TEST(Train, RewritesOneLineOnATerminal) {
@@ -178,7 +178,7 @@ TEST(Train, RewritesOneLineOnATerminal) {
   std::istringstream shown{ran.out.substr(loaded + 2, ran.out.find_last_of('\r') - loaded - 2)};
   int times = 0;
   for (std::string line; std::getline(shown, line, '\r'); ++times) {
-    EXPECT_FALSE(holds(line, "\n")) << line;
+    EXPECT_FALSE(contains(line, "\n")) << line;
     if (times == 0) continue;  // what stands before the first \r
     EXPECT_TRUE(line.ends_with("\x1b[K")) << line;
     EXPECT_LE(line.size(), 59 + 3U) << line;
@@ -229,7 +229,7 @@ TEST(Metrics, GoThroughAPipeWhoseReaderMayLeave) {
                            "--seconds 100 --metrics pipe --save m & head -n 1 < pipe; wait $!";
   const Ran ran = run(folder, "/bin/sh", {"-c", line});
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "pipe: cannot be written: Broken pipe")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "pipe: cannot be written: Broken pipe")) << ran.err;
   EXPECT_TRUE(Json::parse(lines(ran.out)[0]).contains("event"));
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"m", "pipe"}));
 }
@@ -241,15 +241,15 @@ TEST(Memory, IsCheckedBeforeTraining) {
       starling(folder, "train --data digits:n=50 --quiet --optimizer sgd:lr=0.1 --model " +
                            model_of_half_the_memory());
   EXPECT_EQ(ran.code, 2);
-  EXPECT_TRUE(holds(ran.err, "starling: --model: mlp:784-")) << ran.err;
-  EXPECT_TRUE(holds(ran.err, "with the state of sgd:lr=0.1")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "starling: --model: mlp:784-")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "with the state of sgd:lr=0.1")) << ran.err;
 }
 
 TEST(Dtype, Float64IsTrainedAndStored) {
   const Folder folder;
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --dtype float64 --save m").code,
             0);
-  EXPECT_TRUE(holds(starling(folder, "inspect m").out, "F64 [784, 10]"));
+  EXPECT_TRUE(contains(starling(folder, "inspect m").out, "F64 [784, 10]"));
   EXPECT_EQ(starling(folder, "evaluate m").code, 0);
 }
 

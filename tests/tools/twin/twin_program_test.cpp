@@ -1,6 +1,7 @@
 /// `starling twin`, run as a program.
 #include <nlohmann/json.hpp>
 
+#include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -19,10 +20,6 @@ seconds = 1
 save    = "model.safetensors"
 metrics = "figures.jsonl"
 )";
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// On a loaded machine the live run may not agree with its simulations. This test checks only that
 /// the conclusion is consistent with the figures.
