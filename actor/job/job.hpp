@@ -112,7 +112,7 @@ using ExtraMetrics = std::function<models::Metrics(const std::vector<core::Range
 struct JobOptions {
   core::Mode mode = core::Mode::peer;
   barrier::Barrier barrier = barrier::sampled(barrier::Ssp{4}, 2);
-  /// When a waiting worker looks again; nullopt: the default of the mode.
+  /// When a waiting worker asks again; nullopt: the default of the mode.
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::size_t workers = 4;
   /// The number of server shards in central and hybrid mode; 0: one for each 4 workers, at most 8.

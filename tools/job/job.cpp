@@ -38,7 +38,7 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
                  ": needs the name of a file: --resume FILE or --init FILE"};
   if (!job.init.empty() && !job.resume.empty())
     return Error{location("init") + " and " + location("resume") +
-                 " exclude each other, for a checkpoint holds its own parameters; valid: one of "
+                 " exclude each other, because a checkpoint has its own parameters; valid: one of "
                  "them"};
   if (job.evaluate_every == core::Step{0}) {
     const std::string never = ": is never looked at with eval-every 0; valid: eval-every of 1 or ";
