@@ -129,8 +129,8 @@ std::vector<Key> data_keys() {
        [](In in) { return put_holdout(in.job, in.text); }},
       {{"scale", ValueType::text, "HOW",
         "scale features, and the targets of a regression: none | standard (mean 0, deviation 1) | "
-        "minmax (0 to 1), computed over the training part [standard for csv: and libsvm:, else "
-        "none]",
+        "minmax (0 to 1), computed over the training part [standard for csv: and libsvm:, and for "
+        "npy: and npz: unless all features lie between 0 and 1; none for other data]",
         group},
        [](In in) { return put(in.job.data.scale.emplace(), models::parse_scale(in.text)); }},
       {{"seed", ValueType::count, "N", "decides all that is random [1]", group},
