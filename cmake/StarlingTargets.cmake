@@ -117,9 +117,12 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTE
 #define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
 ]])
-# The tests' own code need not be fast: -O1 instead of -O2, or -O0 under a sanitizer, halves the time to
-# compile it.
-set(tests_options $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CONFIG:Debug>:-O0>)
+# The tests' own code need not be fast: -O1 instead of -O2 halves the time to compile it, and -O0 saves a third
+# under AddressSanitizer. Under ThreadSanitizer, -O0 would save a tenth, and double the tests' own time.
+set(tests_options $<$<CONFIG:RelWithDebInfo>:-O1>)
+if(STARLING_SANITIZE MATCHES address)
+  list(APPEND tests_options $<$<CONFIG:Debug>:-O0>)
+endif()
 
 # The target exists even without tests of that kind, so that a build may always ask for it.
 add_custom_target(sanitizer_tests)

@@ -71,9 +71,12 @@ class AnyData {
     [[nodiscard]] std::size_t size() const override { return data.size(); }
     [[nodiscard]] bool is_divisible() const override { return DivisibleData<D>; }
     [[nodiscard]] AnyData select(std::span<const std::uint32_t> rows) const override {
-      if constexpr (DivisibleData<D>) return of<D>(data.select(rows));
-      (void)rows;
-      STARLING_CHECK(false && "data that cannot be divided");
+      if constexpr (DivisibleData<D>) {
+        return of<D>(data.select(rows));
+      } else {
+        (void)rows;
+        STARLING_CHECK(false && "data that cannot be divided");
+      }
     }
     [[nodiscard]] std::optional<double> label(std::size_t row) const override {
       if constexpr (std::is_same_v<D, models::Table>)
