@@ -188,7 +188,7 @@ class LocalJobImpl final : public LocalJob {
     member_options.council.give_up_after = job.wait_for_nodes;
     // Twice the node's own limit: a node without a majority gives the job up first, and logs which
     // nodes it waited for.
-    member_options.council.patience = 2 * job.wait_for_nodes;
+    member_options.council.stuck_after = 2 * job.wait_for_nodes;
     // Longer times than in a simulation: with real clocks and threads, an acknowledgement may be
     // late, and its message must not be sent twice for that.
     member_options.channel.resend_initial = std::chrono::milliseconds{200};

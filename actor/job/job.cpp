@@ -213,7 +213,7 @@ class JobRunner {
                                 .applier = applier_,
                                 .workers = options_.workers,
                                 .bsp = is_bsp()};
-    if (saves_rounds(options_)) shard.due = first_saved(options_, first_.front().step);
+    if (saves_rounds(options_)) shard.pending_snapshot = first_saved(options_, first_.front().step);
     for (const auto& state : start_)
       if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
     return shard;

@@ -7,8 +7,8 @@
 namespace starling::actor {
 namespace {
 
-/// The ticket of the first round to be saved. Owners know it from the start, without a request.
-constexpr std::uint64_t first_ticket = 1;
+/// The request id of the first round to be saved. Owners know it from the start, without a request.
+constexpr std::uint64_t first_request_id = 1;
 constexpr core::Time tick_period = std::chrono::milliseconds{20};
 /// How long the observer of a failed job waits for the owners' ranges.
 constexpr core::Time rescue_timeout = std::chrono::seconds{5};
@@ -48,7 +48,7 @@ bool saves_rounds(const JobOptions& options) {
 }
 
 core::Snapshot first_saved(const JobOptions& options, core::Step round) {
-  return {.ticket = first_ticket, .round = next_saved(options, round)};
+  return {.request_id = first_request_id, .round = next_saved(options, round)};
 }
 
 ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
@@ -61,7 +61,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
       reports_(options.workers),
       ended_at_(options.workers, core::Time::max()),
       running_workers_(options.workers),
-      last_ticket_(first_ticket),
+      last_request_id_(first_request_id),
       waiting_evaluations_max_(models_that_may_wait(job_context_->task->layout(), options)),
       next_progress_at_(options.progress_every),
       evaluations_(options.evaluate_every, mean_step_of(first)),
@@ -72,7 +72,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
     steps_sum_ += first[w].step;
     ++workers_at_step_[first[w].step];
   }
-  if (saves_rounds(options)) await_round(first_ticket);
+  if (saves_rounds(options)) await_round(first_request_id);
   set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
     const auto fault = run_catching([&] { std::rethrow_exception(thrown); });
     deliver_({.end = Outcome::End::failed,
@@ -175,32 +175,32 @@ void ObserverHost::save(const std::vector<core::RangeState>& states) {
 }
 
 void ObserverHost::collect(Purpose purpose) {
-  Collection collection{purpose, ++last_ticket_, mean_step(), {}, {}};
+  Collection collection{purpose, ++last_request_id_, mean_step(), {}, {}};
   collection.states.assign(job_context_->task->layout().ranges.size(), {});
   for (const auto& report : reports_)
     collection.acknowledged.push_back({0, report.step, report.samples});
   collections_.push_back(std::move(collection));
   for (const auto& owner : directory_->owners)
-    actor::send(this, owner, core::Snapshot{last_ticket_});
+    actor::send(this, owner, core::Snapshot{last_request_id_});
 }
 
 /// Under bsp: requests the first round after `round` that is to be saved. Only one round is
 /// requested at a time: if the disk is slower than the rounds, some are skipped, so that they
 /// neither wait for the disk nor queue up.
 void ObserverHost::ask_for_round(core::Step round) {
-  await_round(++last_ticket_);
+  await_round(++last_request_id_);
   for (const auto& owner : directory_->owners)
-    actor::send(this, owner, core::Snapshot{last_ticket_, next_saved(options_, round)});
+    actor::send(this, owner, core::Snapshot{last_request_id_, next_saved(options_, round)});
 }
 
-void ObserverHost::await_round(std::uint64_t ticket) {
-  round_ticket_ = ticket;
+void ObserverHost::await_round(std::uint64_t request_id) {
+  round_request_id_ = request_id;
   round_states_.assign(job_context_->task->layout().ranges.size(), {});
 }
 
 void ObserverHost::on_state(const core::RangeState& state) {
   if (phase_ == Phase::over) return;
-  if (round_ticket_ != 0 && state.ticket == round_ticket_) {
+  if (round_request_id_ != 0 && state.request_id == round_request_id_) {
     // The owner had passed that round already. Leaves one out, to have time for the request.
     if (is_missing(state)) return ask_for_round(state.round + options_.checkpoint_every);
     round_states_.at(state.range) = state;
@@ -208,7 +208,7 @@ void ObserverHost::on_state(const core::RangeState& state) {
     save(round_states_);
     return ask_for_round(state.round);
   }
-  const auto at = std::ranges::find(collections_, state.ticket, &Collection::ticket);
+  const auto at = std::ranges::find(collections_, state.request_id, &Collection::request_id);
   if (at == collections_.end()) return;
   at->states.at(state.range) = state;
   raise_to_acknowledged(at->states[state.range].ledger, at->acknowledged);

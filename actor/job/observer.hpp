@@ -42,10 +42,10 @@ class ObserverHost : public actor::ObserverActor::base {
   enum class Phase { running, stopping, collecting, evaluating, over };
   /// Why the ranges' states are collected: for an evaluation, a checkpoint, or the job's outcome.
   enum class Purpose { evaluate, save, outcome };
-  /// The states of all ranges, which are requested from the owners with one ticket.
+  /// The states of all ranges, which are requested from the owners with one request id.
   struct Collection {
     Purpose purpose;
-    std::uint64_t ticket;
+    std::uint64_t request_id;
     /// The workers' mean step at the time of the request.
     double step;
     std::vector<core::RangeState> states;
@@ -69,7 +69,7 @@ class ObserverHost : public actor::ObserverActor::base {
       on_failure({std::string{callback} + ": " + *std::move(fault)});
   }
   void save(const std::vector<core::RangeState>& states);
-  void await_round(std::uint64_t ticket);
+  void await_round(std::uint64_t request_id);
   void ask_for_round(core::Step round);
   void stop(Outcome::End why);
   void collect_what_is_due();
@@ -109,8 +109,8 @@ class ObserverHost : public actor::ObserverActor::base {
   /// The sum of the workers' reported steps.
   std::uint64_t steps_sum_ = 0;
 
-  std::uint64_t last_ticket_;
-  /// The collections in progress, by ticket. A complete one for an evaluation stays until the
+  std::uint64_t last_request_id_;
+  /// The collections in progress, by request id. A complete one for an evaluation stays until the
   /// evaluation begins.
   std::deque<Collection> collections_;
   /// How many evaluations may wait.
@@ -118,9 +118,9 @@ class ObserverHost : public actor::ObserverActor::base {
   /// The model that reached the target: it is the job's result, although workers may make further
   /// steps before they stop.
   std::vector<core::RangeState> reached_model_;
-  /// The ticket of the next round to be saved; 0 if no rounds are saved. Its states as far as they
-  /// have come.
-  std::uint64_t round_ticket_ = 0;
+  /// The request id of the next round to be saved; 0 if no rounds are saved. Its states as far as
+  /// they have come.
+  std::uint64_t round_request_id_ = 0;
   std::vector<core::RangeState> round_states_;
   bool is_evaluating_ = false;
   /// The model that is being evaluated, and the workers' mean step when it was requested.

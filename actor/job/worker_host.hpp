@@ -8,21 +8,26 @@
 
 #include "starling/actor/job/host.hpp"
 #include "starling/actor/job/step_executor.hpp"
+#include "starling/engine/exchange/ownership/peer.hpp"
 
 namespace starling::actor {
 
 /// Returns the worker in a core, which is a core::Worker or a core::Peer<T>.
 inline core::Worker& worker_of(core::Worker& worker) { return worker; }
-template <class Peer>
-core::Worker& worker_of(Peer& peer) {
+template <class T>
+core::Worker& worker_of(core::Peer<T>& peer) {
   return peer.worker();
 }
 
 template <class Core>
 class WorkerHost;
-template <class Core>
-struct InterfaceOf<WorkerHost<Core>> {
-  using type = std::conditional_t<std::is_same_v<Core, core::Worker>, WorkerActor, PeerActor>;
+template <>
+struct InterfaceOf<WorkerHost<core::Worker>> {
+  using type = WorkerActor;
+};
+template <class T>
+struct InterfaceOf<WorkerHost<core::Peer<T>>> {
+  using type = PeerActor;
 };
 
 /// The actor of a worker, or of a peer if the core is a core::Peer<T>. Gradients are computed on

@@ -57,14 +57,14 @@ struct Push {
   /// Bulk-synchronous jobs only. True: the push holds no update, but says that the worker has
   /// joined and takes part in all rounds after `step`.
   bool is_join = false;
-  /// The epoch since which the range has the owners that the worker knows (Ownership::view). An
-  /// owner that knows another epoch refuses the push.
-  Epoch view = 0;
+  /// The epoch since which the range has the owners that the worker knows (Ownership::owner_epoch).
+  /// An owner that knows another epoch refuses the push.
+  Epoch owner_epoch = 0;
 
   static constexpr std::string_view name = "push";
   static constexpr auto fields(auto& m) {
     return std::tie(m.worker, m.incarnation, m.range, m.step, m.samples, m.samples_total, m.update,
-                    m.is_join, m.view);
+                    m.is_join, m.owner_epoch);
   }
 };
 
@@ -76,10 +76,12 @@ struct Ack {
   /// Both are copied from the push: the worker ignores an Ack for a former incarnation or from
   /// former owners.
   Incarnation incarnation = 0;
-  Epoch view = 0;
+  Epoch owner_epoch = 0;
 
   static constexpr std::string_view name = "ack";
-  static constexpr auto fields(auto& m) { return std::tie(m.range, m.step, m.incarnation, m.view); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.range, m.step, m.incarnation, m.owner_epoch);
+  }
 };
 
 /// Worker to owner, and to the coordinator if the job has one: `step` was the worker's last.
@@ -191,14 +193,14 @@ struct Notice {
 /// waits for its round.
 struct Snapshot {
   /// A number that the owner copies into each RangeState that answers.
-  std::uint64_t ticket;
+  std::uint64_t request_id;
   /// Bulk-synchronous jobs only: the owner sends each range's state when the range completes this
   /// round, or a state without values if the range has completed a later round already. 0 asks for
   /// the present state.
   Step round = 0;
 
   static constexpr std::string_view name = "snapshot";
-  static constexpr auto fields(auto& m) { return std::tie(m.ticket, m.round); }
+  static constexpr auto fields(auto& m) { return std::tie(m.request_id, m.round); }
 };
 
 /// The progress of one worker in one range.
@@ -244,12 +246,12 @@ struct RangeState {
   /// the job, from the first round on.
   std::optional<std::vector<AwaitedWorker>> awaited = std::nullopt;
   /// Copied from the Snapshot that this state answers.
-  std::uint64_t ticket = 0;
+  std::uint64_t request_id = 0;
 
   static constexpr std::string_view name = "state";
   static constexpr auto fields(auto& m) {
     return std::tie(m.range, m.value, m.slots, m.updates, m.samples, m.round, m.ledger, m.gathered,
-                    m.awaited, m.ticket);
+                    m.awaited, m.request_id);
   }
 };
 

@@ -14,7 +14,7 @@ class Timer {
   /// Makes sure that on_timer is called at `at` or before: appends a SetTimer to `context.out` if
   /// no pending timer does.
   template <class AnyContext>
-  void want(const AnyContext& context, Time at) {
+  void ensure(const AnyContext& context, Time at) {
     if (std::ranges::any_of(pending_, [&](Time fires_at) { return fires_at <= at; })) return;
     pending_.push_back(at);
     context.out.push_back(SetTimer{at});
@@ -22,7 +22,7 @@ class Timer {
 
   /// Removes the timers that are due at `now`. Call it first in on_timer. A timer never fires
   /// early, so if none is due, on_timer was called for another Timer of the core.
-  void fired(Time now) {
+  void remove_due(Time now) {
     std::erase_if(pending_, [&](Time fires_at) { return fires_at <= now; });
   }
 

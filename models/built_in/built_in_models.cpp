@@ -22,8 +22,8 @@ struct ModelList<std::variant<Each...>> {
   static_assert((CheckedModel<Each, Table> && ...));
   using Any = std::variant<Each...>;
 
-  static std::vector<ModelName> names() {
-    std::vector<ModelName> all;
+  static std::vector<ModelEntry> names() {
+    std::vector<ModelEntry> all;
     (std::ranges::copy(names_of<Each>(), std::back_inserter(all)), ...);
     return all;
   }
@@ -32,7 +32,7 @@ struct ModelList<std::variant<Each...>> {
   static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
     std::optional<Result<Any>> found;
     const auto read = [&]<class Model>(std::type_identity<Model>) {
-      for (const ModelName& known : names_of<Model>())
+      for (const ModelEntry& known : names_of<Model>())
         if (spec.name == known.name) found = parse_as<Model>(spec, data);
     };
     (read(std::type_identity<Each>{}), ...);
@@ -50,7 +50,7 @@ struct ModelList<std::variant<Each...>> {
 
 }  // namespace
 
-std::vector<ModelName> model_names() { return ModelList<AnyModel<float>>::names(); }
+std::vector<ModelEntry> model_names() { return ModelList<AnyModel<float>>::names(); }
 
 template <class T>
 Result<AnyModel<T>> parse_model(std::string_view text, const Table& data) {
@@ -58,7 +58,7 @@ Result<AnyModel<T>> parse_model(std::string_view text, const Table& data) {
   if (!spec) return Error{"model: " + spec.error().message};
   if (auto found = ModelList<AnyModel<T>>::parse(*spec, data)) return *std::move(found);
   std::vector<std::string> names;
-  for (const ModelName& model : model_names()) names.emplace_back(model.name);
+  for (const ModelEntry& model : model_names()) names.emplace_back(model.name);
   return Error{"unknown model '" + spec->name + "'; " + suggest(spec->name, names)};
 }
 

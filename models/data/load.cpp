@@ -48,7 +48,7 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
     }
   };
   auto raw = std::visit(Reader{mix(seed ^ data_stream), part}, source.kind);
-  if (raw && raw->place.empty()) raw->place = source.print();
+  if (raw && raw->source.empty()) raw->source = source.print();
   return raw;
 }
 
@@ -69,12 +69,12 @@ Result<void> check_same_truth(const Source& train, const Source& test) {
 /// Gives sparse tables the same number of features. Refuses tables of different features.
 Result<void> match_features(RawTable& train, RawTable& test) {
   if (is_sparse(train) != is_sparse(test))
-    return Error{test.place + ": is " + (is_sparse(test) ? "sparse" : "dense") + ", but " +
-                 train.place + " is " + (is_sparse(train) ? "sparse" : "dense")};
+    return Error{test.source + ": is " + (is_sparse(test) ? "sparse" : "dense") + ", but " +
+                 train.source + " is " + (is_sparse(train) ? "sparse" : "dense")};
   if (is_sparse(train)) train.features = test.features = std::max(train.features, test.features);
   if (train.features == test.features) return {};
-  return Error{test.place + ": has " + std::to_string(test.features) + " features, but " +
-               train.place + " has " + std::to_string(train.features)};
+  return Error{test.source + ": has " + std::to_string(test.features) + " features, but " +
+               train.source + " has " + std::to_string(train.features)};
 }
 
 /// Refuses test data with real targets if the training data, of `labelling`, have classes, and the
@@ -84,8 +84,8 @@ Result<void> check_task(const RawTable& test, const RawTable& train, const Label
   const bool has_values =
       test.labelling ? test.labelling->classes == 0 : test.task == std::optional{LabelKind::values};
   if (!is_known || has_values == (labelling.classes == 0)) return {};
-  return Error{test.place + ": has " + (has_values ? "real targets" : "classes") + ", but " +
-               train.place + " has " + (has_values ? "classes" : "real targets")};
+  return Error{test.source + ": has " + (has_values ? "real targets" : "classes") + ", but " +
+               train.source + " has " + (has_values ? "classes" : "real targets")};
 }
 
 /// Fills in features=N and base=0|1, which the user left out for the test, from the training data.

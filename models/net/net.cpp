@@ -39,10 +39,10 @@ Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t feat
 }  // namespace
 
 template <class T>
-std::vector<ModelName> Net<T>::names() {
-  std::vector<ModelName> all{{"net",
-                              "layers of your own: net:layers=LAYERS[,input=HxWxC][,loss="
-                              "softmax|squared|contrastive margin=1]"}};
+std::vector<ModelEntry> Net<T>::names() {
+  std::vector<ModelEntry> all{{"net",
+                               "layers of your own: net:layers=LAYERS[,input=HxWxC][,loss="
+                               "softmax|squared|contrastive margin=1]"}};
   for (const NamedNet& net : named_nets()) all.push_back({net.name, net.summary});
   return all;
 }

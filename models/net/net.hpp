@@ -11,7 +11,7 @@
 #include "starling/base/spec.hpp"
 #include "starling/models/loss.hpp"
 #include "starling/models/model.hpp"
-#include "starling/models/model_name.hpp"
+#include "starling/models/model_entry.hpp"
 #include "starling/models/net/description.hpp"
 #include "starling/models/net/net_engine.hpp"
 #include "starling/models/net/plan.hpp"
@@ -38,7 +38,7 @@ class Net {
   enum class Loss { softmax, squared, contrastive };
 
   /// Returns "net" and the names of named_nets().
-  static std::vector<ModelName> names();
+  static std::vector<ModelEntry> names();
 
   /// Reads `net:layers=LAYERS[,input=HxWxC][,loss=LOSS]`, or a name of named_nets() with
   /// `[:input=HxWxC]`. Without `input` the shape is that of guess_image() if the layers need

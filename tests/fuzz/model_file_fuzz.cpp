@@ -37,8 +37,8 @@ std::shared_ptr<const AnyModel> model() {
   return make_model(registry(), "softmax", data()).value();
 }
 
-Running job() {
-  Running running;
+ResolvedJob job() {
+  ResolvedJob running;
   running.options.job.workers = 2;
   running.options.job.mode = core::Mode::central;
   running.options.job.barrier = {barrier::Bsp{}, std::nullopt};
@@ -138,7 +138,7 @@ void take_data(const std::string& path) {
 bool read(Input input) {
   static const MemoryFile file;
   static const auto our_model = model();
-  static const Running our_job = job();
+  static const ResolvedJob our_job = job();
   file.hold(input);
   const auto tensors =
       bounded(heap_factor * input.size() + 65536, [&] { return safetensors::read(file.path()); });

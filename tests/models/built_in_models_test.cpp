@@ -113,7 +113,7 @@ TEST(BuiltInModels, NamesEveryModelOnce) {
   ASSERT_EQ(names.size(), 11U);
   for (const auto& [name, summary] : names) {
     EXPECT_NE(summary.find(name), std::string_view::npos) << name;
-    EXPECT_EQ(std::ranges::count(names, name, &ModelName::name), 1);
+    EXPECT_EQ(std::ranges::count(names, name, &ModelEntry::name), 1);
   }
 }
 

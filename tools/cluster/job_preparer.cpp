@@ -15,7 +15,7 @@ namespace {
 
 class PreparedTraining final : public actor::PreparedJob {
  public:
-  explicit PreparedTraining(Prepared prepared)
+  explicit PreparedTraining(PreparedRun prepared)
       : prepared_(std::move(prepared)),
         fingerprint_(program::fingerprint(prepared_.data.train) ^
                      program::fingerprint(prepared_.running.options.resume)) {}
@@ -48,7 +48,7 @@ class PreparedTraining final : public actor::PreparedJob {
 
  private:
   /// Has the model's first values once make_initial_values() was called.
-  mutable Prepared prepared_;
+  mutable PreparedRun prepared_;
   std::uint64_t fingerprint_;
 };
 

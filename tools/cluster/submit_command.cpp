@@ -46,7 +46,7 @@ Result<Settings> without_device(const Registry& registry, Settings job) {
 
 /// Returns the settings that nodes receive. They include the defaults, so that `status` can show
 /// them, and the layers of a net in place of its file, which nodes need not have.
-wire::JobSettings settings_for_nodes(Settings job, const Prepared& ready) {
+wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
   const auto& options = ready.running.options.job;
   std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
   job.push_back({"model", ready.model->print(), "--model"});
@@ -78,7 +78,7 @@ KeyDescription detach_key() {
 
 /// Warns of settings that have no effect on a job that no program follows. Returns an Error if the
 /// job would never end.
-Result<void> check_detached(const Settings& settings, const Prepared& ready) {
+Result<void> check_detached(const Settings& settings, const PreparedRun& ready) {
   const auto& options = ready.running.options.job;
   if (options.steps == barrier::finished && !options.time)
     return Error{"no program sees when " + location_of(settings, "until") +
@@ -93,7 +93,7 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
 }
 
 /// Returns the summary of an ended job, which nodes keep for a day.
-wire::JobSummary summary_of(const Ended& ended) {
+wire::JobSummary summary_of(const EndedJob& ended) {
   using End = actor::Outcome::End;
   wire::JobSummary summary;
   const bool has_stopped_early = ended.interrupted || ended.outcome.end == End::stopped;
@@ -134,7 +134,7 @@ Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapsho
 
 /// Follows a job to its end and reports it as `train` does. Nodes then drop the model if it was
 /// written, or if no file was asked for and `on_leave` is `stop_job`; else they keep it.
-Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
+Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, MetricsFile metrics,
                    JobWatcher::OnLeave on_leave) {
   const std::string name = "job " + ready.running.name;
   const std::string attach_call = "`" + program_name() + " attach " + ready.running.name;
@@ -148,7 +148,7 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
     recorder.warn(name + (end == JobWatcher::End::left ? " goes on; " : " may go on; ") +
                   attach_call + "` follows it again");
   if (end == JobWatcher::End::left && is_interrupted()) return interrupted_code;
-  const Ended ended = recorder.end(watcher.outcome(), watcher.workers_lost());
+  const EndedJob ended = recorder.end(watcher.outcome(), watcher.workers_lost());
   const bool must_save = !ready.job.save.empty() || !ready.job.checkpoint.empty();
   const bool may_drop = must_save ? ended.is_kept : on_leave == JobWatcher::OnLeave::stop_job;
   if (end == JobWatcher::End::ended && may_drop)

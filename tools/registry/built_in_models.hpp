@@ -24,7 +24,7 @@ void add_model(Registry& registry, std::type_identity<Model>) {
 
 template <class T>
 void add_model(Registry& registry, std::type_identity<models::Net<T>>) {
-  for (const models::ModelName& known : models::Net<T>::names()) {
+  for (const models::ModelEntry& known : models::Net<T>::names()) {
     const bool is_net = known.name == "net";
     registry.model<models::Net<T>>(std::string{known.name},
                                    std::string{is_net ? net_summary : known.summary}, make_net<T>);

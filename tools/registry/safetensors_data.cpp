@@ -151,7 +151,7 @@ Result<models::Table> table_of(const std::string& path, const File& file,
   if (!features) return features.error();
   if (auto fits = check_labels(path, **x, **y); !fits) return std::move(fits).error();
   models::RawTable raw{
-      .place = path,
+      .source = path,
       .features = *features,
       .task = task.value_or(is_whole((*y)->dtype) ? LabelKind::classes : LabelKind::values)};
   if (raw.task == LabelKind::classes) {

@@ -21,7 +21,7 @@ inline constexpr const char* one_seed_plot = "psp-train-one-seed";
 /// The runs of a training, and the options and the job that they had.
 struct Training {
   const TrainingOptions& options;
-  const Running& job;
+  const ResolvedJob& job;
   const std::vector<BarrierRuns>& runs;
 };
 

@@ -32,7 +32,7 @@ AnyData first_samples(const AnyData& data, std::size_t samples) {
 /// Trains under one barrier after another.
 class Trainer {
  public:
-  Trainer(const Prepared& ready, const TrainingOptions& options)
+  Trainer(const PreparedRun& ready, const TrainingOptions& options)
       : ready_(ready),
         options_(options),
         test_samples_(first_samples(*ready.test(), options.samples)),
@@ -93,7 +93,7 @@ class Trainer {
     return accuracies;
   }
 
-  const Prepared& ready_;
+  const PreparedRun& ready_;
   const TrainingOptions& options_;
   /// The test samples on which the models are evaluated.
   AnyData test_samples_;
@@ -104,7 +104,7 @@ class Trainer {
 
 }  // namespace
 
-Result<void> check_accuracy(const Prepared& ready) {
+Result<void> check_accuracy(const PreparedRun& ready) {
   if (ready.test() == nullptr)
     return Error{"--data: " + ready.running.data +
                  " cannot be divided into training and test samples; valid: --test SOURCE too"};
@@ -113,7 +113,7 @@ Result<void> check_accuracy(const Prepared& ready) {
                " has no accuracy; valid: a model that classifies, such as softmax"};
 }
 
-Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
+Result<std::vector<BarrierRuns>> run_training(const PreparedRun& ready,
                                               const TrainingOptions& options) {
   std::vector<BarrierRuns> all;
   for (const auto& barrier : options.barriers)

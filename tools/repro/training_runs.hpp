@@ -11,7 +11,7 @@
 namespace starling::program {
 
 /// Returns an Error if the job has no test samples, or its model has no accuracy.
-[[nodiscard]] Result<void> check_accuracy(const Prepared& ready);
+[[nodiscard]] Result<void> check_accuracy(const PreparedRun& ready);
 
 /// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after
 /// another. Each seed begins with another barrier, so that other load on the machine affects all
@@ -22,7 +22,7 @@ namespace starling::program {
 /// run.
 ///
 /// Returns the error of a run that failed. Requires: check_accuracy().
-[[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
+[[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const PreparedRun& ready,
                                                             const TrainingOptions& options);
 
 }  // namespace starling::program

@@ -58,7 +58,7 @@ double loss_at_step(const LossCurve& losses, double step) {
 }
 
 /// Returns suggestions for a model that is no better than the baseline.
-std::string suggest_changes(const Prepared& ready) {
+std::string suggest_changes(const PreparedRun& ready) {
   const models::Table* table = ready.data.train.table();
   const models::Recipe recipe = ready.model->recipe();
   const bool is_scaled = ready.job.data.scale.value_or(models::Scale::none) != models::Scale::none;
@@ -103,7 +103,7 @@ std::string rating_hint(const std::string& source, const AnyData& data) {
   return is_odd ? label_reading_hint(source, data) : std::string{};
 }
 
-std::vector<std::string> find_advice(const Prepared& ready, const models::Metrics& test,
+std::vector<std::string> find_advice(const PreparedRun& ready, const models::Metrics& test,
                                      const LossCurve& losses) {
   const auto baseline =
       ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;

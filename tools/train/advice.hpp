@@ -27,7 +27,7 @@ struct Baseline {
 using LossCurve = std::vector<std::pair<double, double>>;
 
 /// Returns one sentence for each piece of advice. `test` holds the metrics at the end of the job.
-[[nodiscard]] std::vector<std::string> find_advice(const Prepared& ready,
+[[nodiscard]] std::vector<std::string> find_advice(const PreparedRun& ready,
                                                    const models::Metrics& test,
                                                    const LossCurve& losses);
 

@@ -86,7 +86,7 @@ core::Slice range_slots(const core::Layout& layout, const core::Range& range,
 }
 
 template <class T>
-Result<States> states_in(const StoredModel& stored, const AnyModel& model, const Running& job) {
+Result<States> states_in(const StoredModel& stored, const AnyModel& model, const ResolvedJob& job) {
   const core::Layout layout = model.layout(job.options.job);
   const std::uint64_t ranges = layout.ranges.size();
   const std::uint64_t workers = job.options.job.workers;
@@ -135,7 +135,7 @@ bool is_dense(const AnyModel& model) {
 
 /// Refuses states in which a range's counters contradict its ledger. If every step changes every
 /// range, no worker's step in the ledger exceeds the range's updates.
-Result<void> check_counts(const AnyModel& model, const Running& job, const States& states) {
+Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const States& states) {
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const bool steps_change_all = is_dense(model) && job.train_samples >= options.job.workers;
@@ -179,7 +179,8 @@ Result<void> check_identity(const StoredModel& stored, const JobIdentity& identi
 
 }  // namespace
 
-JobIdentity job_identity_of(const Running& job, const DataRequest& request, const AnyData& train) {
+JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
+                            const AnyData& train) {
   const auto& options = job.options;
   const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
   return {{"data", request.data},
@@ -222,7 +223,7 @@ std::uint64_t fingerprint(const States& states) {
 }
 
 Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
-                              const AnyModel& model, const Running& job,
+                              const AnyModel& model, const ResolvedJob& job,
                               const JobIdentity& identity, const States& states) {
   const auto& options = job.options;
   const core::Layout layout = model.layout(options.job);
@@ -250,8 +251,8 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   return safetensors::write(path, metadata, tensors);
 }
 
-Result<States> read_checkpoint(const std::string& path, const AnyModel& model, const Running& job,
-                               const JobIdentity& identity, Trust trust) {
+Result<States> read_checkpoint(const std::string& path, const AnyModel& model,
+                               const ResolvedJob& job, const JobIdentity& identity, Trust trust) {
   const auto stored = read_model(path, trust);
   if (!stored) return stored.error();
   if (auto same = check_identity(*stored, identity); !same) return std::move(same).error();

@@ -25,14 +25,14 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
 /// `train` its training data.
-[[nodiscard]] JobIdentity job_identity_of(const Running& job, const DataRequest& request,
+[[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                                           const AnyData& train);
 
 /// Returns a hash of all states from which a job resumes; 0 for no states.
 [[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
 
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
-                                            const AnyModel& model, const Running& job,
+                                            const AnyModel& model, const ResolvedJob& job,
                                             const JobIdentity& identity,
                                             const std::vector<core::RangeState>& states);
 
@@ -41,7 +41,7 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 /// ledgers that contradict each other, the counters of their range or the batch size.
 [[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
                                                                     const AnyModel& model,
-                                                                    const Running& job,
+                                                                    const ResolvedJob& job,
                                                                     const JobIdentity& identity,
                                                                     Trust trust = Trust::checked);
 

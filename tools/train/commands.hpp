@@ -113,10 +113,10 @@ struct InspectOptions {
 [[nodiscard]] Result<int> barriers_command(const Registry& registry);
 [[nodiscard]] Result<int> models_command(const Registry& registry);
 
-struct Ended;
+struct EndedJob;
 struct Job;
 /// Prints the summary and the errors of a job that has ended. Returns the exit code.
-[[nodiscard]] int report(const Ended& ended, const Job& job);
+[[nodiscard]] int report(const EndedJob& ended, const Job& job);
 
 /// Writes results to stdout and returns `code`. If that fails, prints an error and returns
 /// job_failed.

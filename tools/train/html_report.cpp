@@ -87,7 +87,7 @@ void add_limits(TextTable& table, const actor::JobOptions& options) {
 bool is_note(const std::string& key) { return key == "notes" || key == "error"; }
 
 /// Splits the summary into settings, which are its keys before `end`, and measured figures.
-std::pair<TextTable, TextTable> tables_of(const Ended& ended) {
+std::pair<TextTable, TextTable> tables_of(const EndedJob& ended) {
   TextTable settings{.head = {"setting", "value"}, .is_words = true};
   TextTable figures{.head = {"figure", "value"}, .is_words = true};
   bool is_setting = true;
@@ -102,7 +102,7 @@ std::pair<TextTable, TextTable> tables_of(const Ended& ended) {
   return {std::move(settings), std::move(figures)};
 }
 
-TextTable machine_table(const Running& job) {
+TextTable machine_table(const ResolvedJob& job) {
   TextTable table{.head = {"machine", job.id.empty() ? "that trained" : "that followed the job"},
                   .is_words = true};
   const Machine machine = this_machine();
@@ -115,7 +115,7 @@ TextTable machine_table(const Running& job) {
   return table;
 }
 
-std::vector<Block> notes_of(const Ended& ended, const Curves& curves) {
+std::vector<Block> notes_of(const EndedJob& ended, const Curves& curves) {
   std::vector<Block> notes;
   if (!ended.error.empty()) notes.emplace_back(Paragraph{"The job failed: " + ended.error});
   if (ended.job.updates_before > 0)
@@ -241,7 +241,7 @@ Result<void> check_report(const std::string& path) {
   return {};
 }
 
-std::vector<Plot> report_plots(const Running& job, const Curves& curves) {
+std::vector<Plot> report_plots(const ResolvedJob& job, const Curves& curves) {
   std::vector<Plot> plots{loss_plot(curves)};
   for (Plot& plot : metric_plots(curves)) plots.push_back(std::move(plot));
   const Unit unit = unit_of(curves);
@@ -278,7 +278,7 @@ std::vector<Plot> report_plots(const Running& job, const Curves& curves) {
   return plots;
 }
 
-Document report_page(const Ended& ended, const Curves& curves) {
+Document report_page(const EndedJob& ended, const Curves& curves) {
   auto [settings, figures] = tables_of(ended);
   Document page{.title = ended.job.model_name() + " on " + ended.job.data, .sections = {}};
   auto& sections = page.sections;
@@ -291,7 +291,7 @@ Document report_page(const Ended& ended, const Curves& curves) {
   return page;
 }
 
-Result<void> write_report(const std::string& path, const Ended& ended, const Curves& curves) {
+Result<void> write_report(const std::string& path, const EndedJob& ended, const Curves& curves) {
   Document page = report_page(ended, curves);
   auto& blocks = std::ranges::find(page.sections, "Curves", &Section::title)->blocks;
   for (const Plot& plot : report_plots(ended.job, curves)) {

@@ -18,13 +18,13 @@ namespace starling::program {
 [[nodiscard]] Result<void> check_report(const std::string& path);
 
 /// Returns the plots of a job's curves, without those that have no points.
-[[nodiscard]] std::vector<Plot> report_plots(const Running& job, const Curves& curves);
+[[nodiscard]] std::vector<Plot> report_plots(const ResolvedJob& job, const Curves& curves);
 
 /// Returns the page without the pictures of its curves.
-[[nodiscard]] Document report_page(const Ended& ended, const Curves& curves);
+[[nodiscard]] Document report_page(const EndedJob& ended, const Curves& curves);
 
 /// Replaces the file as a whole. If gnuplot fails, the page says so and still has all figures.
-[[nodiscard]] Result<void> write_report(const std::string& path, const Ended& ended,
+[[nodiscard]] Result<void> write_report(const std::string& path, const EndedJob& ended,
                                         const Curves& curves);
 
 }  // namespace starling::program

@@ -136,7 +136,7 @@ bool has(const models::Metrics& metrics, const std::string& name) {
 
 /// Returns a function that computes the figure `name`, which the model itself does not compute, for
 /// an evaluation.
-actor::ExtraMetrics extra_metrics(const Prepared& ready, const std::string& name) {
+actor::ExtraMetrics extra_metrics(const PreparedRun& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
     const PredictionFigures figures =
@@ -147,7 +147,7 @@ actor::ExtraMetrics extra_metrics(const Prepared& ready, const std::string& name
 }
 
 /// Checks the job's target. Makes evaluations compute its figure if the model does not.
-Result<void> set_target_figure(Prepared& ready) {
+Result<void> set_target_figure(PreparedRun& ready) {
   auto& options = ready.running.options.job;
   if (!options.until) return {};
   if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
@@ -163,7 +163,7 @@ Result<void> set_target_figure(Prepared& ready) {
 }
 
 /// Refuses `patience` and `keep best` if evaluations have no test loss.
-Result<void> check_selection(const Prepared& ready) {
+Result<void> check_selection(const PreparedRun& ready) {
   const Job& job = ready.job;
   const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
   if (key == nullptr) return {};
@@ -185,7 +185,7 @@ std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyMode
   return *std::move(stored);
 }
 
-Result<void> resume_job(Prepared& ready, const Settings& settings) {
+Result<void> resume_job(PreparedRun& ready, const Settings& settings) {
   auto& running = ready.running;
   auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.identity,
                                 ready.job.trusts_file ? Trust::any : Trust::checked);
@@ -229,8 +229,8 @@ void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Se
               (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
 }
 
-Result<Prepared> prepare(const Registry& registry, const Settings& settings,
-                         const std::string& job_file) {
+Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
+                            const std::string& job_file) {
   auto job = make_job(settings, registry);
   if (!job) return std::move(job).error();
   if (auto fit = check_files(registry, *job, settings, job_file); !fit)
@@ -260,13 +260,13 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
     if (part != nullptr)
       if (auto fits = (*model)->accepts(*part); !fits)
         return with_location(std::move(fits).error(), settings, "scale");
-  Running running{.options = fill_in_options(*job, data->train, **model),
-                  .data = job->data.data,
-                  .data_shape = describe(data->train),
-                  .model = (*model)->print(),
-                  .element_type = (*model)->element_type(),
-                  .train_samples = data->train.size(),
-                  .test_samples = data->test ? data->test->size() : 0};
+  ResolvedJob running{.options = fill_in_options(*job, data->train, **model),
+                      .data = job->data.data,
+                      .data_shape = describe(data->train),
+                      .model = (*model)->print(),
+                      .element_type = (*model)->element_type(),
+                      .train_samples = data->train.size(),
+                      .test_samples = data->test ? data->test->size() : 0};
   running.short_model = short_name(job->model, running.model);
   if (auto fit = (*model)->accepts_batch(running.options.batch); !fit)
     return with_location(std::move(fit).error(), settings, "batch");
@@ -281,8 +281,8 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
       apply_recipe(recipe, running.options, settings, running.train_samples);
   running.steps_per_epoch = actor::steps_per_epoch(running.options, running.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
-  Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
-                 std::move(running), std::move(notes), {}};
+  PreparedRun ready{*std::move(job),    *std::move(data), *std::move(model),
+                    std::move(running), std::move(notes), {}};
   if (auto valid = set_target_figure(ready); !valid)
     return add_location(std::move(valid).error(), settings);
   if (auto valid = check_selection(ready); !valid)

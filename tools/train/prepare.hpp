@@ -16,8 +16,8 @@ namespace starling::program {
 /// Prepares a job. `job_file` is the file from which settings were read, empty for none. Prints on
 /// stderr that it loads data, and which settings have no effect. The error for the first wrong
 /// setting begins with its location.
-[[nodiscard]] Result<Prepared> prepare(const Registry& registry, const Settings& settings,
-                                       const std::string& job_file);
+[[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
+                                          const std::string& job_file);
 
 /// Takes the optimiser, weight decay and schedule from the recipe, unless the settings give them.
 /// Returns true if the recipe decides the schedule: a cosine over the job, if its steps are known.

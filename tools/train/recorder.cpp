@@ -41,7 +41,7 @@ bool may_keep_best(const Job& job) {
   return job.keep.value_or(job.patience > 0 ? Keep::best : Keep::last) == Keep::best;
 }
 
-bool has_reached_target(const Prepared& ready, const actor::Outcome& outcome) {
+bool has_reached_target(const PreparedRun& ready, const actor::Outcome& outcome) {
   const auto& until = ready.running.options.job.until;
   return until && outcome.end == actor::Outcome::End::reached &&
          actor::reached(*until, outcome.last.test);
@@ -49,14 +49,15 @@ bool has_reached_target(const Prepared& ready, const actor::Outcome& outcome) {
 
 }  // namespace
 
-models::Metrics Prepared::evaluate_on_test_data(const std::vector<core::RangeState>& states) const {
+models::Metrics PreparedRun::evaluate_on_test_data(
+    const std::vector<core::RangeState>& states) const {
   models::Metrics figures = model->evaluate(weights_in(states), *test());
   if (const auto& more = running.options.job.extra_metrics)
     std::ranges::move(more(states), std::back_inserter(figures));
   return figures;
 }
 
-Recorder::Recorder(const Prepared& ready, MetricsFile metrics)
+Recorder::Recorder(const PreparedRun& ready, MetricsFile metrics)
     : ready_(ready),
       metrics_(std::move(metrics)),
       display_(ready.job.quiet),
@@ -98,9 +99,9 @@ bool Recorder::on_checkpoint(const States& states) {
   return written;
 }
 
-Ended Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
+EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
   display_.close();
-  Ended ended{.job = ready_.running, .outcome = outcome, .workers_lost = workers_lost};
+  EndedJob ended{.job = ready_.running, .outcome = outcome, .workers_lost = workers_lost};
   if (outcome.end == actor::Outcome::End::failed) ended.error = outcome.error;
   const bool whole = !outcome.model.empty();
   const bool finite = whole && is_finite(ready_.weights_in(outcome.model));
@@ -136,7 +137,7 @@ Ended Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
 bool Recorder::is_stalled(const actor::Progress& progress) {
   if (std::exchange(updates_, progress.updates) != progress.updates)
     last_update_at_ = progress.elapsed;
-  const Running& running = ready_.running;
+  const ResolvedJob& running = ready_.running;
   const std::uint64_t made = updates_ - std::min(updates_, running.updates_before);
   const core::Time idle = progress.elapsed - last_update_at_;
   const double steps = static_cast<double>(made) / static_cast<double>(running.options.job.workers);
@@ -197,7 +198,7 @@ void Recorder::add_to_curves(const actor::Progress& progress) {
   curves_.add_progress(progress, ready_.running.options.job.workers, ready_.running.updates_before);
 }
 
-void Recorder::write_page(Ended& ended) {
+void Recorder::write_page(EndedJob& ended) {
   if (ready_.job.report.empty()) return;
   add_to_curves(ended.outcome.last);
   if (record_outcome(write_report(ready_.job.report, ended, curves_)))

@@ -19,11 +19,11 @@
 namespace starling::program {
 
 /// A job that is ready to start, after all checks.
-struct Prepared {
+struct PreparedRun {
   Job job;
   TrainAndTest data;
   std::shared_ptr<const AnyModel> model;
-  Running running;
+  ResolvedJob running;
   ModelNotes notes;
   JobIdentity identity;
 
@@ -41,7 +41,7 @@ struct Prepared {
 class Recorder {
  public:
   /// Requires: `ready` outlives the recorder.
-  Recorder(const Prepared& ready, MetricsFile metrics);
+  Recorder(const PreparedRun& ready, MetricsFile metrics);
 
   /// Shows and writes a job's progress. Returns false if the job is to stop: after Ctrl-C, or if a
   /// file cannot be written. On a cluster, `missing` names the dead nodes.
@@ -65,7 +65,7 @@ class Recorder {
 
   /// Writes the model that the job leaves, its report and the last line of the metrics. Returns how
   /// the job ended.
-  [[nodiscard]] Ended end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
+  [[nodiscard]] EndedJob end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
   using States = std::vector<core::RangeState>;
@@ -81,13 +81,13 @@ class Recorder {
   [[nodiscard]] States choose_model(const actor::Outcome& outcome, bool has_failed,
                                     KeptModel& kept) const;
   /// Adds the last figures to the curves and writes the page.
-  void write_page(Ended& ended);
+  void write_page(EndedJob& ended);
   /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite; empty
   /// if no model is to be saved.
   [[nodiscard]] States latest_finite(const States& last) const;
   [[nodiscard]] bool has_finite_figures(const States& states) const;
 
-  const Prepared& ready_;
+  const PreparedRun& ready_;
   MetricsFile metrics_;
   Display display_;
   Curves curves_;

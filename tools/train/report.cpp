@@ -18,28 +18,28 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Returns the updates of this run, without those of the checkpoint from which it resumed.
-std::uint64_t updates_made(const Running& job, const actor::Progress& progress) {
+std::uint64_t updates_made(const ResolvedJob& job, const actor::Progress& progress) {
   return progress.updates - std::min(progress.updates, job.updates_before);
 }
 
-double updates_per_second(const Running& job, const actor::Progress& progress) {
+double updates_per_second(const ResolvedJob& job, const actor::Progress& progress) {
   const double elapsed = in_seconds(progress.elapsed);
   return elapsed > 0 ? static_cast<double>(updates_made(job, progress)) / elapsed : 0;
 }
 
-double mean_step(const Running& job, const actor::Progress& progress) {
+double mean_step(const ResolvedJob& job, const actor::Progress& progress) {
   return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
 }
 
 /// Returns false if there is no evaluation later than the checkpoint from which the job resumed.
-bool is_tested(const Running& job, const actor::Progress& progress) {
+bool is_tested(const ResolvedJob& job, const actor::Progress& progress) {
   const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
 /// Returns the seconds until the job reaches the first of its limits of time and steps; nothing if
 /// that is unknown. If the job is stalled, the time of the last step is unknown.
-std::optional<double> seconds_left(const Running& job, const actor::Progress& progress,
+std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress& progress,
                                    bool is_stalled) {
   std::optional<double> left;
   const auto& options = job.options.job;
@@ -82,7 +82,7 @@ std::string metrics_text(const models::Metrics& metrics) {
   return text;
 }
 
-std::string end_text(const Ended& ended) {
+std::string end_text(const EndedJob& ended) {
   if (!ended.error.empty()) return "failed";
   if (ended.interrupted) return "interrupted";
   if (ended.patience > 0) return "stopped early";
@@ -100,7 +100,7 @@ std::string end_text(const Ended& ended) {
 }
 
 /// Returns the step at which a job was stopped; empty for other jobs.
-std::string reached_text(const Ended& ended) {
+std::string reached_text(const EndedJob& ended) {
   const core::Step steps = ended.job.options.job.steps;
   const bool is_stopped = ended.outcome.end == actor::Outcome::End::stopped || ended.patience > 0;
   if (!is_stopped || steps == barrier::finished) return {};
@@ -125,7 +125,7 @@ std::vector<std::string> straggler_texts(const actor::JobOptions& options) {
 }
 
 /// Returns the optimiser with its batch, and with its schedule and l2 if they are set.
-std::string optimizer_text(const Running& job) {
+std::string optimizer_text(const ResolvedJob& job) {
   const actor::TrainOptions& options = job.options;
   std::string text = models::print(options.optimizer);
   if (options.schedule != models::Schedule{})
@@ -143,7 +143,7 @@ void add_metrics(Json& json, const std::string& lead, const models::Metrics& met
   for (const auto& metric : metrics) json[lead + metric.name] = metric.value;
 }
 
-void add_figures(Json& json, const Running& job, const actor::Progress& last) {
+void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last) {
   json["updates"] = last.updates;
   json["updates_per_s"] = updates_per_second(job, last);
   json["wall_s"] = in_seconds(last.elapsed);
@@ -157,7 +157,7 @@ void add_figures(Json& json, const Running& job, const actor::Progress& last) {
   }
 }
 
-void add_settings(Json& json, const Running& job) {
+void add_settings(Json& json, const ResolvedJob& job) {
   const auto& options = job.options;
   if (!job.id.empty()) json["job"] = job.id;
   if (!job.name.empty()) json["name"] = job.name;
@@ -183,14 +183,14 @@ void add_settings(Json& json, const Running& job) {
 }
 
 /// Returns the metrics of the model that the job leaves.
-const models::Metrics& train_of(const Ended& ended) {
+const models::Metrics& train_of(const EndedJob& ended) {
   return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
 }
-const models::Metrics& test_of(const Ended& ended) {
+const models::Metrics& test_of(const EndedJob& ended) {
   return ended.kept.which == Keep::best ? ended.kept.test : ended.outcome.last.test;
 }
 
-Json summary(const Ended& ended) {
+Json summary(const EndedJob& ended) {
   Json json;
   add_settings(json, ended.job);
   json["end"] = end_text(ended);
@@ -231,7 +231,7 @@ std::string members_text(const actor::JobOptions& options) {
   return text;
 }
 
-std::string spread_text(const Running& job, const actor::Progress& last) {
+std::string spread_text(const ResolvedJob& job, const actor::Progress& last) {
   const std::string lag = job.id.empty() ? fmt::format("; at most {} apart", last.max_lag) : "";
   return fmt::format("min {}, median {}, max {}{}", last.spread.min, last.spread.median,
                      last.spread.max, lag);
@@ -251,7 +251,7 @@ std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took)
   return text + "; " + duration_text(in_seconds(took));
 }
 
-std::string progress_line(const Running& job, const actor::Progress& progress,
+std::string progress_line(const ResolvedJob& job, const actor::Progress& progress,
                           const std::optional<std::string>& awaited_nodes) {
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
@@ -270,8 +270,8 @@ std::string progress_line(const Running& job, const actor::Progress& progress,
   return text;
 }
 
-std::string summary_table(const Ended& ended) {
-  const Running& job = ended.job;
+std::string summary_table(const EndedJob& ended) {
+  const ResolvedJob& job = ended.job;
   const auto& options = job.options;
   const actor::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model_name(), job.data, job.data_shape);
@@ -308,9 +308,9 @@ std::string summary_table(const Ended& ended) {
   return text;
 }
 
-std::string summary_json(const Ended& ended) { return json_line(summary(ended)); }
+std::string summary_json(const EndedJob& ended) { return json_line(summary(ended)); }
 
-std::string progress_json(const Running& job, const actor::Progress& progress) {
+std::string progress_json(const ResolvedJob& job, const actor::Progress& progress) {
   Json json = event("progress", progress);
   json["step"] = whole_or_real(mean_step(job, progress));
   add_figures(json, job, progress);
@@ -324,7 +324,7 @@ std::string progress_json(const Running& job, const actor::Progress& progress) {
   return json_line(json);
 }
 
-std::string evaluation_json(const Running& job, const actor::Progress& progress) {
+std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progress) {
   Json json = event("evaluation", progress);
   json["step"] = whole_or_real(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
@@ -334,7 +334,7 @@ std::string evaluation_json(const Running& job, const actor::Progress& progress)
   return json_line(json);
 }
 
-std::string end_json(const Ended& ended) {
+std::string end_json(const EndedJob& ended) {
   Json json;
   json["event"] = "end";
   json.update(summary(ended));

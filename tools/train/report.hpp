@@ -14,7 +14,7 @@
 namespace starling::program {
 
 /// A job with the settings with which it runs.
-struct Running {
+struct ResolvedJob {
   /// With data epochs converted to steps, and with all defaults set.
   actor::TrainOptions options;
   std::string data;
@@ -55,8 +55,8 @@ struct KeptModel {
 };
 
 /// A job that has ended.
-struct Ended {
-  const Running& job;
+struct EndedJob {
+  const ResolvedJob& job;
   const actor::Outcome& outcome;
   std::optional<double> normalised_error = std::nullopt;
   bool interrupted = false;
@@ -87,18 +87,18 @@ struct Ended {
 /// Returns one line: elapsed time, speed, spread, waiting share, loss, test metrics, remaining
 /// time. `awaited_nodes` is set if no step is made any more: it names the nodes for which the job
 /// waits, if they are known. The line then has no time until the last step.
-[[nodiscard]] std::string progress_line(const Running& job, const actor::Progress& progress,
+[[nodiscard]] std::string progress_line(const ResolvedJob& job, const actor::Progress& progress,
                                         const std::optional<std::string>& awaited_nodes = {});
 
 /// Returns the summary as a table for people.
-[[nodiscard]] std::string summary_table(const Ended& ended);
+[[nodiscard]] std::string summary_table(const EndedJob& ended);
 
 /// Returns the summary as one JSON object on one line.
-[[nodiscard]] std::string summary_json(const Ended& ended);
+[[nodiscard]] std::string summary_json(const EndedJob& ended);
 
 /// Return lines of `--metrics`: one JSON object each.
-[[nodiscard]] std::string progress_json(const Running& job, const actor::Progress& progress);
-[[nodiscard]] std::string evaluation_json(const Running& job, const actor::Progress& progress);
-[[nodiscard]] std::string end_json(const Ended& ended);
+[[nodiscard]] std::string progress_json(const ResolvedJob& job, const actor::Progress& progress);
+[[nodiscard]] std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progress);
+[[nodiscard]] std::string end_json(const EndedJob& ended);
 
 }  // namespace starling::program

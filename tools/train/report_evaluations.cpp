@@ -29,12 +29,12 @@ std::vector<SkippedEvaluations> skipped_evaluations(const actor::EvaluationCount
   return all;
 }
 
-bool has_evaluations(const Ended& ended) {
+bool has_evaluations(const EndedJob& ended) {
   return ended.job.test_samples > 0 && ended.job.options.job.evaluate_every > 0 &&
          ended.outcome.last.counts.due > 0;
 }
 
-void add_evaluations(Json& json, const Ended& ended) {
+void add_evaluations(Json& json, const EndedJob& ended) {
   if (!has_evaluations(ended)) return;
   const actor::EvaluationCounts& counts = ended.outcome.last.counts;
   json["eval_every"] = ended.job.options.job.evaluate_every;
@@ -44,7 +44,7 @@ void add_evaluations(Json& json, const Ended& ended) {
     json["evaluations_left_out"][skipped.key] = skipped.count;
 }
 
-void add_kept(Json& json, const Ended& ended) {
+void add_kept(Json& json, const EndedJob& ended) {
   if (ended.patience > 0) json["patience"] = ended.patience;
   if (ended.best && has_evaluations(ended)) {
     json["best_step"] = whole_or_real(ended.best->first);
@@ -62,14 +62,14 @@ nlohmann::ordered_json whole_or_real(double value) {
   return value;
 }
 
-nlohmann::ordered_json evaluations_json(const Ended& ended) {
+nlohmann::ordered_json evaluations_json(const EndedJob& ended) {
   Json json = Json::object();
   add_evaluations(json, ended);
   add_kept(json, ended);
   return json;
 }
 
-std::string early_stop_text(const Ended& ended) {
+std::string early_stop_text(const EndedJob& ended) {
   if (ended.patience == 0) return {};
   const std::string best =
       ended.best ? fmt::format(", best at step {}", print_number(ended.best->first)) : "";
@@ -77,7 +77,7 @@ std::string early_stop_text(const Ended& ended) {
                      best);
 }
 
-std::string evaluations_text(const Ended& ended) {
+std::string evaluations_text(const EndedJob& ended) {
   if (!has_evaluations(ended)) return {};
   const actor::EvaluationCounts& counts = ended.outcome.last.counts;
   std::string text =
@@ -88,7 +88,7 @@ std::string evaluations_text(const Ended& ended) {
   return text;
 }
 
-std::string kept_text(const Ended& ended) {
+std::string kept_text(const EndedJob& ended) {
   if (!ended.has_model || ended.kept.which != Keep::best) return {};
   return fmt::format("the best model, of step {}, chosen by its loss on the test data",
                      print_number(ended.kept.step));

@@ -14,15 +14,15 @@ namespace starling::program {
 
 /// Returns how many evaluations there were, how many were skipped and why, the best model, and
 /// which model is kept.
-[[nodiscard]] nlohmann::ordered_json evaluations_json(const Ended& ended);
+[[nodiscard]] nlohmann::ordered_json evaluations_json(const EndedJob& ended);
 
 /// Returns the counts of evaluations for people; empty if a job was only evaluated at its end.
-[[nodiscard]] std::string evaluations_text(const Ended& ended);
+[[nodiscard]] std::string evaluations_text(const EndedJob& ended);
 
 /// Returns which model is kept; empty if it is the last one.
-[[nodiscard]] std::string kept_text(const Ended& ended);
+[[nodiscard]] std::string kept_text(const EndedJob& ended);
 
 /// Returns why a job ended early; empty if it did not.
-[[nodiscard]] std::string early_stop_text(const Ended& ended);
+[[nodiscard]] std::string early_stop_text(const EndedJob& ended);
 
 }  // namespace starling::program

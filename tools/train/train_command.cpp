@@ -21,7 +21,7 @@ std::string unwritten_text(const std::string& path) {
   return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");
 }
 
-void print_errors_of(const Ended& ended, const Job& job) {
+void print_errors_of(const EndedJob& ended, const Job& job) {
   print_error(ended.error);
   if (!ended.saved.empty())
     print_error("the last good model is in " + ended.saved);
@@ -40,7 +40,7 @@ void print_errors_of(const Ended& ended, const Job& job) {
 
 }  // namespace
 
-int report(const Ended& ended, const Job& job) {
+int report(const EndedJob& ended, const Job& job) {
   if (!ended.error.empty()) print_errors_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
   const auto put = write_stdout(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);

@@ -39,7 +39,7 @@ Result<SimJob> make_simulation(const Settings& settings, const Registry& registr
 }
 
 /// Runs the live job. Returns its outcome, or an Error if it could not be started.
-Result<actor::Outcome> run_live(const Prepared& ready) {
+Result<actor::Outcome> run_live(const PreparedRun& ready) {
   const GracefulStop orderly{ready.job.quiet ? nullptr : stop_message};
   Display display{ready.job.quiet};
   auto options = ready.running.options;

@@ -52,16 +52,16 @@ struct Packet {
   std::uint64_t acknowledged = 0;
   /// Selective acknowledgement: bit i is set if the sender of this packet has received payload
   /// acknowledged + 2 + i out of order.
-  std::uint64_t held = 0;
+  std::uint64_t selective_acks = 0;
   std::optional<Payload> payload = std::nullopt;
   /// True if the payload was sent before: if the earlier packet still waits in a queue on this
   /// node, this packet may be dropped.
   bool is_resend = false;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.from, m.to, m.sequence, m.acknowledged, m.held, m.payload);
+    return std::tie(m.from, m.to, m.sequence, m.acknowledged, m.selective_acks, m.payload);
   }
-  static constexpr std::size_t fields_unlisted = 1;  // `again` stays on the sender's node
+  static constexpr std::size_t fields_unlisted = 1;  // `is_resend` stays on the sender's node
 };
 
 /// Send this packet to the other side. It may get lost.
@@ -171,7 +171,7 @@ class Channel {
   }
 
   void on_timer(const Context& context) {
-    timer_.fired(context.now);
+    timer_.remove_due(context.now);
     if (resend_at_ && *resend_at_ <= context.now) {
       resend_timeout_.on_timeout();
       resend(context);
@@ -210,15 +210,15 @@ class Channel {
 
   /// Sends a packet with this side's acknowledgements, and with `payload` if there is one.
   void transmit(const Context& context, std::uint64_t sequence = 0,
-                std::optional<Payload> payload = std::nullopt, bool again = false) {
+                std::optional<Payload> payload = std::nullopt, bool is_resend = false) {
     acknowledge_at_.reset();
     unacknowledged_ = 0;
     unacknowledged_bytes_ = 0;
-    std::uint64_t held = 0;
+    std::uint64_t selective_acks = 0;
     for (const auto& [early, unused] : out_of_order_)
-      held |= std::uint64_t{1} << (early - delivered_ - 2);
-    context.out.push_back(
-        Transmit<Payload>{{self_, other_, sequence, delivered_, held, std::move(payload), again}});
+      selective_acks |= std::uint64_t{1} << (early - delivered_ - 2);
+    context.out.push_back(Transmit<Payload>{
+        {self_, other_, sequence, delivered_, selective_acks, std::move(payload), is_resend}});
   }
 
   [[nodiscard]] bool fits_window(std::size_t bytes) const noexcept {
@@ -263,7 +263,7 @@ class Channel {
       is_new = true;
     }
     for (std::uint64_t bit = 0; bit < 64; ++bit) {
-      if ((packet.held >> bit & 1U) == 0) continue;
+      if ((packet.selective_acks >> bit & 1U) == 0) continue;
       const std::uint64_t sequence = packet.acknowledged + 2 + bit;
       if (sequence < first_in_flight() || sequence > sent_) continue;
       Sent& sent = in_flight_[sequence - first_in_flight()];
@@ -299,8 +299,8 @@ class Channel {
 
   void set_timers(const Context& context) {
     if (acknowledge_at_ && *acknowledge_at_ <= context.now) transmit(context);
-    if (acknowledge_at_) timer_.want(context, *acknowledge_at_);
-    if (resend_at_) timer_.want(context, *resend_at_);
+    if (acknowledge_at_) timer_.ensure(context, *acknowledge_at_);
+    if (resend_at_) timer_.ensure(context, *resend_at_);
   }
 
   ChannelOptions options_;

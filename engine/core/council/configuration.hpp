@@ -69,11 +69,11 @@ struct RangeOwner {
 struct Ownership {
   /// The configuration epoch since which the owners have been the same; in bulk-synchronous jobs,
   /// since which the workers have been the same too.
-  Epoch view = 0;
+  Epoch owner_epoch = 0;
   /// The primary comes first. Empty if the range is lost; the job fails then.
   std::vector<RangeOwner> owners;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.view, m.owners); }
+  static constexpr auto fields(auto& m) { return std::tie(m.owner_epoch, m.owners); }
   bool operator==(const Ownership&) const = default;
 
   [[nodiscard]] const RangeOwner* find(MemberId id) const;
@@ -137,7 +137,7 @@ struct PendingChanges {
   /// or fewer than `copies`, may own ranges, members on nodes without an owner become owners too.
   std::size_t owners = 0;
   /// True in bulk-synchronous jobs: a round is complete when all workers have pushed, so every
-  /// change of workers renews Ownership::view of every range.
+  /// change of workers renews Ownership::owner_epoch of every range.
   bool bsp = false;
   std::vector<Member> joins = {};
   /// Members that want to leave once they own no range.

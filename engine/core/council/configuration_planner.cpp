@@ -61,9 +61,10 @@ class ConfigurationPlanner {
     next->coordinator = coordinator();
     const bool workers_change = pending_.bsp && workers_of(now_.members) != workers_of(members_);
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      next->ranges[r].view = !workers_change && have_same_owners(now_.ranges[r], next->ranges[r])
-                                 ? now_.ranges[r].view
-                                 : next->epoch;
+      next->ranges[r].owner_epoch =
+          !workers_change && have_same_owners(now_.ranges[r], next->ranges[r])
+              ? now_.ranges[r].owner_epoch
+              : next->epoch;
     const bool is_change = next->members != now_.members || next->council != now_.council ||
                            next->ranges != now_.ranges;
     if (is_change) result.next = std::move(next);
@@ -362,7 +363,7 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
   first.ranges.resize(ranges);
   const std::size_t copies_each = std::min(copies, owners.size());
   const auto add_owner = [&](RangeId range, MemberId id) {
-    first.ranges[range].view = 1;
+    first.ranges[range].owner_epoch = 1;
     first.ranges[range].owners.push_back({id, 1, false});
   };
   // Owners become primary in turn; copies go to the least loaded. The start of the search shifts,

@@ -115,9 +115,9 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
 }
 
 void Council::on_timer(const CouncilContext& context) {
-  timer_.fired(context.now);
+  timer_.remove_due(context.now);
   for (const Suspicion& suspicion : suspicions_) {
-    if (context.now < suspicion.suspected_at + options_.patience) continue;
+    if (context.now < suspicion.suspected_at + options_.stuck_after) continue;
     context.out.push_back(Fail{"member " + std::to_string(suspicion.id) +
                                " is silent, and no majority of the council decided without it"});
     return;
@@ -132,7 +132,7 @@ void Council::report_suspicions(const CouncilContext& context) {
   for (const Suspicion& suspicion : suspicions_) {
     const Time due = suspicion.suspected_at + options_.report_after;
     if (due <= context.now) silent.push_back({suspicion.id, suspicion.incarnation});
-    set_timer(context, due <= context.now ? suspicion.suspected_at + options_.patience : due);
+    set_timer(context, due <= context.now ? suspicion.suspected_at + options_.stuck_after : due);
   }
   if (silent == reported_) return;
   reported_ = std::move(silent);
@@ -395,6 +395,6 @@ void Council::send_council(const CouncilContext& context, const CouncilMessage& 
   for (const MemberId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
 }
 
-void Council::set_timer(const CouncilContext& context, Time at) { timer_.want(context, at); }
+void Council::set_timer(const CouncilContext& context, Time at) { timer_.ensure(context, at); }
 
 }  // namespace starling::core

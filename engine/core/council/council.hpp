@@ -146,7 +146,7 @@ struct CouncilOptions {
   Time give_up_after = std::chrono::seconds{30};
   /// A member that has suspected another for this time without a decision reports that the job
   /// cannot continue: there is no majority.
-  Time patience = std::chrono::seconds{60};
+  Time stuck_after = std::chrono::seconds{60};
 };
 
 /// One call at a time; not thread-safe. Late and repeated messages do no harm. The channel sends

@@ -99,7 +99,7 @@ void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
   } else if (key == council_key) {
     run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
   } else if (key == request_key) {
-    timer_.fired(context.now);
+    timer_.remove_due(context.now);
     repeat_request(context);
   } else if (key == probe_key) {
     probe_epoch(context);
@@ -288,7 +288,7 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
 template <class T>
 void MemberCore<T>::repeat_request(const MemberContext& context) {
   if (state_ == State::joining) {
-    if (context.now >= join_started_at_ + options_.council.patience)
+    if (context.now >= join_started_at_ + options_.council.stuck_after)
       return fail(context, "no member has let this node join in time");
     if (!options_.seeds.empty())
       send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
@@ -301,7 +301,7 @@ void MemberCore<T>::repeat_request(const MemberContext& context) {
   }
   MemberEffects& out = context.out;
   Effects timers;
-  timer_.want(Context{context.now, context.random, timers}, context.now + options_.request_every);
+  timer_.ensure(Context{context.now, context.random, timers}, context.now + options_.request_every);
   for (const Effect& timer : timers)
     out.push_back(MemberTimer{std::get<SetTimer>(timer).at, request_key});
 }

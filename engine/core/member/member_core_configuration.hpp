@@ -72,13 +72,14 @@ void MemberCore<T>::renew_links(const Configuration& next) {
 template <class T>
 void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  WorkerConfiguration view = worker_configuration(*configuration_, former);
+  WorkerConfiguration part = worker_configuration(*configuration_, former);
   if (worker_)
-    return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(view)); });
+    return run_worker(context,
+                      [&](Worker& w, const Context& c) { w.on_configuration(c, std::move(part)); });
   WorkerOptions& worker = options_.worker;
-  worker.members = std::move(view.members);
-  worker.owner_of = std::move(view.owner_of);
-  worker.view_of = std::move(view.view_of);
+  worker.members = std::move(part.members);
+  worker.owner_of = std::move(part.owner_of);
+  worker.owner_epochs = std::move(part.owner_epochs);
   worker_.emplace(worker);
   run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
 }

@@ -62,7 +62,7 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
 }
 
 void Membership::on_timer(const MembershipContext& context) {
-  timer_.fired(context.now);
+  timer_.remove_due(context.now);
   begin_event(context);
   if (self_.state != NodeState::left) {
     send_nacks(context);
@@ -112,7 +112,7 @@ void Membership::begin_event(const MembershipContext& context) {
 void Membership::end_event(const MembershipContext& context) {
   const Time next = next_deadline();
   timer_due_at_ = next == never ? never : next + stopped_time_;
-  if (timer_due_at_ != never) timer_.want(context, timer_due_at_);
+  if (timer_due_at_ != never) timer_.ensure(context, timer_due_at_);
 }
 
 Time Membership::next_deadline() const {

@@ -170,7 +170,7 @@ void Coordinator::on(const Context& context, const Stop&) {
 }
 
 void Coordinator::on_timer(const Context& context) {
-  timer_.fired(context.now);
+  timer_.remove_due(context.now);
   std::vector<MemberId> due;
   for (const auto& [at, id] : next_draws_) {
     if (at > context.now) break;
@@ -178,7 +178,7 @@ void Coordinator::on_timer(const Context& context) {
   }
   for (const MemberId id : due)
     if (try_to_release(context, id)) std::erase(waiting_, id);
-  if (!next_draws_.empty()) timer_.want(context, next_draws_.begin()->first);
+  if (!next_draws_.empty()) timer_.ensure(context, next_draws_.begin()->first);
 }
 
 void Coordinator::set_step(MemberId id, Step step) {
@@ -241,7 +241,7 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
   if (!interval && is_woken) return false;
   const bool automatic = !interval || *interval == barrier::Recheck::automatic;
   set_next_draw(id, context.now + (automatic ? member.step_times.recheck_interval() : *interval));
-  timer_.want(context, member.next_draw_at);
+  timer_.ensure(context, member.next_draw_at);
   return false;
 }
 

@@ -101,10 +101,10 @@ bool SampleGate::on(const Context& context, const Notice& notice) {
 }
 
 bool SampleGate::on_timer(const Context& context) {
-  timer_.fired(context.now);
+  timer_.remove_due(context.now);
   if (phase_ == Phase::idle) return false;
   if (context.now < deadline_) {
-    timer_.want(context, deadline_);
+    timer_.ensure(context, deadline_);
     return false;
   }
   if (phase_ == Phase::entering)
@@ -193,7 +193,7 @@ void SampleGate::ask_for_notice(const Context& context) const {
 
 void SampleGate::wait_until(const Context& context, Time deadline) {
   deadline_ = deadline;
-  timer_.want(context, deadline);
+  timer_.ensure(context, deadline);
 }
 
 }  // namespace starling::core

@@ -109,8 +109,8 @@ void Worker::pull(const Context& context) {
   }
 }
 
-Epoch Worker::view(RangeId range) const {
-  return options_.view_of ? (*options_.view_of)[range] : 0;
+Epoch Worker::owner_epoch(RangeId range) const {
+  return options_.owner_epochs ? (*options_.owner_epochs)[range] : 0;
 }
 
 RangeId Worker::range_of(std::uint32_t part) const {
@@ -159,7 +159,7 @@ void Worker::send_part(const Context& context, std::uint32_t part) {
   else
     context.send(ToOwner{owner}, Push{options_.id, options_.incarnation, range, step_ + 1,
                                       update_.samples, samples_ + update_.samples,
-                                      update_.parts[part].values, is_entry_, view(range)});
+                                      update_.parts[part].values, is_entry_, owner_epoch(range)});
 }
 
 /// `part` was answered: sends the next part that is queued for the same owner.
@@ -226,7 +226,7 @@ void Worker::push(const Context& context) {
 
 void Worker::on(const Context& context, const Ack& ack) {
   if (phase_ != Phase::pushing || ack.step != step_ + 1) return;
-  if (ack.incarnation != options_.incarnation || ack.view != view(ack.range)) return;
+  if (ack.incarnation != options_.incarnation || ack.owner_epoch != owner_epoch(ack.range)) return;
   const auto part = std::ranges::lower_bound(update_.parts, ack.range, {}, &Update::Part::range);
   if (part == update_.parts.end() || part->range != ack.range) return;
   const auto at = static_cast<std::size_t>(part - update_.parts.begin());
@@ -271,15 +271,16 @@ void Worker::on(const Context& context, const Stop&) {
   if (phase_ == Phase::waiting || phase_ == Phase::entering) finish(context);
 }
 
-void Worker::on_view(const Context& context, WorkerConfiguration next) {
-  const auto old_views = std::exchange(options_.view_of, std::move(next.view_of));
+void Worker::on_configuration(const Context& context, WorkerConfiguration next) {
+  const auto old_owner_epochs = std::exchange(options_.owner_epochs, std::move(next.owner_epochs));
   options_.owner_of = std::move(next.owner_of);
   owners_ = distinct(*options_.owner_of);
   if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
-    // A part is sent again only if its range has a new view.
+    // A part is sent again only if its range has a new owner epoch.
     for (std::uint32_t part = 0; part < sent_to_.size(); ++part) {
       const RangeId range = range_of(part);
-      if (!old_views || (*old_views)[range] != view(range)) sent_to_[part] = not_sent;
+      if (!old_owner_epochs || (*old_owner_epochs)[range] != owner_epoch(range))
+        sent_to_[part] = not_sent;
     }
     send_unsent(context);
   } else if (phase_ == Phase::done && options_.bsp) {

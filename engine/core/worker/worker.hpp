@@ -52,9 +52,9 @@ struct WorkerOptions {
   WorkerIds members;
   /// The primary owner of each range.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
-  /// The configuration epoch of each range's present owners (Ownership::view). Absent if owners
-  /// never change.
-  std::shared_ptr<const std::vector<Epoch>> view_of = nullptr;
+  /// The configuration epoch of each range's present owners (Ownership::owner_epoch). Absent if
+  /// owners never change.
+  std::shared_ptr<const std::vector<Epoch>> owner_epochs = nullptr;
   /// True if the job runs already: the worker first asks at which step to begin.
   bool joins = false;
   /// At most this many ranges are pulled from one owner, or pushed to it, at once. This bounds how
@@ -90,7 +90,7 @@ class Worker {
   void on_left(const Context& context, MemberId worker);
   /// Owners or members have changed. Sends to new owners the pulls and pushes that the former
   /// owners have not answered.
-  void on_view(const Context& context, WorkerConfiguration view);
+  void on_configuration(const Context& context, WorkerConfiguration next);
 
   void on(const Context& context, const Value& value);
   void on(const Context& context, const Ack& ack);
@@ -141,7 +141,7 @@ class Worker {
   void begin_step(const Context& context);
   /// Begins the first step or passes the barrier, after the gate has allowed it.
   void go_on(const Context& context);
-  [[nodiscard]] Epoch view(RangeId range) const;
+  [[nodiscard]] Epoch owner_epoch(RangeId range) const;
   // Below, `part` is a position in plan_ while pulling, in update_.parts while pushing.
   [[nodiscard]] RangeId range_of(std::uint32_t part) const;
   [[nodiscard]] bool is_answered(std::uint32_t part) const;

@@ -22,15 +22,15 @@ std::vector<MemberId> owners_of(const Configuration& now) {
 
 WorkerConfiguration worker_configuration(const Configuration& now, const Configuration* former) {
   auto owner_of = std::make_shared<std::vector<OwnerId>>();
-  auto view_of = std::make_shared<std::vector<Epoch>>();
+  auto owner_epochs = std::make_shared<std::vector<Epoch>>();
   for (const Ownership& range : now.ranges) {
     owner_of->push_back(range.owners.front().id);
-    view_of->push_back(range.view);
+    owner_epochs->push_back(range.owner_epoch);
   }
-  WorkerConfiguration view{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
-                           std::move(owner_of), std::move(view_of)};
-  if (former != nullptr) view.changed = workers_of(former->members_not_in(now));
-  return view;
+  WorkerConfiguration part{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
+                           std::move(owner_of), std::move(owner_epochs)};
+  if (former != nullptr) part.changed = workers_of(former->members_not_in(now));
+  return part;
 }
 
 }  // namespace starling::core

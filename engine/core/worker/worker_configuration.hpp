@@ -13,9 +13,9 @@ struct WorkerConfiguration {
   /// The ids of all workers.
   WorkerIds members;
   /// The primary owner of each range, and the configuration epoch of its present owners
-  /// (Ownership::view).
+  /// (Ownership::owner_epoch).
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
-  std::shared_ptr<const std::vector<Epoch>> view_of;
+  std::shared_ptr<const std::vector<Epoch>> owner_epochs;
   /// The former workers that are not workers any more, or only in a new incarnation; ascending.
   std::vector<MemberId> changed = {};
 };

@@ -21,13 +21,14 @@ void Replica<T>::on_configuration(const ReplicaContext& context, const Configura
     OwnedRange& owned = ranges_[r];
     // A member that did not own the range in an epoch in between lacks the updates that were
     // acknowledged then.
-    if (owned.view > 0 && (self == nullptr || self->since > former)) release(r);
+    if (owned.owner_epoch > 0 && (self == nullptr || self->since > former)) release(r);
     if (self == nullptr) continue;
     // Drops the acknowledgements for incarnations that are not members any more.
     std::erase_if(owned.pending_acks, [&](const PendingAck& pending) {
       return !next.contains(pending.worker, pending.ack.incarnation);
     });
-    if (owned.view != ownership.view) begin_view(context, r, next, former == 0 && next.epoch == 1);
+    if (owned.owner_epoch != ownership.owner_epoch)
+      begin_owner_epoch(context, r, next, former == 0 && next.epoch == 1);
   }
 }
 
@@ -39,11 +40,11 @@ void Replica<T>::release(RangeId range) {
 }
 
 template <class T>
-void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
-                            bool is_first_view) {
+void Replica<T>::begin_owner_epoch(const ReplicaContext& context, RangeId range,
+                                   const Configuration& next, bool is_first) {
   const Ownership& ownership = next.ranges[range];
   OwnedRange& owned = ranges_[range];
-  if (is_first_view) {
+  if (is_first) {
     RangeState start = options_.start->at(range);
     start.awaited.emplace();
     for (const Member& member : next.members)
@@ -52,18 +53,18 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
     owned.full = true;
     ++changes_;
   }
-  owned.view = ownership.view;
+  owned.owner_epoch = ownership.owner_epoch;
   owned.primary_id = ownership.owners.front().id;
   owned.primary = owned.primary_id == options_.self;
-  owned.installed = owned.primary || is_first_view;
+  owned.installed = owned.primary || is_first;
   owned.number = 0;
   owned.others.clear();
-  owned.pending_acks.clear();  // workers push again to the owners of the new view
+  owned.pending_acks.clear();  // workers push again to the owners of the new owner epoch
   if (!owned.primary) return;
   STARLING_CHECK(owned.full);
   for (const RangeOwner& owner : ownership.owners)
-    if (owner.id != options_.self) owned.others.push_back({owner.id, is_first_view, 0});
-  if (is_first_view) return;
+    if (owner.id != options_.self) owned.others.push_back({owner.id, is_first, 0});
+  if (is_first) return;
   if (options_.shard.bsp)  // before the state is handed over, because it names the awaited workers
     shard_.await_only(context.core, range, [&](MemberId worker, Incarnation incarnation) {
       return next.contains(worker, incarnation);
@@ -71,25 +72,27 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
   if (owned.others.empty()) return;
   const auto state = std::make_shared<const RangeState>(shard_.hand_over(range));
   for (const OtherOwner& other : owned.others)
-    context.out.emplace_back(other.id, Install{owned.view, state});
+    context.out.emplace_back(other.id, Install{owned.owner_epoch, state});
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const Push>& push) {
   if (push->range >= ranges_.size()) return true;  // no correct worker sends this
   OwnedRange& owned = ranges_[push->range];
-  if (!owned.primary || owned.view != push->view) return false;
+  if (!owned.primary || owned.owner_epoch != push->owner_epoch) return false;
   const PushResult result = shard_.take(context.core, *push);
   if (result == PushResult::refused) return true;
   if (result == PushResult::taken && !owned.others.empty()) {
     ++owned.number;
     for (const OtherOwner& other : owned.others)
-      context.out.emplace_back(other.id, Forward{push->range, owned.view, owned.number, push});
+      context.out.emplace_back(other.id,
+                               Forward{push->range, owned.owner_epoch, owned.number, push});
   }
-  // A repeated push may have been taken in a former view, or other owners may not hold it yet. All
-  // owners hold it once they hold everything that is numbered up to now.
-  owned.pending_acks.push_back(
-      {owned.number, push->worker, {push->range, push->step, push->incarnation, push->view}});
+  // A repeated push may have been taken in a former owner epoch, or other owners may not hold it
+  // yet. All owners hold it once they hold everything that is numbered up to now.
+  owned.pending_acks.push_back({owned.number,
+                                push->worker,
+                                {push->range, push->step, push->incarnation, push->owner_epoch}});
   acknowledge(context, owned);
   return true;
 }
@@ -111,7 +114,7 @@ void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
     ++owned.number;
     for (const OtherOwner& other : owned.others)
       context.out.emplace_back(other.id,
-                               Forward{r, owned.view, owned.number, nullptr, ended.worker});
+                               Forward{r, owned.owner_epoch, owned.number, nullptr, ended.worker});
   }
 }
 
@@ -119,13 +122,14 @@ template <class T>
 bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Install& install) {
   const RangeId range = install.state->range;
   OwnedRange& owned = ranges_.at(range);
-  if (owned.view != install.view || owned.primary_id != from || owned.primary) return false;
+  if (owned.owner_epoch != install.owner_epoch || owned.primary_id != from || owned.primary)
+    return false;
   if (owned.installed || !shard_.fits(*install.state)) return true;
   shard_.put_range(*install.state);
   owned.installed = true;
   changes_ += owned.full ? 0 : 1;
   owned.full = true;
-  context.out.emplace_back(from, Held{range, owned.view, 0});
+  context.out.emplace_back(from, Held{range, owned.owner_epoch, 0});
   return true;
 }
 
@@ -133,7 +137,8 @@ template <class T>
 bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
   OwnedRange& owned = ranges_.at(range);
-  if (owned.view != forward.view || owned.primary_id != from || owned.primary) return false;
+  if (owned.owner_epoch != forward.owner_epoch || owned.primary_id != from || owned.primary)
+    return false;
   if (!owned.installed || forward.number <= owned.number) return true;
   STARLING_CHECK(forward.number == owned.number + 1);
   // This shard has the primary's state and takes the same pushes in the same order, so it takes
@@ -143,14 +148,14 @@ bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward&
   else
     STARLING_CHECK(shard_.end(context.core, range, forward.ended));
   owned.number = forward.number;
-  context.out.emplace_back(from, Held{range, owned.view, owned.number});
+  context.out.emplace_back(from, Held{range, owned.owner_epoch, owned.number});
   return true;
 }
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Held& held) {
   OwnedRange& owned = ranges_.at(held.range);
-  if (!owned.primary || owned.view != held.view) return false;
+  if (!owned.primary || owned.owner_epoch != held.owner_epoch) return false;
   const auto other = std::ranges::find(owned.others, from, &OtherOwner::id);
   if (other == owned.others.end() || held.number > owned.number) return true;
   other->installed = true;

@@ -1,11 +1,11 @@
 /// The ranges that one member owns together with other members: a Shard, and the protocol that
 /// keeps all copies of a range equal (docs/design/0006-range-ownership.md).
 ///
-/// The view of a range is the time in which its owners stay the same, named by the epoch in which
-/// it began (Ownership::view). Within a view, the primary of a range numbers the pushes that it
-/// takes. It sends the other owners the state with which the view begins, which has number 0
+/// The owner epoch of a range is the epoch since which its owners are the same
+/// (Ownership::owner_epoch). While its owners stay the same, the primary of a range numbers the
+/// pushes that it takes. It first sends the other owners the state of the range, which has number 0
 /// (Install), and then each push (Forward). They report the number up to which they hold the range
-/// (Held). The primary acknowledges a push to its worker once every owner of the view holds it.
+/// (Held). The primary acknowledges a push to its worker once every owner of the range holds it.
 #pragma once
 
 #include <deque>
@@ -20,19 +20,19 @@
 
 namespace starling::core {
 
-/// Primary to the other owners: the state with which `view` begins.
+/// Primary to the other owners: the state with which `owner_epoch` begins.
 struct Install {
-  Epoch view;
+  Epoch owner_epoch;
   std::shared_ptr<const RangeState> state;
 
   [[nodiscard]] bool is_well_formed() const { return state != nullptr; }
-  static constexpr auto fields(auto& m) { return std::tie(m.view, m.state); }
+  static constexpr auto fields(auto& m) { return std::tie(m.owner_epoch, m.state); }
 };
 /// Primary to the other owners: the next push that it has taken, or in bulk-synchronous jobs the
-/// end of a worker. `number` counts from 1 within the view.
+/// end of a worker. `number` counts from 1 within the owner epoch.
 struct Forward {
   RangeId range;
-  Epoch view;
+  Epoch owner_epoch;
   std::uint64_t number;
   /// nullptr if a worker has ended.
   std::shared_ptr<const Push> push;
@@ -40,16 +40,16 @@ struct Forward {
   MemberId ended = 0;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.range, m.view, m.number, m.push, m.ended);
+    return std::tie(m.range, m.owner_epoch, m.number, m.push, m.ended);
   }
 };
-/// To the primary: the sender holds the range in this view up to and including `number`.
+/// To the primary: the sender holds the range in this owner epoch up to and including `number`.
 struct Held {
   RangeId range;
-  Epoch view;
+  Epoch owner_epoch;
   std::uint64_t number;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.range, m.view, m.number); }
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.owner_epoch, m.number); }
 };
 using ReplicaMessage = std::variant<Install, Forward, Held>;
 
@@ -70,8 +70,8 @@ struct ReplicaOptions {
 };
 
 /// One call at a time; not thread-safe. Channels deliver the messages between owners once and in
-/// order. An on() that returns false has refused a message of another view: send the sender the
-/// configuration.
+/// order. An on() that returns false has refused a message of another owner epoch: send the sender
+/// the configuration.
 template <class T>
 class Replica {
  public:
@@ -96,11 +96,11 @@ class Replica {
   [[nodiscard]] std::vector<RangeId> in_sync_ranges() const;
   [[nodiscard]] bool is_in_sync(RangeId range) const { return ranges_[range].full; }
   [[nodiscard]] bool is_primary(RangeId range) const { return ranges_[range].primary; }
-  [[nodiscard]] Epoch view(RangeId range) const { return ranges_[range].view; }
-  /// True if this member holds the state with which the range's view begins.
+  [[nodiscard]] Epoch owner_epoch(RangeId range) const { return ranges_[range].owner_epoch; }
+  /// True if this member holds the state with which the range's owner epoch begins.
   [[nodiscard]] bool is_installed(RangeId range) const { return ranges_[range].installed; }
-  /// Returns the last number in the view that this member has sent as primary, or holds as another
-  /// owner.
+  /// Returns the last number in the owner epoch that this member has sent as primary, or holds as
+  /// another owner.
   [[nodiscard]] std::uint64_t number(RangeId range) const { return ranges_[range].number; }
   /// Returns how often in_sync_ranges() has changed.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
@@ -124,11 +124,12 @@ class Replica {
   };
   struct OwnedRange {
     /// 0 if this member does not own the range.
-    Epoch view = 0;
+    Epoch owner_epoch = 0;
     /// True if this member holds every acknowledged update of the range.
     bool full = false;
     bool primary = false;
-    /// True once this member holds the state with which the view begins; on the primary at once.
+    /// True once this member holds the state with which the owner epoch begins; on the primary at
+    /// once.
     bool installed = false;
     MemberId primary_id = 0;
     /// The last number that was sent or is held.
@@ -140,9 +141,9 @@ class Replica {
   };
 
   void release(RangeId range);
-  void begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
-                  bool is_first_view);
-  /// True if every owner in the view holds everything up to `number`.
+  void begin_owner_epoch(const ReplicaContext& context, RangeId range, const Configuration& next,
+                         bool is_first);
+  /// True if every owner in the owner epoch holds everything up to `number`.
   [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
   void acknowledge(const ReplicaContext& context, OwnedRange& owned);
 

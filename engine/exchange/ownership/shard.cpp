@@ -34,7 +34,7 @@ LedgerEntry first_ledger_entry(const std::vector<RangeState>& start, MemberId wo
 template <class T>
 Shard<T>::Shard(ShardOptions<T> options)
     : options_(std::move(options)),
-      pending_snapshot_(options_.due),
+      pending_snapshot_(options_.pending_snapshot),
       index_of_(options_.layout->ranges.size(), not_held) {
   if (options_.workers_max == 0) options_.workers_max = options_.workers;
   for (const RangeState& state : options_.ranges) put_range(state);
@@ -169,7 +169,8 @@ Value Shard<T>::value_of(const Pull& pull, const HeldRange& range) const {
 template <class T>
 void Shard<T>::on(const Context& context, const Push& push) {
   if (take(context, push) == PushResult::refused) return;
-  context.send(ToWorker{push.worker}, Ack{push.range, push.step, push.incarnation, push.view});
+  context.send(ToWorker{push.worker},
+               Ack{push.range, push.step, push.incarnation, push.owner_epoch});
 }
 
 template <class T>
@@ -228,19 +229,20 @@ void Shard<T>::on(const Context& context, const Snapshot& request) {
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const Step round = held_[i].round;
     if (request.round == 0 || round == request.round)
-      context.send(ToObserver{}, make_state(ranges_[i], held_[i], request.ticket));
+      context.send(ToObserver{}, make_state(ranges_[i], held_[i], request.request_id));
     else if (round > request.round)
       context.send(ToObserver{}, RangeState{.range = ranges_[i],
                                             .value = {},
                                             .slots = {},
                                             .round = round,
                                             .ledger = {},
-                                            .ticket = request.ticket});
+                                            .request_id = request.request_id});
   }
 }
 
 template <class T>
-RangeState Shard<T>::make_state(RangeId id, const HeldRange& range, std::uint64_t ticket) const {
+RangeState Shard<T>::make_state(RangeId id, const HeldRange& range,
+                                std::uint64_t request_id) const {
   auto ledger = range.ledger;
   if (options_.bsp)  // pushes that wait for their round are not in the value yet
     for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
@@ -251,7 +253,7 @@ RangeState Shard<T>::make_state(RangeId id, const HeldRange& range, std::uint64_
           .samples = range.samples,
           .round = range.round,
           .ledger = std::move(ledger),
-          .ticket = ticket};
+          .request_id = request_id};
 }
 
 template <class T>

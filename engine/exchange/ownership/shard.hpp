@@ -58,7 +58,7 @@ struct ShardOptions {
   bool bsp = false;
   /// bsp only: a Snapshot of a later round, which the shard answers as if it had received it at the
   /// start.
-  Snapshot due = {.ticket = 0};
+  Snapshot pending_snapshot = {.request_id = 0};
 };
 
 /// Returns the ledger entry from which a worker continues: its last step whose update every range
@@ -173,7 +173,7 @@ class Shard {
   void apply_piece(RangeId range, HeldRange& held, std::size_t from, std::span<const T> update,
                    double weight);
   [[nodiscard]] RangeState make_state(RangeId range, const HeldRange& held,
-                                      std::uint64_t ticket) const;
+                                      std::uint64_t request_id) const;
   [[nodiscard]] static std::size_t count_missing(const HeldRange& held);
   [[nodiscard]] static bool is_awaited(const HeldRange& held, MemberId worker);
   PushResult add_joiner(const Context& context, const Push& push, HeldRange& held);

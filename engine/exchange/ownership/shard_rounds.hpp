@@ -52,7 +52,7 @@ void Shard<T>::complete_rounds(const Context& context, RangeId id, HeldRange& ra
       if (range.round >= pull.at) send_value(context, pull, range);
     std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return range.round >= pull.at; });
     if (range.round == pending_snapshot_.round)
-      context.send(ToObserver{}, make_state(id, range, pending_snapshot_.ticket));
+      context.send(ToObserver{}, make_state(id, range, pending_snapshot_.request_id));
   }
 }
 

@@ -81,8 +81,8 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder
   if (is_founder) options.first = first_;
   options.seeds = std::move(seeds);
   options.council.copies = scenario_.copies;
-  options.council.patience = patience;
-  options.council.give_up_after = patience / 2;
+  options.council.stuck_after = stuck_after;
+  options.council.give_up_after = stuck_after / 2;
   return options;
 }
 

@@ -160,7 +160,7 @@ class ChaosRun : public ChaosWorld {
 
   std::vector<bool> is_active_;
   std::uint32_t pending_faults_ = 0;
-  /// True once a fault has begun that lasts longer than `patience`.
+  /// True once a fault has begun that lasts longer than `stuck_after`.
   bool had_lasting_fault_ = false;
   /// By machine: the number of active faults that make all others suspect it.
   std::vector<int> suspicions_ = std::vector<int>(nodes_max);

@@ -98,8 +98,10 @@ void InvariantChecker::on_event(NodeId id) {
       seen = {};
       continue;
     }
-    const CheckedRange now{replica.view(r), replica.shard().updates(r), replica.is_in_sync(r)};
-    if (now.view == seen.view && now.updates == seen.updates && now.full == seen.full) continue;
+    const CheckedRange now{replica.owner_epoch(r), replica.shard().updates(r),
+                           replica.is_in_sync(r)};
+    if (now.owner_epoch == seen.owner_epoch && now.updates == seen.updates && now.full == seen.full)
+      continue;
     seen = now;
     const auto* owner = latest()->ranges[r].find(id);
     check_range(id, r, owner != nullptr && full_owner(r, *owner) != nullptr);
@@ -246,18 +248,18 @@ bool InvariantChecker::is_new(NodeState& node_state, const core::Envelope& envel
          (std::exchange(sent.earlier, sent.earlier | std::uint64_t{1} << bit) >> bit) % 2 == 0;
 }
 
-void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoch view,
+void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch,
                                       const char* does) {
-  const core::Configuration* configuration = configuration_of(view);
+  const core::Configuration* configuration = configuration_of(owner_epoch);
   if (configuration == nullptr || configuration->ranges[range].owners.empty() ||
       configuration->ranges[range].owners.front().id != id)
     violate("node " + std::to_string(id) + " " + does + " in range " + std::to_string(range) +
-            " and is not its primary in epoch " + std::to_string(view));
+            " and is not its primary in epoch " + std::to_string(owner_epoch));
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::Ack& ack) {
-  expect_primary(id, ack.range, ack.view, "acknowledges");
+  expect_primary(id, ack.range, ack.owner_epoch, "acknowledges");
   if (const auto slot = slot_of(envelope.to, ack.incarnation))
     expect_held(*slot, ack.range, ack.step);
 }
@@ -269,16 +271,16 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::Install& install) {
-  expect_primary(id, install.state->range, install.view, "begins a view");
+  expect_primary(id, install.state->range, install.owner_epoch, "begins an owner epoch");
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::Forward& forward) {
-  expect_primary(id, forward.range, forward.view, "forwards a push");
+  expect_primary(id, forward.range, forward.owner_epoch, "forwards a push");
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&, const core::Held& held) {
-  const core::Configuration* configuration = configuration_of(held.view);
+  const core::Configuration* configuration = configuration_of(held.owner_epoch);
   if (configuration == nullptr || configuration->ranges[held.range].find(id) == nullptr)
     violate("node " + std::to_string(id) + " says that it holds range " +
             std::to_string(held.range) + ", which it does not own");

@@ -7,8 +7,8 @@
 /// numbers show the order of all updates. The invariants:
 ///
 /// * each configuration epoch has one configuration; only the primary of a range, in the epoch of
-///   its present owners (Ownership::view), acknowledges and forwards pushes, and only the primary
-///   in the present epoch answers reads;
+///   its present owners (Ownership::owner_epoch), acknowledges and forwards pushes, and only the
+///   primary in the present epoch answers reads;
 /// * every full owner of a range has all its acknowledged updates, and holds none twice;
 /// * no member reports a higher step than its own, or that it has not begun after it has begun;
 /// * no worker passes a barrier against its rule, as checked by the true steps of all drawn
@@ -107,7 +107,7 @@ class InvariantChecker {
   };
   /// The state of a range at a node when it was last checked.
   struct CheckedRange {
-    core::Epoch view = 0;
+    core::Epoch owner_epoch = 0;
     std::uint64_t updates = 0;
     bool full = false;
   };
@@ -167,7 +167,7 @@ class InvariantChecker {
   void check_message(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
   void check_message(NodeId id, const core::Envelope& envelope,
                      const core::CouncilMessage& message);
-  void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
+  void expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch, const char* does);
   /// Returns true if this incarnation was the coordinator in one of the configurations that the
   /// node knew before, during or after its last event.
   [[nodiscard]] bool is_coordinator(const core::Member& member, const NodeState& node_state) const;

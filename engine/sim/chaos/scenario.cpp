@@ -85,7 +85,7 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node
     fault.node = random.below(2) == 0 ? scenario.coordinator() : 0;
   const Time brief = rounded(between(random, 1ms, 100ms));
   const Time lengthy = rounded(between(random, 100ms, 1200ms));
-  const Time lasting = rounded(between(random, patience + 1s, patience + 4s));
+  const Time lasting = rounded(between(random, stuck_after + 1s, stuck_after + 4s));
   const Time any_length = random.below(16) == 0 ? lasting : random.below(2) == 0 ? brief : lengthy;
   switch (fault.kind) {
     case Fault::Kind::crash:
@@ -135,7 +135,7 @@ void draw_members(Random& random, Scenario& scenario) {
 
 }  // namespace
 
-bool Fault::is_lasting() const { return lasts > patience; }
+bool Fault::is_lasting() const { return lasts > stuck_after; }
 
 Scenario draw_scenario(std::uint64_t seed) {
   Random random = Random::stream(seed, 0);

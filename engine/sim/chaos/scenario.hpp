@@ -54,8 +54,8 @@ struct Fault {
 
   /// Returns true if `group` contains the node.
   [[nodiscard]] bool has_in_group(NodeId id) const { return (group >> id) % 2 == 1; }
-  /// Returns true if the fault lasts longer than `patience`: the job may end by then, or go on
-  /// without the node.
+  /// Returns true if the fault lasts longer than `stuck_after`: the job may end by then, or
+  /// go on without the node.
   [[nodiscard]] bool is_lasting() const;
 
   bool operator==(const Fault&) const = default;
@@ -109,7 +109,7 @@ struct Scenario {
 
 /// A member ends the job if it suspects another for this long and the council decides nothing. It
 /// replaces the default of core::CouncilOptions, which would make runs long.
-inline constexpr Time patience = std::chrono::seconds{10};
+inline constexpr Time stuck_after = std::chrono::seconds{10};
 
 /// The node numbers of a scenario, with those of nodes that join later, are below this.
 inline constexpr std::uint32_t nodes_max = 24;

@@ -72,7 +72,7 @@ std::size_t estimate_records(const std::vector<std::string>& files) {
 }  // namespace
 
 Result<RawTable> read_cifar10(const Cifar10Source& source) {
-  RawTable raw{.place = source.files.front(), .features = channels * pixels};
+  RawTable raw{.source = source.files.front(), .features = channels * pixels};
   std::vector<float> values;
   ReadBudget budget{source.files.front()};
   const std::size_t estimate = estimate_records(source.files) * raw.features;

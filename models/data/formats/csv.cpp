@@ -113,7 +113,7 @@ Result<RawTable> CsvReader::finish() {
                  "missing=mean, or ignore=NAME"};
   values_.shrink_to_fit();
   labels_.shrink_to_fit();
-  RawTable raw{.place = rows_.path(), .features = schema_.encoding->features()};
+  RawTable raw{.source = rows_.path(), .features = schema_.encoding->features()};
   raw.has_labels = has_labels();
   raw.ids = std::move(ids_);
   raw.task = source_.task;

@@ -174,7 +174,7 @@ Result<RawTable> read_images(const std::string& path) {
   const std::uint64_t features = values->size() / header->rows();
   if (features > features_max)
     return error(*file, "has " + std::to_string(features) + " values a row; at most 2147483648");
-  RawTable raw{.place = path, .features = features, .task = LabelKind::classes};
+  RawTable raw{.source = path, .features = features, .task = LabelKind::classes};
   raw.x = Table::Dense{std::move(*values)};
   return raw;
 }
@@ -206,7 +206,7 @@ Result<RawTable> read_idx(const IdxSource& source) {
     return Error{source.images + ": holds " + std::to_string(rows) + " images, but " +
                  source.labels + " holds " + std::to_string(labels->size()) + " labels"};
   raw->labels = std::move(*labels);
-  raw->place = source.labels;
+  raw->source = source.labels;
   return raw;
 }
 

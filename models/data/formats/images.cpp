@@ -201,7 +201,7 @@ std::uint32_t FolderReader::choose_channels() const {
 }
 
 RawTable FolderReader::make_table(std::uint32_t channels, std::uint64_t row_size) {
-  RawTable raw{.place = source_.folder, .features = row_size};
+  RawTable raw{.source = source_.folder, .features = row_size};
   raw.has_labels = !found_.classes.empty();
   std::vector<float> values;
   values.reserve(images_.size() * row_size);

@@ -89,7 +89,7 @@ Result<RawTable> LibsvmReader::read() {
   x_.columns.shrink_to_fit();
   x_.values.shrink_to_fit();
   labels_.shrink_to_fit();
-  RawTable raw{.place = lines_.path(), .features = *features};
+  RawTable raw{.source = lines_.path(), .features = *features};
   raw.first_index = source_.base.value_or(has_zero_ ? 0 : 1);
   raw.task = source_.task;
   raw.x = std::move(x_);

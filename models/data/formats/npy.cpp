@@ -45,7 +45,7 @@ Result<void> check_labels(const NpyArray& x, const NpyArray& y) {
 RawTable make_features(NpyArray x, std::uint64_t features) {
   if (x.is_uint8)
     for (float& value : x.values) value /= 255;
-  RawTable raw{.place = x.name, .features = features};
+  RawTable raw{.source = x.name, .features = features};
   raw.x = Table::Dense{std::move(x.values)};
   return raw;
 }
@@ -106,7 +106,7 @@ Result<RawTable> read_npy(const NpySource& source) {
     auto y = read_file(source.label_file);
     if (!y) return std::move(y).error();
     raw = make_table(std::move(*x), &*y);
-    if (raw) raw->place += "," + source.label_file;
+    if (raw) raw->source += "," + source.label_file;
   }
   if (raw) raw->task = source.task;
   return raw;

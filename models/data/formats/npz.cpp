@@ -204,7 +204,7 @@ Result<RawTable> read_npz(const NpzSource& source, bool is_test) {
   }
   auto raw = make_table(std::move(*x), y ? &*y : nullptr);
   if (!raw) return raw;
-  raw->place = source.file;
+  raw->source = source.file;
   raw->task = source.task;
   return raw;
 }

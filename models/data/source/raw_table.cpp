@@ -39,7 +39,7 @@ Labelling guess_labelling(const std::vector<float>& labels) {
 }
 
 Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) {
-  return Error{raw.place + ": label " + print_number(static_cast<double>(raw.labels[row])) +
+  return Error{raw.source + ": label " + print_number(static_cast<double>(raw.labels[row])) +
                " of record " + std::to_string(row + 1) + " is not a class; valid: " + valid};
 }
 
@@ -54,7 +54,7 @@ Result<Labelling> infer_classes(const RawTable& raw) {
   }
   const auto [least, most] = std::ranges::minmax(raw.labels);
   if (least == most)
-    return Error{raw.place + ": every label is " + print_number(static_cast<double>(least)) +
+    return Error{raw.source + ": every label is " + print_number(static_cast<double>(least)) +
                  ", but a classification needs at least two classes"};
   const float first = least >= 1 ? 1 : 0;
   return Labelling{.classes = static_cast<std::size_t>(most - first) + 1, .first = first};
@@ -74,7 +74,7 @@ Result<void> map_to_names(RawTable& raw, const std::vector<std::string>& names) 
   for (const std::string& name : raw.labelling->names) {
     const auto at = std::ranges::find(names, name);
     if (at == names.end())
-      return Error{raw.place + ": has a class '" + name + "', but the training data have none; " +
+      return Error{raw.source + ": has a class '" + name + "', but the training data have none; " +
                    suggest(name, names)};
     numbers.push_back(static_cast<float>(at - names.begin()));
   }
@@ -88,7 +88,7 @@ Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
   for (const std::string& name : raw.labelling->names) {
     const auto number = parse_number(name);
     if (!number)
-      return Error{raw.place + ": has a class '" + name + "', but the training data have " +
+      return Error{raw.source + ": has a class '" + name + "', but the training data have " +
                    print_classes(labelling) + "; valid: classes with such names"};
     numbers.push_back(static_cast<float>(*number));
   }
@@ -117,7 +117,7 @@ Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
 Result<Labelling> infer_labelling(const RawTable& raw) {
   if (!raw.has_labels) return Labelling{};
   if (raw.labelling && raw.labelling->names.size() == 1)
-    return Error{raw.place + ": has one class, '" + raw.labelling->names[0] +
+    return Error{raw.source + ": has one class, '" + raw.labelling->names[0] +
                  "', but a classification needs at least two"};
   if (raw.labelling) return *raw.labelling;
   if (!raw.task) return guess_labelling(raw.labels);
@@ -126,9 +126,9 @@ Result<Labelling> infer_labelling(const RawTable& raw) {
 }
 
 Result<Table> finish(RawTable raw, const Labelling& labelling) {
-  if (raw.labels.empty()) return Error{raw.place + ": holds no rows"};
+  if (raw.labels.empty()) return Error{raw.source + ": holds no rows"};
   if (raw.labels.size() > UINT32_MAX)
-    return Error{raw.place + ": holds " + std::to_string(raw.labels.size()) +
+    return Error{raw.source + ": holds " + std::to_string(raw.labels.size()) +
                  " rows; at most 4294967295 are possible"};
   if (labelling.classes > 0 && raw.has_labels)
     if (auto mapped = map_to_classes(raw, labelling); !mapped) return std::move(mapped).error();

@@ -24,7 +24,7 @@ inline constexpr std::size_t chunk_values = std::size_t{1} << 16U;
 
 struct RawTable {
   /// The name of the file, or of the source, for messages.
-  std::string place{};
+  std::string source{};
   std::size_t features = 0;
   std::variant<Table::Dense, Table::Sparse> x{};
   /// The labels as written, one for each row; zeros if the data has none.

@@ -34,7 +34,7 @@ Push example_push(Slice update) {
           .samples_total = 1ULL << 40U,
           .update = std::move(update),
           .is_join = false,
-          .view = 6};
+          .owner_epoch = 6};
 }
 
 RangeState example_state() {
@@ -47,7 +47,7 @@ RangeState example_state() {
           .ledger = {{1, 10, 320}, {}},
           .gathered = {example_push(slice_of<float>({4})), example_push({})},
           .awaited = std::vector<AwaitedWorker>{{3, 2, 5}},
-          .ticket = 9};
+          .request_id = 9};
 }
 
 NodeRecord record(NodeState state) {
@@ -115,7 +115,7 @@ Envelope envelope_of(const PeerMessage* peer_message) {
   envelope.packet.to = 4;
   envelope.packet.sequence = peer_message == nullptr ? 0 : 41;
   envelope.packet.acknowledged = 39;
-  envelope.packet.held = 0b101;
+  envelope.packet.selective_acks = 0b101;
   if (peer_message != nullptr)
     envelope.packet.payload = std::make_shared<const PeerMessage>(*peer_message);
   return envelope;

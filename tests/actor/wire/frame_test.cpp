@@ -96,7 +96,7 @@ TEST(Frame, KeepsTheFieldsOfItsEnvelope) {
   EXPECT_EQ(envelope.packet.from, 2U);
   EXPECT_EQ(envelope.packet.to, 4U);
   EXPECT_EQ(envelope.packet.acknowledged, 39U);
-  EXPECT_EQ(envelope.packet.held, 5U);
+  EXPECT_EQ(envelope.packet.selective_acks, 5U);
   EXPECT_FALSE(envelope.packet.payload);
 }
 

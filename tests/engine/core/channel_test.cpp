@@ -96,7 +96,7 @@ TEST_F(ChannelEnd, IgnoresAcknowledgementsOfPayloadsThatWereNotSent) {
   Channel<int> channel{1, 1};
   ASSERT_TRUE(channel.send(at(0ms), 7));
   channel.on(at(1ms), {.from = 1, .to = 1, .acknowledged = 2});
-  channel.on(at(1ms), {.from = 1, .to = 1, .held = ~std::uint64_t{0}});
+  channel.on(at(1ms), {.from = 1, .to = 1, .selective_acks = ~std::uint64_t{0}});
   EXPECT_EQ(channel.in_flight(), 1U);
 }
 

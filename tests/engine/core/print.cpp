@@ -86,7 +86,7 @@ std::string to_text(const Message& message) {
           },
           [](const Notice& m) { return "notice" + field("from", m.from) + field("draw", m.draw); },
           [](const Snapshot& m) {
-            return "snapshot" + field("ticket", m.ticket) +
+            return "snapshot" + field("request_id", m.request_id) +
                    (m.round > 0 ? field("round", m.round) : "");
           },
           [](const RangeState& m) {
@@ -98,7 +98,8 @@ std::string to_text(const Message& message) {
             return "state" + field("range", m.range) + slice("values", m.value) +
                    (m.slots.empty() ? "" : slice("slots", m.slots)) + field("updates", m.updates) +
                    field("samples", m.samples) + (m.round > 0 ? field("round", m.round) : "") +
-                   " ledger=" + ledger + (m.ticket > 0 ? field("ticket", m.ticket) : "");
+                   " ledger=" + ledger +
+                   (m.request_id > 0 ? field("request_id", m.request_id) : "");
           }},
       message);
 }
@@ -123,11 +124,12 @@ std::string to_text(const Effect& effect) {
 std::string to_text(const ChannelEffect<std::string>& effect) {
   return std::visit(
       Overloaded{[](const Transmit<std::string>& e) {
-                   const auto& [from, to, number, acknowledged, held, payload, again] = e.packet;
+                   const auto& [from, to, number, acknowledged, selective_acks, payload,
+                                is_resend] = e.packet;
                    return "packet" + field("from", from) + (to ? field("to", *to) : "") +
                           (number > 0 ? field("number", number) : "") + field("ack", acknowledged) +
-                          (held > 0 ? field("held", held) : "") +
-                          (payload ? " payload=" + *payload : "") + (again ? " again" : "");
+                          (selective_acks > 0 ? field("held", selective_acks) : "") +
+                          (payload ? " payload=" + *payload : "") + (is_resend ? " again" : "");
                  },
                  [](const Deliver<std::string>& e) { return "deliver " + e.payload; },
                  [](const SetTimer& e) { return "timer " + print_duration(e.at); }},

@@ -15,10 +15,10 @@ TEST(Timer, SetsATimerOnlyIfNonePendingFiresEarlyEnough) {
   Timer timer;
   std::vector<SetTimer> effects;
   const TimerContext context{effects};
-  timer.want(context, 5ms);
-  timer.want(context, 9ms);
+  timer.ensure(context, 5ms);
+  timer.ensure(context, 9ms);
   EXPECT_EQ(effects.size(), 1U);
-  timer.want(context, 3ms);
+  timer.ensure(context, 3ms);
   EXPECT_EQ(effects.size(), 2U);
 }
 
@@ -26,12 +26,12 @@ TEST(Timer, KeepsItsTimersIfOnTimerIsCalledForAnother) {
   Timer timer;
   std::vector<SetTimer> effects;
   const TimerContext context{effects};
-  timer.want(context, 5ms);
-  timer.fired(2ms);
-  timer.want(context, 5ms);
+  timer.ensure(context, 5ms);
+  timer.remove_due(2ms);
+  timer.ensure(context, 5ms);
   EXPECT_EQ(effects.size(), 1U);
-  timer.fired(5ms);
-  timer.want(context, 7ms);
+  timer.remove_due(5ms);
+  timer.ensure(context, 7ms);
   EXPECT_EQ(effects.size(), 2U);
 }
 

@@ -38,7 +38,7 @@ Message read_message(Words& words) {
   if (kind == "notify-request")
     return NotifyRequest{words.id("from"), words.count("draw"), words.count("floor")};
   if (kind == "notice") return Notice{words.id("from"), words.count("draw")};
-  if (kind == "snapshot") return Snapshot{words.count("ticket"), words.count("round", 0)};
+  if (kind == "snapshot") return Snapshot{words.count("request_id"), words.count("round", 0)};
   throw Unreadable{"'" + kind + "' is no message"};
 }
 

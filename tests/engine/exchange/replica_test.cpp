@@ -101,9 +101,9 @@ class ReplicaTest : public testing::Test {
     epochs_[id] = configuration.epoch;
   }
 
-  bool push(MemberId to, Step step, Epoch view, bool enters = false, MemberId worker = 9) {
+  bool push(MemberId to, Step step, Epoch owner_epoch, bool enters = false, MemberId worker = 9) {
     const auto sent = std::make_shared<const Push>(
-        Push{worker, 0, 0, step, 1, step, enters ? Slice{} : slice(1), enters, view});
+        Push{worker, 0, 0, step, 1, step, enters ? Slice{} : slice(1), enters, owner_epoch});
     return run(to, [&](auto& replica, const auto& context) { return replica.on(context, sent); });
   }
 
@@ -166,7 +166,7 @@ TEST_F(ReplicaTest, OnlyOwnerAcknowledgesAtOnce) {
   EXPECT_EQ(acks_, std::vector<Step>{1});
 }
 
-TEST_F(ReplicaTest, RefusesPushesOfOtherViewsAndToOthersThanThePrimary) {
+TEST_F(ReplicaTest, RefusesPushesOfOtherOwnerEpochsAndToOthersThanThePrimary) {
   for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   EXPECT_FALSE(push(1, 1, 1));  // a copy
   EXPECT_FALSE(push(2, 1, 1));  // no owner
@@ -205,7 +205,7 @@ TEST_F(ReplicaTest, NewOwnerGetsTheOptimisersState) {
   EXPECT_EQ(sum(3), -2.5);  // -1 - (1 + 0.5 * 1): without its slots it would be -2
 }
 
-TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastViewsState) {
+TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastOwnerEpochsState) {
   for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   deliver(1);
@@ -243,12 +243,12 @@ TEST_F(ReplicaTest, DropsItsStateIfItWasNoOwnerInBetween) {
   EXPECT_EQ(sum(1), 1);
 }
 
-TEST_F(ReplicaTest, DropsMessagesOfAFormerView) {
+TEST_F(ReplicaTest, DropsMessagesOfAFormerOwnerEpoch) {
   for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   adopt(1, configuration_of(2, {{1, 1}, {2, 2}}));
   adopt(2, configuration_of(2, {{1, 1}, {2, 2}}));
-  deliver(1);  // the Forward of 0, in view 1
+  deliver(1);  // the Forward of 0, in owner epoch 1
   EXPECT_EQ(sum(1), 0);
   deliver(0);
   EXPECT_TRUE(acks_.empty());
@@ -259,7 +259,7 @@ TEST_F(ReplicaTest, DoesNotAcknowledgeToAnIncarnationThatIsNoMember) {
   push(0, 1, 1);
   departed_[9] = 1;
   auto next = configuration_of(2, {{0, 1}, {1, 1}});
-  next.ranges[0].view = 1;
+  next.ranges[0].owner_epoch = 1;
   adopt(0, next);
   deliver(1);
   deliver(0);

@@ -50,7 +50,7 @@ class HastyPrimary : public Sabotage {
     if (!node->replica().is_primary(push->range)) return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
     world.forge_sending(soon, envelope.to, envelope.from,
-                        core::Ack{push->range, push->step, push->incarnation, push->view});
+                        core::Ack{push->range, push->step, push->incarnation, push->owner_epoch});
     world.forge_arrival(soon + std::chrono::milliseconds{5}, envelope.from, envelope.to, *push);
     blank(envelope);
     return true;
@@ -74,7 +74,7 @@ class TrustingPrimary : public Sabotage {
       if (owner.id != envelope.to)
         for (std::uint64_t number = 0; number < 200; ++number)
           world.forge_arrival(world.now(), owner.id, envelope.to,
-                              core::Held{push->range, ownership.view, number});
+                              core::Held{push->range, ownership.owner_epoch, number});
     return true;
   }
 };
@@ -114,7 +114,7 @@ class SlotsForgotten : public Sabotage {
     if (install == nullptr) return true;
     auto state = std::make_shared<core::RangeState>(*install->state);
     state->slots = {};
-    replace(envelope, core::Install{install->view, std::move(state)});
+    replace(envelope, core::Install{install->owner_epoch, std::move(state)});
     return true;
   }
 };
@@ -130,14 +130,14 @@ class SwappedPushes : public Sabotage {
     if (const auto* held = peer_message<core::Held>(envelope);
         held != nullptr && held->number > 0) {
       const auto pair =
-          pairs_.find({envelope.from, held->range, held->view, (held->number - 1) / 2});
+          pairs_.find({envelope.from, held->range, held->owner_epoch, (held->number - 1) / 2});
       if (pair != pairs_.end() && pair->second.pushes[1] && held->number % 2 == 1) blank(envelope);
       return true;
     }
     const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr) return true;
     const std::uint64_t first = (forward->number - 1) / 2;
-    auto& pair = pairs_[{envelope.to, forward->range, forward->view, first}];
+    auto& pair = pairs_[{envelope.to, forward->range, forward->owner_epoch, first}];
     pair.started_at = std::min(pair.started_at, world.now());
     if (!pair.passed) pair.pushes[(forward->number - 1) % 2] = forward->push;
     const auto& [one, other] = pair.pushes;
@@ -225,7 +225,7 @@ class AcknowledgingReplica : public Sabotage {
     if (forward == nullptr || !forward->push) return true;
     const core::Push& push = *forward->push;
     world.forge_sending(world.now(), envelope.to, push.worker,
-                        core::Ack{push.range, push.step, push.incarnation, push.view});
+                        core::Ack{push.range, push.step, push.incarnation, push.owner_epoch});
     return true;
   }
 };

@@ -50,8 +50,8 @@ actor::Progress at(int second, std::uint64_t updates) {
   return progress;
 }
 
-Running running(const char* barrier, std::size_t workers) {
-  Running job;
+ResolvedJob running(const char* barrier, std::size_t workers) {
+  ResolvedJob job;
   job.model = "softmax";
   job.data = "<digits>";
   job.options.job.barrier = barrier::parse(barrier).value();
@@ -116,11 +116,12 @@ TEST(ReportPlots, UseALogarithmicAxisIfTheLossFallsFar) {
 }
 
 TEST(ReportPage, HasNotesSettingsAndFigures) {
-  const Running job = running("bsp", 2);
+  const ResolvedJob job = running("bsp", 2);
   const actor::Outcome outcome;
   Curves told = curves(2);
   told.add_warning("node b is dead");
-  const Ended ended{.job = job, .outcome = outcome, .advice = {"try more"}, .error = "it <failed>"};
+  const EndedJob ended{
+      .job = job, .outcome = outcome, .advice = {"try more"}, .error = "it <failed>"};
   const std::string page = html_text(report_page(ended, told));
   for (const char* part :
        {"<h1>softmax on &lt;digits&gt;</h1>", "<p>The job failed: it &lt;failed&gt;</p>",

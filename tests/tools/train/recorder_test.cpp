@@ -42,12 +42,12 @@ class Checkpoint : public testing::Test {
   Folder folder_;
   Registry registry_ = with_built_in({});
   AnyData data_ = load_whole(registry_, "linear:d=20000,n=4", 1).value();
-  Prepared ready_{.job = {},
-                  .data = {.train = data_, .test = std::nullopt},
-                  .model = make_model(registry_, "linear", data_, std::nullopt).value(),
-                  .running = {},
-                  .notes = {},
-                  .identity = {}};
+  PreparedRun ready_{.job = {},
+                     .data = {.train = data_, .test = std::nullopt},
+                     .model = make_model(registry_, "linear", data_, std::nullopt).value(),
+                     .running = {},
+                     .notes = {},
+                     .identity = {}};
 };
 
 TEST_F(Checkpoint, IsReplacedByALaterOne) {

@@ -10,8 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-Running running() {
-  Running job;
+ResolvedJob running() {
+  ResolvedJob job;
   job.model = "softmax";
   job.data = "digits";
   job.options.job.workers = 2;
@@ -31,12 +31,12 @@ actor::Progress progress() {
   return figures;
 }
 
-Json json_of(const Running& job) {
+Json json_of(const ResolvedJob& job) {
   const actor::Outcome outcome;
   return Json::parse(summary_json({.job = job, .outcome = outcome}));
 }
 
-std::string table_of(const Running& job) {
+std::string table_of(const ResolvedJob& job) {
   const actor::Outcome outcome;
   return summary_table({.job = job, .outcome = outcome});
 }
@@ -54,13 +54,13 @@ TEST(ProgressLine, NamesAwaitedNodesInsteadOfAnUnknownRemainingTime) {
   const std::string line = progress_line(running(), progress(), "b, c");
   EXPECT_TRUE(line.ends_with("loss 0.5  waits for b, c")) << line;
   EXPECT_TRUE(progress_line(running(), progress(), "").ends_with("loss 0.5"));
-  Running timed = running();
+  ResolvedJob timed = running();
   timed.options.job.time = std::chrono::seconds{10};
   EXPECT_TRUE(progress_line(timed, progress(), "b").ends_with("waits for b  ETA 8.0 s"));
 }
 
 TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
-  Running job = running();
+  ResolvedJob job = running();
   job.id = "1";
   actor::Progress half = progress();
   half.updates = 60;
@@ -68,7 +68,7 @@ TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
 }
 
 TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {
-  Running job = running();
+  ResolvedJob job = running();
   job.options.job.steps = barrier::finished;
   const std::string line = progress_line(job, actor::Progress{});
   EXPECT_EQ(line.find("loss"), std::string::npos);
@@ -76,7 +76,7 @@ TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {
 }
 
 TEST(Metrics, PrintWholeStepsAndUpdatesAsWholeNumbers) {
-  Running job = running();
+  ResolvedJob job = running();
   actor::Progress figures = progress();
   EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50");
   figures.updates = 101;
@@ -89,14 +89,14 @@ TEST(Metrics, PrintWholeStepsAndUpdatesAsWholeNumbers) {
 }
 
 TEST(Summary, TableNamesTheShardsIfThereAreAny) {
-  Running job = running();
+  ResolvedJob job = running();
   EXPECT_NE(table_of(job).find("  mode        peer, 2 workers\n"), std::string::npos);
   job.options.job.mode = core::Mode::central;
   EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
 }
 
 TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
-  Running job = running();
+  ResolvedJob job = running();
   job.options.job.steps = barrier::finished;
   job.updates_before = 100;
   actor::Progress resumed = progress();
@@ -115,7 +115,7 @@ TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
 }
 
 TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
-  Running job = running();
+  ResolvedJob job = running();
   job.updates_before = 60;
   actor::Outcome outcome;
   outcome.last = progress();
@@ -133,7 +133,7 @@ TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
 }
 
 TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
-  Running job = running();
+  ResolvedJob job = running();
   EXPECT_FALSE(json_of(job).contains("delay"));
   EXPECT_FALSE(json_of(job).contains("straggler"));
   for (const char* absent : {"delay", "straggler"})
@@ -148,7 +148,7 @@ TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
 }
 
 TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
-  Running job = running();
+  ResolvedJob job = running();
   EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");
   EXPECT_NE(table_of(job).find("pssp:s=4,beta=2, recheck notify+interval:auto\n"),
             std::string::npos);
@@ -164,7 +164,7 @@ TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
 }
 
 TEST(Summary, IsValidJsonWhateverTheFigures) {
-  const Running job = running();
+  const ResolvedJob job = running();
   actor::Outcome outcome;
   outcome.last = progress();
   outcome.last.train = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
@@ -177,7 +177,7 @@ TEST(Summary, IsValidJsonWhateverTheFigures) {
 }
 
 TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
-  Running job = running();
+  ResolvedJob job = running();
   EXPECT_FALSE(json_of(job).contains("workers_lost"));
   EXPECT_TRUE(json_of(job).contains("max_lag"));
   job.id = "18446744073709551615";
@@ -191,7 +191,7 @@ TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
 }
 
 TEST(Summary, SaysAtWhichStepAJobWasStopped) {
-  Running job = running();
+  ResolvedJob job = running();
   actor::Outcome outcome;
   outcome.last = progress();
   outcome.end = actor::Outcome::End::stopped;
@@ -204,7 +204,7 @@ TEST(Summary, SaysAtWhichStepAJobWasStopped) {
 }
 
 TEST(Summary, TableLeavesOutFiguresThatWereNotMeasured) {
-  const Running job = running();
+  const ResolvedJob job = running();
   actor::Outcome outcome;
   outcome.last = progress();
   const std::string table = summary_table({.job = job, .outcome = outcome});

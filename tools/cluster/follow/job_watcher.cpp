@@ -24,7 +24,7 @@ double mean_step_after(const actor::JobOptions& options, std::uint64_t updates) 
 
 }  // namespace
 
-JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const Prepared& ready,
+JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready,
                        OnLeave on_leave)
     : follower_(follower),
       recorder_(recorder),

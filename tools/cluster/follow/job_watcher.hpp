@@ -30,7 +30,7 @@ class JobWatcher {
   };
 
   /// Requires: what the references refer to outlives the object.
-  JobWatcher(Follower& follower, Recorder& recorder, const Prepared& ready, OnLeave on_leave);
+  JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready, OnLeave on_leave);
 
   /// Watches until the job ends or this program leaves it. The outcome then has the model if the
   /// job has ended and all ranges could be fetched.
@@ -70,7 +70,7 @@ class JobWatcher {
 
   Follower& follower_;
   Recorder& recorder_;
-  const Prepared& ready_;
+  const PreparedRun& ready_;
   const OnLeave on_leave_;
   const core::Layout layout_;
   actor::PeriodicTrigger evaluations_;

@@ -180,7 +180,7 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
         const bool same = std::ranges::equal(
             before.owners, after.owners,
             [](const auto& a, const auto& b) { return a.id == b.id && a.since == b.since; });
-        ASSERT_EQ(after.view, same ? before.view : next.epoch);
+        ASSERT_EQ(after.owner_epoch, same ? before.owner_epoch : next.epoch);
       }
       if (eligible > 0) {
         ASSERT_LE(unevenness(final_loads), 1U) << seed << " " << step;

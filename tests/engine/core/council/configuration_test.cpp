@@ -57,10 +57,10 @@ TEST(Configuration, OwnersOfADeadPrimarysRangesBecomePrimary) {
   for (RangeId r = 0; r < 6; ++r) {
     EXPECT_EQ(after->ranges[r].owners.size(), 2U);
     EXPECT_NE(first.ranges[r].find(after->ranges[r].owners.front().id), nullptr);
-    // The view of a range changes only with its owners.
+    // The owner epoch of a range changes only with its owners.
     const bool changed = first.ranges[r].find(1) != nullptr ||
                          first.ranges[r].owners.front() != after->ranges[r].owners.front();
-    EXPECT_EQ(after->ranges[r].view, changed ? 2U : 1U);
+    EXPECT_EQ(after->ranges[r].owner_epoch, changed ? 2U : 1U);
   }
 }
 
@@ -210,7 +210,7 @@ TEST(Coordinator, StaysAsLongAsItIsAMember) {
   EXPECT_TRUE(next.next->has_same_coordinator_as(first));
 }
 
-TEST(Configuration, BulkSynchronousJobsBeginNewViewsIfWorkersChange) {
+TEST(Configuration, BulkSynchronousJobsBeginNewOwnerEpochsIfWorkersChange) {
   const auto first = first_configuration(members_of({0, 1, 2, 3, 4, 5}), 2, 2);
   MemberId idle = 0;
   while (first.ranges[0].find(idle) != nullptr || first.ranges[1].find(idle) != nullptr) ++idle;
@@ -220,8 +220,8 @@ TEST(Configuration, BulkSynchronousJobsBeginNewViewsIfWorkersChange) {
       next_configuration(first, {.bsp = true, .dead = {idle}, .full = all_owners_full(first)}).next;
   ASSERT_TRUE(plain && bsp);
   for (RangeId r = 0; r < 2; ++r) {
-    EXPECT_EQ(plain->ranges[r].view, 1U);
-    EXPECT_EQ(bsp->ranges[r].view, 2U);
+    EXPECT_EQ(plain->ranges[r].owner_epoch, 1U);
+    EXPECT_EQ(bsp->ranges[r].owner_epoch, 2U);
   }
 }
 

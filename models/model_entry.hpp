@@ -6,7 +6,7 @@
 namespace starling::models {
 
 /// The name of a model, and one line about it that ends with its grammar.
-struct ModelName {
+struct ModelEntry {
   std::string_view name;
   std::string_view summary;
 };
