@@ -1,8 +1,8 @@
 /// The only file that includes headers of the C++ Actor Framework (CAF). It is written for CAF
-/// 0.17.6, and wraps what differs in later versions.
+/// 0.17.6, and wraps the calls that differ in later versions.
 #pragma once
 
-// CAF's headers are not clean under our warnings.
+// CAF's headers cause these warnings.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -36,15 +36,16 @@ struct takes<List<Ms...>, Signatures...> {
 };
 }  // namespace detail
 
-/// A handle to an actor that answers the given signatures, written `Result(Arguments...)`.
+/// A handle to an actor that accepts messages of the given signatures, written
+/// `Reply(Arguments...)`.
 template <class... Signatures>
 using Interface = caf::typed_actor<typename detail::handler<Signatures>::type...>;
 
-/// A handle to an actor that takes all messages of a list and answers the given signatures.
+/// A handle to an actor that accepts all messages of a list, and messages of the given signatures.
 template <class List, class... Signatures>
 using Takes = typename detail::takes<List, Signatures...>::type;
 
-/// The interface First, which also takes all messages of a list and answers the given signatures.
+/// The interface First, extended by all messages of a list and messages of the given signatures.
 template <class First, class List, class... Signatures>
 using AlsoTakes = typename detail::takes<List, Signatures...>::template also<First>;
 
@@ -82,8 +83,8 @@ class CallingThread final : public caf::execution_unit {
  public:
   explicit CallingThread(caf::actor_system& system) : caf::execution_unit(&system) {}
 
-  /// CAF calls it for each actor that wakes. The first is the message's receiver, and is kept for
-  /// run(). The receiver wakes the others while it runs: the scheduler gets them.
+  /// CAF calls it for each actor that wakes. The first one is the message's receiver, which is kept
+  /// for run(). The receiver wakes the others while it runs; they go to the scheduler.
   void exec_later(caf::resumable* woken) override {
     if (!std::exchange(has_receiver_, true))
       receiver_ = woken;
@@ -129,7 +130,7 @@ class CafThreadScope {
   CafThreadScope& operator=(const CafThreadScope&) = delete;
 };
 
-/// Has `callback(reason)` called, outside any actor, when `child` ends for any reason.
+/// Calls `callback(reason)`, outside any actor, when `child` ends for any reason.
 template <class Handle, class F>
 void when_ended(const Handle& child, F callback) {
   caf::actor_cast<caf::abstract_actor*>(child)->attach_functor(

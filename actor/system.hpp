@@ -1,13 +1,13 @@
-/// The configuration of the actor system that a job runs in.
+/// The configuration of CAF's actor system, in which a job's actors run.
 #pragma once
 
 #include "starling/actor/caf.hpp"
 
 namespace starling::actor {
 
-/// CAF's configuration as Starling needs it. `threads` control threads share one queue, so a
-/// message wakes an idle thread at once: under CAF's default policy idle threads sleep for up to 10
-/// ms. With 0 threads no actor runs until the caller steps the deterministic scheduler,
+/// Runs actors on `threads` control threads, which share one queue, so that a message wakes an idle
+/// thread at once: under CAF's default policy, idle threads sleep for up to 10 ms. With 0 threads
+/// no actor runs until the caller steps the deterministic scheduler,
 /// caf::scheduler::test_coordinator.
 class Config : public caf::actor_system_config {
  public:

@@ -1,5 +1,6 @@
-/// The messages that only actors need, and the list of all types that travel in mailboxes. These
-/// messages stay in this process and share their tensors: nothing is serialised.
+/// The messages that actors of one process exchange besides those of the protocol
+/// (engine/core/message.hpp), and the list of all types that travel in mailboxes. Nothing in a
+/// mailbox is serialised: sender and receiver share the tensors.
 #pragma once
 
 #include <memory>
@@ -13,29 +14,32 @@
 
 namespace starling::actor {
 
-/// The members of a job by role; defined in interfaces.hpp.
+/// The actors of a job by role; defined in interfaces.hpp.
 struct Directory;
 using DirectoryPtr = std::shared_ptr<const Directory>;
 
-/// The job has planned the ranges that a worker reads next.
+/// The result of Task::plan(): the ranges that a worker reads next.
 struct Planned {
+  /// The number of steps that the worker has finished.
   core::Step step = 0;
   std::vector<core::RangeRows> wanted;
 };
-/// A worker's computation has ended.
+/// The result of Task::compute().
 struct Computed {
+  /// The number of steps that the worker had finished before this one.
   core::Step step = 0;
   core::Update update;
   double loss = 0;
   /// The duration of the computation.
-  core::Time took{};
+  core::Time duration{};
 };
 /// A worker's computation threw, or returned an update that cannot be pushed, such as one with NaN.
 struct ComputeFailed {
+  /// The number of steps that the worker had finished before this one.
   core::Step step = 0;
   std::string why;
   /// The worker must not try the step again, because it would fail again.
-  bool fatal = false;
+  bool is_fatal = false;
 };
 
 /// A worker's progress, sent to the observer. Each worker has at most one report in flight, besides
@@ -45,47 +49,50 @@ struct Report {
   core::Step step = 0;
   /// Samples of all steps that the worker has finished.
   std::uint64_t samples = 0;
-  /// Total times in which it waited at barriers and computed.
+  /// The total times for which it waited at barriers, and for which it computed.
   core::Time waited{};
   core::Time computed{};
-  /// Total time for which injected delays held its updates back.
+  /// The total time for which injected delays held its updates back.
   core::Time delayed{};
   /// The sum and the number of the losses: since the last report that the observer got, or since
   /// the start if this is part of a MemberReport.
   double loss_sum = 0;
-  std::uint64_t losses = 0;
+  std::uint64_t loss_count = 0;
   /// How often its barrier has drawn, and has let it pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   /// How often other workers have drawn this one.
   std::uint64_t drawn = 0;
-  bool done = false;
+  /// The worker has made its last step.
+  bool is_done = false;
 };
 
 /// The workers' steps, as the coordinator knows them.
 struct StepsReport {
   core::Step min = 0;
   core::Step max = 0;
+  /// The largest difference between the highest and the lowest step so far.
   core::Step spread_max = 0;
+  /// How often workers' barriers have drawn, and have let them pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
 };
 
-/// The metrics of the model at the time when the observer asked for them.
+/// The metrics of the model that the observer has had evaluated.
 struct Evaluated {
   /// This is the evaluation at the job's end.
-  bool final = false;
+  bool is_final = false;
   models::Metrics train;
   models::Metrics test;
-  /// The job's stop criterion says that the model is good enough.
-  bool stop = false;
+  /// JobOptions::stop_when returned true for the model.
+  bool meets_stop_criterion = false;
 };
 
 /// The job cannot go on, or one of its actors ended although nobody asked it to.
 struct Failure {
   std::string why;
-  /// A part of the model was lost with its owner.
-  bool lost = false;
+  /// An owner has ended: the part of the model that it held is lost.
+  bool is_owner_lost = false;
 };
 
 /// A packet of a job's channels has arrived.
@@ -96,20 +103,20 @@ struct TimerFired {
   std::uint64_t key = 0;
 };
 
-/// Failure detection now takes a member for dead, or for alive.
+/// Failure detection considers a member dead, or alive.
 struct LivenessUpdate {
   core::MemberId member = 0;
   core::Incarnation incarnation = 0;
-  bool dead = false;
+  bool is_dead = false;
 };
 
-/// Asks a worker to begin no update for `duration` from now. 0 asks it to go on.
+/// Asks a worker to begin no update for `duration` from now. A duration of 0 ends the pause.
 struct Pause {
   core::Time duration{};
 };
 
-/// Asks a member for the ranges that it is primary of: from number `from` on, until they hold
-/// `bytes_max` bytes.
+/// Asks a member for the states of the ranges that it is primary of: from range `from` on, until
+/// their values hold `bytes_max` bytes. The last range may exceed the limit.
 struct ReadRanges {
   core::RangeId from = 0;
   std::size_t bytes_max = SIZE_MAX;
@@ -117,12 +124,23 @@ struct ReadRanges {
 
 /// The state and progress of a member.
 struct MemberReport {
-  enum class State { joining, running, done, excluded, failed };
+  enum class State {
+    /// The council has not admitted the member yet.
+    joining,
+    running,
+    /// Its worker has made its last step, or it has no worker.
+    done,
+    /// The council has removed the member, because it was declared dead or has left.
+    excluded,
+    /// `why` says why the member cannot go on.
+    failed,
+  };
   core::MemberId member = 0;
   core::Incarnation incarnation = 0;
   State state = State::joining;
-  /// Why it failed.
+  /// The reason in state `failed`; otherwise empty.
   std::string why;
+  /// The epoch of the latest configuration that the member knows.
   core::Epoch epoch = 0;
   /// The number of ranges of which it holds every acknowledged update.
   std::uint32_t held = 0;
@@ -150,6 +168,7 @@ struct caf::allowed_unsafe_message_type<T> : std::true_type {
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, timer_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
+CAF_ADD_ATOM(starling, starling::actor, configuration_atom, "config")
 CAF_ADD_ATOM(starling, starling::actor, report_credit_atom, "credit")
 CAF_ADD_ATOM(starling, starling::actor, skip_delays_atom, "no_delays")
 CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")

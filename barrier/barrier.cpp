@@ -7,6 +7,7 @@
 namespace starling::barrier {
 namespace {
 
+/// Returns the rule's name in text.
 std::string label(const AnyRule& rule) {
   if (const auto* predicate = std::get_if<Predicate>(&rule)) return predicate->label;
   return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
@@ -22,7 +23,7 @@ std::optional<Step> max_lag(const AnyRule& rule) {
 
 /// Returns true if a built-in barrier, or its sampled form, is called `name`.
 bool is_built_in_name(const std::string& name) {
-  return std::ranges::any_of(named_rules(), [&](const AnyRule& rule) {
+  return std::ranges::any_of(built_in_rules(), [&](const AnyRule& rule) {
     const std::string built_in = label(rule);
     return name == built_in || name == "p" + built_in || "p" + name == built_in;
   });
@@ -30,7 +31,7 @@ bool is_built_in_name(const std::string& name) {
 
 /// Returns the names that parse() accepts.
 std::vector<std::string> known_names(std::span<const Predicate> predicates) {
-  std::vector<AnyRule> rules = named_rules();
+  std::vector<AnyRule> rules = built_in_rules();
   rules.insert(rules.end(), predicates.begin(), predicates.end());
   std::vector<std::string> names;
   for (const AnyRule& rule : rules) {
@@ -40,13 +41,14 @@ std::vector<std::string> known_names(std::span<const Predicate> predicates) {
   return names;
 }
 
-/// Returns the rule called `name`, with the options that `reader` holds.
+/// Returns the rule called `name`, with the options that `reader` reads; nullopt for an unknown
+/// name.
 std::optional<AnyRule> find_rule(std::string_view name, SpecReader& reader,
                                  std::span<const Predicate> predicates) {
   if (const auto it = std::ranges::find(predicates, name, &Predicate::label);
       it != predicates.end())
     return *it;
-  const auto rules = named_rules();
+  const auto rules = built_in_rules();
   const auto found = std::ranges::find(rules, name, label);
   if (found == rules.end()) return std::nullopt;
   return std::visit([&](const auto& rule) -> AnyRule { return rule.parse(reader); }, *found);
@@ -54,7 +56,7 @@ std::optional<AnyRule> find_rule(std::string_view name, SpecReader& reader,
 
 }  // namespace
 
-std::vector<AnyRule> named_rules() {
+std::vector<AnyRule> built_in_rules() {
   std::vector<AnyRule> rules;
   for_each_alternative<AnyRule>([&]<Rule R>(R rule) { rules.emplace_back(std::move(rule)); });
   std::erase_if(rules, [](const auto& rule) { return std::holds_alternative<Predicate>(rule); });
@@ -146,16 +148,16 @@ std::string print(const Barrier& barrier) {
 }
 
 std::vector<Description> descriptions() {
-  std::vector<Description> all;
+  std::vector<Description> list;
   const auto add = [&](const Barrier& barrier, const std::string& view) {
-    all.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
+    list.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
   };
-  for (const AnyRule& rule : named_rules()) {
+  for (const AnyRule& rule : built_in_rules()) {
     const bool sees_no_one = always_passes({rule});
     add({rule}, sees_no_one ? "" : "; sees all workers");
     if (!sees_no_one) add(sampled(rule, 2), "; sees beta random workers");
   }
-  return all;
+  return list;
 }
 
 }  // namespace starling::barrier

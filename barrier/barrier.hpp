@@ -19,14 +19,14 @@ namespace starling::barrier {
 
 struct Barrier {
   AnyRule rule = Bsp{};
-  /// The sample size beta: how many random other workers the rule sees. nullopt: all of them.
+  /// The sample size beta: how many random other workers the rule sees. nullopt: all others.
   std::optional<std::size_t> sample = std::nullopt;
 
   bool operator==(const Barrier&) const = default;
 };
 
 /// Returns the built-in rules with their default options.
-[[nodiscard]] std::vector<AnyRule> named_rules();
+[[nodiscard]] std::vector<AnyRule> built_in_rules();
 
 /// Returns the PSP form of any rule: the rule sees `beta` other workers, drawn uniformly without
 /// replacement.
@@ -37,18 +37,19 @@ struct Barrier {
 /// Returns whether a worker at step `own_step` that sees the steps `seen` of others may pass.
 [[nodiscard]] bool admits(const Barrier& barrier, Step own_step, std::span<const Step> seen);
 
-/// Returns the lowest step that each seen worker must have; see Rule. If it is 0, a worker passes
-/// without asking any other.
+/// Returns the step that every seen worker must have reached for the worker to pass; nullopt if the
+/// rule needs all seen steps to decide. If it is 0, the worker passes without asking any other.
 [[nodiscard]] std::optional<Step> floor(const Barrier& barrier, Step own_step);
 
-/// Returns how many of the `others` live other workers the rule sees: all of them, or the sample
-/// size if that is less; 0 if the barrier always passes.
+/// Returns how many workers the rule sees if there are `others` other live workers: all of them, or
+/// the sample size if that is less; 0 if the barrier always passes.
 [[nodiscard]] std::size_t seen_workers(const Barrier& barrier, std::size_t others);
 
 /// Returns true for ASP and for barriers that equal it (s = infinity, beta = 0).
 [[nodiscard]] bool always_passes(const Barrier& barrier);
 
-/// Returns whether workers draw random others at this barrier; then the Recheck matters.
+/// Returns whether workers draw random others at this barrier. If so, a Recheck (recheck.hpp)
+/// decides when a waiting worker draws again.
 [[nodiscard]] inline bool is_sampled(const Barrier& barrier) {
   return barrier.sample && !always_passes(barrier);
 }
@@ -70,7 +71,7 @@ struct Barrier {
 /// it.
 [[nodiscard]] Result<void> check(const Predicate& predicate);
 
-/// Refuses a barrier that a job with that many workers cannot run: a sample size of `workers` or
+/// Refuses a barrier that a job with `workers` workers cannot run: a sample size of `workers` or
 /// more, or a predicate with a bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
@@ -80,14 +81,14 @@ struct Barrier {
 [[nodiscard]] Result<Barrier> parse(std::string_view text,
                                     std::span<const Predicate> predicates = {});
 
-/// Returns text that parse reads back.
+/// Returns text that parse() reads back.
 [[nodiscard]] std::string print(const Barrier& barrier);
 
 /// A barrier as help texts list it.
 struct Description {
   /// An example that parse() reads.
   std::string form;
-  /// When a worker passes the barrier.
+  /// When a worker passes the barrier, and whose steps the rule sees.
   std::string summary;
   bool central_only;
 };

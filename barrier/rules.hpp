@@ -10,6 +10,7 @@
 
 namespace starling::barrier {
 
+/// A rule as a value; rules/step.hpp lists the functions that each has.
 using AnyRule = std::variant<Bsp, Ssp, Asp, Predicate>;
 
 }  // namespace starling::barrier

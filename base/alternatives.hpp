@@ -41,7 +41,7 @@ void for_each_alternative(Visit visit) {
   }(std::type_identity<Set>{});
 }
 
-/// Returns an example of each alternative, its `A::form`, as `--help` lists them: "a:x=1 | b".
+/// Returns the example `A::form` of each alternative, as `--help` lists them: "a:x=1 | b".
 template <class Set>
 [[nodiscard]] std::string forms_of(std::string_view separator = " | ") {
   std::string forms;
@@ -52,7 +52,7 @@ template <class Set>
   return forms;
 }
 
-/// Reads `name[:options]`. `noun` names the set in errors: "unknown schedule 'stp'".
+/// Reads `name[:options]`. `noun` says in errors what the set contains: "unknown schedule 'stp'".
 template <class Set>
 [[nodiscard]] Result<Set> parse_alternative(const std::string& noun, std::string_view text) {
   const auto spec = Spec::parse(text);
@@ -70,7 +70,7 @@ template <class Set>
   return *std::move(found);
 }
 
-/// Returns text that parse_alternative reads back.
+/// Returns text that parse_alternative reads back to the same value.
 template <class... As>
 [[nodiscard]] std::string print_alternative(const std::variant<As...>& value) {
   return std::visit(

@@ -8,7 +8,7 @@
 
 namespace starling {
 
-/// Is called when a condition is false; must not return.
+/// A function that STARLING_CHECK calls when its condition is false. It must not return.
 using CheckHandler = void (*)(const char* condition, const char* file, int line);
 
 namespace detail {

@@ -17,9 +17,9 @@
 namespace starling {
 namespace {
 
-/// ReadBudget::check_growth() checks the free memory after this many bytes.
+/// ReadBudget::check_growth() computes the bound again after this many bytes.
 constexpr std::uint64_t check_interval_bytes = std::uint64_t{64} << 20U;
-/// A read that waits for a pipe checks its limits once in this time.
+/// A read that waits for a pipe checks its limits at this interval.
 constexpr int poll_timeout_ms = 100;
 
 const ReadLimits& no_limits() {
@@ -35,14 +35,14 @@ const char* describe_kind(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISCHR(mode)) return "a character device";
   if (S_ISBLK(mode)) return "a block device";
-  return S_ISSOCK(mode) ? "a socket" : "no regular file";
+  return S_ISSOCK(mode) ? "a socket" : "not a regular file";
 }
 
 Error wrong_kind_error(const std::string& path, mode_t mode) {
   const std::string text = path + ": is " + describe_kind(mode);
   if (S_ISDIR(mode)) return Error{text + ", not a file"};
-  return Error{text + (ReadScope::limits().regular_only ? "; valid: a regular file"
-                                                        : "; valid: a regular file or a pipe")};
+  return Error{text + (ReadScope::limits().refuses_pipes ? "; valid: a regular file"
+                                                         : "; valid: a regular file or a pipe")};
 }
 
 std::string print_gigabytes(double bytes) {
@@ -74,9 +74,9 @@ Bound compute_bound(double held_bytes) {
 }  // namespace
 
 ReadScope::ReadScope(ReadLimits limits)
-    : own_(std::move(limits)), outer_(std::exchange(current_limits, &own_)) {}
+    : limits_(std::move(limits)), outer_limits_(std::exchange(current_limits, &limits_)) {}
 
-ReadScope::~ReadScope() { current_limits = outer_; }
+ReadScope::~ReadScope() { current_limits = outer_limits_; }
 
 const ReadLimits& ReadScope::limits() noexcept {
   return current_limits != nullptr ? *current_limits : no_limits();
@@ -104,7 +104,7 @@ Result<InputDescriptor> InputDescriptor::open(const std::string& path) {
 Result<void> InputDescriptor::check_kind() {
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) return Error{path_ + ": " + std::strerror(errno)};
-  const bool is_pipe = S_ISFIFO(status.st_mode) && !ReadScope::limits().regular_only;
+  const bool is_pipe = S_ISFIFO(status.st_mode) && !ReadScope::limits().refuses_pipes;
   if (!S_ISREG(status.st_mode) && !is_pipe) return wrong_kind_error(path_, status.st_mode);
   if (!is_pipe) size_ = static_cast<std::uint64_t>(status.st_size);
   return {};
@@ -145,7 +145,7 @@ Result<std::size_t> InputDescriptor::read(std::span<std::byte> out) {
       return std::move(may_read).error();
     const ssize_t size = ::read(descriptor_, out.data(), out.size());
     if (size >= 0) return static_cast<std::size_t>(size);
-    // Some files of the kernel claim to be regular, but make a reader wait like a device.
+    // Some files of the kernel (in /proc or /sys) claim to be regular, but make a reader wait.
     if (errno == EAGAIN && size_) return wrong_kind_error(path_, S_IFCHR);
     if (errno != EINTR && errno != EAGAIN)
       return Error{path_ + ": cannot be read: " + std::strerror(errno)};

@@ -18,9 +18,10 @@ namespace starling {
 /// Limits on the files that one thread reads.
 struct ReadLimits {
   /// True to refuse pipes. Devices are always refused.
-  bool regular_only = false;
+  bool refuses_pipes = false;
   /// Bytes of memory that the values of one reader may take. 0 stands for a third of the free
-  /// memory: a growing vector and a copy of the values take up to two thirds more.
+  /// memory, which leaves two thirds for the spare capacity of vectors and for a copy of the
+  /// values.
   std::uint64_t memory_max = 0;
   /// Reading ends with an error once a stop is requested.
   std::stop_token stop{};
@@ -41,8 +42,9 @@ class ReadScope {
   [[nodiscard]] static const ReadLimits& limits() noexcept;
 
  private:
-  ReadLimits own_;
-  const ReadLimits* outer_;
+  ReadLimits limits_;
+  /// The limits of the enclosing scope; null if there is none.
+  const ReadLimits* outer_limits_;
 };
 
 /// Returns an Error if this thread must stop reading, because a stop was requested or the deadline
@@ -72,7 +74,9 @@ class InputDescriptor {
  private:
   InputDescriptor(int descriptor, std::string path) noexcept
       : descriptor_(descriptor), path_(std::move(path)) {}
+  /// Refuses a file of a kind that the thread's limits exclude; sets `size_`.
   Result<void> check_kind();
+  /// Waits until a pipe has bytes or has ended.
   Result<void> await_bytes();
 
   int descriptor_;
@@ -80,8 +84,8 @@ class InputDescriptor {
   std::optional<std::uint64_t> size_;
 };
 
-/// Returns the whole content of a text file. A file of more than `bytes_max` bytes is an Error;
-/// "; valid: `valid`" follows its message unless `valid` is empty.
+/// Returns the whole content of a text file. A file of more than `bytes_max` bytes is an Error,
+/// whose message ends with "; valid: " and `valid` unless `valid` is empty.
 [[nodiscard]] Result<std::string> read_text(const std::string& path, std::size_t bytes_max,
                                             const std::string& valid = {});
 
@@ -96,8 +100,8 @@ class ReadBudget {
   /// bound.
   [[nodiscard]] Result<void> check_total(std::uint64_t bytes) const;
   /// Call while the values grow; `bytes` is their size so far. Refuses `bytes` above the bound.
-  /// Cheap: checks the free memory again only after each 64 MiB, or after each 16th of
-  /// ReadLimits::memory_max if that is set and less.
+  /// Cheap: computes the bound again only each time the values have grown by 64 MiB, or by a 16th
+  /// of ReadLimits::memory_max if that is set and less.
   [[nodiscard]] Result<void> check_growth(std::uint64_t bytes) {
     return bytes < next_check_bytes_ ? Result<void>{} : check_bound(bytes);
   }
@@ -106,7 +110,7 @@ class ReadBudget {
   Result<void> check_bound(std::uint64_t bytes);
 
   std::string source_;
-  /// The size of the values at which hold() checks the free memory again.
+  /// The size of the values, in bytes, at which check_growth() computes the bound again.
   std::uint64_t next_check_bytes_ = 0;
 };
 

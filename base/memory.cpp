@@ -20,7 +20,7 @@ std::optional<double> read_cgroup_bytes(const char* name) {
 }
 
 /// Returns the number after `key` in a file of lines `key number`, or 0 if the key is missing.
-double read_number_of(const char* path, const std::string& key) {
+double read_number_after(const char* path, const std::string& key) {
   std::ifstream file{path};
   std::string word;
   while (file >> word) {
@@ -31,16 +31,16 @@ double read_number_of(const char* path, const std::string& key) {
   return 0;
 }
 
-/// Returns the bytes that the control group still allows. The group counts cached pages of files as
-/// taken, but the kernel can reclaim them.
+/// Returns the bytes that the control group still allows; nullopt if it sets no limit. The group
+/// counts cached pages of files as used, but the kernel can reclaim them.
 std::optional<double> free_cgroup_bytes() {
   const auto limit = read_cgroup_bytes("memory.max");
-  const auto taken = read_cgroup_bytes("memory.current");
-  if (!limit || !taken) return limit;
+  const auto used = read_cgroup_bytes("memory.current");
+  if (!limit || !used) return limit;
   constexpr const char* path = "/sys/fs/cgroup/memory.stat";
   const double cached_files =
-      read_number_of(path, "inactive_file") + read_number_of(path, "active_file");
-  return std::max(0.0, *limit - *taken + cached_files);
+      read_number_after(path, "inactive_file") + read_number_after(path, "active_file");
+  return std::max(0.0, *limit - *used + cached_files);
 }
 
 }  // namespace
@@ -52,17 +52,17 @@ double memory_bytes() {
 }
 
 double free_memory_bytes() {
-  const double machine = read_number_of("/proc/meminfo", "MemAvailable:") * 1024;
-  const double all = memory_bytes();
-  return std::min({machine > 0 ? machine : all, free_cgroup_bytes().value_or(all), all});
+  const double machine = read_number_after("/proc/meminfo", "MemAvailable:") * 1024;
+  const double total = memory_bytes();
+  return std::min({machine > 0 ? machine : total, free_cgroup_bytes().value_or(total), total});
 }
 
 std::size_t resident_bytes() {
   std::ifstream file{"/proc/self/statm"};
-  std::size_t all = 0;
-  std::size_t resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::size_t total_pages = 0;
+  std::size_t resident_pages = 0;
+  file >> total_pages >> resident_pages;
+  return resident_pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace starling

@@ -9,8 +9,8 @@ namespace starling {
 /// group's limit if that is less.
 [[nodiscard]] double memory_bytes();
 
-/// Returns the bytes that this process can still take without evicting anything: the machine's
-/// available memory, or the rest of its control group's limit if that is less.
+/// Returns the bytes that this process can still take before the machine swaps or the process
+/// reaches its control group's limit. Cached file pages count as free.
 [[nodiscard]] double free_memory_bytes();
 
 /// Returns the bytes of memory that this process holds now (its resident set).

@@ -11,9 +11,9 @@
 
 namespace starling {
 
-/// A balanced Feistel network of ten rounds that permutes [0, 4^k), the smallest such range that
-/// holds [0, size), and is applied again until the result is below `size` (cycle walking: Black,
-/// Rogaway, CT-RSA 2002). That takes at most 4 applications on average.
+/// A balanced Feistel network of ten rounds, which permutes [0, 4^k), the smallest such range that
+/// contains [0, size). The network is applied again until the result is below `size` (cycle
+/// walking: Black, Rogaway, CT-RSA 2002), at most 4 times on average.
 class Permutation {
  public:
   Permutation(std::uint64_t size, std::uint64_t key) noexcept : size_(size) {

@@ -1,4 +1,4 @@
-/// Tells whether a shared value may be changed in place, because no one else holds it any more.
+/// Tells whether a shared value may be changed in place, because no other pointer to it exists.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,9 @@
 
 namespace starling {
 
-/// Returns true if `value` is the last pointer to its object; all that other threads did through
-/// their pointers then happens before the return. Always returns false under ThreadSanitizer.
+/// Returns true if `value` is the last pointer to its object. All accesses of other threads through
+/// their former pointers then happen before the return. Always returns false under
+/// ThreadSanitizer.
 template <class T>
 [[nodiscard]] bool is_sole_owner(const std::shared_ptr<T>& value) {
 #ifdef __SANITIZE_THREAD__

@@ -28,11 +28,11 @@ Result<Spec> Spec::parse(std::string_view text) {
   return spec;
 }
 
-const std::string* SpecReader::take(std::string_view key) {
+const std::string* SpecReader::read_option(std::string_view key) {
   known_keys_.emplace_back(key);
   for (std::size_t i = 0; i < spec_.options.size(); ++i) {
-    if (taken_[i] || spec_.options[i].first != key) continue;
-    taken_[i] = true;
+    if (was_read_[i] || spec_.options[i].first != key) continue;
+    was_read_[i] = true;
     return &spec_.options[i].second;
   }
   return nullptr;
@@ -40,7 +40,7 @@ const std::string* SpecReader::take(std::string_view key) {
 
 std::uint64_t SpecReader::count(std::string_view key, std::uint64_t fallback, std::uint64_t least,
                                 std::uint64_t most) {
-  const std::string* value_text = take(key);
+  const std::string* value_text = read_option(key);
   if (value_text == nullptr) return fallback;
   const auto value = parse_count(*value_text);
   if (value && *value >= least && *value <= most) return *value;
@@ -54,12 +54,12 @@ std::uint64_t SpecReader::count_or_inf(std::string_view key, std::uint64_t fallb
   const auto is_infinite = [&](const auto& o) { return o.first == key && o.second == "inf"; };
   const auto found = std::ranges::find_if(spec_.options, is_infinite);
   if (found == spec_.options.end()) return count(key, fallback);
-  (void)take(key);
+  (void)read_option(key);
   return UINT64_MAX;
 }
 
 double SpecReader::number(std::string_view key, double fallback, double least, double most) {
-  const std::string* value_text = take(key);
+  const std::string* value_text = read_option(key);
   if (value_text == nullptr) return fallback;
   const auto value = parse_number(*value_text);
   if (value && *value >= least && *value <= most) return *value;
@@ -69,28 +69,28 @@ double SpecReader::number(std::string_view key, double fallback, double least, d
 }
 
 std::string SpecReader::text(std::string_view key, std::string_view fallback) {
-  const std::string* value_text = take(key);
+  const std::string* value_text = read_option(key);
   return value_text ? *value_text : std::string{fallback};
 }
 
 std::vector<std::string> SpecReader::texts(std::string_view key) {
-  std::vector<std::string> all;
-  const std::string* value_text = take(key);
-  if (value_text == nullptr) return all;
-  all.push_back(*value_text);
+  std::vector<std::string> words;
+  const std::string* value_text = read_option(key);
+  if (value_text == nullptr) return words;
+  words.push_back(*value_text);
   const auto is_key = [key](const auto& option) { return option.first == key; };
-  const auto first = std::ranges::find_if(spec_.options, is_key) - spec_.options.begin();
-  for (auto i = static_cast<std::size_t>(first) + 1;
+  const auto key_index = std::ranges::find_if(spec_.options, is_key) - spec_.options.begin();
+  for (auto i = static_cast<std::size_t>(key_index) + 1;
        i < spec_.options.size() && spec_.options[i].first.empty(); ++i) {
-    taken_[i] = true;
-    all.push_back(spec_.options[i].second);
+    was_read_[i] = true;
+    words.push_back(spec_.options[i].second);
   }
-  return all;
+  return words;
 }
 
 std::chrono::nanoseconds SpecReader::duration(std::string_view key,
                                               std::chrono::nanoseconds fallback) {
-  const std::string* value_text = take(key);
+  const std::string* value_text = read_option(key);
   if (value_text == nullptr) return fallback;
   const auto value = parse_duration(*value_text);
   if (value) return *value;
@@ -99,19 +99,19 @@ std::chrono::nanoseconds SpecReader::duration(std::string_view key,
 }
 
 bool SpecReader::flag(std::string_view key) {
-  if (const std::string* value_text = take(key))
+  if (const std::string* value_text = read_option(key))
     refuse(std::string{key} + "=" + *value_text +
            ": is a word without a value; valid: " + std::string{key});
   for (std::size_t i = 0; i < spec_.options.size(); ++i) {
     if (!spec_.options[i].first.empty() || spec_.options[i].second != key) continue;
-    taken_[i] = true;
+    was_read_[i] = true;
     return true;
   }
   return false;
 }
 
 std::string SpecReader::positional() {
-  const std::string* value_text = take("");
+  const std::string* value_text = read_option("");
   known_keys_.pop_back();
   return value_text ? *value_text : std::string{};
 }
@@ -125,8 +125,8 @@ void SpecReader::refuse(std::string message) {
 }
 
 Result<void> SpecReader::finish() {
-  for (std::size_t i = 0; i < taken_.size() && error_.empty(); ++i) {
-    if (taken_[i]) continue;
+  for (std::size_t i = 0; i < was_read_.size() && error_.empty(); ++i) {
+    if (was_read_[i]) continue;
     const auto& [key, value] = spec_.options[i];
     const std::string& word = key.empty() ? value : key;
     refuse(known_keys_.empty() ? "takes no options, not '" + word + "'"

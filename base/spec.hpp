@@ -35,7 +35,7 @@ struct Spec {
 /// was never read.
 class SpecReader {
  public:
-  explicit SpecReader(const Spec& spec) : spec_(spec), taken_(spec.options.size(), false) {}
+  explicit SpecReader(const Spec& spec) : spec_(spec), was_read_(spec.options.size(), false) {}
 
   /// Reads a whole number in [least, most].
   std::uint64_t count(std::string_view key, std::uint64_t fallback, std::uint64_t least = 0,
@@ -49,9 +49,9 @@ class SpecReader {
   /// Reads a list of words, `key=a,b,c`: the value of `key` and the positional options that follow
   /// it. Empty if the option is absent.
   std::vector<std::string> texts(std::string_view key);
-  /// Reads a duration; see parse_duration.
+  /// Reads a duration with its unit, such as 20ms; parse_duration() defines the format.
   std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds fallback);
-  /// Returns whether `key` is present as a word without a value.
+  /// Returns whether `key` is present as a word without a value; refuses `key=VALUE`.
   bool flag(std::string_view key);
   /// Reads the next positional option; empty if none is left.
   std::string positional();
@@ -65,11 +65,11 @@ class SpecReader {
 
  private:
   /// Returns the text of option `key` and marks the option as read; nullptr if it is absent.
-  const std::string* take(std::string_view key);
+  const std::string* read_option(std::string_view key);
 
   const Spec& spec_;
-  /// For each option of the spec: whether it was read.
-  std::vector<bool> taken_;
+  /// For each option of the spec: true if it was read.
+  std::vector<bool> was_read_;
   /// The keys that the caller asked for, to suggest one for an unknown option.
   std::vector<std::string> known_keys_;
   std::string error_;

@@ -24,6 +24,7 @@ struct StragglerRule {
 
 /// Reads `1:4x` (one worker) or `25%:4x`.
 [[nodiscard]] Result<StragglerRule> parse_straggler(std::string_view text);
+/// Returns text that parse_straggler reads back.
 [[nodiscard]] std::string print(const StragglerRule& straggler);
 
 /// Returns the factor of each worker: the last workers are the stragglers, all others have
@@ -32,8 +33,9 @@ struct StragglerRule {
 [[nodiscard]] Result<std::vector<double>> slowdown_factors(
     const std::vector<StragglerRule>& stragglers, std::size_t workers);
 
-/// Returns how long a worker waits after a computation that took `compute_time`, so that its step
-/// takes (compute_time + delay) * factor, at most a year.
+/// Returns how long a worker waits after a computation that took `compute_time`. `delay` is the
+/// wait of a worker with factor 1. The whole step, computation and wait, then takes (compute_time +
+/// delay) * factor, at most a year.
 [[nodiscard]] std::chrono::nanoseconds extra_delay(std::chrono::nanoseconds compute_time,
                                                    std::chrono::nanoseconds delay, double factor);
 

@@ -21,13 +21,13 @@ constexpr bool is_pooled = false;  // AddressSanitizer must see uses after relea
 constexpr bool is_pooled = true;
 #endif
 
-/// Bytes of an address range that is mapped at once and split into new blocks. Its pages take no
-/// memory before they are touched.
+/// Bytes of an area: an interval of addresses that is mapped at once and split into new blocks. Its
+/// pages take no memory before their first access.
 constexpr std::size_t area_bytes = std::size_t{16} << 20U;
 
-/// Returns the size of the block for `bytes`: round_up up to a quarter of a power of two, and to
-/// whole pages, so that tensors of similar size use the same blocks. Pages that are not touched
-/// take no memory.
+/// Returns the size of the block for `bytes`: rounds up to a multiple of a quarter of the largest
+/// power of two that is at most `bytes`, and at least to whole pages, so that tensors of similar
+/// size use the same blocks. The unused pages of a block take no memory.
 std::size_t round_up(std::size_t bytes) {
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t unit = std::max(std::bit_floor(bytes) / 4, page);
@@ -38,15 +38,15 @@ class Pool {
  public:
   void* allocate(std::size_t size) {
     const std::lock_guard lock{mutex_};
-    void* block = take_idle(size);
-    if (block == nullptr) block = take_new(size);
-    used_ += size;
+    void* block = reuse_idle(size);
+    if (block == nullptr) block = allocate_new(size);
+    used_bytes_ += size;
     return block;
   }
 
   void release(void* block, std::size_t size) noexcept {
     const std::lock_guard lock{mutex_};
-    used_ -= size;
+    used_bytes_ -= size;
     if (size > idle_bytes_max) {
       release_pages(block, size);
       return;
@@ -64,7 +64,7 @@ class Pool {
 
   Counts counts() {
     const std::lock_guard lock{mutex_};
-    return {used_, idle_bytes_};
+    return {used_bytes_, idle_bytes_};
   }
 
  private:
@@ -72,16 +72,16 @@ class Pool {
     void* block;
     std::size_t size;
   };
-  /// The blocks of one size that take no memory: `unused_count` adjacent blocks from `unused` on,
-  /// which were never taken, and the blocks whose pages were released.
+  /// The blocks of one size that take no memory: `unused_count` adjacent blocks that begin at
+  /// `unused` and were never allocated, and the blocks whose pages were given back to the system.
   struct EmptyBlocks {
     std::byte* unused = nullptr;
     std::size_t unused_count = 0;
     std::vector<void*> released{};
   };
 
-  /// Gives the block's pages back to the system. Keeps the addresses of a small block, because a
-  /// process may have only so many mappings: if every second block of a large model were unmapped,
+  /// Gives the block's pages back to the system. A block smaller than an area stays mapped, because
+  /// Linux limits the mappings of a process: if every second block of a large model were unmapped,
   /// each of the others would be a mapping of its own.
   void release_pages(void* block, std::size_t size) noexcept {
     if (size < area_bytes && add_released(block, size))
@@ -89,6 +89,7 @@ class Pool {
     else
       ::munmap(block, size);
   }
+  /// Returns false if there is no memory to record the block.
   bool add_released(void* block, std::size_t size) noexcept {
     try {
       empty_blocks_[size].released.push_back(block);
@@ -98,8 +99,9 @@ class Pool {
     }
   }
 
-  void* take_idle(std::size_t size) {
-    // Prefers the block that was given back last, because it may still be in the caches.
+  /// Removes an idle block of this size from the pool and returns it; null if there is none.
+  void* reuse_idle(std::size_t size) {
+    // Prefers the block that was released last, because it may still be in the caches.
     const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
                                     [&](const IdleBlock& idle) { return idle.size == size; });
     if (found == idle_.rend()) return nullptr;
@@ -109,7 +111,8 @@ class Pool {
     return block;
   }
 
-  void* take_new(std::size_t size) {
+  /// Returns a block that takes no memory yet, from a new area if there is no other.
+  void* allocate_new(std::size_t size) {
     EmptyBlocks& empty = empty_blocks_[size];
     if (!empty.released.empty()) {
       void* block = empty.released.back();
@@ -129,19 +132,19 @@ class Pool {
   }
 
   std::mutex mutex_;
-  /// Idle blocks in the order in which they were given back; at most idle_bytes_max / least.
+  /// Idle blocks in the order of their release; at most idle_bytes_max / least.
   std::vector<IdleBlock> idle_ = [] {
     std::vector<IdleBlock> idle;
     idle.reserve(idle_bytes_max / least + 1);
     return idle;
   }();
   std::size_t idle_bytes_ = 0;
-  /// By block size.
+  /// The key is the block size.
   std::map<std::size_t, EmptyBlocks> empty_blocks_;
-  std::size_t used_ = 0;
+  std::size_t used_bytes_ = 0;
 };
 
-/// The pool is never destroyed, because static objects may still give blocks back when the program
+/// The pool is never destroyed, because static objects may still release blocks when the program
 /// ends.
 Pool& pool() {
   static Pool& pool = *new Pool;

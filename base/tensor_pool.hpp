@@ -1,8 +1,8 @@
-/// A pool of memory blocks for tensors. New blocks of one size are adjacent in memory, because
-/// ranges that are sent together should be. The pool reuses returned blocks, because a fresh page
-/// costs more than the copy into it. It keeps at most `idle_bytes_max` bytes of returned blocks and
-/// gives the rest back to the system at once, so that a burst does not hold memory for ever. Any
-/// thread.
+/// A pool of memory blocks for tensors. New blocks of one size are adjacent in memory, so that an
+/// owner can send adjacent ranges without copying them. The pool reuses released blocks, because a
+/// page fault in a fresh block costs more than a copy into it. The pool keeps at most
+/// `idle_bytes_max` bytes of released blocks and gives the rest back to the system at once, so that
+/// a burst of allocations does not hold memory for ever. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace starling::tensor_pool {
 
 /// Bytes of the smallest block that comes from the pool; smaller ones come from malloc.
 inline constexpr std::size_t least = std::size_t{64} << 10U;
-/// The most bytes of returned blocks that the pool keeps.
+/// The largest number of bytes of released blocks that the pool keeps.
 inline constexpr std::size_t idle_bytes_max = std::size_t{64} << 20U;
 
 /// Returns an uninitialised block of at least `bytes` bytes; its address is a multiple of 64.

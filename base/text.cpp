@@ -23,7 +23,9 @@ constexpr std::array units{
     Unit{"us", std::chrono::microseconds{1}}, Unit{"ns", Duration{1}},
 };
 
+/// Returns the Levenshtein distance.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // row[j] is the distance between the first i characters of a and the first j of b.
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -48,14 +50,14 @@ std::size_t printable_size(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
   };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first < 0x20 || first == 0x7f ? 0 : 1;
-  const std::size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (first > 0xf4) return 0;
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return lead < 0x20 || lead == 0x7f ? 0 : 1;
+  const std::size_t size = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  if (lead > 0xf4) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xc0U) != 0x80) return 0;
-  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool is_control = first == 0xc2 && byte(1) < 0xa0;  // U+0080 to U+009F
+  const bool is_overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool is_control = lead == 0xc2 && byte(1) < 0xa0;  // U+0080 to U+009F
   return is_overlong || is_control ? 0 : size;
 }
 

@@ -1,4 +1,5 @@
-/// Reads and prints the text of users: numbers, durations, and misspelt names.
+/// Parses and prints numbers and durations as users write them, makes text safe to print, and
+/// suggests valid names for misspelt ones. Pure functions; any thread.
 #pragma once
 
 #include <chrono>

@@ -6,7 +6,8 @@
 
 namespace starling {
 
-/// Returns the duration nearest to `ns`, at most a year, so that sums of several stay in range.
+/// Returns the duration nearest to `ns` nanoseconds, at most 365 days, so that sums of several
+/// durations do not overflow.
 [[nodiscard]] inline std::chrono::nanoseconds to_duration(double ns) {
   constexpr std::chrono::nanoseconds duration_max = std::chrono::hours{24 * 365};
   return ns < static_cast<double>(duration_max.count()) ? std::chrono::nanoseconds{std::llround(ns)}

@@ -1,5 +1,5 @@
-# Finds oneDNN by header and library: its own package file requires OpenCL's, which Starling does
-# not need. Defines DNNL::dnnl.
+# Finds oneDNN by header and library, because oneDNN's own CMake package requires OpenCL, which
+# Starling does not need. Defines DNNL::dnnl.
 include(FindPackageHandleStandardArgs)
 
 find_path(DNNL_INCLUDE_DIR dnnl.h)

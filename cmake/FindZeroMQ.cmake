@@ -1,4 +1,4 @@
-# Finds libzmq and its C++ header, since their package configurations in Debian do not fit together.
+# Finds libzmq and its C++ header, because their CMake packages in Debian do not fit together.
 # Defines ZeroMQ::cpp.
 include(FindPackageHandleStandardArgs)
 

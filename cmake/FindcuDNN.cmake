@@ -1,12 +1,12 @@
-# Finds cuDNN by header and library, beside CUDA's or in the folder cuDNN_ROOT. Defines
-# cuDNN::cudnn.
+# Finds cuDNN by header and library, in the folders of the CUDA toolkit or in the folder cuDNN_ROOT.
+# Defines cuDNN::cudnn.
 include(FindPackageHandleStandardArgs)
 
 find_path(cuDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(cuDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(cuDNN_INCLUDE_DIR)
   file(STRINGS ${cuDNN_INCLUDE_DIR}/cudnn_version.h lines REGEX "#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
-  # In some packages the header only includes the real one.
+  # In some packages cudnn_version.h only includes cudnn_version_v9.h.
   if(NOT lines AND EXISTS ${cuDNN_INCLUDE_DIR}/cudnn_version_v9.h)
     file(STRINGS ${cuDNN_INCLUDE_DIR}/cudnn_version_v9.h lines REGEX "#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
   endif()

@@ -1,6 +1,6 @@
-# Looks for the packages that starling_models_cuda needs, as STARLING_CUDA says, and sets
-# STARLING_HAS_CUDA. Code is compiled for Ampere and Hopper, and as PTX for later devices, unless
-# CMAKE_CUDA_ARCHITECTURES says otherwise.
+# Sets STARLING_HAS_CUDA to whether starling_models_cuda is built. STARLING_CUDA=AUTO builds it if the
+# packages that it needs are found, ON requires them, OFF does not look for them. Code is compiled for
+# Ampere and Hopper, and as PTX for later devices, unless CMAKE_CUDA_ARCHITECTURES is set.
 set(STARLING_HAS_CUDA OFF)
 if(NOT STARLING_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_CUDA=${STARLING_CUDA}: valid: AUTO, ON, OFF")
@@ -17,7 +17,7 @@ endif()
 
 include(CheckLanguage)
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-  # The toolkit's own packages do not put it on the path.
+  # NVIDIA's packages of the toolkit do not put nvcc on the path.
   find_program(STARLING_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(STARLING_NVCC)
   if(STARLING_NVCC)

@@ -1,13 +1,14 @@
-# Install rules and the package config behind find_package(starling).
+# Rules that install the libraries, programs and headers, and the CMake package that
+# find_package(starling) finds.
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY STARLING_LIBRARIES)
 get_property(programs GLOBAL PROPERTY STARLING_PROGRAMS)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/starling)
 
-# Libraries are static, so a program that links one also needs the libraries that it links. This
-# list has each outside target, and the call that finds it:
-set(finding
+# Starling's libraries are static, so a program that links one must also link the external libraries
+# that it uses. This list has pairs: a target of an external library, and the call that finds it.
+set(dependency_calls
   Threads::Threads "find_dependency(Threads)"
   ZLIB::ZLIB "find_dependency(ZLIB)"
   Libzip::zip "find_dependency(Libzip 1.7)"
@@ -32,12 +33,12 @@ foreach(library IN LISTS libraries)
   list(APPEND linked ${interface})
   list(FILTER linked EXCLUDE REGEX "^(starling::|[$]<|.*::@|dl$)")
   foreach(target IN LISTS linked)
-    list(FIND finding ${target} at)
-    if(at EQUAL -1)
-      message(FATAL_ERROR "${library} links ${target}: say in cmake/StarlingInstall.cmake how it is found")
+    list(FIND dependency_calls ${target} index)
+    if(index EQUAL -1)
+      message(FATAL_ERROR "${library} links ${target}: add the call that finds it to dependency_calls in cmake/StarlingInstall.cmake")
     endif()
-    math(EXPR at "${at} + 1")
-    list(GET finding ${at} call)
+    math(EXPR index "${index} + 1")
+    list(GET dependency_calls ${index} call)
     string(FIND "${STARLING_FIND_DEPENDENCIES}" "${call}" known)
     if(known EQUAL -1)
       string(APPEND STARLING_FIND_DEPENDENCIES "${call}\n")
@@ -53,8 +54,8 @@ if(programs)
   install(FILES ${PROJECT_BINARY_DIR}/starling-node.service
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
 endif()
-# Headers that begin with "/// Internal" are not installed: they may need headers that users of the
-# libraries need not have.
+# Headers that begin with "/// Internal" are not installed: they may include headers of external
+# libraries that users of Starling need not have.
 set(headers starling.hpp)
 foreach(folder base barrier models engine actor tools)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
@@ -62,8 +63,8 @@ foreach(folder base barrier models engine actor tools)
   list(APPEND headers ${found})
 endforeach()
 foreach(header IN LISTS headers)
-  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} first LIMIT_COUNT 1)
-  if(NOT first MATCHES "^/// Internal")
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} first_line LIMIT_COUNT 1)
+  if(NOT first_line MATCHES "^/// Internal")
     get_filename_component(folder ${header} DIRECTORY)
     install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/starling/${folder})
   endif()

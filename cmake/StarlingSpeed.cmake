@@ -1,5 +1,5 @@
-# Makes builds faster, only where this is the top-level project: precompiled headers, and ccache and
-# mold where present.
+# Makes builds faster if Starling is the top-level project: by precompiled headers, and by ccache and
+# mold if they are installed.
 option(STARLING_PCH "Precompile the headers of other libraries" ${PROJECT_IS_TOP_LEVEL})
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
@@ -7,16 +7,19 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # A cache that cannot be written would keep every file from being compiled.
+  # Uses ccache only if its folder is writable: otherwise ccache would fail for every file.
   execute_process(COMMAND sh -c "mkdir -p \"$(${CCACHE_PROGRAM} --get-config cache_dir)/tmp\""
     RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
   if(ccache_status EQUAL 0)
-    # Paths below the source are hashed as relative ones, so that all clones share the cache.
-    # ccache takes no files that use a precompiled header unless these two checks are off.
+    # CCACHE_BASEDIR and CCACHE_NOHASHDIR make paths in the source folder relative, so that all clones
+    # share the cache. CCACHE_SLOPPINESS turns off two checks because of which ccache would not cache
+    # files that use a precompiled header.
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
     if(STARLING_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-      # Not for what precompiles them: the preprocessor would take a stale result of the same header.
+      # ccache needs -fpch-preprocess for files that use a precompiled header. The targets that
+      # precompile a header do not get it: the preprocessor would replace the header by its own
+      # outdated precompiled file.
       set(precompiles $<BOOL:$<TARGET_PROPERTY:STARLING_PRECOMPILES>>)
       add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:${precompiles}>>:-fpch-preprocess>)
     endif()

@@ -1,15 +1,17 @@
-# starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PRECOMPILED KIND]) defines starling_NAME
-# with the alias and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links;
-# KIND is that of starling_precompile, `standard` unless given.
+# starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PRECOMPILED KIND]) defines the target
+# starling_NAME with the alias and the exported name starling::NAME. PUBLIC and PRIVATE list the
+# libraries that it links; KIND is the argument of starling_precompile, by default `standard`.
+#
 # starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
+#
 # starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] SOURCES ... LIBRARIES ...) defines one
-# test program whose cases ctest runs one by one, as PREFIX.CASE; the label is the prefix unless given.
-# Where sanitizers are on, slow tests are left out, and so are programs' (those with a PREFIX). The
-# target sanitizer_tests builds the unit and scenario ones, and under AddressSanitizer the live ones
-# of the libraries too: ThreadSanitizer does not see how CAF, which is built without it, orders
-# messages.
+# test program. ctest runs its cases one by one, as PREFIX.CASE; the default prefix is the label.
+# With a sanitizer, ctest runs only the tests that the target sanitizer_tests builds: all unit and
+# scenario tests, and under AddressSanitizer also live tests without a PREFIX; those with a PREFIX
+# test whole programs. ThreadSanitizer would report false races in live tests, because it does not see
+# how CAF, which is built without it, orders messages.
 
-# Includes are written starling/FOLDER/..., in the tree as installed.
+# Includes are written starling/FOLDER/..., in the source tree as in an installation.
 foreach(folder base barrier models engine actor tools starling.hpp)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include/starling)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/include/starling/${folder}
@@ -20,13 +22,13 @@ add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_UNITY_BUILD)
-  # Files compiled together see each other's constants, and count as included ones.
+  # In a unity build, each file sees the constants of the files before it, and counts as included.
   list(REMOVE_ITEM warnings -Wshadow)
   list(APPEND warnings -Wshadow=local -Wno-subobject-linkage)
 endif()
 target_compile_options(starling_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings};$<$<BOOL:${STARLING_WERROR}>:-Werror>>")
-# The host code that nvcc generates is not pedantic, and contains implicit conversions.
+# The host code that nvcc generates does not pass -Wpedantic and contains implicit conversions.
 list(REMOVE_ITEM warnings -Wpedantic -Wconversion)
 list(JOIN warnings "," warnings)
 target_compile_options(starling_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${warnings}>"
@@ -36,7 +38,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   target_compile_options(starling_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-maybe-uninitialized>")
   if(STARLING_PCH)
-    # gcc gives the same false warnings under other names once the header of strings is precompiled.
+    # gcc gives the same false warnings under other names if <string> is precompiled.
     target_compile_options(starling_options INTERFACE
       "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
   endif()
@@ -45,16 +47,18 @@ if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   if(STARLING_SANITIZE MATCHES address)
-    # AddressSanitizer itself reports accesses through null pointers and beyond objects. Wrong dynamic
-    # types (vptr) are then not checked. The three checks take a fifth of the time to compile.
+    # Turns off three checks of UBSan, which take a fifth of the time to compile. AddressSanitizer
+    # itself reports accesses through null pointers and beyond objects; wrong dynamic types (vptr) are
+    # then not checked.
     target_compile_options(starling_options INTERFACE -fno-sanitize=null,object-size,vptr)
   endif()
   target_link_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE})
   target_compile_definitions(starling_options INTERFACE STARLING_SANITIZED)
 endif()
 
-# starling_precompile(TARGET KIND) lets a target use the precompiled header cmake/precompiled/KIND.hpp.
-# All targets of one kind share it: the compiler refuses it where macros or options differ.
+# starling_precompile(TARGET KIND) makes a target use the precompiled header
+# cmake/precompiled/KIND.hpp. All targets of one kind share it. They need the same macros and options,
+# because the compiler refuses a precompiled header that was compiled with others.
 set(precompiled_actors CAF::core)
 set(precompiled_program CAF::core fmt::fmt nlohmann_json::nlohmann_json
   tomlplusplus::tomlplusplus)
@@ -71,7 +75,8 @@ function(starling_precompile target kind)
     target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR}
       ${PROJECT_BINARY_DIR}/include)
     target_link_libraries(${precompiled} PRIVATE ${precompiled_${kind}} starling_options)
-    # The include is quoted, since its absolute path would keep clones from sharing a cache.
+    # The name is quoted so that CMake does not make it an absolute path, with which clones could not
+    # share ccache's cache.
     target_precompile_headers(${precompiled} PRIVATE "\"cmake/precompiled/${kind}.hpp\"")
     set_target_properties(${precompiled} PROPERTIES STARLING_PRECOMPILES ON)
     if(kind MATCHES tests)
@@ -108,8 +113,8 @@ function(starling_program name)
   set_property(GLOBAL APPEND PROPERTY STARLING_PROGRAMS ${name})
 endfunction()
 
-# Paths are in a header rather than in definitions: a path in the flags would keep clones from
-# sharing a cache.
+# The paths are in a header rather than in compile definitions, because clones with different paths
+# in their flags could not share ccache's cache.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTENT [[
 /// Where the tests find the sources and the real data.
 #pragma once
@@ -117,20 +122,21 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTE
 #define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
 ]])
-# The tests' own code need not be fast: -O1 instead of -O2 halves the time to compile it, and -O0 saves a third
-# under AddressSanitizer. Under ThreadSanitizer, -O0 would save a tenth, and double the tests' own time.
+# The tests' own code need not be fast. -O1 instead of -O2 halves the time to compile it, and under
+# AddressSanitizer -O0 saves a third. Under ThreadSanitizer, -O0 would save only a tenth, and double
+# the time that the tests run.
 set(tests_options $<$<CONFIG:RelWithDebInfo>:-O1>)
 if(STARLING_SANITIZE MATCHES address)
   list(APPEND tests_options $<$<CONFIG:Debug>:-O0>)
 endif()
 
-# The target exists even without tests of that kind, so that a build may always ask for it.
+# The target exists even if no test depends on it, so that it can always be built.
 add_custom_target(sanitizer_tests)
 
 function(starling_test name)
   cmake_parse_arguments(ARG "" "LABEL;PREFIX" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ARG_LABEL MATCHES "^(unit|scenario|live|slow)$")
-    message(FATAL_ERROR "${name}: '${ARG_LABEL}' is no label; valid: unit, scenario, live, slow")
+    message(FATAL_ERROR "${name}: '${ARG_LABEL}' is not a label; valid: unit, scenario, live, slow")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} starling_options GTest::gtest_main)

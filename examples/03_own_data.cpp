@@ -1,6 +1,6 @@
-// A user's own data: samples need not be stored. These rings of points are computed when they are
-// read, the i-th always the same. A data set is any type that has size() and the members that its
-// model reads.
+// A user's own data: samples need not be stored. The points of these rings are computed when they
+// are read; point i is the same each time. A data set is any type that has size() and the members
+// that its model reads.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 03_own_data
 //     build/dev/examples/03_own_data

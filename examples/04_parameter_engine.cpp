@@ -41,10 +41,11 @@ Point centre(std::span<const double> sums, std::size_t i, const std::vector<Poin
 
 int main() {
   const auto points = make_points();
-  // The last contribution of each worker to the sums. A worker pushes the difference to it, so that
-  // the server only adds. The hooks of one worker never run concurrently.
-  std::array<std::vector<double>, 4> last;
-  last.fill(std::vector<double>(3 * clusters));
+  // The sums that each worker contributed in its last step. A worker pushes the difference of its
+  // new sums and these, so that the server only adds. The hooks of one worker never run
+  // concurrently.
+  std::array<std::vector<double>, 4> last_sums;
+  last_sums.fill(std::vector<double>(3 * clusters));
 
   actor::Hooks<double> hooks;
   hooks.schedule = [](auto&) { return std::vector<actor::Selection>{{"sums"}}; };
@@ -65,14 +66,14 @@ int main() {
       objective += nearest * nearest / static_cast<double>(points.size());
     }
     std::vector<double> change = sums;
-    for (std::size_t i = 0; i < sums.size(); ++i) change[i] -= last[turn.worker()][i];
-    last[turn.worker()] = std::move(sums);
+    for (std::size_t i = 0; i < sums.size(); ++i) change[i] -= last_sums[turn.worker()][i];
+    last_sums[turn.worker()] = std::move(sums);
     const auto step = static_cast<std::uint32_t>(turn.step());
     return {{"sums", change}, {"objective", {objective}, std::vector{step}}};
   };
 
   auto engine = actor::ParameterEngine<double>::make(
-      {.workers = last.size(), .barrier = barrier::parse("bsp").value(), .steps = steps},
+      {.workers = last_sums.size(), .barrier = barrier::parse("bsp").value(), .steps = steps},
       {{"sums", {clusters, 3}}, actor::Tensor<double>::by_rows("objective", {steps})}, hooks);
   if (!engine) return std::fprintf(stderr, "%s\n", engine.error().message.c_str()), 1;
   const auto outcome = engine->run();

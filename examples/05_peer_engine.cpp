@@ -1,6 +1,6 @@
-// The peer engine: PageRank without a server. Six peers share the ranks of a small web: each owns
-// some of them and computes those of its share of the pages. They keep pace by pSSP: each asks two
-// random others for their steps.
+// The peer engine: PageRank without a server. Six peers share the ranks of the pages of a small
+// web: each peer owns some ranks, and computes the ranks of a sixth of the pages. They keep pace by
+// pSSP: each asks two random others for their steps.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 05_peer_engine
 //     build/dev/examples/05_peer_engine
@@ -33,6 +33,8 @@ std::vector<std::vector<std::uint32_t>> make_web() {
 
 int main() {
   const auto linked_by = make_web();
+  // Returns the rank of a page by PageRank's equation. rank_of(p) is the rank of page p, of which
+  // each of its two links passes on half.
   const auto rank = [&](std::uint32_t page, auto rank_of) {
     double sum = 0;
     for (const auto from : linked_by[page]) sum += rank_of(from) / 2;
@@ -47,7 +49,7 @@ int main() {
       rows.insert(linked_by[page].begin(), linked_by[page].end());
     return {{"rank", std::vector(rows.begin(), rows.end())}};
   };
-  // It computes the ranks of its own pages from them.
+  // From these ranks the worker computes the ranks of its own pages.
   hooks.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
     std::vector<std::uint32_t> rows;
     std::vector<double> ranks;
@@ -57,7 +59,7 @@ int main() {
     }
     return {{"rank", ranks, rows}};
   };
-  // The owners replace the ranks that they hold by the new ones.
+  // An owner replaces the ranks that it holds by the pushed ones.
   hooks.pull = [](const actor::Site&, auto value, auto update) {
     std::ranges::copy(update, value.begin());
   };
@@ -79,6 +81,7 @@ int main() {
     return std::fprintf(stderr, "%s\n", outcome.error.c_str()), 1;
 
   const auto found = engine->get("rank").value();
+  // The same ranks, computed on this thread alone.
   std::vector<double> alone(pages, 1.0 / pages);
   for (int sweep = 0; sweep < 300; ++sweep)
     for (std::uint32_t page = 0; page < pages; ++page)

@@ -31,7 +31,7 @@ class Watcher : public caf::event_based_actor {
   Watcher(caf::actor_config& config, actor::DirectoryPtr job)
       : caf::event_based_actor(config), job_(std::move(job)) {
     monitor(job_->observer);
-    // The job's end waits for this actor, so it quits with the observer and releases the others.
+    // The job waits for this actor before it ends, so the actor quits when the observer has ended.
     set_down_handler([this](const caf::down_msg&) { quit(); });
   }
 
@@ -40,25 +40,27 @@ class Watcher : public caf::event_based_actor {
     return {[this](actor::timer_atom) { ask_everyone(); }};
   }
 
+  /// Releases the job's actors.
   void on_exit() override { job_.reset(); }
 
  private:
-  /// Does not block: the answers come as messages, and the last one of a round is evaluated.
+  /// Does not block: the answers arrive as messages. record_step() evaluates a round when its last
+  /// answer has arrived.
   void ask_everyone() {
     steps_.clear();
     for (const auto& worker : job_->workers)
       request(worker, std::chrono::seconds{1}, actor::step_atom_v).then([this](core::Step step) {
-        note(step);
+        record_step(step);
       });
     actor::send_later(this, this, std::chrono::milliseconds{100}, actor::timer_atom_v);
   }
 
-  void note(core::Step step) {
+  void record_step(core::Step step) {
     steps_.push_back(step);
     if (steps_.size() < job_->workers.size()) return;
     std::ranges::sort(steps_);
     std::printf("steps");
-    for (const core::Step one : steps_) std::printf(" %lu", static_cast<unsigned long>(one));
+    for (const core::Step answer : steps_) std::printf(" %lu", static_cast<unsigned long>(answer));
     std::printf("\n");
     if (steps_[steps_.size() / 2] >= median_to_reach)
       actor::send(this, job_->observer, core::Stop{});

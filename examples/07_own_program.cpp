@@ -8,7 +8,8 @@
 //     build/dev/examples/07_own_program predict m.safetensors --out p.csv
 //     build/dev/examples/07_own_program models              (and barriers, train --help, ...)
 //
-// Its nodes know the same models and barriers. A cluster of three nodes, here on one machine:
+// Nodes of this program have the same models and barriers. These commands start a cluster of three
+// nodes, here on one machine, and submit a job:
 //
 //     build/dev/examples/07_own_program node --listen 127.0.0.1:7401 &
 //     build/dev/examples/07_own_program node --listen 127.0.0.1:7402 --join 127.0.0.1:7401 &
@@ -49,11 +50,11 @@ struct QuantileRegression {
   double gradient(std::span<const float> w, const models::Table& data, models::Batch batch,
                   std::span<float> g, models::Pass& pass) const {
     for (const std::uint32_t i : batch) {
-      const float by =
+      const float derivative =
           slope(data.label(i) - estimate(w, data, i)) / static_cast<float>(batch.size());
       const auto x = data.dense_row(i);
-      for (std::size_t j = 0; j < features; ++j) g[j] += by * x[j];
-      g.back() += by;
+      for (std::size_t j = 0; j < features; ++j) g[j] += derivative * x[j];
+      g.back() += derivative;
     }
     return evaluate(w, data, batch, pass)[0].value;
   }

@@ -8,12 +8,14 @@
 
 namespace starling::models {
 
-/// A column of a file. It makes one feature if it holds numbers, else one for each category.
+/// A column of a file. A column of numbers becomes one feature, a column of texts one feature for
+/// each category.
 struct Column {
   /// The column's name in the header; empty without a header.
   std::string name{};
-  /// The texts of the column, ascending; empty if it holds numbers. The feature of a row's own text
-  /// is 1, those of all other texts are 0 (one-hot). If the row's text is missing, all are 0.
+  /// The different texts of the column, ascending; empty for a column of numbers. In each row the
+  /// feature of the row's text is 1 and all others are 0 (one-hot). If the text is missing, all are
+  /// 0.
   std::vector<std::string> categories{};
   /// The value that replaces a missing number: the mean of the training rows. Not used unless
   /// Encoding::fills.
@@ -26,12 +28,13 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+/// How all columns of a file became features.
 struct Encoding {
   /// The columns that make features, in the order of the features.
   std::vector<Column> columns{};
   /// The name of the column of labels; empty without a header or without labels.
   std::string label{};
-  /// Whether missing values are filled in (missing=mean); if false, they are refused.
+  /// True if missing values are filled in (missing=mean); false if they are refused.
   bool fills = false;
 
   [[nodiscard]] std::size_t features() const noexcept {

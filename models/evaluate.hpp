@@ -15,7 +15,7 @@ namespace starling::models {
 /// memory of a call.
 inline constexpr std::size_t evaluation_rows_max = 4096;
 
-/// Returns the model's metrics as means over all samples of `data`.
+/// Returns the model's metrics as means over all samples of `data`; empty if it has no samples.
 template <class M, class D>
 requires Model<M, D>
 [[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,

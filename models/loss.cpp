@@ -87,8 +87,7 @@ Accumulator SoftmaxLoss::apply(std::span<T> scores, std::span<const float> label
   STARLING_CHECK(scores.size() % labels.size() == 0);
   const std::size_t classes = scores.size() / labels.size();
   Accumulator sums;
-  // The rows are walked twice, so that one call between the loops computes the exponentials of all
-  // rows.
+  // Two loops visit the rows, so that a single call between them computes all exponentials.
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> row = scores.subspan(i * classes, classes);
     const std::size_t label = class_of(labels[i], classes);

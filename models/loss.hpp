@@ -3,9 +3,9 @@
 /// The scores are a model's outputs, a matrix [n x k] row by row, for n labels. A loss has
 /// - apply: returns the sums of loss and metric over the rows, and replaces every score by `scale`
 ///   times the derivative of its row's loss by that score;
-/// - decide: returns the prediction from a row's scores, a class index or a value;
+/// - decide: returns the prediction from the scores of one row, a class index or a value;
 /// - metric: the name of the quantity that Accumulator::metric_value sums;
-/// - link: the function that turns scores into probabilities.
+/// - link: the function that turns scores into probabilities; ContrastiveLoss has no link.
 #pragma once
 
 #include <span>
@@ -65,9 +65,9 @@ struct SoftmaxLoss {
 };
 
 /// The hinge loss of support vector machines: sum_j max(0, 1 - t_j z_j). One score separates two
-/// classes: t = 1 for class 1, else -1. k scores are k machines, each one class against the rest:
-/// t_j = 1 if j is the label, else -1 (Rifkin, Klautau, JMLR 2004). The derivative at the kink is
-/// 0.
+/// classes: t = 1 for class 1, else -1. With k > 1 scores, machine j separates class j from the
+/// rest: t_j = 1 if j is the label, else -1 (Rifkin, Klautau, JMLR 2004). The derivative at
+/// t_j z_j = 1 is 0.
 struct HingeLoss {
   static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "accuracy";

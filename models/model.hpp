@@ -19,9 +19,9 @@ namespace starling::models {
 /// Indices of samples in a data set.
 using Batch = std::span<const std::uint32_t>;
 
-/// The arguments of a call of gradient or evaluate that are neither parameters nor data.
+/// The arguments of gradient and evaluate besides parameters and data.
 struct Pass {
-  /// Seeded by (job seed, worker, step), so that dropout and the like repeat exactly.
+  /// Seeded by (job seed, worker, step), so that a step repeats exactly, dropout included.
   Random& random;
   /// Scratch memory, which is emptied before every call.
   Arena& arena;
@@ -53,9 +53,9 @@ concept DataSet = requires(const D data) {
 };
 
 /// Data with a function prefetch(batch), which begins to load the samples that a later step will
-/// read, from a disk into memory or from memory into a cache, and does not wait for them. It is
-/// only a hint: the step reads the same data without it, and may never come. Many threads call it
-/// at once; the batch is valid during the call.
+/// read, from a disk into memory or from memory into a cache, and does not wait for them. The call
+/// is only a hint: the later step may never run, and must read the same data without the call. Many
+/// threads call prefetch at once; `batch` is valid during the call.
 template <class D>
 concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
   data.prefetch(batch);
@@ -64,6 +64,7 @@ concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
 /// A model over data of type D. `w` is the whole parameter vector in the order of parameters(), `g`
 /// its gradient in the same order.
 ///
+/// - initialise: sets all elements of its first argument to the initial parameters.
 /// - gradient: adds the gradient of the mean loss over `batch` to `g`, which is zero on entry, and
 ///   returns that mean loss. It does not apply weight decay.
 /// - evaluate: returns metrics as means over `batch`, the loss first.
@@ -85,7 +86,7 @@ concept RowSparseModel = Model<M, D> && requires(const M model, const D data, Ba
   { model.touched(data, batch) } -> std::convertible_to<std::vector<TouchedRows>>;
 };
 
-/// A model that can refuse data it cannot learn from, with the reason.
+/// A model that can refuse data from which it cannot learn; the Error gives the reason.
 template <class M, class D>
 concept CheckedModel = Model<M, D> && requires(const M model, const D data) {
   { model.accepts(data) } -> std::same_as<Result<void>>;

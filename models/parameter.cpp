@@ -14,7 +14,8 @@ std::string print(const std::vector<std::size_t>& shape) {
   return "[" + text + "]";
 }
 
-/// Returns the number of elements of `shape`, or nullopt if no memory holds so many.
+/// Returns the number of elements of `shape`, or nullopt if it exceeds 2^48, more than any memory
+/// holds.
 std::optional<std::size_t> count_elements(const std::vector<std::size_t>& shape) {
   constexpr std::size_t elements_max = std::size_t{1} << 48U;
   std::size_t elements = 1;

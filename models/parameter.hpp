@@ -17,9 +17,9 @@ struct Parameter {
   std::string name;
   /// Extents, outermost first; an empty shape is a scalar.
   std::vector<std::size_t> shape = {};
-  /// Whether workers push and pull only the rows (of dimension 0) that a batch touches.
+  /// True if workers push and pull only the rows (of dimension 0) that a batch touches.
   bool row_sparse = false;
-  /// Whether weight decay (`--l2`) applies; usually false for biases.
+  /// True if weight decay (`--l2`) applies; usually false for biases.
   bool decay = true;
   /// False for a buffer that is stored with the parameters but not trained, such as a running mean.
   /// Its "gradient" is added to it, weighted like any update, and bypasses the optimiser.
@@ -36,7 +36,7 @@ struct Parameter {
 };
 
 /// Refuses invalid parameters: a name that is missing or given twice, a shape without elements or
-/// with more than any memory holds, a scalar that is row-sparse. Messages call a parameter `noun`.
+/// with more than 2^48 elements, a scalar that is row-sparse. Messages call a parameter `noun`.
 [[nodiscard]] Result<void> check(const std::vector<Parameter>& parameters,
                                  std::string_view noun = "parameter");
 

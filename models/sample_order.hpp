@@ -1,5 +1,5 @@
-/// Decides which samples a worker takes at a step. A plain value; safe from any thread. An epoch is
-/// one pass over the data.
+/// Decides which samples a worker takes at a step. A plain value; any thread. An epoch is one pass
+/// over the data.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace starling::models {
 
-/// Deals all samples to the workers once in each epoch, in a new order that `seed` decides. The
-/// i-th sample of worker w is at position i * workers + w of the epoch's order. All workers
-/// together therefore take one contiguous slice of the order at each step: the same slice as a
-/// single worker with a batch `workers` times as large.
+/// Deals all samples to the workers once in each epoch, in a new order that depends on `seed`. The
+/// i-th sample of worker w is at position i * workers + w of the epoch's order. At each step all
+/// workers together therefore take one contiguous slice of the order: the same slice as a single
+/// worker with a batch `workers` times as large.
 class SampleOrder {
  public:
-  /// Without `shuffle` every epoch has the samples in ascending order.
-  /// Requires: samples, workers and batch > 0, samples < 2^32.
+  /// `batch` is the number of samples that a worker takes at a step. Without `shuffle` every epoch
+  /// has the samples in ascending order. Requires: samples, workers and batch > 0, samples < 2^32.
   SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch, std::uint64_t seed,
               bool shuffle = true)
       : samples_(samples), workers_(workers), seed_(seed), shuffle_(shuffle) {
@@ -62,7 +62,7 @@ class SampleOrder {
   }
 
  private:
-  /// Separates the random numbers of the order from all others of the job's seed.
+  /// A key that makes the random numbers of the order independent of all others of the job's seed.
   static constexpr std::uint64_t order_stream = 0x6f72646572;
 
   std::uint64_t samples_;

@@ -14,8 +14,8 @@ constexpr std::size_t prefetched_bytes_max = std::size_t{512} << 10U;
 /// of bytes of `values`.
 template <class V>
 std::size_t prefetch_all(std::span<const V> values) noexcept {
-  constexpr std::size_t in_line = 64 / sizeof(V);
-  for (std::size_t i = 0; i < values.size(); i += in_line)
+  constexpr std::size_t values_per_line = 64 / sizeof(V);
+  for (std::size_t i = 0; i < values.size(); i += values_per_line)
     __builtin_prefetch(values.data() + i, 0, 2);
   return values.size_bytes();
 }
@@ -56,7 +56,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
     }
     x.columns.shrink_to_fit();
     x.values.shrink_to_fit();
-    chosen = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
+    chosen = with_metadata_of_this({features_, classes_, std::move(x), std::move(labels)});
   } else {
     Dense x;
     x.values.reserve(rows.size() * features_);
@@ -64,7 +64,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
       const auto values = dense_row(row);
       x.values.insert(x.values.end(), values.begin(), values.end());
     }
-    chosen = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
+    chosen = with_metadata_of_this({features_, classes_, std::move(x), std::move(labels)});
   }
   if (!ids.empty())
     for (const std::uint32_t row : rows) chosen.ids.push_back(ids[row]);
@@ -72,18 +72,18 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
 }
 
 Table Table::with(Dense x, std::vector<float> labels) const {
-  Table table = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
+  Table table = with_metadata_of_this({features_, classes_, std::move(x), std::move(labels)});
   table.ids = ids;
   return table;
 }
 
 Table Table::with(Sparse x, std::vector<float> labels) const {
-  Table table = with_facts_of_this({features_, classes_, std::move(x), std::move(labels)});
+  Table table = with_metadata_of_this({features_, classes_, std::move(x), std::move(labels)});
   table.ids = ids;
   return table;
 }
 
-Table Table::with_facts_of_this(Table table) const {
+Table Table::with_metadata_of_this(Table table) const {
   table.truth = truth;
   table.labelling = labelling;
   table.has_labels = has_labels;

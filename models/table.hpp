@@ -18,13 +18,13 @@ struct SparseRow {
   std::span<const float> values;
 };
 
-/// Maps labels as they are written in the data's source to labels of a Table, and back.
+/// The mapping between labels as they are written in the data's source and labels of a Table.
 struct Labelling {
   /// The number of classes; 0 for real targets.
   std::size_t classes = 0;
   /// The label that is written for class 0. Not used for real targets.
   float first = 0;
-  /// Whether the labels are written -1 and +1 and become the classes 0 and 1.
+  /// True if the labels are written -1 and +1 and become the classes 0 and 1.
   bool signs = false;
   /// A real target y becomes (y - shift) / divisor in a scaled Table.
   float shift = 0;
@@ -103,11 +103,11 @@ class Table {
     return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
   }
 
-  /// Begins to load `rows`, at most about 512 KiB of them, into the processor's cache. Requires:
-  /// each < size().
+  /// Begins to load `rows`, at most about 512 KiB, into the processor's second-level cache.
+  /// Requires: each < size().
   void prefetch(std::span<const std::uint32_t> rows) const noexcept;
 
-  /// Returns the number of stored entries: size x features for dense tables.
+  /// Returns the number of stored values: size x features for dense tables.
   [[nodiscard]] std::size_t entries() const noexcept {
     return is_sparse_ ? sparse_.values.size() : dense_.values.size();
   }
@@ -119,12 +119,12 @@ class Table {
            sparse_.values.capacity() * sizeof(float);
   }
 
-  /// Returns a table of the rows with these indices, in this order, which may repeat. Requires:
+  /// Returns a table of the rows with these indices, in this order; an index may repeat. Requires:
   /// each < size().
   [[nodiscard]] Table select(std::span<const std::uint32_t> rows) const;
 
-  /// Returns this table with its values and labels replaced; labelling, names of rows and all else
-  /// stay. Requires the same as the constructors.
+  /// Returns a copy of this table with other values and labels; labelling, ids and all else stay.
+  /// Requires the same as the constructors, and one label for each row of this table.
   [[nodiscard]] Table with(Dense x, std::vector<float> labels) const;
   [[nodiscard]] Table with(Sparse x, std::vector<float> labels) const;
 
@@ -140,12 +140,12 @@ class Table {
   /// How a text file's columns became features; null if only their order is known.
   std::shared_ptr<const Encoding> encoding;
   Scaling scaling;
-  /// The index of the first feature in sparse text: 0 or 1.
+  /// The index by which sparse text (LIBSVM) names the first feature: 0 or 1.
   std::uint64_t first_index = 1;
 
  private:
-  /// Returns `table` with this table's truth, labelling, encoding and other facts about all rows.
-  [[nodiscard]] Table with_facts_of_this(Table table) const;
+  /// Returns `table` with this table's public data members, except for `ids`.
+  [[nodiscard]] Table with_metadata_of_this(Table table) const;
 
   std::size_t features_ = 0;
   std::size_t classes_ = 0;

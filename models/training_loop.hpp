@@ -46,7 +46,7 @@ class TrainingLoop {
         state_(slots(options.optimizer) * w_.size()) {
     Random random = Random::stream(options.seed, initial_stream);
     model_.initialise(std::span<T>{w_}, random);
-    for (const Parameter& parameter : model_.parameters()) add(parameter);
+    for (const Parameter& parameter : model_.parameters()) add_to_groups(parameter);
   }
 
   /// Draws a batch, computes its gradient and applies it. Returns the batch's mean loss before the
@@ -68,7 +68,8 @@ class TrainingLoop {
   [[nodiscard]] std::span<const T> parameters() const { return w_; }
 
  private:
-  /// Separates the random numbers of the initial parameters from those of the steps.
+  /// A key that makes the random numbers of the initial parameters independent of those of the
+  /// steps.
   static constexpr std::uint64_t initial_stream = 0x1217;
   /// The number of elements of w, g and each slot that are updated at once. They fit into the
   /// first-level cache, so that clearing g costs no second pass over memory.
@@ -76,13 +77,13 @@ class TrainingLoop {
 
   /// Adjacent parameters that are either all trained or all not trained.
   struct ParameterGroup {
-    /// The elements of the group, as indices of w_.
+    /// The indices in w_ of the group's first element and of the element after its last.
     std::size_t from = 0;
     std::size_t to = 0;
     bool trained = true;
   };
 
-  void add(const Parameter& parameter) {
+  void add_to_groups(const Parameter& parameter) {
     const std::size_t from = groups_.empty() ? 0 : groups_.back().to;
     const std::size_t to = from + parameter.size();
     if (!groups_.empty() && groups_.back().trained == parameter.trained)
@@ -91,6 +92,7 @@ class TrainingLoop {
       groups_.push_back({from, to, parameter.trained});
   }
 
+  /// Applies the gradient to the group's elements and sets the gradient to zero.
   void update(const ParameterGroup& group) {
     const ApplyOptions options{.t = steps_};
     for (std::size_t first = group.from; first < group.to; first += block_size) {
@@ -111,6 +113,7 @@ class TrainingLoop {
   const D& data_;
   LoopOptions options_;
   SampleOrder order_;
+  /// The parameters, their gradient, and the slots of the optimiser one after the other.
   std::vector<T> w_;
   std::vector<T> g_;
   std::vector<T> state_;
@@ -118,7 +121,7 @@ class TrainingLoop {
   std::vector<std::uint32_t> batch_;
   Arena arena_;
   std::uint64_t steps_ = 0;
-  /// Whether g_ may hold parts of a gradient that was not applied, because the model threw.
+  /// True if g_ may hold parts of a gradient that was not applied, because the model threw.
   bool is_gradient_dirty_ = false;
 };
 

@@ -1,4 +1,4 @@
-/// Waiting for what other threads and programs do. For tests.
+/// Waits for other threads and programs. For tests.
 #pragma once
 
 #include <algorithm>
@@ -8,23 +8,23 @@
 
 namespace starling {
 
-/// A limit for what takes milliseconds on an idle machine: tests run beside others, and sanitizers
-/// make everything slower.
+/// The limit for waits that take milliseconds on an idle machine. It is long because tests run
+/// beside others, and because sanitizers make everything slower.
 #ifdef STARLING_SANITIZED
 inline constexpr std::chrono::seconds wait_max{240};
 #else
 inline constexpr std::chrono::seconds wait_max{60};
 #endif
 
-/// Waits until a condition holds, and asks for it every few milliseconds. Returns false where it
-/// does not hold within the limit.
+/// Calls `holds()` every 1 to 10 ms until it returns true. Returns false if it does not within
+/// `limit`.
 template <std::predicate Condition>
 [[nodiscard]] bool wait_until(Condition&& holds, std::chrono::milliseconds limit = wait_max) {
   using Clock = std::chrono::steady_clock;
-  const auto give_up = Clock::now() + limit;
+  const auto deadline = Clock::now() + limit;
   std::chrono::milliseconds pause{1};
   while (!holds()) {
-    if (Clock::now() >= give_up) return false;
+    if (Clock::now() >= deadline) return false;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds{10});
   }

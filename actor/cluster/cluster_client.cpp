@@ -12,14 +12,14 @@ namespace starling::actor {
 
 using namespace std::chrono_literals;
 
-class ClusterClient::Inbox {
+class ClusterClient::Impl {
  public:
-  Inbox() = default;
-  Inbox(const Inbox&) = delete;
-  Inbox& operator=(const Inbox&) = delete;
-  /// Sends Disconnect to the nodes that were asked: else they would try for long to reach this
-  /// client.
-  ~Inbox() {
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  /// Sends Disconnect to all nodes that were asked, because otherwise they would try to reach this
+  /// client long after it has ended.
+  ~Impl() {
     for (const std::string& address : contacted_) send(address, ++number_, wire::Disconnect{});
   }
 
@@ -88,10 +88,10 @@ class ClusterClient::Inbox {
 
   std::mutex mutex_;
   std::condition_variable reply_received_;
-  /// The number of the latest request. It begins at random, because another client may use this
-  /// one's address later.
+  /// The number of the latest request. It begins at random, because another client may have this
+  /// client's address later, and must not take a late reply for its own.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// The requests of the call that is being made.
+  /// The requests of the present call of ask_all().
   std::vector<PendingRequest> pending_;
   /// The addresses of all nodes that were asked so far.
   std::set<std::string> contacted_;
@@ -99,24 +99,24 @@ class ClusterClient::Inbox {
 };
 
 Result<std::unique_ptr<ClusterClient>> ClusterClient::open(security::EndpointOptions network) {
-  auto inbox = std::make_unique<Inbox>();
-  if (auto opened = inbox->open(std::move(network)); !opened) return std::move(opened).error();
-  return std::unique_ptr<ClusterClient>{new ClusterClient{std::move(inbox)}};
+  auto impl = std::make_unique<Impl>();
+  if (auto opened = impl->open(std::move(network)); !opened) return std::move(opened).error();
+  return std::unique_ptr<ClusterClient>{new ClusterClient{std::move(impl)}};
 }
 
-ClusterClient::ClusterClient(std::unique_ptr<Inbox> inbox) : inbox_(std::move(inbox)) {}
+ClusterClient::ClusterClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ClusterClient::~ClusterClient() = default;
 
 std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_all(
     const std::vector<std::string>& addresses, const wire::RequestBody& body,
     std::chrono::milliseconds timeout) {
-  return inbox_->ask_all(addresses, body, timeout);
+  return impl_->ask_all(addresses, body, timeout);
 }
 
 Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
                                            const wire::RequestBody& body,
                                            std::chrono::milliseconds timeout) {
-  auto reply = std::move(inbox_->ask_all({address}, body, timeout).front());
+  auto reply = std::move(impl_->ask_all({address}, body, timeout).front());
   if (!reply) return Error{"no answer from " + wire::without_key(address)};
   if (const auto* refused = std::get_if<wire::Refused>(&*reply))
     return Error{printable(refused->why)};

@@ -14,7 +14,7 @@
 
 namespace starling::actor {
 
-/// Its functions block. For one thread at a time.
+/// One thread at a time may call it. Its functions block.
 class ClusterClient {
  public:
   /// Opens an endpoint, at which the client listens for replies.
@@ -24,13 +24,15 @@ class ClusterClient {
   ClusterClient(const ClusterClient&) = delete;
   ClusterClient& operator=(const ClusterClient&) = delete;
 
-  /// Sends a request to the node at `address`, as wire::print writes it, and repeats it until the
-  /// node answers. Returns an Error if it refuses, or does not answer within `timeout`.
+  /// Sends a request to the node at `address`, as wire::print writes it, and repeats the request
+  /// until the node answers. Returns an Error if the node refuses, or does not answer within
+  /// `timeout`.
   [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address,
                                             const wire::RequestBody& body,
                                             std::chrono::milliseconds timeout);
-  /// Sends the request to all of them at once. Returns their replies in the same order, with
-  /// refusals; nullopt for a node that does not answer within `timeout`.
+  /// Sends a request to all `addresses` at once. Returns the reply of each node, which may be a
+  /// wire::Refused, in the order of `addresses`; nullopt for a node that does not answer within
+  /// `timeout`.
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_all(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds timeout);
@@ -42,13 +44,13 @@ class ClusterClient {
     if (!reply) return std::move(reply).error();
     if (auto* wanted = std::get_if<R>(&*reply)) return std::move(*wanted);
     return Error{"the node at " + wire::without_key(address) +
-                 " gave an answer to another question"};
+                 " sent a reply that does not match the request"};
   }
 
  private:
-  class Inbox;
-  explicit ClusterClient(std::unique_ptr<Inbox> inbox);
-  std::unique_ptr<Inbox> inbox_;
+  class Impl;
+  explicit ClusterClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace starling::actor

@@ -46,7 +46,7 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_ha
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    // The packets of a joining member tell which node it is on. A member of the configuration may
+    // The packets of a joining member show on which node it is. A member of the configuration may
     // send from its own node only; a joining member may have its id, but not its incarnation.
     const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
     if (sender == nullptr)
@@ -70,7 +70,7 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   std::uint64_t steps = 0;
   double loss_sum = 0;
   for (const auto& report : reports) {
-    steps += report.worker.losses;
+    steps += report.worker.loss_count;
     loss_sum += report.worker.loss_sum;
   }
   recent_.add(Clock::now() - founded_at_, steps, loss_sum);
@@ -95,14 +95,14 @@ wire::JobStatus ClusterJob::status() {
                          static_cast<std::uint64_t>(last_step_age_.count()),
                          client_,
                          blocked_reason_};
-  // In a later epoch, the other nodes have gone on, and may let this node's members join again.
+  // If the epoch is later, other nodes have gone on, and may let this node's members join again.
   if (give_up_epoch_ == status.configuration->epoch) status.give_up_reason = give_up_reason_;
   for (const auto& report : local_->reports())
     status.local_members.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
          report.worker.step, report.worker.samples, report.worker.waited.count(),
-         report.worker.loss_sum, report.worker.losses, report.worker.draws, report.worker.passes,
-         report.worker.drawn, report.is_paused, report.held});
+         report.worker.loss_sum, report.worker.loss_count, report.worker.draws,
+         report.worker.passes, report.worker.drawn, report.is_paused, report.held});
   const JobOptions& options = prepared_->options();
   status.state = state_;
   status.started_at_ms = utc_now_us() / 1000 - age().count();

@@ -1,5 +1,5 @@
-/// A node's part of one job: the members that run on this node, and a table of the nodes that the
-/// other members run on. Internal to ClusterNode.
+/// A node's part of one job: the members that run on this node, and a table of the nodes on which
+/// the other members run. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class ClusterJob {
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// Requires: the job began `age` ago.
+  /// `age` is the time since the job began, on any node.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
              SendFrames send_frames)
@@ -43,11 +43,13 @@ class ClusterJob {
         founded_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
   /// Starts this node's part of the job. If the whole job begins now (`is_founding`),
-  /// `configuration` is the job's first one, and its members on this node are started; else it is a
-  /// later one, and join() starts members. Requires: called once, before anything else.
+  /// `configuration` is the job's first one, and this starts its members on this node. Otherwise
+  /// `configuration` is a later one, and the caller then calls join(). Requires: called once,
+  /// before all other functions.
   Result<void> start(const core::ConfigurationPtr& configuration, bool is_founding);
 
-  /// Starts `workers` workers, and the other members that this node brings. They ask to join.
+  /// Starts the members that this node brings into a running job: `workers` workers and, in central
+  /// and hybrid mode, a server. They ask to join.
   void join(std::size_t workers, Random& random);
 
   /// Starts, for each of the `excluded` members of this node, a new one in the same role, which
@@ -58,7 +60,7 @@ class ClusterJob {
   void deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline);
 
   /// Reports to the members here which members on other nodes are dead. `is_live(node)` returns
-  /// nullopt for a node of which it is not certain.
+  /// nullopt if it is not certain whether the node is live.
   template <class IsLive>
   void report_liveness(IsLive is_live) {
     const auto current = refresh_configuration();
@@ -70,15 +72,15 @@ class ClusterJob {
   }
 
   /// Checks whether the job can go on with the nodes for which `is_responsive(node)` is true, and
-  /// gives it up once it has waited for JobOptions::wait_for_nodes. Returns the lines to log: that
-  /// the job waits and for which nodes, that it goes on, or that it is given up. To be called
-  /// several times a second.
+  /// gives the job up once it has waited for JobOptions::wait_for_nodes. Returns the lines to log:
+  /// that the job waits and for which nodes, that it goes on, or that it is given up. The caller
+  /// must call this several times a second.
   template <class IsResponsive, class NameOf>
   [[nodiscard]] std::vector<std::string> check_blocked(
       const std::vector<actor::MemberReport>& reports, IsResponsive is_responsive, NameOf name_of) {
     const auto now = Clock::now();
     std::vector<std::string> log_lines;
-    // If there is a later configuration, other nodes went on with the job.
+    // If there is a later configuration, other nodes have gone on with the job.
     if (give_up_epoch_ && *give_up_epoch_ < configuration()->epoch) give_up_epoch_.reset();
     const bool is_over = !give_up_epoch_ && are_workers_done(reports);
     blocked_reason_ = is_over ? std::string{} : why_blocked(is_responsive, name_of);
@@ -110,7 +112,8 @@ class ClusterJob {
   void stop(bool is_done);
 
   /// Updates the job's progress, and stops the job if its time limit has passed, even if no client
-  /// follows it. To be called several times a second, with the reports of the members here.
+  /// follows the job. The caller must call this several times a second, with the reports of the
+  /// members here.
   void update_progress(const std::vector<actor::MemberReport>& reports);
 
   /// Asks the members here for the latest configuration, and returns it.
@@ -123,11 +126,11 @@ class ClusterJob {
 
   [[nodiscard]] wire::JobStatus status();
 
-  /// Returns the record of the job, to be kept once it is closed. Its outcome is `summary` or,
-  /// without one, follows from the state of the members here.
+  /// Returns the record that is kept of the job after it is closed. Its outcome is `summary` or, if
+  /// that is absent, follows from the state of the members here.
   [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary);
 
-  /// Returns all that a node needs to join the job.
+  /// Returns everything that a node needs to join the job.
   [[nodiscard]] wire::JobDescription description();
 
   /// Returns ranges that members here are primary of, from number `from` on, up to about 4 MiB: the
@@ -151,12 +154,12 @@ class ClusterJob {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_at_);
   }
 
-  /// Whether this node has workers, and all have made their last step. They wait for nobody then.
+  /// Whether this node has workers and all have made their last step, so that they wait for no
+  /// other node.
   [[nodiscard]] bool are_workers_done(const std::vector<actor::MemberReport>& reports);
 
-  /// Returns why the job cannot go on: the council has no majority, or ranges have no owner.
-  /// Returns
-  /// "" if neither is the case.
+  /// Returns why the job cannot go on: no majority of the council responds, or no owner of some
+  /// range. Returns "" if the job can go on. Sets `is_majority_responsive_`.
   template <class IsResponsive, class NameOf>
   [[nodiscard]] std::string why_blocked(IsResponsive is_responsive, NameOf name_of) {
     const auto current = configuration();
@@ -171,21 +174,21 @@ class ClusterJob {
       return "no majority: of the " + std::to_string(current->council.size()) +
              " members that decide only " + std::to_string(voters.size()) +
              (voters.size() == 1 ? " answers" : " answer") + "; waits for " +
-             names_of(*current, is_responsive, name_of);
+             unresponsive_nodes(*current, is_responsive, name_of);
     const auto lost = std::ranges::count_if(current->ranges, [&](const core::Ownership& range) {
       return std::ranges::none_of(range.owners, member_responds, &core::RangeOwner::id);
     });
     if (lost == 0) return {};
     return std::to_string(lost) + " of the model's " + std::to_string(current->ranges.size()) +
            " ranges are on nodes that do not answer; waits for " +
-           names_of(*current, is_responsive, name_of);
+           unresponsive_nodes(*current, is_responsive, name_of);
   }
 
   /// Lists the names of the other nodes that have members and for which `is_responsive(node)` is
   /// false.
   template <class IsResponsive, class NameOf>
-  [[nodiscard]] std::string names_of(const core::Configuration& configuration,
-                                     IsResponsive is_responsive, NameOf name_of) const {
+  [[nodiscard]] std::string unresponsive_nodes(const core::Configuration& configuration,
+                                               IsResponsive is_responsive, NameOf name_of) const {
     std::set<std::string> names;
     for (const core::Member& member : configuration.members)
       if (member.node != node_ && !is_responsive(member.node)) names.insert(name_of(member.node));
@@ -208,11 +211,11 @@ class ClusterJob {
   void send(const std::vector<core::Envelope>& envelopes);
   std::optional<wire::NodeId> route_to(core::MemberId member);
 
-  /// A job that is blocked for a shorter time is not reported as blocked.
+  /// A job that has been blocked for a shorter time is not reported as blocked.
   static constexpr std::chrono::milliseconds log_blocked_after{500};
   /// If ranges are lost, how much longer this node waits before it gives the job up.
   static constexpr std::chrono::seconds lost_ranges_grace{5};
-  /// Bounds the age that other nodes report; no job runs that long.
+  /// The longest age accepted from other nodes; no job runs that long.
   static constexpr std::chrono::milliseconds age_max{std::chrono::hours{24 * 365 * 10}};
   /// How long after its time limit a job is stopped here. A client that follows the job stops it
   /// earlier, and records why it ended.
@@ -221,7 +224,7 @@ class ClusterJob {
   const wire::JobId id_;
   const wire::NodeId node_;
   const wire::JobSettings settings_;
-  /// The client that submitted it.
+  /// The client that submitted the job.
   const std::string client_;
   const std::shared_ptr<const PreparedJob> prepared_;
   const SendFrames send_frames_;
@@ -238,14 +241,15 @@ class ClusterJob {
   std::mutex mutex_;
   /// The node of each member.
   std::map<core::MemberId, wire::NodeId> routes_;
-  /// The roles of this node's members, present and former.
+  /// This node's members, present and former, with their roles.
   std::map<core::MemberId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
-  /// For the loop's thread only: why the job is blocked, when it last was not, and whether that
-  /// was logged.
+  /// For the loop's thread only: why the job is blocked (empty if it is not), when it was last not
+  /// blocked, and whether a line was logged that it waits.
   std::string blocked_reason_;
   Clock::time_point unblocked_at_ = Clock::now();
   bool is_wait_logged_ = false;
+  /// Set by why_blocked().
   bool is_majority_responsive_ = true;
   /// The configuration epoch in which this node gave the job up, and why.
   std::optional<core::Epoch> give_up_epoch_;

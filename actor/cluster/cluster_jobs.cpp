@@ -1,4 +1,5 @@
-// How a node answers requests about its jobs, whether they are being prepared, run or have ended.
+// How a node answers requests about its jobs, whether they are being prepared, are running or have
+// ended.
 #include <utility>
 
 #include "starling/actor/cluster/cluster_node_impl.hpp"
@@ -25,7 +26,7 @@ wire::NodeStatus ClusterNode::Impl::make_status() {
 
 std::vector<wire::JobStatus> ClusterNode::Impl::preparing_jobs() const {
   std::vector<wire::JobStatus> preparing;
-  for (const auto& [id, slot] : slots_.all()) {
+  for (const auto& [id, slot] : slots_.slots()) {
     if (find(id) || closed_jobs_.contains(id)) continue;
     wire::JobStatus status;
     status.job = id;

@@ -1,4 +1,4 @@
-/// How a node reacts when other nodes join, leave, die, or are revoked or refused.
+/// How a node reacts when other nodes join, leave, die, are revoked or are refused.
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
@@ -67,7 +67,7 @@ void ClusterNode::Impl::log_isolation() {
   isolation_logged_at_ = now();
   log("no answer from " + wire::without_key(options_.seeds.front()) +
       (options_.seeds.size() > 1 ? " and the other seed nodes" : "") +
-      " yet: on its own; tries again and again");
+      " yet: on its own, and keeps asking");
 }
 
 std::vector<core::NodeRecord> ClusterNode::Impl::live_nodes() const {

@@ -33,8 +33,8 @@ std::size_t ClusterNode::stop_readers() { return impl_->stop_readers(); }
 ClusterNode::Impl::~Impl() {
   stop_readers();
   loop_.close();
-  // Jobs go before the endpoint: their members send packets until their actors have ended. Packets
-  // that arrive in the meantime are dropped.
+  // Destroys the jobs before the endpoint, because their members send packets until their actors
+  // have ended. Packets that arrive in the meantime are dropped.
   std::map<JobId, JobPtr> teardowns;
   {
     const std::unique_lock lock{jobs_mutex_};

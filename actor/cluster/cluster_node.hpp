@@ -17,7 +17,7 @@
 
 namespace starling::actor {
 
-/// A job that this node can start: made from its settings, with its data read.
+/// A job that this node can start: it was made from its settings, and its data were read.
 class PreparedJob {
  public:
   PreparedJob() = default;
@@ -26,13 +26,15 @@ class PreparedJob {
   PreparedJob& operator=(const PreparedJob&) = delete;
 
   [[nodiscard]] virtual const JobOptions& options() const = 0;
+  /// The number of ranges of the model.
   [[nodiscard]] virtual std::size_t ranges() const = 0;
   /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
   [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
-  /// Returns an Error if the job runs on `nodes` nodes and this machine cannot hold its part.
-  [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
-  /// Makes the initial parameter values for make_local_job(), which may take long. Called once,
-  /// before make_local_job(), on the thread that read the data.
+  /// Returns an Error if this machine does not have the memory for one node's part of the job, when
+  /// the job runs on `nodes` nodes.
+  [[nodiscard]] virtual Result<void> check_memory(std::size_t /*nodes*/) const { return {}; }
+  /// Makes the initial parameter values that make_local_job() uses, which may take long. Called
+  /// once, before make_local_job(), on the thread that read the data.
   [[nodiscard]] virtual Result<void> make_initial_values() const { return {}; }
   /// A hash of the data: two nodes may run one job together only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
@@ -46,8 +48,8 @@ class PreparedJob {
 using JobPreparer =
     std::function<Result<std::shared_ptr<const PreparedJob>>(const wire::JobSettings& settings)>;
 
-/// The limits of what a node accepts from all clients together, and from each one. A client is
-/// identified by the name in its certificate or, without keys, by its host.
+/// The most that a node accepts from all clients together, and from each client. The name in its
+/// certificate identifies a client or, without keys, its host does.
 struct JobLimits {
   std::size_t jobs = 16;
   std::size_t jobs_per_client = 8;
@@ -71,10 +73,10 @@ struct ClusterOptions {
   JobLimits limits = {};
   JobPreparer prepare_job;
   /// Called on a thread of the node's with new revocations of certificates. The callback must store
-  /// them: the node must know them when it starts again.
+  /// them, because the node must have them in EndpointOptions::secrets when it starts again.
   std::function<void(const std::vector<security::Revocation>&)> on_revoked = {};
-  /// Called with each log line, on threads of the node's, one call at a time. It must not call the
-  /// node, and must return soon. May be empty.
+  /// Called with each log line, on threads of the node's, one call at a time. The callback must not
+  /// call the node, and must return soon. May be empty.
   std::function<void(const std::string&)> log;
 };
 
@@ -93,21 +95,21 @@ class ClusterNode {
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
-  /// Whether a node or client with the right to do so has asked the node to leave. The caller is
-  /// then to call leave().
+  /// Whether a node or client that may do so has asked the node to leave. The caller must then call
+  /// leave().
   [[nodiscard]] bool is_asked_to_leave() const;
-  /// Why the cluster refuses the node; empty if it does not. The caller is then to destroy the
+  /// Why the cluster refuses the node; empty if it does not. The caller must destroy a refused
   /// node.
   [[nodiscard]] std::string refusal() const;
 
   /// Hands over the ranges that the node's members own, and leaves the cluster. Returns after
-  /// `timeout` at the latest; sooner if the node cannot hand over, such as while it makes a large
-  /// model. Jobs may go on here until the node's destructor, which waits for steps that are being
-  /// computed.
+  /// `timeout` at the latest; sooner if the node cannot hand over, for example because it is making
+  /// a large model. Jobs may go on here until the node's destructor, which waits for steps that are
+  /// being computed.
   void leave(std::chrono::milliseconds timeout);
 
-  /// Makes the threads that read data end, and prepares no job from then on. Returns the number of
-  /// threads that still hang in a read 500 ms later: they may run for ever, but touch nothing of
+  /// Asks the threads that read data to end, and prepares no job from then on. Returns the number
+  /// of threads that still hang in a read after 500 ms. They may run for ever, but use nothing of
   /// the node. A process with such threads must end by std::_Exit, which does not wait for them.
   std::size_t stop_readers();
 

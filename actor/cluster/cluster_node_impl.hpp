@@ -1,5 +1,5 @@
-/// The implementation of ClusterNode: its event loop, and all that runs on it. Internal to
-/// ClusterNode.
+/// The implementation of ClusterNode: its event loop, and everything that runs on the loop.
+/// Internal to ClusterNode.
 #pragma once
 
 #include <atomic>
@@ -67,10 +67,10 @@ class ClusterNode::Impl {
   /// The job's name, or its number if this node does not know the job.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
-  /// Whether the other nodes are enough to hold all replicas of every job's ranges without this
-  /// node. Logs each job for which they are not: those nodes then keep the replicas that they have.
+  /// Whether there are enough other nodes to hold all replicas of every job's ranges. Logs each job
+  /// for which there are not: its ranges then have fewer replicas.
   bool can_hand_over();
-  /// Whether all members here have left their jobs, or have failed.
+  /// Whether all members here have left their jobs or have failed.
   bool has_handed_over();
 
   // --- receiving (cluster_messages.cpp) ---
@@ -78,9 +78,10 @@ class ClusterNode::Impl {
   /// Called on the endpoint's thread with each frame. Delivers a packet to its job; queues a
   /// control message for the loop.
   void receive(const wire::FrameView& frame, const security::Sender& sender);
-  /// On the endpoint's thread. Logs at most once in `drop_log_period`: many such frames may come.
+  /// On the endpoint's thread. Logs why a frame is dropped, but at most once in `drop_log_period`,
+  /// because many such frames may arrive.
   void log_drop(const std::string& why);
-  /// On the endpoint's thread. Whether `sender` may send packets of `node`.
+  /// On the endpoint's thread. Whether `sender` may send packets in the name of `node`.
   bool may_send_as(NodeId node, const security::Sender& sender);
   /// Whether a client may send this message: a request, except one to prepare or start a job.
   static bool may_come_from_client(const wire::ControlMessage& message);
@@ -107,7 +108,7 @@ class ClusterNode::Impl {
   void execute(const core::NodeRefused& refused);
 
   void on_revoked(const security::MergeResult& merged);
-  /// Logs from time to time that no seed node answers, as long as that is the case.
+  /// While no seed node has answered, logs this from time to time.
   void log_isolation();
 
   [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - started_at_; }
@@ -154,16 +155,16 @@ class ClusterNode::Impl {
   /// Calls sweep_jobs() now and then every `sweep_period`.
   void sweep();
   void sweep_jobs();
-  /// Whether the node is alive and not suspected. In a partition this is false long before the node
-  /// is declared dead.
+  /// Whether the node is alive and not suspected; true for a node that is not known. In a partition
+  /// this becomes false long before the node is declared dead.
   [[nodiscard]] bool is_responsive(NodeId node) const;
   [[nodiscard]] std::string name_of(NodeId node) const;
   /// Lets members that were wrongly declared dead join again, in a new incarnation.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);
-  /// Deletes records that are older than the retention times below.
-  void forget_old();
-  /// Once in `look_for_jobs_period`: asks a random node which jobs it runs, and tries to join those
-  /// that run without this node.
+  /// Deletes records that are older than the retention times below, and records of unknown nodes.
+  void expire_records();
+  /// Asks a random node which jobs it runs, and tries to join those that run without this node.
+  /// Also calls expire_records() and log_isolation(). Repeats itself after `look_for_jobs_period`.
   void look_for_jobs();
 
   /// Discards the data and the slot of a job that does not start here, or has ended.
@@ -212,20 +213,22 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::Disconnect&);
 
   static constexpr auto sweep_period = std::chrono::milliseconds{250};
-  /// How long a leaving node waits for the hand-over if the other nodes cannot hold all replicas.
+  /// How long a leaving node waits for the hand-over if there are too few other nodes to hold all
+  /// replicas.
   static constexpr std::chrono::milliseconds hand_over_time_if_alone = std::chrono::seconds{3};
   /// How long a leaving node waits for the loop's thread, which may be making a job's model.
   static constexpr std::chrono::milliseconds loop_timeout{1500};
   /// The shortest time between two log lines about dropped frames.
   static constexpr auto drop_log_period = std::chrono::seconds{30};
-  /// The time between two log lines that no seed node answers; the first comes after 3 s.
+  /// The shortest time between two log lines that say that no seed node answers. The first comes 3
+  /// s after the start.
   static constexpr core::Time isolation_log_period = std::chrono::seconds{30};
   static constexpr auto look_for_jobs_period = std::chrono::seconds{1};
-  /// How long the node remembers an attempt to join a job, which it does not repeat before, and the
-  /// outcome of a submission.
+  /// How long the node remembers the outcome of a submission, and an attempt to join a job, which
+  /// it does not repeat in this time.
   static constexpr core::Time attempt_retention = std::chrono::minutes{10};
-  /// A prepared job that has not started after this time is discarded: the node that asked for it
-  /// has died, or started the job without this node.
+  /// A prepared job that has not started after this time is discarded: the node that asked to
+  /// prepare it has died, or has started the job without this node.
   static constexpr core::Time prepared_retention = std::chrono::minutes{10};
   /// The most nodes whose name conflicts are remembered; each conflict is logged once.
   static constexpr std::size_t name_conflicts_max = 1000;
@@ -233,7 +236,8 @@ class ClusterNode::Impl {
   /// closed may still run it when it returns.
   static constexpr std::size_t closed_jobs_max = 65'536;
   static constexpr core::Time closed_retention = std::chrono::hours{24};
-  /// The most bytes of control messages, each with its overhead, that wait for the loop's thread.
+  /// The most bytes of control messages that wait for the loop's thread. Each message counts with
+  /// its bytes and `message_overhead`.
   static constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
   static constexpr std::size_t message_overhead = 1024;
 
@@ -271,7 +275,7 @@ class ClusterNode::Impl {
       [this](const std::string& line, const std::string& job) { log_buffer_.add(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeTable nodes_;
-  /// The nodes that were refused because another node has their name.
+  /// The nodes that the cluster has refused because another node has their name.
   std::set<NodeId> name_conflicts_;
   /// When this node started each of its jobs, or last tried to join it.
   std::map<JobId, core::Time> join_attempts_;

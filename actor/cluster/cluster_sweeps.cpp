@@ -49,7 +49,7 @@ void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberR
   job.local().end_members(excluded);
 }
 
-void ClusterNode::Impl::forget_old() {
+void ClusterNode::Impl::expire_records() {
   std::erase_if(join_attempts_,
                 [&](const auto& attempt) { return now() > attempt.second + attempt_retention; });
   std::erase_if(closed_jobs_,
@@ -67,7 +67,7 @@ void ClusterNode::Impl::forget_old() {
 }
 
 void ClusterNode::Impl::look_for_jobs() {
-  forget_old();
+  expire_records();
   log_isolation();
   const auto nodes = live_nodes();
   if (!is_leaving_ && nodes.size() > 1) {

@@ -1,5 +1,5 @@
-/// A thread that runs work which other threads post to it, at once or after a delay, one piece at a
-/// time in the order of their times.
+/// A thread that runs work which any thread posts to it, at once or after a delay: one piece at a
+/// time, in the order of the times at which they are due.
 #pragma once
 
 #include <chrono>

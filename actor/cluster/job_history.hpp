@@ -22,24 +22,24 @@ class JobHistory {
   /// Records older than this are deleted.
   static constexpr core::Time retention = std::chrono::hours{24};
 
-  /// Adds a record. If the job has one already, that one stays; only its outcome is replaced, if
-  /// this node found it out by itself and a client reports it now.
+  /// Adds a record. If the job has a record already, the old one stays, except that an outcome
+  /// which a client reports replaces one that this node found out by itself.
   void add(wire::JobRecord record, core::Time now) {
-    truncate_texts(record);
-    const auto existing = all_.find(record.job);
-    if (existing != all_.end()) {
+    limit_sizes(record);
+    const auto existing = entries_.find(record.job);
+    if (existing != entries_.end()) {
       if (existing->second.record.is_reported_by_client || !record.is_reported_by_client) return;
       existing->second.record.summary = std::move(record.summary);
       existing->second.record.is_reported_by_client = true;
       return;
     }
-    all_[record.job] = {std::move(record), now};
+    entries_[record.job] = {std::move(record), now};
     expire(now);
   }
 
-  /// Sets the outcome of a job as a client reports it. No effect if the job has no record.
+  /// Sets the outcome that a client reports for a job. No effect if the job has no record.
   void set_outcome(wire::JobId job, const wire::JobSummary& summary, core::Time now) {
-    if (!all_.contains(job)) return;
+    if (!entries_.contains(job)) return;
     wire::JobRecord reported;
     reported.job = job;
     reported.summary = summary;
@@ -49,17 +49,17 @@ class JobHistory {
 
   /// Deletes records that are older than `retention`, and the oldest ones beyond `jobs_max`.
   void expire(core::Time now) {
-    std::erase_if(all_,
+    std::erase_if(entries_,
                   [&](const auto& entry) { return now > entry.second.recorded_at + retention; });
-    while (all_.size() > jobs_max)
-      all_.erase(std::ranges::min_element(
-          all_, {}, [](const auto& entry) { return entry.second.recorded_at; }));
+    while (entries_.size() > jobs_max)
+      entries_.erase(std::ranges::min_element(
+          entries_, {}, [](const auto& entry) { return entry.second.recorded_at; }));
   }
 
   /// Returns all records, in the order in which the jobs ended.
   [[nodiscard]] wire::JobRecords records() const {
     wire::JobRecords records;
-    for (const auto& [job, entry] : all_) records.jobs.push_back(entry.record);
+    for (const auto& [job, entry] : entries_) records.jobs.push_back(entry.record);
     std::ranges::sort(records.jobs, {}, &wire::JobRecord::ended_at_ms);
     return records;
   }
@@ -72,8 +72,8 @@ class JobHistory {
   static constexpr std::size_t text_max = 500;
   static constexpr std::size_t figures_max = 32;
 
-  /// Limits the texts and figures that clients choose freely.
-  static void truncate_texts(wire::JobRecord& record) {
+  /// Limits the size of the texts and figures that clients choose freely.
+  static void limit_sizes(wire::JobRecord& record) {
     for (std::string* text :
          {&record.name, &record.description, &record.client, &record.summary.why})
       if (text->size() > text_max) text->resize(text_max);
@@ -83,7 +83,7 @@ class JobHistory {
       if (name.size() > text_max) name.resize(text_max);
   }
 
-  std::map<wire::JobId, Entry> all_;
+  std::map<wire::JobId, Entry> entries_;
 };
 
 }  // namespace starling::actor

@@ -1,5 +1,4 @@
-/// The names of jobs, which their clients choose by the setting `name`. Plain functions; any
-/// thread.
+/// The names of jobs, which clients choose by the setting `name`. Plain functions; any thread.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace starling::actor {
 
 inline constexpr std::size_t job_name_max = 64;
 
-/// Refuses a name that could be mistaken for a flag, a file or several words.
+/// Returns an Error if the name could be mistaken for a flag, a file or several words.
 [[nodiscard]] Result<void> check_job_name(std::string_view name);
 
 /// Returns the text of the setting `key`, or "" if there is none.
@@ -21,8 +20,8 @@ inline constexpr std::size_t job_name_max = 64;
 /// Returns the job's name or, if it has no valid one, its id in digits.
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);
 
-/// Describes a job by those of its settings that are given: "softmax on digits, peer,
-/// pssp:s=4,beta=2".
+/// Describes a job by its settings `model`, `data`, `mode` and `barrier`, without those that are
+/// not given: "softmax on digits, peer, pssp:s=4,beta=2".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
 }  // namespace starling::actor

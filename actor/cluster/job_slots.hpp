@@ -36,20 +36,20 @@ class JobSlots {
   /// for `client`.
   [[nodiscard]] Result<void> reserve(wire::JobId id, const wire::JobSettings& settings,
                                      const std::string& client, core::Time now) {
-    if (all_.contains(id)) return {};
-    if (auto may_have = check_client(client); !may_have) return may_have;
-    all_[id] = {settings, client, now, 0};
+    if (slots_.contains(id)) return {};
+    if (auto valid = check_client(client); !valid) return valid;
+    slots_[id] = {settings, client, now, 0};
     return {};
   }
 
   /// Returns an Error if the node has no free slot for `client`.
   [[nodiscard]] Result<void> check_client(const std::string& client) const {
-    if (all_.size() >= limits_.jobs)
-      return Error{"holds " + std::to_string(all_.size()) +
+    if (slots_.size() >= limits_.jobs)
+      return Error{"holds " + std::to_string(slots_.size()) +
                    " jobs, and takes no more (--jobs): " + list_clients() + "; " + remedy};
     std::string own;
     std::size_t count = 0;
-    for (const auto& [id, slot] : all_) {
+    for (const auto& [id, slot] : slots_) {
       if (slot.client != client) continue;
       ++count;
       own += (own.empty() ? "" : ", ") + name_of(slot.settings, id);
@@ -61,7 +61,7 @@ class JobSlots {
 
   /// Returns an Error if a job other than `id` has this name.
   [[nodiscard]] Result<void> check_name(const std::string& name, wire::JobId id) const {
-    for (const auto& [other, slot] : all_)
+    for (const auto& [other, slot] : slots_)
       if (!name.empty() && other != id && text_of(slot.settings, "name") == name)
         return Error{"has a job called '" + name + "' already (" + summary_of(slot.settings) +
                      "); valid: another --name"};
@@ -71,20 +71,20 @@ class JobSlots {
   /// Reserves compute threads for a job that has a slot. Returns an Error if the limits leave too
   /// few.
   [[nodiscard]] Result<void> reserve_threads(wire::JobId id, std::size_t threads) {
-    const auto slot = all_.find(id);
-    if (slot == all_.end()) return Error{"the job was closed meanwhile"};
-    std::size_t of_all = threads;
-    std::size_t of_client = threads;
-    for (const auto& [other_id, other] : all_) {
+    const auto slot = slots_.find(id);
+    if (slot == slots_.end()) return Error{"the job was closed meanwhile"};
+    std::size_t total_threads = threads;
+    std::size_t client_threads = threads;
+    for (const auto& [other_id, other] : slots_) {
       if (other_id == id) continue;
-      of_all += other.threads;
-      if (other.client == slot->second.client) of_client += other.threads;
+      total_threads += other.threads;
+      if (other.client == slot->second.client) client_threads += other.threads;
     }
-    if (of_all > limits_.threads)
-      return Error{too_many(threads, of_all, "all jobs") + std::to_string(limits_.threads) +
+    if (total_threads > limits_.threads)
+      return Error{too_many(threads, total_threads, "all jobs") + std::to_string(limits_.threads) +
                    " (the node's --threads): " + list_clients(id)};
-    if (of_client > limits_.threads_per_client)
-      return Error{too_many(threads, of_client, "the jobs of " + slot->second.client) +
+    if (client_threads > limits_.threads_per_client)
+      return Error{too_many(threads, client_threads, "the jobs of " + slot->second.client) +
                    std::to_string(limits_.threads_per_client) +
                    " (the node's --threads-per-client): " + list_clients(id)};
     slot->second.threads = threads;
@@ -93,23 +93,23 @@ class JobSlots {
 
   /// Returns the job's slot, or nullptr if it has none.
   [[nodiscard]] const JobSlot* find(wire::JobId id) const {
-    const auto slot = all_.find(id);
-    return slot == all_.end() ? nullptr : &slot->second;
+    const auto slot = slots_.find(id);
+    return slot == slots_.end() ? nullptr : &slot->second;
   }
-  /// Moves the slot of job `from` to id `to`: the job is started again with a new id.
+  /// Moves the slot of job `from` to id `to`, because the job is started again with a new id.
   void rename_job(wire::JobId from, wire::JobId to) {
-    auto slot = all_.extract(from);
-    if (slot) all_[to] = std::move(slot.mapped());
+    auto slot = slots_.extract(from);
+    if (slot) slots_[to] = std::move(slot.mapped());
   }
-  void release(wire::JobId id) { all_.erase(id); }
-  [[nodiscard]] const std::map<wire::JobId, JobSlot>& all() const { return all_; }
+  void release(wire::JobId id) { slots_.erase(id); }
+  [[nodiscard]] const std::map<wire::JobId, JobSlot>& slots() const { return slots_; }
 
   /// Returns the jobs whose slots were reserved before `time`, and for which `is_running(id)` is
   /// false.
   template <class IsRunning>
   [[nodiscard]] std::vector<wire::JobId> unused(IsRunning is_running, core::Time time) const {
     std::vector<wire::JobId> unused;
-    for (const auto& [id, slot] : all_)
+    for (const auto& [id, slot] : slots_)
       if (slot.reserved_at < time && !is_running(id)) unused.push_back(id);
     return unused;
   }
@@ -125,21 +125,21 @@ class JobSlots {
   }
   /// Lists how many jobs and threads each client has, without those of job `excluded`.
   [[nodiscard]] std::string list_clients(std::optional<wire::JobId> excluded = std::nullopt) const {
-    std::map<std::string, std::pair<std::size_t, std::size_t>> held;
-    for (const auto& [id, slot] : all_) {
+    std::map<std::string, std::pair<std::size_t, std::size_t>> jobs_and_threads;
+    for (const auto& [id, slot] : slots_) {
       if (id == excluded) continue;
-      ++held[slot.client].first;
-      held[slot.client].second += slot.threads;
+      ++jobs_and_threads[slot.client].first;
+      jobs_and_threads[slot.client].second += slot.threads;
     }
     std::string text;
-    for (const auto& [client, sum] : held)
-      text += (text.empty() ? "" : ", ") + client + " has " + print_count(sum.first, "job") +
-              " with " + print_count(sum.second, "thread");
+    for (const auto& [client, counts] : jobs_and_threads)
+      text += (text.empty() ? "" : ", ") + client + " has " + print_count(counts.first, "job") +
+              " with " + print_count(counts.second, "thread");
     return text.empty() ? "no client has another job" : text;
   }
 
   const JobLimits limits_;
-  std::map<wire::JobId, JobSlot> all_;
+  std::map<wire::JobId, JobSlot> slots_;
 };
 
 }  // namespace starling::actor

@@ -23,8 +23,8 @@ std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeSt
   return start;
 }
 
-/// The longest wait for the answers of members. They answer between two events; the caller is a
-/// node's loop, which others wait for.
+/// The longest wait for the answers of members, which answer between two events. The caller is a
+/// node's event loop, and must not block for long.
 constexpr std::chrono::milliseconds answer_timeout{500};
 constexpr std::chrono::milliseconds read_timeout{2'000};
 /// The most bytes of received tensors that may wait in mailboxes. Further packets are dropped, and
@@ -136,41 +136,43 @@ class LocalJobImpl final : public LocalJob {
   }
 
   std::vector<actor::MemberReport> reports() override {
-    std::vector<actor::MemberReport> all;
+    std::vector<actor::MemberReport> reports;
     ask<actor::MemberReport>(actor::report_atom_v, answer_timeout,
                              [&](const LocalMember& member, auto* report) {
                                if (report != nullptr) member.last_report->update(*report);
-                               all.push_back(member.last_report->get());
+                               reports.push_back(member.last_report->get());
                              });
-    return all;
+    return reports;
   }
 
   std::vector<core::RangeState> ranges(const actor::ReadRanges& wanted) override {
-    std::vector<core::RangeState> all;
+    std::vector<core::RangeState> ranges;
     ask<std::vector<core::RangeState>>(wanted, read_timeout, [&](const LocalMember&, auto* states) {
-      if (states != nullptr) std::ranges::move(*states, std::back_inserter(all));
+      if (states != nullptr) std::ranges::move(*states, std::back_inserter(ranges));
     });
-    return all;
+    return ranges;
   }
 
   core::ConfigurationPtr configuration() override {
     core::ConfigurationPtr latest;
     ask<core::ConfigurationPtr>(
-        actor::step_atom_v, answer_timeout, [&](const LocalMember&, auto* own) {
+        actor::configuration_atom_v, answer_timeout, [&](const LocalMember&, auto* own) {
           if (own != nullptr && *own && (!latest || (*own)->epoch > latest->epoch)) latest = *own;
         });
     return latest;
   }
 
  private:
+  /// Spawns a member's actor. A founder gets the first configuration; a joining member gets null,
+  /// and the ids of the members that it asks.
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
     core::MemberOptions<T> member_options;
     member_options.self = self;
     member_options.mode = job.mode;
-    member_options.worker.last = job.steps;
-    member_options.worker.plans = assignment_.task->chooses_reads();
+    member_options.worker.last_step = job.steps;
+    member_options.worker.asks_for_plan = assignment_.task->chooses_reads();
     member_options.worker.barrier = job.barrier;
     member_options.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
     member_options.worker.attempts = job.attempts;
@@ -180,8 +182,8 @@ class LocalJobImpl final : public LocalJob {
     member_options.shard.applier = assignment_.applier;
     member_options.shard.workers = job.workers;
     member_options.members_max = static_cast<core::MemberId>(options_.members_max);
-    member_options.start = start_;
-    member_options.first = first;
+    member_options.initial_states = start_;
+    member_options.first_configuration = first;
     member_options.seeds = seeds;
     member_options.council.copies = job.copies;
     member_options.council.owners = wanted_owner_count(job);
@@ -190,12 +192,12 @@ class LocalJobImpl final : public LocalJob {
     // nodes it waited for.
     member_options.council.stuck_after = 2 * job.wait_for_nodes;
     // Longer times than in a simulation: with real clocks and threads, an acknowledgement may be
-    // late, and its message must not be sent twice for that.
+    // late, and its message must not be sent twice because of that.
     member_options.channel.resend_initial = std::chrono::milliseconds{200};
     member_options.channel.resend_min = std::chrono::milliseconds{50};
     member_options.channel.acknowledge_delay_max = std::chrono::milliseconds{10};
     const auto last_report = std::make_shared<LastReport>(self);
-    const actor::CafThreadScope visit;
+    const actor::CafThreadScope scope;
     const MemberActor member = system_.spawn<MemberHost<T>>(
         job_context_, std::move(member_options),
         [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
@@ -276,7 +278,7 @@ class LocalJobImpl final : public LocalJob {
   /// null if the member did not answer within `timeout`.
   template <class Answer, class Question, class OnAnswer>
   void ask(const Question& question, std::chrono::milliseconds timeout, OnAnswer on_answer) {
-    const actor::CafThreadScope visit;
+    const actor::CafThreadScope scope;
     caf::scoped_actor self{system_};
     const std::vector<LocalMember> members = all_members();
     std::vector<decltype(self->request(MemberActor{}, timeout, question))> asked;

@@ -1,5 +1,6 @@
-/// A node's part of a job that runs on several nodes: the members on this node ("here"), each an
-/// actor, and the threads that compute for them. They exchange packets with members on other nodes.
+/// A node's part of a job that runs on several nodes: the members on this node ("here"), each of
+/// which is an actor, and the threads that compute for them. The members exchange packets with
+/// members on other nodes.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 namespace starling::actor {
 
 struct LocalJobOptions {
-  /// All members' ids are below this.
+  /// The ids of all members of the job are below this.
   std::size_t members_max = 256;
   /// The number of threads that run actors; 0: half as many as there are processors.
   std::size_t control_threads = 0;
@@ -37,34 +38,35 @@ class LocalJob {
   /// Starts `self`, which asks the members `seeds` to let it join the job.
   virtual void join(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
 
-  /// Delivers a packet to a member here; drops it if the member is not here. If
-  /// `may_handle_inline`, and the member is idle, it handles the packet on the caller's thread.
+  /// Delivers a packet to a member here; drops the packet if its receiver is not here. If
+  /// `may_handle_inline` is true and the member is idle, the caller's thread handles the packet.
   virtual void deliver(core::Envelope envelope, bool may_handle_inline) = 0;
-  /// Tells the members here that a member is dead, or is not.
+  /// Reports to the members here that a member is dead, or is alive.
   virtual void report_liveness(const actor::LivenessUpdate& update) = 0;
   /// Stops workers at the end of their step. Members still answer reads of their ranges.
   virtual void stop() = 0;
-  /// Lets workers begin no update for `duration` from now. After pause(0) they go on.
+  /// Makes the workers here begin no update for `duration` from now. A duration of 0 ends the
+  /// pause.
   virtual void pause(core::Time duration) = 0;
-  /// Lets members here hand over the ranges that they own, and leave the job.
+  /// Makes the members here hand over the ranges that they own, and then leave the job.
   virtual void leave() = 0;
 
-  /// Ends and removes members here that were excluded.
+  /// Ends and removes `members`, which are here and were excluded.
   virtual void end_members(const std::vector<core::MemberId>& members) = 0;
 
   /// Asks every member here for its report. Returns the last known report of a member that does not
   /// answer within 500 ms.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
-  /// Reads the ranges that members here are primary of, as they are now. `wanted` bounds how many
-  /// each member returns.
+  /// Returns the present states of the ranges that members here are primary of. `wanted` bounds
+  /// what each member returns. Leaves out a member that does not answer within 2 s.
   [[nodiscard]] virtual std::vector<core::RangeState> ranges(
       const actor::ReadRanges& wanted = {}) = 0;
-  /// The latest configuration that a member here knows; null before the first.
+  /// Asks the members here for their configurations, and returns the latest; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
 };
 
-/// Makes this node's part of a job, without members yet. Returns an Error if the job cannot run on
-/// several nodes.
+/// Makes this node's part of a job, without members yet. Returns an Error if the options are not
+/// valid, or if the job cannot go on from the assignment's states.
 template <class T>
 [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,
                                                                LocalJobOptions options);

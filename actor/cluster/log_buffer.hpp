@@ -19,11 +19,11 @@ class LogBuffer {
  public:
   using Print = std::function<void(const std::string&)>;
 
-  /// `show` may be empty.
+  /// Calls `print` with each line, one call at a time. `print` may be empty.
   explicit LogBuffer(Print print) : print_(std::move(print)) {}
 
-  /// Adds a line, and makes it printable, because it may contain names that clients chose. If the
-  /// line is about a job, `job` is the job's name, and leads the line.
+  /// Adds a line, with unprintable characters replaced, because clients choose some names in it. If
+  /// the line is about a job, `job` is the job's name, with which the line then begins.
   void add(const std::string& text, const std::string& job = {}) {
     const std::string line = printable((job.empty() ? "" : "job " + job + ": ") + text);
     {
@@ -34,14 +34,14 @@ class LogBuffer {
     lines_.push_back({utc_now_us(), job, line.substr(0, line_bytes_max)});
     if (lines_.size() <= lines_max) return;
     lines_.pop_front();
-    ++first_;
+    ++oldest_;
   }
 
-  /// Returns the lines from number `from` on that are still kept, as many as one reply may hold.
+  /// Returns the kept lines from number `from` on, as many as one reply may hold.
   [[nodiscard]] wire::LogLines read(std::uint64_t from) const {
     const std::lock_guard lock{mutex_};
-    wire::LogLines reply{std::clamp(from, first_, first_ + lines_.size()), {}, 0};
-    const auto begin = static_cast<std::size_t>(reply.from - first_);
+    wire::LogLines reply{std::clamp(from, oldest_, oldest_ + lines_.size()), {}, 0};
+    const auto begin = static_cast<std::size_t>(reply.from - oldest_);
     for (std::size_t i = begin; i < std::min(begin + lines_per_read_max, lines_.size()); ++i)
       reply.lines.push_back(lines_[i]);
     reply.next = reply.from + reply.lines.size();
@@ -56,8 +56,8 @@ class LogBuffer {
   const Print print_;
   std::mutex print_mutex_;
   mutable std::mutex mutex_;
-  /// The number of the first line that is kept.
-  std::uint64_t first_ = 0;
+  /// The number of the oldest line that is kept.
+  std::uint64_t oldest_ = 0;
   std::deque<wire::LogLine> lines_;
 };
 

@@ -1,5 +1,6 @@
 /// The actor of one member of a job that runs on several nodes. It drives core::MemberCore, the
-/// same state machine that the simulator tests under faults, with real time, computing and network.
+/// same state machine that the simulator tests under faults, with a real clock, computations and
+/// network.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,8 @@
 
 namespace starling::actor {
 
-/// Sends packets to the members that they are addressed to. Several members' actors may call it at
-/// the same time.
+/// Sends each packet to the member to which it is addressed. Several actors may call it at the same
+/// time.
 using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 
 template <class T>
@@ -29,9 +30,8 @@ struct InterfaceOf<MemberHost<T>> {
 template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
-  /// Calls `on_excluded` when the council excludes the member, which is final. Calls
-  /// `report_exception` with the exception's text if an exception ends the actor, which then
-  /// answers no message any more.
+  /// Calls `on_excluded` when the council excludes the member, which is final. If an exception ends
+  /// the actor, so that it answers no further message, calls `report_exception` with its text.
   MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions<T> options,
              SendEnvelopes send, std::function<void()> on_excluded,
              std::function<void(const std::string&)> report_exception)
@@ -65,8 +65,8 @@ class MemberHost : public actor::MemberActor::base {
           });
         },
         [this](const actor::Computed& computed) {
-          const core::Time ready = executor_.hold_back(computed, random_);
-          if (!accept_due_update()) schedule(ready, actor::timer_atom_v);
+          const core::Time due_at = executor_.hold_back(computed, random_);
+          if (!accept_due_update()) schedule(due_at, actor::timer_atom_v);
         },
         [this](const actor::ComputeFailed& failure) { on_failed(failure); },
         [this](const actor::TimerFired& tick) {
@@ -90,7 +90,7 @@ class MemberHost : public actor::MemberActor::base {
           on_pause({});
         },
         [this](actor::report_atom) { return report(); },
-        [this](actor::step_atom) { return core_.configuration(); },
+        [this](actor::configuration_atom) { return core_.configuration(); },
         [this](const actor::ReadRanges& wanted) { return read_primary_ranges(wanted); },
         [this](actor::quit_atom) { quit(); },
     };
@@ -100,7 +100,9 @@ class MemberHost : public actor::MemberActor::base {
   using Core = core::MemberCore<T>;
   using Context = core::MemberContext;
 
-  [[noreturn]] static void throw_broken(const char* condition, const char* file, int line) {
+  /// Handles a failed STARLING_CHECK: throws, which ends this actor only.
+  [[noreturn]] static void throw_broken_invariant(const char* condition, const char* file,
+                                                  int line) {
     throw std::logic_error{std::string{"broken invariant: "} + condition + ", " + file + ":" +
                            std::to_string(line)};
   }
@@ -110,9 +112,8 @@ class MemberHost : public actor::MemberActor::base {
   /// Runs one event of the core, then its effects.
   template <class Event>
   void run(Event event) {
-    // A message from another member may make this member fail a check, but must not end the
-    // process.
-    const CheckScope scope{throw_broken};
+    // A message from another member may make a check fail here, but must not end the process.
+    const CheckScope scope{throw_broken_invariant};
     core::MemberEffects effects;
     event(core_, Context{job_context_->now(), random_, effects});
     for (core::MemberEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
@@ -122,8 +123,8 @@ class MemberHost : public actor::MemberActor::base {
   void execute(core::Dispatch& dispatch) { outgoing_.push_back(std::move(dispatch.envelope)); }
   void execute(const core::MemberTimer& timer) { schedule(timer.at, actor::TimerFired{timer.key}); }
   void execute(const core::Plan& plan) { executor_.plan(self(), plan.step); }
-  /// When a step's computation begins, every owner has all updates that the worker pushed before;
-  /// so a pause begins here.
+  /// During a pause, postpones the computation. A pause takes effect here, because at this time
+  /// every owner has all updates that the worker has pushed.
   void execute(core::Compute& compute) {
     if (job_context_->now() < paused_until_)
       postponed_compute_ = std::move(compute);
@@ -167,7 +168,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   void on_failed(const actor::ComputeFailed& failure) {
-    if (failure.fatal)
+    if (failure.is_fatal)
       return record_failure("worker " + std::to_string(core_.self().id) + ", step " +
                             std::to_string(failure.step + 1) + ": " + failure.why);
     run([&](Core& member, const Context& context) {
@@ -177,14 +178,14 @@ class MemberHost : public actor::MemberActor::base {
 
   void on_liveness(const actor::LivenessUpdate& update) {
     run([&](Core& member, const Context& context) {
-      if (update.dead)
+      if (update.is_dead)
         member.suspect(context, update.member, update.incarnation);
       else
         member.trust(context, update.member, update.incarnation);
     });
   }
 
-  /// Records why the job cannot go on.
+  /// Records why the member cannot go on, unless a reason is recorded already.
   void record_failure(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why.empty() ? "failed" : why;
@@ -198,7 +199,7 @@ class MemberHost : public actor::MemberActor::base {
     result.why = failure_;
     result.epoch = core_.configuration() ? core_.configuration()->epoch : 0;
     if (core_.state() == Core::State::member)
-      result.held = static_cast<std::uint32_t>(core_.replica().in_sync_ranges().size());
+      result.held = static_cast<std::uint32_t>(core_.replica().full_ranges().size());
     const core::Worker* worker = core_.worker();
     if (!failure_.empty() || core_.state() == Core::State::failed)
       result.state = State::failed;
@@ -211,7 +212,7 @@ class MemberHost : public actor::MemberActor::base {
     result.is_paused =
         worker == nullptr || worker->done() || worker->waiting() || postponed_compute_;
     if (worker == nullptr) return result;
-    const auto counts = worker->gate_counts();
+    const auto counts = worker->draw_counts();
     result.worker = {.worker = result.member,
                      .step = worker->step(),
                      .samples = worker->samples(),
@@ -219,21 +220,22 @@ class MemberHost : public actor::MemberActor::base {
                      .draws = counts.draws,
                      .passes = counts.passes,
                      .drawn = worker->drawn(),
-                     .done = worker->done()};
+                     .is_done = worker->done()};
     executor_.fill_report(result.worker);
     return result;
   }
 
+  /// Returns the states of the ranges that this member is primary of, as ReadRanges asks for them.
   std::vector<core::RangeState> read_primary_ranges(const actor::ReadRanges& wanted) {
     std::vector<core::RangeState> states;
     std::size_t bytes = 0;
     auto& replica = core_.replica();
-    // A joining member holds no range; those of an excluded member are out of date.
+    // A joining member holds no range; the ranges of an excluded member are out of date.
     if (core_.state() == Core::State::member)
       for (core::RangeId range = wanted.from;
            range < core_.configuration()->ranges.size() && bytes < wanted.bytes_max; ++range)
         if (replica.is_primary(range)) {
-          states.push_back(replica.shard().hand_over(range));
+          states.push_back(replica.shard().full_state(range));
           bytes += states.back().value.bytes().size();
         }
     return states;
@@ -251,6 +253,7 @@ class MemberHost : public actor::MemberActor::base {
   core::Time paused_until_{};
   /// The computation that starts when the pause is over.
   std::optional<core::Compute> postponed_compute_;
+  /// Why the member cannot go on; empty if it can.
   std::string failure_;
 };
 

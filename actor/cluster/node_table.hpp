@@ -19,7 +19,7 @@ namespace starling::actor {
 /// One thread writes; any thread may read.
 class NodeTable {
  public:
-  /// How long a node must have been declared dead before it is believed to be dead.
+  /// A node is believed to be dead once this time has passed since it was declared dead.
   static constexpr std::chrono::milliseconds death_believed_after{400};
 
   /// Stores a record. Returns whether the node is new, or has changed between live and not live.
@@ -80,7 +80,7 @@ class NodeTable {
 
   /// Whether the node is live. Returns nullopt if the node is not known, or was declared dead less
   /// than `death_believed_after` ago: when a partition ends, the nodes that were partitioned off
-  /// declare all others dead, and these refute it at once.
+  /// declare all others dead, and the others refute this at once.
   [[nodiscard]] std::optional<bool> is_believed_live(wire::NodeId node, core::Time now) const {
     const std::shared_lock lock{mutex_};
     const auto known = nodes_.find(node);

@@ -32,38 +32,41 @@ auto catch_errors(Make make) -> decltype(make()) {
   }
 }
 
-/// For the loop's thread only, unless a comment says otherwise. Each job is read on a thread of its
-/// own, its reader.
+/// For the loop's thread only, unless a comment says otherwise. Each job has a *reader*: a thread
+/// of its own, on which it is prepared.
 class PreparedJobs {
  public:
   using OnPrepared = std::function<void(const Result<std::shared_ptr<const PreparedJob>>&)>;
 
-  PreparedJobs(EventLoop& loop, JobPreparer make)
-      : loop_(loop), make_(std::move(make)), readers_(std::make_shared<Readers>(&loop)) {}
+  PreparedJobs(EventLoop& loop, JobPreparer prepare_job)
+      : loop_(loop),
+        prepare_job_(std::move(prepare_job)),
+        readers_(std::make_shared<Readers>(&loop)) {}
 
-  /// Call from any thread but the loop's, before the loop ends. Asks the readers to end, and waits
-  /// for them up to `reader_end_timeout`, because a read that hangs in a file system cannot be
-  /// ended. Returns how many did not end; they touch nothing of this object any more, but run code
-  /// of the program.
+  /// Call it from any thread but the loop's, before the loop ends. Asks the readers to end, and
+  /// waits for them up to `reader_end_timeout`, because a read that hangs in a file system cannot
+  /// be ended. Returns how many readers did not end. They use nothing of this object any more, but
+  /// still run code of the program.
   std::size_t close() {
     std::unique_lock lock{readers_->mutex};
     readers_->loop = nullptr;
-    for (auto& [id, reader] : readers_->all) reader.thread.request_stop();
+    for (auto& [id, reader] : readers_->readers) reader.thread.request_stop();
     readers_->ended.wait_for(lock, reader_end_timeout, [this] {
-      return std::ranges::all_of(readers_->all, [](const auto& r) { return r.second.has_ended; });
+      return std::ranges::all_of(readers_->readers,
+                                 [](const auto& r) { return r.second.has_ended; });
     });
     std::size_t still_running = 0;
-    for (auto& [id, reader] : readers_->all)
+    for (auto& [id, reader] : readers_->readers)
       if (!reader.has_ended) {
         reader.thread.detach();
         ++still_running;
       }
     // A reader that has ended does not take the lock again, so its thread can be joined under it.
-    readers_->all.clear();
+    readers_->readers.clear();
     return still_running;
   }
 
-  /// Refuses settings that are too long. Every node sends them with its status.
+  /// Refuses settings that are too long: every node sends the settings of its jobs with its status.
   [[nodiscard]] static Result<void> check_settings(const wire::JobSettings& settings) {
     std::size_t bytes = 0;
     for (const auto& [key, text] : settings) bytes += key.size() + text.size();
@@ -72,9 +75,9 @@ class PreparedJobs {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Starts a reader for the job, unless the job is prepared or has one. Calls `on_prepared` with
-  /// the prepared job, or with an Error, such as if the job runs on `nodes` nodes and this machine
-  /// cannot hold its part.
+  /// Starts a reader for the job, unless the job is prepared or has a reader. Calls `on_prepared`
+  /// with the prepared job, or with an Error, for example if this machine does not have the memory
+  /// for its part of a job on `nodes` nodes.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
                OnPrepared on_prepared) {
     if (const auto job = find(id)) return on_prepared(job);
@@ -96,14 +99,14 @@ class PreparedJobs {
   }
 
   /// Whether no more readers may start now. A reader may fill much memory, even if its job was
-  /// forgotten since, so only `readers_max` may run. One that still hangs after its time is up
-  /// fills no more memory; of these, `hanging_max` may run.
+  /// forgotten in the meantime, so at most `readers_max` may run. A reader that hangs beyond its
+  /// time limit fills no more memory; at most `hanging_max` of these may run.
   [[nodiscard]] bool is_busy() const {
     const std::lock_guard lock{readers_->mutex};
     const auto hanging_before = EventLoop::Clock::now() - read_timeout - hang_check_delay;
     std::ptrdiff_t reading = 0;
     std::ptrdiff_t hanging = 0;
-    for (const auto& [id, reader] : readers_->all)
+    for (const auto& [id, reader] : readers_->readers)
       if (!reader.has_ended) ++(reader.started_at < hanging_before ? hanging : reading);
     return reading >= readers_max || hanging >= hanging_max;
   }
@@ -117,7 +120,7 @@ class PreparedJobs {
     return job == prepared_.end() ? nullptr : job->second;
   }
 
-  /// Moves the prepared job `from` to id `to`: it is started again with a new id.
+  /// Moves the prepared job `from` to id `to`, because it is started again with a new id.
   void rename_job(wire::JobId from, wire::JobId to) {
     const auto job = prepared_.extract(from);
     if (job) prepared_[to] = job.mapped();
@@ -128,7 +131,7 @@ class PreparedJobs {
     prepared_.erase(id);
     preparing_.erase(id);
     const std::lock_guard lock{readers_->mutex};
-    if (const auto reader = readers_->all.find(id); reader != readers_->all.end())
+    if (const auto reader = readers_->readers.find(id); reader != readers_->readers.end())
       reader->second.thread.request_stop();
   }
 
@@ -141,12 +144,12 @@ class PreparedJobs {
   static constexpr std::chrono::minutes read_timeout{5};
   /// A reader that runs this long after `read_timeout` hangs.
   static constexpr std::chrono::seconds hang_check_delay{5};
-  /// How long close() waits. Readers that do not hang check more often whether they must end.
+  /// How long close() waits. A reader that does not hang checks more often whether it must end.
   static constexpr std::chrono::milliseconds reader_end_timeout{500};
 
   struct Reader {
     EventLoop::Clock::time_point started_at = EventLoop::Clock::now();
-    /// It has posted its result, and its thread returns without waiting for anything.
+    /// True once the reader has posted its result: its thread then returns without further waiting.
     bool has_ended = false;
     std::jthread thread{};
   };
@@ -158,26 +161,26 @@ class PreparedJobs {
     std::condition_variable ended;
     /// Null once close() has begun.
     EventLoop* loop;
-    std::map<wire::JobId, Reader> all;
+    std::map<wire::JobId, Reader> readers;
   };
 
   [[nodiscard]] bool is_reading(wire::JobId id) const {
     const std::lock_guard lock{readers_->mutex};
-    const auto reader = readers_->all.find(id);
-    return reader != readers_->all.end() && !reader->second.has_ended;
+    const auto reader = readers_->readers.find(id);
+    return reader != readers_->readers.end() && !reader->second.has_ended;
   }
 
   Result<void> start_reader(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes) {
     const std::lock_guard lock{readers_->mutex};
-    std::erase_if(readers_->all, [](const auto& reader) { return reader.second.has_ended; });
+    std::erase_if(readers_->readers, [](const auto& reader) { return reader.second.has_ended; });
     if (readers_->loop == nullptr) return {};
-    Reader& reader = readers_->all[id];
+    Reader& reader = readers_->readers[id];
     try {
       reader.thread = std::jthread{
-          [this, id, make = make_preparation(make_, settings, nodes),
+          [this, id, make = make_preparation(prepare_job_, settings, nodes),
            shared = readers_](const std::stop_token& stop) { read(this, id, make, shared, stop); }};
     } catch (...) {
-      readers_->all.erase(id);
+      readers_->readers.erase(id);
       throw;
     }
     return {};
@@ -187,24 +190,24 @@ class PreparedJobs {
 
   /// Returns the function that a reader runs: it makes the job and, if this machine can hold it,
   /// makes its initial parameter values.
-  static Make make_preparation(const JobPreparer& make, const wire::JobSettings& settings,
+  static Make make_preparation(const JobPreparer& prepare_job, const wire::JobSettings& settings,
                                std::size_t nodes) {
-    return [make, settings, nodes]() -> Result<std::shared_ptr<const PreparedJob>> {
-      auto job = make(settings);
+    return [prepare_job, settings, nodes]() -> Result<std::shared_ptr<const PreparedJob>> {
+      auto job = prepare_job(settings);
       if (!job) return job;
-      if (auto fits = (*job)->fits_one_of(std::max<std::size_t>(1, nodes)); !fits)
+      if (auto fits = (*job)->check_memory(std::max<std::size_t>(1, nodes)); !fits)
         return std::move(fits).error();
-      if (auto laid_out = (*job)->make_initial_values(); !laid_out)
-        return std::move(laid_out).error();
+      if (auto initialised = (*job)->make_initial_values(); !initialised)
+        return std::move(initialised).error();
       return job;
     };
   }
 
-  /// Runs on a reader's thread. `jobs` may be used only while `shared->loop` is not null; it may be
-  /// destroyed later.
+  /// Runs on a reader's thread. Uses `jobs` only on the loop and only if `shared->loop` is not
+  /// null, because `jobs` may be destroyed earlier than the reader ends.
   static void read(PreparedJobs* jobs, wire::JobId id, const Make& make,
                    const std::shared_ptr<Readers>& shared, const std::stop_token& stop) {
-    const ReadScope scope{{.regular_only = true,
+    const ReadScope scope{{.refuses_pipes = true,
                            .memory_max = 0,
                            .stop = stop,
                            .deadline = EventLoop::Clock::now() + read_timeout}};
@@ -212,7 +215,7 @@ class PreparedJobs {
     const std::lock_guard lock{shared->mutex};
     if (shared->loop != nullptr)
       shared->loop->post([jobs, id, made = std::move(made)] { jobs->finish(id, made); });
-    if (const auto own = shared->all.find(id); own != shared->all.end())
+    if (const auto own = shared->readers.find(id); own != shared->readers.end())
       own->second.has_ended = true;
     shared->ended.notify_all();
   }
@@ -221,14 +224,15 @@ class PreparedJobs {
   void fail_hanging_reader(wire::JobId id) {
     {
       const std::lock_guard lock{readers_->mutex};
-      const auto reader = readers_->all.find(id);
-      const bool hangs = reader != readers_->all.end() && !reader->second.has_ended &&
+      const auto reader = readers_->readers.find(id);
+      const bool hangs = reader != readers_->readers.end() && !reader->second.has_ended &&
                          EventLoop::Clock::now() >= reader->second.started_at + read_timeout;
       if (!hangs) return;
     }
     finish(id, Error{"its data were not read within 5 minutes"});
   }
 
+  /// Stores the prepared job, if `made` is one, and calls the job's callbacks.
   void finish(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
     const auto callbacks = preparing_.extract(id);
     if (!callbacks) return;
@@ -237,7 +241,7 @@ class PreparedJobs {
   }
 
   EventLoop& loop_;
-  const JobPreparer make_;
+  const JobPreparer prepare_job_;
   std::map<wire::JobId, std::shared_ptr<const PreparedJob>> prepared_;
   /// The callbacks of the jobs that are being prepared.
   std::map<wire::JobId, std::vector<OnPrepared>> preparing_;

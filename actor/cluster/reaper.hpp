@@ -28,8 +28,8 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  /// Destroys the object on the reaper's thread, once nobody else has a pointer to it. Requires:
-  /// nobody can get a new one.
+  /// Destroys the object on the reaper's thread, once no other shared pointer to it exists.
+  /// Requires: nobody can get a new one.
   void destroy(std::shared_ptr<void> object) {
     const std::lock_guard lock{mutex_};
     queue_.push_back(std::move(object));

@@ -13,9 +13,9 @@ class RecentFigures {
  public:
   using Time = std::chrono::nanoseconds;
 
-  /// Adds a reading: the number of updates since the job began, and the sum of their losses. When a
-  /// worker leaves, they may fall, and earlier readings are discarded. Requires: `now` does not
-  /// fall.
+  /// Adds a reading: the number of updates since the job began, and the sum of their losses. If the
+  /// number has fallen, because a worker left, discards the earlier readings. Requires: `now` is
+  /// not before the last reading.
   void add(Time now, std::uint64_t updates, double loss_sum) {
     if (!readings_.empty() && updates < readings_.back().updates) readings_.clear();
     if (!readings_.empty() && updates > readings_.back().updates) {
@@ -33,8 +33,8 @@ class RecentFigures {
     if (time.count() <= 0) return 0;
     return static_cast<double>(readings_.back().updates - readings_.front().updates) / time.count();
   }
-  /// The mean loss of the batches of the last 5 s and their number; of the last 5 s in which there
-  /// were batches if there are none now.
+  /// The mean loss of the batches of the last 5 s, and the number of these batches. If there were
+  /// none, both stay as they were.
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] std::uint64_t loss_count() const { return loss_count_; }
 

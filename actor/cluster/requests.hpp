@@ -27,7 +27,7 @@ struct Requester {
   std::string client = {};
 };
 
-/// The node that a request is for. Node 0 is whichever node has the address.
+/// The node that a request is for. If `node` is 0, it is for whichever node has the address.
 struct NodeAddress {
   wire::NodeId node = 0;
   std::string address;
@@ -64,8 +64,8 @@ class Requests {
                            " is gone"});
   }
 
-  /// Passes a reply to the callback of its request. Ignores it unless it comes from the node that
-  /// was asked: `public_key` is the sender's, and absent if nothing is encrypted.
+  /// Passes a reply to the callback of its request. Ignores a reply that does not come from the
+  /// node that was asked: `public_key` is the sender's, and absent if nothing is encrypted.
   void handle_reply(const wire::Reply& reply, const std::optional<wire::Key>& public_key) {
     const auto pending = pending_.find(reply.number);
     if (pending == pending_.end()) return;

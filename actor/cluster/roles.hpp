@@ -1,4 +1,5 @@
-/// Decides which members a job on several nodes has, with which roles, and on which nodes.
+/// Decides which members a job on several nodes has, which roles they have, and on which nodes they
+/// run.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,13 @@ namespace starling::actor {
 
 /// Returns the members that a job of `workers` workers on `nodes` starts with, by id, in
 /// incarnation 1:
-///  - workers 0, 1, ..., dealt to the nodes in turn. In peer mode the first worker of each node
-///  owns
+///  - the workers, assigned to the nodes in turn. In peer mode, the first worker of each node owns
 ///    ranges too;
-///  - servers, each on a node without an owner, until there are `owners` owners or each node has
-///    one;
-///  - on each node that has no member yet, one that neither works nor owns: it votes, and becomes
-///  an
-///    owner when one is missing;
-///  - in central mode, on the first node, such a member as the first coordinator.
+///  - servers, each on a node without an owner, until there are `owners` owners or each node has an
+///    owner;
+///  - on each node that has no member yet, a member that neither works nor owns: it votes, and
+///    becomes an owner when owners are too few;
+///  - in central mode, on the first node, a member that neither works nor owns: the coordinator.
 /// Requires: `workers` and `owners` are positive, and `nodes` is not empty.
 [[nodiscard]] std::vector<core::Member> founders(core::Mode mode, std::size_t workers,
                                                  std::size_t owners,
@@ -34,10 +33,10 @@ namespace starling::actor {
                                                           std::size_t workers);
 
 /// Returns `members` with new ids and incarnations; fewer members if there are not enough ids. The
-/// ids are below `members_max`, and no member of `configuration` has one of them or, as long as
-/// there are such ids, ever had. They are drawn at random, because nodes that join at the same time
-/// do not know of each other, and if two new members had the same id, the council would take the
-/// second for a restart of the first.
+/// ids are below `members_max`, and no member of `configuration` has them. Ids of departed members
+/// are used only when no others are free. The ids are drawn at random, because nodes that join at
+/// the same time do not know of each other: if two new members had the same id, the council would
+/// take the second for a restart of the first.
 [[nodiscard]] std::vector<core::Member> assign_member_ids(std::vector<core::Member> members,
                                                           const core::Configuration& configuration,
                                                           core::MemberId members_max,

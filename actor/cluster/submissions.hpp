@@ -1,8 +1,8 @@
-/// The jobs that clients submitted to this node, which starts them on all nodes. Internal to
-/// ClusterNode.
+/// The jobs that clients submitted to this node, which starts each of them on all nodes. Internal
+/// to ClusterNode.
 ///
-/// If a node dies or leaves before a job has started, the job starts on the other nodes. If these
-/// were asked already to start the job, it is started again with a new id, so that no member takes
+/// If a node dies or leaves before a job has started, the job starts on the other nodes. If they
+/// were already asked to start the job, it is started again with a new id, so that no member takes
 /// a message of the first start for one of the second.
 #pragma once
 
@@ -33,7 +33,7 @@ class Submissions {
                                  std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
-  /// Called with the record of each job that fails or is closed before it has begun.
+  /// Called with the record of each job that fails, or is closed, before it has begun.
   using OnRefused = std::function<void(wire::JobRecord record)>;
   /// Whether a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
@@ -50,8 +50,8 @@ class Submissions {
   /// If the job was submitted before, answers the requester (at once, or when the job has started)
   /// and returns true; else returns false.
   bool answer_if_known(const Requester& requester, wire::JobId job) {
-    const auto known = all_.find(job);
-    if (known == all_.end()) return false;
+    const auto known = submissions_.find(job);
+    if (known == submissions_.end()) return false;
     if (known->second.outcome)
       answer_(requester, *known->second.outcome);
     else
@@ -63,7 +63,7 @@ class Submissions {
   /// requester when the job has started or has failed. Requires: the job was not submitted before.
   void submit(const Requester& requester, const wire::SubmitJob& request, const std::string& client,
               const std::vector<core::NodeRecord>& nodes) {
-    Submission& submission = all_[request.job];
+    Submission& submission = submissions_[request.job];
     submission.current_id = request.job;
     submission.settings = request.settings;
     submission.client = client;
@@ -82,22 +82,23 @@ class Submissions {
 
   /// The number of jobs that have neither started nor failed yet.
   [[nodiscard]] std::size_t open_count() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(all_, [](const auto& entry) { return !entry.second.outcome; }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        submissions_, [](const auto& entry) { return !entry.second.outcome; }));
   }
 
-  /// Goes on without the nodes that are gone. To be called several times a second.
+  /// Removes the nodes that are gone from all open submissions, which go on without them. The
+  /// caller must call this several times a second.
   void remove_gone_nodes() {
     std::vector<JobId> open;
-    for (const auto& [id, submission] : all_)
+    for (const auto& [id, submission] : submissions_)
       if (!submission.outcome) open.push_back(id);
     for (const JobId id : open) remove_gone_nodes_of(id);
   }
 
   /// Fails the submission of a job that was closed before it started.
   void close(wire::JobId job) {
-    const auto known = all_.find(job);
-    if (known != all_.end() && !known->second.outcome)
+    const auto known = submissions_.find(job);
+    if (known != submissions_.end() && !known->second.outcome)
       conclude(job, wire::Refused{"the job was closed meanwhile"}, wire::JobState::stopped);
   }
 
@@ -105,11 +106,12 @@ class Submissions {
   /// there are more than `submissions_max` in all.
   void forget_older_than(std::chrono::nanoseconds age) {
     const auto now = EventLoop::Clock::now();
-    std::erase_if(all_, [&](const auto& entry) {
+    std::erase_if(submissions_, [&](const auto& entry) {
       return entry.second.outcome && now > entry.second.concluded_at + age;
     });
-    if (all_.size() > submissions_max)
-      std::erase_if(all_, [](const auto& entry) { return entry.second.outcome.has_value(); });
+    if (submissions_.size() > submissions_max)
+      std::erase_if(submissions_,
+                    [](const auto& entry) { return entry.second.outcome.has_value(); });
   }
 
  private:
@@ -118,9 +120,9 @@ class Submissions {
   struct Participant {
     NodeAddress target;
     std::string name;
-    /// Its reply to PrepareJob, once it has come.
+    /// The node's reply to PrepareJob, once it has arrived.
     std::optional<wire::JobPrepared> prepared;
-    /// Whether it has answered the latest StartJob.
+    /// Whether the node has answered the latest StartJob.
     bool has_started = false;
   };
   struct Submission {
@@ -151,17 +153,18 @@ class Submissions {
       return found == nodes.end() ? nullptr : &*found;
     }
   };
-  /// A client that asks again for a forgotten submission submits its job anew.
+  /// The most submissions that are remembered. A client that repeats the request of a forgotten
+  /// submission submits its job anew.
   static constexpr std::size_t submissions_max = 4096;
-  /// Reading data may take long.
+  /// Long, because reading data may take long.
   static constexpr std::chrono::minutes prepare_timeout{5};
   static constexpr std::chrono::seconds start_timeout{30};
   static constexpr std::chrono::seconds close_timeout{10};
 
   /// Returns the submission, or nullptr if it is unknown or concluded.
   Submission* find_open(JobId id) {
-    const auto found = all_.find(id);
-    return found == all_.end() || found->second.outcome ? nullptr : &found->second;
+    const auto found = submissions_.find(id);
+    return found == submissions_.end() || found->second.outcome ? nullptr : &found->second;
   }
 
   void on_prepared(JobId id, const NodeAddress& target, Result<wire::ReplyBody> reply) {
@@ -204,7 +207,7 @@ class Submissions {
   }
 
   void start_if_all_prepared(JobId id) {
-    const Submission& submission = all_.at(id);
+    const Submission& submission = submissions_.at(id);
     const auto is_prepared = [](const Participant& node) { return node.prepared.has_value(); };
     if (submission.nodes.empty() || !std::ranges::all_of(submission.nodes, is_prepared)) return;
     const Participant& first = submission.nodes.front();
@@ -220,7 +223,7 @@ class Submissions {
   }
 
   void start(JobId id) {
-    Submission& submission = all_.at(id);
+    Submission& submission = submissions_.at(id);
     if (submission.prepared_job) {
       submission.previous_ids.push_back(submission.current_id);
       submission.current_id = wire::draw_id();
@@ -279,15 +282,15 @@ class Submissions {
   }
 
   [[nodiscard]] bool was_refused(JobId id) const {
-    const auto found = all_.find(id);
-    return found != all_.end() && found->second.outcome &&
+    const auto found = submissions_.find(id);
+    return found != submissions_.end() && found->second.outcome &&
            std::holds_alternative<wire::Refused>(*found->second.outcome);
   }
 
-  /// Ends a submission: answers its requesters with `outcome`. If that is a refusal, records the
-  /// job in state `state`.
+  /// Ends a submission: answers its requesters with `outcome`. If `outcome` is a refusal, records
+  /// the job with the state `state`.
   void conclude(JobId id, wire::ReplyBody outcome, wire::JobState state = wire::JobState::failed) {
-    Submission& submission = all_.at(id);
+    Submission& submission = submissions_.at(id);
     // A job that only needs another name has not failed: its client submits it again.
     if (const auto* refused = std::get_if<wire::Refused>(&outcome);
         refused != nullptr && !refused->is_name_taken)
@@ -312,7 +315,7 @@ class Submissions {
   const Answer answer_;
   const Log log_;
   const OnRefused on_refused_;
-  std::map<JobId, Submission> all_;
+  std::map<JobId, Submission> submissions_;
 };
 
 }  // namespace starling::actor

@@ -10,8 +10,8 @@
 namespace starling::actor {
 namespace {
 
-/// Linux keeps a nice value for each thread. If the system refuses, control messages wait longer
-/// for a processor, and nothing else changes.
+/// Lowers the priority of the calling thread: Linux keeps a nice value for each thread. If the
+/// system refuses, actors wait longer for a processor, and nothing else changes.
 void lower_priority() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
   (void)::setpriority(PRIO_PROCESS, thread, 10);

@@ -24,13 +24,13 @@ using core::Scratch;
 void keep_freed_memory();
 
 /// Runs work in the order in which it was submitted, each time on the thread that fell asleep last,
-/// whose caches are warm. submit() never blocks: each worker has at most one item here, so that the
-/// number of workers bounds the queue. Thread-safe.
+/// whose caches are warm. submit() never blocks. The number of workers bounds the queue, because
+/// each worker, and the observer, submits its next work only after its last has run. Thread-safe.
 class ComputePool {
  public:
   using Work = std::function<void(Scratch&)>;
 
-  /// Starts `threads` threads at nice 10. With 0 threads, only run() runs work.
+  /// Starts `threads` threads, with a nice value of 10. With 0 threads, only run() runs work.
   explicit ComputePool(std::size_t threads);
   ~ComputePool() { close(); }
 
@@ -43,7 +43,7 @@ class ComputePool {
   /// closed.
   void submit(Work work);
 
-  /// The number of work items that wait for a thread.
+  /// Returns the number of work items that wait for a thread.
   [[nodiscard]] std::size_t waiting();
   /// Runs the waiting item at `position`; 0 is the item that was submitted first. Requires: the
   /// pool has no threads, and position < waiting().

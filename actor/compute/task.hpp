@@ -15,8 +15,8 @@
 
 namespace starling::actor {
 
-/// Runs a user's code. Returns the message of the exception that it threw, or nothing if it
-/// returned.
+/// Calls `run`, which is a user's code. Returns the message of the exception that it threw, or
+/// nullopt if it threw none.
 template <class F>
 [[nodiscard]] std::optional<std::string> run_catching(F&& run) noexcept {
   try {
@@ -31,10 +31,10 @@ template <class F>
   }
 }
 
-/// One step's work for one worker.
+/// The input of one step of one worker.
 struct StepInput {
   core::MemberId worker;
-  /// Steps the worker has finished.
+  /// The number of steps that the worker has finished.
   core::Step step;
   /// The values that the worker read: one for each planned range.
   std::span<const core::Value> values;
@@ -50,9 +50,11 @@ struct StepResult {
 };
 
 /// A job's computation. Several threads call it at once: the compute pool's and, in a LocalJob, the
-/// thread of a worker's actor if the computation is brief. In a LocalJob it must therefore not send
-/// requests to actors and wait for their answers. The caller catches exceptions from it, and tries
-/// the step again.
+/// thread of a worker's actor if the computation is brief. In a LocalJob it must therefore not wait
+/// for the answers of actors. It may throw: the worker then tries the step again, and the job fails
+/// after JobOptions::attempts failures in a row.
+///
+/// `step` is the number of steps that `worker` has finished.
 class Task {
  public:
   virtual ~Task() = default;
@@ -60,22 +62,24 @@ class Task {
   [[nodiscard]] virtual const core::Layout& layout() const = 0;
   /// True if plan() says which ranges a step reads; otherwise each step reads all of them.
   [[nodiscard]] virtual bool chooses_reads() const { return false; }
+  /// Returns the ranges, or rows of them, that the worker reads for its next step.
   virtual std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) {
     (void)worker;
     (void)step;
     return {};
   }
+  /// Computes the update of the worker's next step.
   virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
-  /// Prefetches the data that compute() will use for the same worker and step. Only a hint: an idle
-  /// thread of the pool calls it.
+  /// Prefetches the data that compute() will use for the same worker and step. It is only a hint: a
+  /// thread of the pool calls it if no other work waits.
   virtual void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) {
     (void)worker;
     (void)step;
     (void)scratch;
   }
 
-  /// The metrics of `model`: means over the test data or the training data; empty if the task has
-  /// no such data.
+  /// Returns the metrics of `model`: means over the test data or, if `on_training_data`, over the
+  /// training data. They are empty if the task has no such data.
   virtual models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                                    Scratch& scratch) {
     (void)model;

@@ -21,12 +21,13 @@ class TestScheduler {
  public:
   virtual ~TestScheduler() = default;
 
-  /// Runs actors and computations and advances the time until `over` returns true. The thread that
-  /// runs the job calls it twice: first until the job has an outcome and then, after all actors
-  /// were told to quit, until the last one has ended. If the first call returns earlier, the job
-  /// fails; if the second does, the job waits for ever. Must not throw.
+  /// Runs actors and computations, and advances the time, until `is_over` returns true. The thread
+  /// that runs the job calls it twice: first until the job has an outcome and then, after all
+  /// actors were told to quit, until the last one has ended. If it returns from the first call
+  /// before `is_over` is true, the job fails; if from the second, the job waits for ever. Must not
+  /// throw.
   virtual void run_until(caf::actor_system& system, ComputePool& pool,
-                         const std::function<bool()>& over) = 0;
+                         const std::function<bool()>& is_over) = 0;
 };
 
 }  // namespace starling::actor

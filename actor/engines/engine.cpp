@@ -44,7 +44,7 @@ Result<core::Mode> choose_mode(const EngineOptions& options, std::span<const cor
                " does not run on this engine; valid: " + valid};
 }
 
-/// Checks the options that the general check of JobOptions cannot check.
+/// Checks the options that check(JobOptions) does not check.
 template <class T>
 Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
   if (!hooks.push)
@@ -103,7 +103,7 @@ class Engine<T>::Impl {
               .error = std::move(outcome).error().message,
               .last = {},
               .model = {}};
-    keep(outcome->model);
+    store_tensors(outcome->model);
     return *std::move(outcome);
   }
 
@@ -162,7 +162,7 @@ class Engine<T>::Impl {
                         options_.fetch_timeout});
   }
 
-  /// The job's options, which attach `task` to its owners when the job starts.
+  /// Returns the job's options. Their on_start connects the fetcher of `task` to the job's actors.
   JobOptions job_for(std::shared_ptr<detail::EngineTask<T>> task) const {
     JobOptions job = job_;
     job.on_start = [task = std::move(task), &users_on_start = options_.on_start](
@@ -173,9 +173,9 @@ class Engine<T>::Impl {
     return job;
   }
 
-  /// Keeps the tensors of a job that has ended. Keeps no other state, because the next run counts
+  /// Stores the tensors of a job that has ended, and no other state, because the next run counts
   /// its steps from 0.
-  void keep(const std::vector<core::RangeState>& model) {
+  void store_tensors(const std::vector<core::RangeState>& model) {
     const std::lock_guard lock{mutex_};
     for (const core::RangeState& state : model)
       if (state.value.buffer) states_[state.range].value = state.value;
@@ -188,7 +188,7 @@ class Engine<T>::Impl {
 
   mutable std::mutex mutex_;
   bool running_ = false;
-  /// The tensors, by range. Only the values of the states are set.
+  /// The tensors, by range. Each state has only `range` and `value`.
   std::vector<core::RangeState> states_;
 };
 

@@ -1,7 +1,6 @@
 /// The parameter engine and the peer engine. They run any iterative algorithm over keyed tensors,
-/// with the actors, barriers and modes of `train`. The same hooks run on both. The engines differ
-/// in who owns the tensors: servers in the parameter engine; all workers, each a part, in the peer
-/// engine.
+/// with the actors, barriers and modes of `train`. The same hooks run on both. In the parameter
+/// engine, servers own the tensors; in the peer engine, each worker owns a part of them.
 ///
 ///     // Four workers average their numbers: each moves "mean" towards its own number.
 ///     using Engine = starling::actor::PeerEngine<double>;
@@ -26,7 +25,7 @@
 
 namespace starling::actor {
 
-/// A field that JobOptions also has means the same in both.
+/// A field that has no comment here means the same as in JobOptions.
 struct EngineOptions {
   std::size_t workers = 4;
   /// Central (the default) or hybrid for the parameter engine; peer for the peer engine.
@@ -40,14 +39,14 @@ struct EngineOptions {
   /// run.
   core::Step steps = barrier::finished;
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
-  /// Hooks::stop is called whenever the workers have made this many more steps on average; above 0.
+  /// Hooks::stop is called each time that the workers' mean step has grown by this much; above 0.
   core::Step stop_every = 1;
   std::uint64_t seed = 1;
   Distribution delay = {};
   std::vector<StragglerRule> stragglers = {};
   std::size_t compute_threads = 0;
   int attempts = 3;
-  /// How long Turn::fetch() waits for the owners.
+  /// How long Turn::fetch() waits for the owners' answers.
   std::chrono::nanoseconds fetch_timeout = std::chrono::seconds{1};
   std::function<bool(const Progress&)> on_progress = {};
   std::chrono::nanoseconds progress_every = std::chrono::milliseconds{200};
@@ -68,13 +67,13 @@ class Engine {
 
   /// Runs a job; blocks until all steps are made, the time is up, or the job is stopped. May be
   /// called again: the next run goes on from the tensors as they are, and counts its steps from 0.
-  /// If the job fails, Outcome::end and error say so. The tensors then have the values that could
-  /// be saved.
+  /// If the job fails, Outcome::end is `failed` and Outcome::error says why. The tensors then have
+  /// the values that could still be read from their owners.
   [[nodiscard]] Outcome run();
 
   /// Returns all elements of a key, row-major.
   [[nodiscard]] Result<std::vector<T>> get(std::string_view key) const;
-  /// Replaces all elements of a key. An Error unless there are as many values as elements.
+  /// Replaces all elements of a key. Returns an Error unless there are as many values as elements.
   Result<void> set(std::string_view key, const std::vector<T>& values);
 
   /// The names of the tensors, in the order in which they were given.
@@ -84,7 +83,8 @@ class Engine {
  protected:
   class Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
-  /// Checks all that can be checked before a job runs. The first of `modes` is the default.
+  /// Checks all that can be checked before a job runs. `modes` are the valid modes; the first is
+  /// the default.
   static Result<std::unique_ptr<Impl>> prepare(EngineOptions options,
                                                std::vector<Tensor<T>> tensors, Hooks<T> hooks,
                                                std::span<const core::Mode> modes);
@@ -106,8 +106,8 @@ class ParameterEngine : public Engine<T> {
   using Engine<T>::Engine;
 };
 
-/// An engine whose tensors are owned by the workers, each a part. There are no servers. It has asp
-/// and sampled barriers.
+/// An engine without servers: each worker owns a part of the tensors. It has asp and sampled
+/// barriers.
 template <class T = float>
 class PeerEngine : public Engine<T> {
  public:

@@ -29,8 +29,8 @@ struct Tensor {
   Tensor(std::string name, std::vector<std::size_t> extents = {}, std::vector<T> elements = {})
       : key(std::move(name)), shape(std::move(extents)), values(std::move(elements)) {}
 
-  /// Makes a row-sparse tensor: workers may read and update rows of it, which are the elements that
-  /// share the first index. A row has at most 256 KiB.
+  /// Makes a row-sparse tensor: workers may read and update single rows of it. A row is all
+  /// elements with the same first index, and has at most 256 KiB.
   static Tensor by_rows(std::string name, std::vector<std::size_t> extents,
                         std::vector<T> elements = {}) {
     Tensor tensor{std::move(name), std::move(extents), std::move(elements)};
@@ -57,8 +57,8 @@ struct Selection {
 template <class T>
 struct Update {
   std::string key;
-  /// The elements of the whole key, or row after row as in `rows`. NaN is refused, infinities are
-  /// not.
+  /// The elements of the whole key or, if `rows` is set, of its rows, in the order of `rows`. NaN
+  /// is refused; infinities are accepted.
   std::vector<T> values;
   /// The rows, for row-sparse keys: in any order, without repetition; nullopt: the whole key.
   std::optional<std::vector<std::uint32_t>> rows = std::nullopt;
@@ -71,8 +71,8 @@ struct Site {
   std::size_t offset;
 };
 
-/// One step of one worker: the argument of the hooks `schedule` and `push`. It and its spans are
-/// valid only during the call.
+/// One step of one worker: the argument of the hooks `schedule` and `push`. A Turn and the spans
+/// that it returns are valid only during the call of the hook.
 ///
 /// Functions without a Result throw std::invalid_argument for mistakes such as an unknown key. The
 /// job then fails with an error that names the worker, the step and the nearest valid key.
@@ -85,20 +85,20 @@ class Turn {
   /// The number of steps that the worker has finished in this run.
   [[nodiscard]] core::Step step() const;
   [[nodiscard]] std::uint32_t workers() const;
-  /// Random numbers, seeded by (seed, worker, step): a step that is tried again draws the same
-  /// ones.
+  /// Random numbers, seeded by (seed, worker, step): if a step is tried again, it draws the same
+  /// numbers.
   [[nodiscard]] Random& random();
 
   /// Returns the values of `key` that were read for this step, row-major. If `schedule` chose rows,
-  /// these are the rows in ascending order. For `push` only.
+  /// these are the chosen rows in ascending order. For `push` only.
   [[nodiscard]] std::span<const T> get(std::string_view key) const;
   /// Returns one row of the values that were read. For `push` only.
   [[nodiscard]] std::span<const T> row(std::string_view key, std::uint32_t row) const;
 
-  /// Asks the owners for the current values of a key, which need not be scheduled. Blocks this
-  /// compute thread until all have answered, or fails after EngineOptions::fetch_timeout. The
-  /// values may be newer than those of get(), and their parts may be of different steps, even under
-  /// bsp.
+  /// Asks the owners for the present values of a key or of rows, whether `schedule` chose them or
+  /// not. Blocks this compute thread until all owners have answered, or fails after
+  /// EngineOptions::fetch_timeout. The values may be newer than those of get(), and parts of them
+  /// may be of different steps, even under bsp.
   [[nodiscard]] Result<std::vector<T>> fetch(const Selection& selection) const;
 
   /// Reports the loss of this step. Progress::loss is the mean over all steps of all workers. For
@@ -110,7 +110,7 @@ class Turn {
 };
 
 /// All tensors of a running job, for the hook `stop`. Under asynchronous barriers, or with more
-/// than one owner, its parts may be some steps apart.
+/// than one owner, parts of the tensors may be some steps apart.
 template <class T>
 class Tensors {
  public:
@@ -126,22 +126,24 @@ class Tensors {
   std::span<const core::RangeState> states_;
 };
 
-/// If `schedule` or `push` throws, the step is tried again; after EngineOptions::attempts failures
-/// in a row the job fails. A hook that keeps state of a worker should therefore change it last.
+/// The functions that a user gives to an engine. If `schedule` or `push` throws, the step is tried
+/// again; after EngineOptions::attempts failures in a row the job fails. A hook that keeps state
+/// for a worker should therefore change that state last, when nothing can throw any more.
 template <class T>
 struct Hooks {
   /// Returns the keys and rows that the worker reads before its step. Absent: it reads all keys.
   std::function<std::vector<Selection>(Turn<T>& turn)> schedule = {};
   /// Returns the updates that the worker computes in its step, at most one for each key. Required.
   std::function<std::vector<Update<T>>(Turn<T>& turn)> push = {};
-  /// Merges `update` into `value`, where the key's owner runs. Both have the same length:
-  /// consecutive elements of one key, or whole rows of a row-sparse key. The update of a key may
-  /// come in several calls. Absent: value += update. Under bsp it is called for the pushes of a
-  /// step in worker order. If it throws, the job fails at once, because the value may be half
-  /// changed.
+  /// Merges `update` into `value`; the owner of the key calls it. Both have the same length: they
+  /// are consecutive elements of one key, or whole rows of a row-sparse key. The update of one key
+  /// may be split over several calls. Absent: value += update. Under bsp it is called for the
+  /// pushes of a step in worker order. If it throws, the job fails at once, because the value may
+  /// be half changed.
   std::function<void(const Site& site, std::span<T> value, std::span<const T> update)> pull = {};
-  /// Returns true if the job is done. Called about every EngineOptions::stop_every steps, at most
-  /// once in 20 ms, while the workers go on. Absent: the hook never ends the job.
+  /// Returns true to end the job. Called each time that the workers' mean step has grown by
+  /// EngineOptions::stop_every, on a compute thread, while the workers go on. A call that becomes
+  /// due while one runs and another waits is left out. Absent: the hook never ends the job.
   std::function<bool(const Progress& progress, const Tensors<T>& tensors)> stop = {};
 };
 

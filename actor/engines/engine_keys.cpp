@@ -7,8 +7,8 @@
 namespace starling::actor::detail {
 namespace {
 
-/// An Error if the key is row-sparse and its rows are too long for one range: rows are pushed
-/// whole.
+/// Returns an Error if the key is row-sparse and a row is longer than a range: a row is never
+/// divided.
 Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) {
   const std::size_t elements_max = core::range_bytes_max / element_bytes;
   if (!key.row_sparse || key.row_size() <= elements_max) return {};
@@ -26,7 +26,7 @@ Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t
   KeyTable table;
   for (auto& key : keys) {
     if (auto valid = check_row(key, element_bytes); !valid) return std::move(valid).error();
-    table.position_.emplace(key.name, table.names_.size());
+    table.positions_.emplace(key.name, table.names_.size());
     table.append(std::move(key), element_bytes, owners);
   }
   return table;
@@ -48,8 +48,8 @@ void KeyTable::append(models::Parameter key, std::size_t element_bytes, std::siz
 }
 
 Result<std::size_t> KeyTable::find(std::string_view name) const {
-  const auto at = position_.find(std::string{name});
-  if (at != position_.end()) return at->second;
+  const auto at = positions_.find(std::string{name});
+  if (at != positions_.end()) return at->second;
   return Error{quoted_key(name) + " is unknown; " + suggest(name, names_)};
 }
 
@@ -76,9 +76,9 @@ std::vector<RowPiece> KeyTable::split(std::size_t k, std::span<const std::uint32
     const auto from = static_cast<std::uint32_t>(offset_in_key(range_id) / range.row_size);
     const auto to = from + static_cast<std::uint32_t>(range.count / range.row_size);
     auto inside = std::make_shared<std::vector<std::uint32_t>>();
-    const std::size_t first = i;
+    const std::size_t first_position = i;
     for (; i < rows.size() && rows[i] < to; ++i) inside->push_back(rows[i] - from);
-    if (!inside->empty()) pieces.push_back({range_id, std::move(inside), first});
+    if (!inside->empty()) pieces.push_back({range_id, std::move(inside), first_position});
   }
   return pieces;
 }
@@ -96,7 +96,8 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   std::ranges::sort(rows);
   if (auto valid = check_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) wanted.push_back({piece.range, std::move(piece.rows)});
-  // If no row is selected, reads an empty list of rows from one range: every read has an answer.
+  // If no row is selected, reads an empty list of rows from one range, so that the key counts as
+  // read.
   if (wanted.empty())
     wanted.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return wanted;

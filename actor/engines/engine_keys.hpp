@@ -1,5 +1,5 @@
-/// The names and shapes of an engine's tensors, and the ranges into which each is divided. Internal
-/// to the engines. In names, `k` is the position of a key among all keys.
+/// The names (*keys*) and shapes of an engine's tensors, and the ranges into which each tensor is
+/// divided. Internal to the engines. In names, `k` is the position of a key among all keys.
 #pragma once
 
 #include <span>
@@ -19,20 +19,21 @@ namespace starling::actor::detail {
   return "key '" + std::string{name} + "'";
 }
 
-/// The rows of one range that were chosen from a key.
+/// The chosen rows of a key that lie in one range.
 struct RowPiece {
   core::RangeId range;
+  /// Counted from the first row of the range.
   core::Rows rows;
-  /// The position of its first row among all chosen rows.
-  std::size_t first;
+  /// The position of its first row among all chosen rows of the key.
+  std::size_t first_position;
 };
 
 /// The keys of an engine and their ranges. Immutable; any thread. Every range has elements of one
 /// key only, so that an update of one key touches no other.
 class KeyTable {
  public:
-  /// An Error for empty and duplicate names, extents of 0, and rows that are too long for one
-  /// range.
+  /// Returns an Error for empty and duplicate names, extents of 0, and rows that are too long for
+  /// one range.
   static Result<KeyTable> make(std::vector<models::Parameter> keys, std::size_t element_bytes,
                                std::size_t owners);
 
@@ -43,23 +44,25 @@ class KeyTable {
   [[nodiscard]] std::pair<core::RangeId, core::RangeId> ranges(std::size_t k) const {
     return {range_bounds_[k], range_bounds_[k + 1]};
   }
-  /// The offset of the first element of a range in its key.
+  /// The offset, in its key, of the first element of a range.
   [[nodiscard]] std::size_t offset_in_key(core::RangeId range) const {
     return layout_.ranges[range].segments.front().parameter_offset;
   }
+  /// The position of the key that the range is a part of.
   [[nodiscard]] std::size_t key_of(core::RangeId range) const {
     return layout_.ranges[range].segments.front().parameter;
   }
 
   /// Returns the position of a key. The Error for an unknown name suggests the nearest known one.
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
-  /// An Error for rows of a dense key, and for rows that do not exist or are repeated. Requires:
+  /// Returns an Error if key `k` is dense, or if a row does not exist or is repeated. Requires:
   /// `rows` are sorted.
   [[nodiscard]] Result<void> check_rows(std::size_t k, std::span<const std::uint32_t> rows) const;
-  /// Splits rows by range. Requires: check_rows() accepts them.
+  /// Splits rows of key `k` by range. Requires: check_rows() accepts them.
   [[nodiscard]] std::vector<RowPiece> split(std::size_t k,
                                             std::span<const std::uint32_t> rows) const;
-  /// The ranges, and the rows of them, that a Selection asks the owners for.
+  /// Returns the ranges, or rows of them, that a Selection consists of. An Error if the key is
+  /// unknown or check_rows() refuses the rows.
   [[nodiscard]] Result<std::vector<core::RangeRows>> ranges_of(const Selection& selection) const;
 
  private:
@@ -70,7 +73,8 @@ class KeyTable {
   std::vector<std::string> names_;
   /// The first range of each key, and at the end the number of ranges.
   std::vector<core::RangeId> range_bounds_{0};
-  std::unordered_map<std::string, std::size_t> position_;
+  /// The position of each key, by its name.
+  std::unordered_map<std::string, std::size_t> positions_;
 };
 
 /// Returns all elements of key `k`, row-major, from the states of all ranges.

@@ -11,9 +11,9 @@
 namespace starling::actor::detail {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument{why}; }
+[[noreturn]] void throw_invalid(const std::string& why) { throw std::invalid_argument{why}; }
 
-/// Rows in ascending order, and their values.
+/// Rows in ascending order, and their values in the same order.
 template <class T>
 struct SortedRows {
   std::vector<std::uint32_t> rows;
@@ -42,7 +42,7 @@ Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
                                                std::span<const core::RangeRows> wanted) const {
   const auto directory = directory_.lock();
   if (!directory) return Error{"the job is over"};
-  const actor::CafThreadScope visit;
+  const actor::CafThreadScope scope;
   caf::scoped_actor self{*system_};
   const auto ask = [&](const core::RangeRows& want) {
     return self->request(directory->owners[owner_by_range_[want.range]], timeout_,
@@ -94,18 +94,18 @@ std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::St
   std::vector<bool> seen(keys_->names().size());
   for (const Selection& selection : hooks_.schedule(turn)) {
     const auto ranges = keys_->ranges_of(selection);
-    if (!ranges) refuse("schedule: " + ranges.error().message);
+    if (!ranges) throw_invalid("schedule: " + ranges.error().message);
     const std::size_t key = keys_->find(selection.key).value();
     if (seen[key])
-      refuse("schedule: " + quoted_key(selection.key) + " is asked for twice in one step");
+      throw_invalid("schedule: " + quoted_key(selection.key) + " is asked for twice in one step");
     seen[key] = true;
     wanted.insert(wanted.end(), ranges->begin(), ranges->end());
   }
   return wanted;
 }
 
-/// The values of one key follow one another in `values`. They become one span: the value's own if
-/// the key has one range, otherwise a copy of all of them.
+/// In `values`, the values of one key's ranges follow one another. If only one range of the key was
+/// read, its KeyRead refers to that value; otherwise it refers to a joined copy of them.
 template <class T>
 std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> values,
                                                 Scratch& scratch) const {
@@ -203,7 +203,7 @@ Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::siz
   const auto buffer = core::Buffer::copy_of<T>(sorted.values);
   for (const RowPiece& piece : keys_->split(key, sorted.rows))
     out.parts.push_back(
-        {piece.range, {buffer, piece.first * row, piece.rows->size() * row, piece.rows}});
+        {piece.range, {buffer, piece.first_position * row, piece.rows->size() * row, piece.rows}});
   return {};
 }
 
@@ -242,12 +242,12 @@ void Turn<T>::report(double loss) {
 template <class T>
 std::span<const T> Turn<T>::get(std::string_view key) const {
   const auto k = state_.keys.find(key);
-  if (!k) detail::refuse(k.error().message);
+  if (!k) detail::throw_invalid(k.error().message);
   if (state_.reads.empty())
-    detail::refuse(detail::quoted_key(key) + ": nothing is read yet in schedule; use fetch");
+    detail::throw_invalid(detail::quoted_key(key) + ": nothing is read yet in schedule; use fetch");
   const auto& read = state_.reads[*k];
   if (!read.was_read)
-    detail::refuse(detail::quoted_key(key) + " was not read: schedule did not ask for it");
+    detail::throw_invalid(detail::quoted_key(key) + " was not read: schedule did not ask for it");
   return read.values;
 }
 
@@ -264,7 +264,8 @@ std::span<const T> Turn<T>::row(std::string_view key, std::uint32_t row) const {
     at = known ? static_cast<std::size_t>(found - read.rows.begin()) : values.size();
   }
   if (at >= values.size() / size)
-    detail::refuse(detail::quoted_key(key) + ": row " + std::to_string(row) + " was not read");
+    detail::throw_invalid(detail::quoted_key(key) + ": row " + std::to_string(row) +
+                          " was not read");
   return values.subspan(at * size, size);
 }
 
@@ -285,7 +286,7 @@ Result<std::vector<T>> Turn<T>::fetch(const Selection& selection) const {
 template <class T>
 std::vector<T> Tensors<T>::get(std::string_view key) const {
   const auto k = keys_.find(key);
-  if (!k) detail::refuse(k.error().message);
+  if (!k) detail::throw_invalid(k.error().message);
   return detail::collect<T>(keys_, *k, states_);
 }
 

@@ -12,7 +12,7 @@
 
 namespace starling::actor::detail {
 
-/// Reads ranges from their owners while the job runs. Any thread but an actor's.
+/// Reads ranges from their owners while the job runs. Any thread may call it, except an actor's.
 class Fetcher {
  public:
   Fetcher(std::vector<core::OwnerId> owner_by_range, std::chrono::nanoseconds timeout)
@@ -40,17 +40,16 @@ class Fetcher {
 /// The values of one key that a worker read for its step.
 template <class T>
 struct KeyRead {
-  /// False if the hook `schedule` did not choose the key.
+  /// False if the hook `schedule` did not choose the key; the other fields are then empty.
   bool was_read = false;
-  /// Whether `values` has only the rows in `rows`; otherwise it has the whole key.
+  /// True if `values` has only the rows in `rows`; false if it has the whole key.
   bool by_rows = false;
   std::span<const T> values;
   std::vector<std::uint32_t> rows;
 };
 
-/// The data that a Turn refers to. A Turn is the argument of a user's hooks. It tells them which
-/// worker takes which step, and gives them the step's random numbers and the values that were read
-/// for the step.
+/// The data that a Turn, the argument of a user's hooks, refers to: which worker makes which step,
+/// the step's random numbers, and the values that were read for the step.
 template <class T>
 struct TurnState {
   const KeyTable& keys;
@@ -86,12 +85,13 @@ class EngineTask final : public Task {
   StepResult compute(const StepInput& input, Scratch& scratch) override;
 
  private:
-  /// Makes the data of the Turn for a step, without the values that are read.
+  /// Makes the data of the Turn for a step, without the values that were read.
   TurnState<T> make_turn_state(core::MemberId worker, core::Step step) const;
-  /// Groups the values that were read for a step by key.
+  /// Groups by key the values that were read for a step.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   /// Checks the updates that the hook `push` returned, and splits them by range.
   Result<core::Update> split_by_range(const std::vector<Update<T>>& updates) const;
+  /// The same for the update of one key; appends its parts to `out`.
   Result<void> split_one_by_range(const Update<T>& update, std::size_t key,
                                   core::Update& out) const;
 

@@ -1,4 +1,5 @@
-/// A job with all that is needed to run it: code that runs it need not know the model's type.
+/// A job with everything that is needed to run it, so that the code that runs it need not know the
+/// model's type.
 #pragma once
 
 #include <memory>
@@ -11,10 +12,10 @@
 
 namespace starling::actor {
 
-/// A value. T is the element type of the parameters.
+/// A plain value. T is the element type of the parameters.
 template <class T>
 struct Assignment {
-  /// The job's options, in which data epochs are converted to steps.
+  /// The job's options; a number of epochs over the data was converted to `steps`.
   JobOptions job;
   std::shared_ptr<Task> task;
   core::Applier<T> applier;

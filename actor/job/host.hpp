@@ -1,5 +1,6 @@
-/// The base class of actors that drive a core: it passes messages to the core as events, and
-/// executes the core's effects. Used by the actors of jobs only.
+/// The base class of actors that drive a core, which is a state machine of engine/core without
+/// threads or a clock: it passes messages to the core as events, and executes the effects that the
+/// core returns. Used by the actors of jobs only.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,17 @@ namespace starling::actor {
 struct JobContext {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
+  /// The injected delay of each step.
   Distribution delay;
   /// By worker, the factor by which its steps are slowed down; 1 is full speed.
   std::vector<double> slowdown_factors;
   std::uint64_t seed = 1;
   /// The clock of the actor system and its timers; set before the first actor is spawned.
   const caf::actor_clock* clock = nullptr;
+  /// When the job started, by `clock`.
   caf::actor_clock::time_point start;
 
+  /// The time since the job started.
   [[nodiscard]] core::Time now() const { return clock->now() - start; }
 };
 using JobContextPtr = std::shared_ptr<JobContext>;
@@ -59,9 +63,10 @@ void deliver(Self* self, const actor::Directory& directory, const core::Address&
 
 }  // namespace detail
 
-/// `InterfaceOf<Actor>::type` is the typed interface of the class `Actor`, specialised beside it. A
-/// template takes the class and looks its interface up: the interface's name, which lists all
-/// signatures, would otherwise be part of the name of each function and lambda in that template.
+/// `InterfaceOf<Actor>::type` is the typed interface of the class `Actor`; each such class
+/// specialises it. A template has the class as its argument and not the interface, because the name
+/// of an interface lists all signatures, and would be part of the name of each function and lambda
+/// in the template.
 template <class Actor>
 struct InterfaceOf;
 
@@ -72,7 +77,7 @@ class Host : public InterfaceOf<Derived>::type::base {
  public:
   using Interface = typename InterfaceOf<Derived>::type;
 
-  /// The actor's random numbers are stream number `random_stream` of the job's seed.
+  /// The actor draws its random numbers from stream number `random_stream` of the job's seed.
   Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t random_stream)
       : Interface::base(config),
         job_context_(std::move(job_context)),
@@ -88,11 +93,11 @@ class Host : public InterfaceOf<Derived>::type::base {
   void on_exit() override { directory_.reset(); }
 
  protected:
-  /// Sends a tick to `self` at `time`.
+  /// Sends a timer_atom to `self`, which is this actor, at `time`.
   template <class Handle>
   void schedule_tick(const Handle& self, core::Time time) {
     const auto delay = std::max(core::Time{0}, time - job_context_->now());
-    // Rounded up to CAF's microseconds: a tick that comes too early would have no effect.
+    // Rounded up, because CAF counts microseconds, and a tick that comes too early has no effect.
     actor::send_later(this, self, std::chrono::ceil<std::chrono::microseconds>(delay),
                       actor::timer_atom_v);
   }
@@ -117,13 +122,13 @@ class Host : public InterfaceOf<Derived>::type::base {
     };
   }
 
-  /// Returns a tuple with such a handler for each message of the list.
+  /// Returns a tuple with the handler forward<M>() for each message M of the list.
   template <class... Ms>
   auto forward_all(core::MessageList<Ms...>) {
     return std::tuple{forward<Ms>()...};
   }
 
-  /// Reads parameters from `shard` as they are now.
+  /// Answers a read_atom: reads the present values from `shard`, or refuses.
   static actor::Answer<core::Value> answer(auto& shard, const core::Pull& pull) {
     if (!shard.takes(pull))
       return actor::refusal("range " + std::to_string(pull.range) +

@@ -18,9 +18,9 @@ using core::MemberId;
 
 std::size_t processor_count() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// Half the processors: control is little work compared to computing, and fewer threads contend
-/// less for its queue. On two processors, a step took 72-88 us with one control thread and 94-106
-/// us with two.
+/// Returns half the number of processors: control is little work compared to computing, and fewer
+/// threads contend less for the queue of messages. On two processors, a step took 72-88 us with one
+/// control thread and 94-106 us with two.
 std::size_t control_thread_count() { return std::max<std::size_t>(1, processor_count() / 2); }
 
 /// A promise of the job's outcome. The first call of set() sets it; later ones have no effect.
@@ -43,7 +43,7 @@ std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) 
   return steps;
 }
 
-/// Spawns a job's actors, and later ends them in order.
+/// Spawns a job's actors, waits for the job's outcome, and ends the actors in order.
 template <class T>
 class JobRunner {
  public:
@@ -52,16 +52,16 @@ class JobRunner {
       : options_(options),
         applier_(std::move(applier)),
         start_(std::move(start)),
-        first_(first_ledger_entries(start_, options.workers)),
+        first_entries_(first_ledger_entries(start_, options.workers)),
         recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
             core::assign_ranges(layout_->ranges.size(), owner_count(options)))),
         config_(options.scheduler != nullptr ? 0 : control_thread_count()),
         system_(config_) {
-    std::vector<MemberId> everyone(options.workers);
-    for (MemberId id = 0; id < everyone.size(); ++id) everyone[id] = id;
-    members_ = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
+    std::vector<MemberId> worker_ids(options.workers);
+    for (MemberId id = 0; id < worker_ids.size(); ++id) worker_ids[id] = id;
+    worker_ids_ = std::make_shared<const std::vector<MemberId>>(std::move(worker_ids));
     job_context_->task = std::move(task);
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(options));
     job_context_->delay = options.delay;
@@ -73,7 +73,7 @@ class JobRunner {
   Outcome run() {
     spawn_members();
     job_context_->start = job_context_->clock->now();
-    // Two rounds: no member starts before all have the directory.
+    // No actor starts before all have the directory.
     for_each_member(
         [&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
     if (call_on_start()) {
@@ -83,7 +83,7 @@ class JobRunner {
     run_to_end();
     Outcome outcome = outcome_->wait();
     // Waits for running computations, and discards waiting ones. Workers of a failed job, which are
-    // not stopped yet, may still submit some; these are discarded too.
+    // not stopped yet, may still submit computations, which are discarded too.
     job_context_->pool->close();
     for_each_member([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
@@ -135,29 +135,32 @@ class JobRunner {
       promise->set(std::move(outcome));
     };
     if (options_.scheduler != nullptr)
-      directory->observer = system_.spawn<ObserverHost>(job_context_, options_, first_, deliver);
-    else
       directory->observer =
-          system_.spawn<ObserverHost, caf::detached>(job_context_, options_, first_, deliver);
+          system_.spawn<ObserverHost>(job_context_, options_, first_entries_, deliver);
+    else
+      directory->observer = system_.spawn<ObserverHost, caf::detached>(job_context_, options_,
+                                                                       first_entries_, deliver);
     actor::when_ended(directory->observer, [promise = outcome_](const caf::error&) {
       promise->set({.end = Outcome::End::failed,
                     .error = "the observer ended unexpectedly",
                     .last = {},
                     .model = {}});
     });
-    const auto streams = options_.workers;
+    // Worker i has random stream i; the other actors have the streams after these.
+    const auto first_free_stream = options_.workers;
     if (core::has_servers(options_.mode))
       for (core::OwnerId id = 0; id < owner_count(options_); ++id)
         directory->owners.push_back(
             watch(directory->observer, "shard " + std::to_string(id),
                   system_.spawn<ShardHost<T>>(job_context_, core::Shard<T>{shard_options(id)},
-                                              streams + 1 + id)));
+                                              first_free_stream + 1 + id)));
     if (core::keeps_steps_centrally(options_.mode))
       directory->coordinator =
           watch(directory->observer, "the coordinator",
                 system_.spawn<CoordinatorHost>(
-                    job_context_, core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}},
-                    streams));
+                    job_context_,
+                    core::Coordinator{{options_.barrier, recheck_, steps_of(first_entries_)}},
+                    first_free_stream));
     for (MemberId id = 0; id < options_.workers; ++id) {
       if (core::has_servers(options_.mode)) {
         using Plain = WorkerHost<core::Worker>;
@@ -194,15 +197,15 @@ class JobRunner {
   core::WorkerOptions worker_options(MemberId id) const {
     return {.id = id,
             .incarnation = 0,
-            .first = first_[id].step,
-            .samples = first_[id].samples,
-            .last = options_.steps,
+            .first_step = first_entries_[id].step,
+            .samples = first_entries_[id].samples,
+            .last_step = options_.steps,
             .central = core::keeps_steps_centrally(options_.mode),
             .bsp = is_bsp(),
-            .plans = job_context_->task->chooses_reads(),
+            .asks_for_plan = job_context_->task->chooses_reads(),
             .barrier = options_.barrier,
             .recheck = recheck_,
-            .members = members_,
+            .workers = worker_ids_,
             .owner_of = owner_of_,
             .attempts = options_.attempts};
   }
@@ -213,7 +216,8 @@ class JobRunner {
                                 .applier = applier_,
                                 .workers = options_.workers,
                                 .bsp = is_bsp()};
-    if (saves_rounds(options_)) shard.pending_snapshot = first_saved(options_, first_.front().step);
+    if (saves_rounds(options_))
+      shard.pending_snapshot = first_checkpoint_request(options_, first_entries_.front().step);
     for (const auto& state : start_)
       if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
     return shard;
@@ -224,11 +228,11 @@ class JobRunner {
   const JobOptions& options_;
   core::Applier<T> applier_;
   std::vector<core::RangeState> start_;
-  std::vector<core::LedgerEntry> first_;
+  std::vector<core::LedgerEntry> first_entries_;
   barrier::Recheck recheck_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
-  core::WorkerIds members_;
+  core::WorkerIds worker_ids_;
   std::shared_ptr<OutcomePromise> outcome_ = std::make_shared<OutcomePromise>();
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   std::shared_ptr<const actor::Directory> directory_;
@@ -263,8 +267,8 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
       if (entry.step > step_max)
         return Error{"holds step " + std::to_string(entry.step) + " of worker " +
                      std::to_string(worker) + ", which no job reaches"};
-      // A new job's workers have incarnation 0. Owners would refuse their updates for the sake of a
-      // later incarnation, and the workers would wait for ever.
+      // A new job's workers have incarnation 0. If the ledger had a later one, owners would refuse
+      // the workers' updates, and the workers would wait for ever.
       if (entry.incarnation != 0)
         return Error{"holds incarnation " + std::to_string(entry.incarnation) + " of worker " +
                      std::to_string(worker) + " in range " + std::to_string(state.range) +

@@ -41,9 +41,9 @@ struct EvaluationCounts {
   /// One each time that the workers' mean step reaches a multiple of `evaluate_every`, and one at
   /// the end.
   std::uint64_t due = 0;
-  /// Left out because a later one was due too when the workers' reports came.
+  /// Left out because, when the workers' reports arrived, a later one was due too.
   std::uint64_t outrun = 0;
-  /// Left out because too many earlier ones were still waiting.
+  /// Left out because too many evaluations were waiting.
   std::uint64_t crowded = 0;
   /// Left out because the model could not be read.
   std::uint64_t missing = 0;
@@ -53,26 +53,28 @@ struct EvaluationCounts {
   [[nodiscard]] std::uint64_t left_out() const { return outrun + crowded + missing + ended; }
 };
 
-/// The progress of a running job, as measured up to the workers' last reports.
+/// The progress of a running job, from the workers' latest reports.
 struct Progress {
   core::Time elapsed{};
   /// The number of updates: the sum of the workers' steps.
   std::uint64_t updates = 0;
   Spread spread;
-  /// The largest max - min so far of the steps reported; in central mode the exact one at the end.
+  /// The largest difference so far between two workers' reported steps; in central mode, at the
+  /// end, the exact one from the coordinator.
   core::Step max_lag = 0;
-  /// The share of the workers' time that they waited at barriers.
+  /// The share of the workers' time in which they waited at barriers, 0 to 1.
   double waiting_share = 0;
-  /// The mean time of a step without injected delays and barriers: reading, computing, pushing, and
-  /// waiting for a processor.
+  /// The mean time of a step without injected delays and barriers: the time for reading, computing,
+  /// pushing, and waiting for a processor.
   core::Time overhead{};
-  /// The mean loss of the batches since the last Progress; the last one again if there were none.
+  /// The mean loss of the batches since the last Progress; if there were none, the last one's loss.
   double loss = 0;
-  /// The latest evaluations on test and training data, and the workers' mean step when the model
-  /// was read for them.
+  /// The metrics of the latest evaluation on test data and on training data, and the workers' mean
+  /// step when the evaluated model was read.
   models::Metrics test;
   models::Metrics train;
   double evaluated_at = 0;
+  /// The number of evaluations so far.
   std::size_t evaluations = 0;
   EvaluationCounts counts;
   /// The number of barrier draws, and of those that let a worker pass; 0 for barriers that do not
@@ -85,11 +87,11 @@ struct Progress {
 struct Target {
   std::string metric;
   double value = 0;
-  /// Whether the metric grows when the model improves.
+  /// True if the target is reached at values of at least `value`, false at values of at most it.
   bool at_least = true;
 };
 
-/// Whether `metrics` contains the target's metric, and this has reached the target's value.
+/// Whether `metrics` contains the target's metric, and the metric has reached the target's value.
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
 /// Called with the state of every range, to save it.
@@ -99,47 +101,51 @@ using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&)>;
 using OnStart =
     std::function<void(const std::shared_ptr<const actor::Directory>&, caf::actor_system&)>;
 
-/// The user's criterion to end the job, on its progress and the state of every range.
+/// Returns true to end the job, given its progress and the state of every range.
 using StopWhen = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
 
-/// Called with the progress after an evaluation and the model that was evaluated. Returns whether
-/// the job goes on.
+/// Called with the progress after an evaluation, and with the model that was evaluated. Returns
+/// whether the job goes on.
 using OnEvaluated = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
 
-/// Computes metrics of a model besides those that it has itself.
+/// Computes further metrics of a model, besides those of Task::evaluate().
 using ExtraMetrics = std::function<models::Metrics(const std::vector<core::RangeState>&)>;
 
 struct JobOptions {
   core::Mode mode = core::Mode::peer;
   barrier::Barrier barrier = barrier::sampled(barrier::Ssp{4}, 2);
-  /// When a waiting worker asks again; nullopt: the default of the mode.
+  /// When a worker that waits at its barrier draws again; nullopt: the default of the mode.
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::size_t workers = 4;
   /// The number of server shards in central and hybrid mode; 0: one for each 4 workers, at most 8.
   std::size_t shards = 0;
   /// The step after which each worker ends.
   core::Step steps = barrier::finished;
+  /// The job ends as reached after this time.
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
+  /// The job ends as reached when an evaluation on test data reaches this target.
   std::optional<Target> until = std::nullopt;
   /// Called on a compute thread at each evaluation (see evaluate_every). If it returns true, the
   /// job ends as reached. Under bsp, the states of several ranges may be of different rounds.
   StopWhen stop_when = {};
   std::uint64_t seed = 1;
 
+  /// Injected: each worker waits for this time after each computation.
   Distribution delay = {};
   std::vector<StragglerRule> stragglers = {};
   /// The number of compute threads; 0: one for each processor.
   std::size_t compute_threads = 0;
   /// The job fails if a step throws this many times in a row.
   int attempts = 3;
-  /// On several nodes: the number of replicas of each range, or all owners if there are fewer. If
-  /// `copies` - 1 owners die at the same time, no update is lost.
+  /// On several nodes: the replication factor of each range; if there are fewer owners, each has a
+  /// replica. If `copies` - 1 owners die at the same time, no update is lost.
   std::size_t copies = 2;
-  /// On several nodes: how long the job waits, before it is given up, for nodes that it needs: all
-  /// owners of a range, or a majority of the council.
+  /// On several nodes: how long the job waits while no owner of some range answers, or no majority
+  /// of the council. Then the job is given up.
   std::chrono::nanoseconds wait_for_nodes = std::chrono::seconds{30};
 
-  /// Evaluates each time that the workers' mean step has grown by this much; 0: only at the end.
+  /// Evaluates each time that the workers' mean step reaches a multiple of this; 0: only at the
+  /// end.
   core::Step evaluate_every = 0;
   /// Called on the observer's thread with each evaluation, in order, including the one at the end.
   /// If it returns false, the job ends as reached.
@@ -148,8 +154,8 @@ struct JobOptions {
   ExtraMetrics extra_metrics = {};
   /// Whether the evaluation at the end uses the training data too.
   bool evaluate_train = true;
-  /// Calls `on_checkpoint` each time that this many more steps were made: rounds under bsp, else
-  /// the workers' mean step; 0: never.
+  /// Calls `on_checkpoint` each time that a multiple of this is reached: under bsp by the number of
+  /// complete rounds, else by the workers' mean step; 0: never.
   core::Step checkpoint_every = 0;
   OnCheckpoint on_checkpoint = {};
 
@@ -162,13 +168,13 @@ struct JobOptions {
 
   /// Called once, on the thread that runs the job, when all actors know each other and none has
   /// started. It may spawn actors of the user's (see actor/interfaces.hpp). The job ends only when
-  /// these have ended: each must monitor the job's observer, and quit when that is down. The job
-  /// also waits for the end of each other thread that made a caf::scoped_actor, because CAF 0.17
-  /// keeps its system alive until then.
+  /// these have ended: each must monitor the job's observer, and quit when the observer has ended.
+  /// The job also waits until each thread of the user's that made a caf::scoped_actor has ended,
+  /// because CAF 0.17 keeps its system alive until then.
   OnStart on_start = {};
 
-  /// Decides which actor acts next, in place of threads and the wall clock. It must outlive the
-  /// job.
+  /// Runs the actors in place of threads and the wall clock, for tests; null: no scheduler. It must
+  /// outlive the job.
   TestScheduler* scheduler = nullptr;
 };
 
@@ -197,16 +203,17 @@ struct Outcome {
 [[nodiscard]] Result<void> check(const JobOptions& options);
 
 /// Returns an Error if a job with these options cannot go on from the states `start`. The message
-/// begins with a verb, and its subject is "the saved state".
+/// begins with a verb ("holds ..."): the caller puts the subject, "the saved state", before it.
 [[nodiscard]] Result<void> check_start(const JobOptions& options,
                                        const std::vector<core::RangeState>& start);
 
-/// Prepares saved states for the start of a job: makes the ledgers those of `options.workers`
-/// workers in incarnation 0, which under bsp all go on from the last complete round. The values
-/// keep the updates of workers that the new job does not have.
+/// Prepares saved states for the start of a job: changes the ledgers to `options.workers` workers
+/// in incarnation 0, all of which, under bsp, go on from the last complete round. The values keep
+/// the updates of workers that the new job does not have.
 void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& options);
 
-/// Returns the entry that each worker goes on from: the last step whose update every range holds.
+/// Returns the ledger entry from which each worker goes on: the last step whose update every range
+/// holds.
 [[nodiscard]] std::vector<core::LedgerEntry> first_ledger_entries(
     const std::vector<core::RangeState>& start, std::size_t workers);
 
@@ -218,7 +225,7 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 /// options have a scheduler.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
-/// Runs a job, and returns when it has ended. `start` has the state of every range of
+/// Runs a job, and returns when the job has ended. `start` has the state of every range of
 /// task->layout(), with ledgers if the job goes on from a saved state. T is the element type of the
 /// parameters.
 template <class T>

@@ -7,7 +7,7 @@
 namespace starling::actor {
 namespace {
 
-/// The request id of the first round to be saved. Owners know it from the start, without a request.
+/// The request id of first_checkpoint_request().
 constexpr std::uint64_t first_request_id = 1;
 constexpr core::Time tick_period = std::chrono::milliseconds{20};
 /// How long the observer of a failed job waits for the owners' ranges.
@@ -17,21 +17,22 @@ constexpr core::Time rescue_timeout = std::chrono::seconds{5};
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
 constexpr std::size_t waiting_models_max = 8;
 
-/// Returns how many evaluations may wait: 1 if the user has a stop_when, so that it sees a recent
-/// model.
-std::size_t models_that_may_wait(const core::Layout& layout, const JobOptions& options) {
+/// Returns the most models that may wait to be evaluated: 1 if the user has a stop_when, which is
+/// to see a recent model.
+std::size_t waiting_models_limit(const core::Layout& layout, const JobOptions& options) {
   if (options.stop_when) return 1;
   const std::size_t bytes = std::max<std::size_t>(1, layout.size * sizeof(double));
   return std::clamp<std::size_t>(waiting_bytes_max / bytes, 1, waiting_models_max);
 }
 
-double mean_step_of(const std::vector<core::LedgerEntry>& first) {
+double mean_step_of(const std::vector<core::LedgerEntry>& entries) {
   double sum = 0;
-  for (const auto& entry : first) sum += static_cast<double>(entry.step);
-  return sum / static_cast<double>(first.size());
+  for (const auto& entry : entries) sum += static_cast<double>(entry.step);
+  return sum / static_cast<double>(entries.size());
 }
 
-core::Step next_saved(const JobOptions& options, core::Step round) {
+/// Returns the first round after `round` that is saved.
+core::Step next_saved_round(const JobOptions& options, core::Step round) {
   return (round / options.checkpoint_every + 1) * options.checkpoint_every;
 }
 
@@ -47,13 +48,13 @@ bool saves_rounds(const JobOptions& options) {
   return barrier::is_bsp(options.barrier) && options.on_checkpoint && options.checkpoint_every > 0;
 }
 
-core::Snapshot first_saved(const JobOptions& options, core::Step round) {
-  return {.request_id = first_request_id, .round = next_saved(options, round)};
+core::Snapshot first_checkpoint_request(const JobOptions& options, core::Step round) {
+  return {.request_id = first_request_id, .round = next_saved_round(options, round)};
 }
 
 ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
-                           const JobOptions& options, const std::vector<core::LedgerEntry>& first,
-                           Deliver deliver)
+                           const JobOptions& options,
+                           const std::vector<core::LedgerEntry>& first_entries, Deliver deliver)
     : actor::ObserverActor::base(config),
       job_context_(std::move(job_context)),
       options_(options),
@@ -62,17 +63,18 @@ ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
       ended_at_(options.workers, core::Time::max()),
       running_workers_(options.workers),
       last_request_id_(first_request_id),
-      waiting_evaluations_max_(models_that_may_wait(job_context_->task->layout(), options)),
+      waiting_evaluations_max_(waiting_models_limit(job_context_->task->layout(), options)),
       next_progress_at_(options.progress_every),
-      evaluations_(options.evaluate_every, mean_step_of(first)),
-      checkpoints_(saves_rounds(options) ? 0 : options.checkpoint_every, mean_step_of(first)) {
+      evaluations_(options.evaluate_every, mean_step_of(first_entries)),
+      checkpoints_(saves_rounds(options) ? 0 : options.checkpoint_every,
+                   mean_step_of(first_entries)) {
   for (std::size_t w = 0; w < reports_.size(); ++w) {
-    reports_[w].step = first.at(w).step;
-    reports_[w].samples = first[w].samples;
-    steps_sum_ += first[w].step;
-    ++workers_at_step_[first[w].step];
+    reports_[w].step = first_entries.at(w).step;
+    reports_[w].samples = first_entries[w].samples;
+    steps_sum_ += first_entries[w].step;
+    ++workers_at_step_[first_entries[w].step];
   }
-  if (saves_rounds(options)) await_round(first_request_id);
+  if (saves_rounds(options)) expect_round(first_request_id);
   set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
     const auto fault = run_catching([&] { std::rethrow_exception(thrown); });
     deliver_({.end = Outcome::End::failed,
@@ -97,14 +99,14 @@ actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
 
 void ObserverHost::on_report(const actor::Report& report) {
   actor::Report& last = reports_.at(report.worker);
-  if (last.done) return;
+  if (last.is_done) return;
   count_step(last.step, report);
   steps_sum_ += report.step - last.step;
   last = report;
   loss_sum_ += report.loss_sum;
-  loss_count_ += report.losses;
-  computed_steps_ += report.losses;
-  if (!report.done) {
+  loss_count_ += report.loss_count;
+  computed_steps_ += report.loss_count;
+  if (!report.is_done) {
     actor::send(this, directory_->workers[report.worker], actor::report_credit_atom_v);
     return collect_what_is_due();
   }
@@ -116,14 +118,14 @@ void ObserverHost::on_report(const actor::Report& report) {
   collect(Purpose::outcome);
 }
 
-/// Updates the largest lag. A worker that is done does not count from then on, because nobody waits
-/// for it.
+/// Updates the largest lag after a worker's step has grown from `from`. Once the worker has made
+/// its last step it no longer counts, because no other waits for it.
 void ObserverHost::count_step(core::Step from, const actor::Report& report) {
   ++workers_at_step_[report.step];
   if (const auto old = workers_at_step_.find(from); --old->second == 0) workers_at_step_.erase(old);
   figures_.max_lag = std::max(figures_.max_lag,
                               workers_at_step_.rbegin()->first - workers_at_step_.begin()->first);
-  if (!report.done) return;
+  if (!report.is_done) return;
   if (const auto end = workers_at_step_.find(report.step); --end->second == 0)
     workers_at_step_.erase(end);
 }
@@ -137,7 +139,7 @@ void ObserverHost::on_tick() {
   if (now >= give_up_at_) return finish();
   if (now >= next_progress_at_) {
     next_progress_at_ = now + options_.progress_every;
-    show();
+    report_progress();
   }
   actor::send_later(this, actor::ObserverActor{this}, tick_period, actor::timer_atom_v);
 }
@@ -161,8 +163,9 @@ void ObserverHost::on_failure(const actor::Failure& failure) {
     outcome_.end = Outcome::End::failed;
     outcome_.error = failure.why;
   }
-  // If an owner is lost, the model cannot be collected; in phase `evaluating` it is here already.
-  if (failure.lost || phase_ == Phase::evaluating) return finish();
+  // If an owner is lost, the model cannot be collected; in phase `evaluating` it was collected
+  // before.
+  if (failure.is_owner_lost || phase_ == Phase::evaluating) return finish();
   if (phase_ == Phase::collecting) return;
   phase_ = Phase::collecting;
   drop_evaluations();
@@ -185,15 +188,15 @@ void ObserverHost::collect(Purpose purpose) {
 }
 
 /// Under bsp: requests the first round after `round` that is to be saved. Only one round is
-/// requested at a time: if the disk is slower than the rounds, some are skipped, so that they
-/// neither wait for the disk nor queue up.
-void ObserverHost::ask_for_round(core::Step round) {
-  await_round(++last_request_id_);
+/// requested at a time: if the disk is slower than the rounds, some rounds are not saved, so that
+/// they neither wait for the disk nor queue up.
+void ObserverHost::request_round_after(core::Step round) {
+  expect_round(++last_request_id_);
   for (const auto& owner : directory_->owners)
-    actor::send(this, owner, core::Snapshot{last_request_id_, next_saved(options_, round)});
+    actor::send(this, owner, core::Snapshot{last_request_id_, next_saved_round(options_, round)});
 }
 
-void ObserverHost::await_round(std::uint64_t request_id) {
+void ObserverHost::expect_round(std::uint64_t request_id) {
   round_request_id_ = request_id;
   round_states_.assign(job_context_->task->layout().ranges.size(), {});
 }
@@ -201,12 +204,13 @@ void ObserverHost::await_round(std::uint64_t request_id) {
 void ObserverHost::on_state(const core::RangeState& state) {
   if (phase_ == Phase::over) return;
   if (round_request_id_ != 0 && state.request_id == round_request_id_) {
-    // The owner had passed that round already. Leaves one out, to have time for the request.
-    if (is_missing(state)) return ask_for_round(state.round + options_.checkpoint_every);
+    // The owner has completed a later round already. Skips one more round to be saved, so that the
+    // request reaches the owners in time for the round after it.
+    if (is_missing(state)) return request_round_after(state.round + options_.checkpoint_every);
     round_states_.at(state.range) = state;
     if (std::ranges::any_of(round_states_, is_missing)) return;
     save(round_states_);
-    return ask_for_round(state.round);
+    return request_round_after(state.round);
   }
   const auto at = std::ranges::find(collections_, state.request_id, &Collection::request_id);
   if (at == collections_.end()) return;
@@ -216,11 +220,11 @@ void ObserverHost::on_state(const core::RangeState& state) {
   if (at->purpose == Purpose::evaluate) return evaluate_next();
   Collection whole = std::move(*at);
   collections_.erase(at);
-  collected(std::move(whole));
+  on_collected(std::move(whole));
 }
 
-/// Raises ledger entries to the acknowledged steps: if a worker's last steps did not change a
-/// range, its owner does not know of them.
+/// Raises a range's ledger entries to the acknowledged steps: if a worker's last steps did not
+/// change the range, its owner does not know of these steps.
 void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
                                          const std::vector<core::LedgerEntry>& acknowledged) const {
   if (barrier::is_bsp(options_.barrier)) return;  // under bsp, every step updates all ranges
@@ -228,14 +232,14 @@ void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
     if (ledger[w].step < acknowledged[w].step) ledger[w] = acknowledged[w];
 }
 
-void ObserverHost::collected(Collection collection) {
+void ObserverHost::on_collected(Collection collection) {
   if (collection.purpose == Purpose::save) return save(collection.states);
   outcome_.model = std::move(collection.states);
   ask_coordinator();
 }
 
-/// In central mode, replaces the figures of the workers' reports by those of the coordinator, which
-/// saw every step. Then begins the evaluation at the end.
+/// In central mode, replaces figures from the workers' reports by those of the coordinator, which
+/// knows of every step. Then begins the evaluation at the end.
 void ObserverHost::ask_coordinator() {
   const auto begin = [this] {
     phase_ = Phase::evaluating;
@@ -255,7 +259,7 @@ void ObserverHost::ask_coordinator() {
           [begin](const caf::error&) { begin(); });
 }
 
-void ObserverHost::show() {
+void ObserverHost::report_progress() {
   if (!options_.on_progress || phase_ > Phase::stopping) return;
   update_figures();
   update_loss();
@@ -299,9 +303,9 @@ void ObserverHost::update_figures() {
   figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});
   figures_.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
   const double waited = sum_of(reports_, &actor::Report::waited);
-  const auto all = static_cast<double>(active.count());
-  if (all > 0) figures_.waiting_share = waited / all;
-  const double worked = all - waited - sum_of(reports_, &actor::Report::delayed);
+  const auto total = static_cast<double>(active.count());
+  if (total > 0) figures_.waiting_share = waited / total;
+  const double worked = total - waited - sum_of(reports_, &actor::Report::delayed);
   if (computed_steps_ > 0)
     figures_.overhead =
         core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_steps_))};

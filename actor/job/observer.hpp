@@ -13,14 +13,15 @@
 
 namespace starling::actor {
 
-/// Whether no owner has sent this range's state yet.
+/// Whether this state is a placeholder: no owner has sent the range's values.
 [[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
 
-/// Whether checkpoints are of complete rounds: under bsp.
+/// Whether the job saves checkpoints of complete rounds: if it saves checkpoints and runs under
+/// bsp.
 [[nodiscard]] bool saves_rounds(const JobOptions& options);
-/// Returns the request for the first checkpoint after `round`. Owners have it from the start,
-/// because they must know it before the first push.
-[[nodiscard]] core::Snapshot first_saved(const JobOptions& options, core::Step round);
+/// Returns the request for the first checkpoint after `round`. Each owner has this
+/// request when it is spawned, because it needs it before the first push. Requires: saves_rounds().
+[[nodiscard]] core::Snapshot first_checkpoint_request(const JobOptions& options, core::Step round);
 
 /// The observer. Its phases:
 ///
@@ -30,9 +31,10 @@ class ObserverHost : public actor::ObserverActor::base {
  public:
   using Deliver = std::function<void(Outcome)>;
 
-  /// `first` has the entry that each worker starts from. `deliver` is called with the outcome.
+  /// `first_entries` has the ledger entry from which each worker starts. Calls `deliver` with the
+  /// job's outcome.
   ObserverHost(caf::actor_config& config, JobContextPtr job_context, const JobOptions& options,
-               const std::vector<core::LedgerEntry>& first, Deliver deliver);
+               const std::vector<core::LedgerEntry>& first_entries, Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
   /// Releases the directory: its actors refer to each other, and the cycle would never be freed.
@@ -49,7 +51,8 @@ class ObserverHost : public actor::ObserverActor::base {
     /// The workers' mean step at the time of the request.
     double step;
     std::vector<core::RangeState> states;
-    /// Each worker's step at the time of the request: owners had acknowledged its updates up to it.
+    /// Each worker's step at the time of the request: owners had acknowledged its updates up to
+    /// this step.
     std::vector<core::LedgerEntry> acknowledged;
   };
 
@@ -69,20 +72,22 @@ class ObserverHost : public actor::ObserverActor::base {
       on_failure({std::string{callback} + ": " + *std::move(fault)});
   }
   void save(const std::vector<core::RangeState>& states);
-  void await_round(std::uint64_t request_id);
-  void ask_for_round(core::Step round);
+  void expect_round(std::uint64_t request_id);
+  void request_round_after(core::Step round);
   void stop(Outcome::End why);
   void collect_what_is_due();
   void collect(Purpose purpose);
-  void collected(Collection collection);
+  void on_collected(Collection collection);
   void evaluate_next();
-  void evaluate(std::vector<core::RangeState> states, double step, bool last);
-  [[nodiscard]] std::size_t evaluations_waiting() const;
+  void evaluate(std::vector<core::RangeState> states, double step, bool is_final);
+  [[nodiscard]] std::size_t waiting_evaluations() const;
   void drop_evaluations();
   void count_final_evaluation();
   void ask_coordinator();
-  void show();
+  /// Calls the user's on_progress.
+  void report_progress();
   void check_target();
+  /// Delivers the outcome.
   void finish();
   void update_figures();
   void update_loss();
@@ -96,14 +101,16 @@ class ObserverHost : public actor::ObserverActor::base {
   Phase phase_ = Phase::running;
   Outcome outcome_;
   Progress figures_;
+  /// By worker: its last report, and when it made its last step (the maximum time until then).
   std::vector<actor::Report> reports_;
   std::vector<core::Time> ended_at_;
   std::size_t running_workers_;
+  /// The losses reported since the figures were updated last.
   double loss_sum_ = 0;
   std::uint64_t loss_count_ = 0;
-  /// The number of steps computed since the job started here.
+  /// The number of steps computed since the job started, without those of a saved state.
   std::uint64_t computed_steps_ = 0;
-  /// By step, how many running workers have reported it last.
+  /// For each step, the number of running workers that are at this step in their last report.
   std::map<core::Step, std::size_t> workers_at_step_;
 
   /// The sum of the workers' reported steps.
@@ -113,13 +120,13 @@ class ObserverHost : public actor::ObserverActor::base {
   /// The collections in progress, by request id. A complete one for an evaluation stays until the
   /// evaluation begins.
   std::deque<Collection> collections_;
-  /// How many evaluations may wait.
+  /// The most evaluations that may wait.
   std::size_t waiting_evaluations_max_;
-  /// The model that reached the target: it is the job's result, although workers may make further
-  /// steps before they stop.
+  /// The model that reached the target; empty before. It is the job's result, although workers may
+  /// make further steps before they stop.
   std::vector<core::RangeState> reached_model_;
-  /// The request id of the next round to be saved; 0 if no rounds are saved. Its states as far as
-  /// they have come.
+  /// The request id of the next round to be saved, and the states of that round that have arrived;
+  /// 0 if no rounds are saved.
   std::uint64_t round_request_id_ = 0;
   std::vector<core::RangeState> round_states_;
   bool is_evaluating_ = false;
@@ -129,6 +136,7 @@ class ObserverHost : public actor::ObserverActor::base {
   core::Time next_progress_at_{};
   PeriodicTrigger evaluations_;
   PeriodicTrigger checkpoints_;
+  /// When the observer of a failed job stops waiting for the owners' ranges.
   core::Time give_up_at_ = core::Time::max();
 };
 

@@ -1,5 +1,5 @@
-/// The observer's evaluations: when they are due, which of them wait, and how their results may end
-/// the job.
+/// The observer's evaluations: decides when they are due and which of them wait, and ends the job
+/// if a result demands it.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -18,7 +18,7 @@ void ObserverHost::collect_what_is_due() {
     EvaluationCounts& counts = figures_.counts;
     counts.due += due;
     counts.outrun += due - 1;
-    if (evaluations_waiting() < waiting_evaluations_max_)
+    if (waiting_evaluations() < waiting_evaluations_max_)
       collect(Purpose::evaluate);
     else
       ++counts.crowded;
@@ -28,8 +28,8 @@ void ObserverHost::collect_what_is_due() {
     collect(Purpose::save);
 }
 
-/// Counts the evaluation at the end. If an evaluation is due at the same step, it is the same one;
-/// others that have become due since the last report are left out.
+/// Counts the evaluation at the end. If a periodic evaluation is due at the same step, both count
+/// as one; others that have become due since the last report are left out.
 void ObserverHost::count_final_evaluation() {
   EvaluationCounts& counts = figures_.counts;
   const double end = mean_step();
@@ -43,18 +43,19 @@ void ObserverHost::count_final_evaluation() {
   ++counts.due;
 }
 
-std::size_t ObserverHost::evaluations_waiting() const {
+std::size_t ObserverHost::waiting_evaluations() const {
   return static_cast<std::size_t>(
       std::ranges::count(collections_, Purpose::evaluate, &Collection::purpose));
 }
 
 /// Discards the waiting evaluations: a job that is stopped makes only the one at the end.
 void ObserverHost::drop_evaluations() {
-  figures_.counts.ended += evaluations_waiting();
+  figures_.counts.ended += waiting_evaluations();
   std::erase_if(collections_, [](const auto& c) { return c.purpose == Purpose::evaluate; });
 }
 
-/// Begins the next evaluation if none is being made: in order, and the one at the end last.
+/// Begins the next evaluation, unless one is being made: in the order of the requests, with the one
+/// at the end last.
 void ObserverHost::evaluate_next() {
   if (is_evaluating_ || phase_ == Phase::over) return;
   const auto next = std::ranges::find(collections_, Purpose::evaluate, &Collection::purpose);
@@ -68,23 +69,24 @@ void ObserverHost::evaluate_next() {
     evaluate(outcome_.model, reached_model_.empty() ? mean_step() : evaluated_at_, true);
 }
 
-void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, bool last) {
+void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, bool is_final) {
   is_evaluating_ = true;
   evaluated_model_ = std::move(states);
   evaluated_at_ = step;
   update_figures();
   Progress figures = figures_;
   figures.evaluated_at = step;
-  job_context_->pool->submit([job_context = job_context_, self = actor::ObserverActor{this}, last,
-                              states = evaluated_model_, options = &options_,
+  job_context_->pool->submit([job_context = job_context_, self = actor::ObserverActor{this},
+                              is_final, states = evaluated_model_, options = &options_,
                               figures = std::move(figures)](Scratch& scratch) noexcept {
-    actor::Evaluated result{.final = last, .train = {}, .test = {}};
+    actor::Evaluated result{.is_final = is_final, .train = {}, .test = {}};
     const auto fault = run_catching([&] {
-      if (!last && options->stop_when) result.stop = options->stop_when(figures, states);
+      if (!is_final && options->stop_when)
+        result.meets_stop_criterion = options->stop_when(figures, states);
       result.test = job_context->task->evaluate(states, false, scratch);
       if (options->extra_metrics && !result.test.empty())
         std::ranges::move(options->extra_metrics(states), std::back_inserter(result.test));
-      if (last && options->evaluate_train)
+      if (is_final && options->evaluate_train)
         result.train = job_context->task->evaluate(states, true, scratch);
     });
     if (fault)
@@ -106,9 +108,9 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
     update_figures();
     call("on_evaluated", [&] { goes_on = options_.on_evaluated(figures_, evaluated_model_); });
   }
-  if (evaluated.final) return finish();
+  if (evaluated.is_final) return finish();
   check_target();
-  if (evaluated.stop || !goes_on) stop(Outcome::End::reached);
+  if (evaluated.meets_stop_criterion || !goes_on) stop(Outcome::End::reached);
   if (!goes_on) drop_evaluations();
   evaluated_model_.clear();
   evaluate_next();

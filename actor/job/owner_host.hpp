@@ -1,4 +1,4 @@
-/// The actors of a server shard and of the coordinator, around their cores.
+/// The actors of a server shard and of the coordinator. Each drives a core (host.hpp).
 #pragma once
 
 #include "starling/actor/job/host.hpp"

@@ -1,5 +1,5 @@
-/// Decides when something is due that happens once in a number of steps, such as evaluations and
-/// checkpoints.
+/// Decides when work is due that is repeated after a number of steps, such as an evaluation or a
+/// checkpoint.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ class PeriodicTrigger {
   explicit PeriodicTrigger(core::Step every, double from = 0)
       : every_(static_cast<double>(every)), next_(after(from)) {}
 
-  /// The next step at which it is due.
+  /// The mean step at which the trigger becomes due next.
   [[nodiscard]] double next() const { return next_; }
 
   /// Sets the workers' mean step. Returns how often the trigger has become due since the last call,

@@ -1,5 +1,5 @@
 /// Executes the steps of a worker's actor: runs the job's code on the compute pool, and holds each
-/// update back for as long as the job's injected delay says. Used by the actors of jobs only.
+/// update back for the job's injected delay. Used by the actors of jobs only.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,13 @@ namespace starling::actor {
 /// less time than waking another thread.
 enum class ExecutionThread { pool, own_if_brief };
 
-/// For the class `Actor`, which handles Planned, Computed and ComputeFailed.
+/// For use by the class `Actor`, which handles Planned, Computed and ComputeFailed.
 template <class Actor>
 class StepExecutor {
  public:
   using Handle = typename InterfaceOf<Actor>::type;
 
-  /// Code that may wait for actors must run on the pool.
+  /// Requires: code that may wait for actors runs on the pool (ExecutionThread::pool).
   StepExecutor(JobContextPtr job_context, core::MemberId id,
                ExecutionThread thread = ExecutionThread::pool)
       : job_context_(std::move(job_context)), id_(id), thread_(thread) {}
@@ -40,8 +40,8 @@ class StepExecutor {
   }
 
   /// Computes a step, and sends `self` the update as Computed. Then, while the update and the next
-  /// values are in flight, the pool's thread prefetches the next step's data, unless other tasks
-  /// wait for it.
+  /// values are in flight, the pool's thread prefetches the next step's data, unless other work
+  /// waits for a thread.
   void compute(const Handle& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline();
     run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step = compute.step,
@@ -52,7 +52,7 @@ class StepExecutor {
           return job_context->task->compute({id, step, values}, scratch);
         });
         const core::Time took = job_context->now() - started_at;
-        values.clear();  // releases the values: owners may then update their ranges in place
+        values.clear();  // releases the values, so that owners may update their ranges in place
         if (result.fault)
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
         post(*job_context, self,
@@ -64,38 +64,38 @@ class StepExecutor {
     });
   }
 
-  /// Holds an update back for its injected delay, and returns the time from which take_due()
-  /// returns it. Without a delay, that is now.
+  /// Holds an update back for its injected delay. Returns the time from which take_due() returns
+  /// the update: now if there is no delay.
   core::Time hold_back(const actor::Computed& computed, Random& random) {
     const auto delay = job_context_->delay.draw(random);
     const double factor =
         id_ < job_context_->slowdown_factors.size() ? job_context_->slowdown_factors[id_] : 1;
-    const auto wait = extra_delay(computed.took, delay, factor);
+    const auto wait = extra_delay(computed.duration, delay, factor);
     if (!skips_delays_ && wait > core::Time{0})
       delayed_ += extra_delay(core::Time{0}, delay, factor);
-    kept_update_ = computed;
-    kept_until_ =
+    held_back_update_ = computed;
+    held_back_until_ =
         job_context_->now() + (skips_delays_ ? core::Time{0} : std::max(core::Time{0}, wait));
-    return kept_until_;
+    return held_back_until_;
   }
 
   /// Returns the update that is held back, once its delay is over; else nullopt.
   std::optional<actor::Computed> take_due() {
-    if (!kept_update_ || kept_until_ > job_context_->now()) return std::nullopt;
-    computed_ += kept_update_->took;
-    loss_sum_ += kept_update_->loss;
+    if (!held_back_update_ || held_back_until_ > job_context_->now()) return std::nullopt;
+    computed_ += held_back_update_->duration;
+    loss_sum_ += held_back_update_->loss;
     ++loss_count_;
-    return std::exchange(kept_update_, std::nullopt);
+    return std::exchange(held_back_update_, std::nullopt);
   }
 
   /// Ends the injected delays, because the job is stopping: the update that is held back is due
-  /// now, and later ones as soon as they are computed.
+  /// now, and each later one as soon as it is computed.
   void skip_delays() {
     skips_delays_ = true;
-    if (!kept_update_) return;
+    if (!held_back_update_) return;
     const core::Time now = job_context_->now();
-    delayed_ -= std::max(core::Time{0}, kept_until_ - now);
-    kept_until_ = std::min(kept_until_, now);
+    delayed_ -= std::max(core::Time{0}, held_back_until_ - now);
+    held_back_until_ = std::min(held_back_until_, now);
   }
 
   /// Sets the fields of a report that this class counts: times and losses.
@@ -103,13 +103,13 @@ class StepExecutor {
     report.computed = computed_;
     report.delayed = delayed_;
     report.loss_sum = loss_sum_;
-    report.losses = loss_count_;
+    report.loss_count = loss_count_;
   }
 
  private:
-  /// Decides whether the job's code is brief: it was, `brief_runs_needed_` times in a row. Each
-  /// time that code which counted as brief takes long, the number needed grows eightfold, so the
-  /// code blocks its actor a few times at most.
+  /// Decides whether the job's code is brief: whether each of its last `brief_runs_needed_` runs
+  /// took less than `brief_max`. When code that is brief takes longer once, the number needed grows
+  /// eightfold, so that such code blocks its actor a few times at most.
   class InlineHeuristic {
    public:
     /// Runs the code and measures its time, even if it throws.
@@ -121,7 +121,7 @@ class StepExecutor {
     [[nodiscard]] bool is_brief() const { return brief_runs_ >= brief_runs_needed_; }
 
    private:
-    static constexpr core::Time brief = std::chrono::microseconds{20};
+    static constexpr core::Time brief_max = std::chrono::microseconds{20};
 
     struct Stopwatch {
       InlineHeuristic& heuristic;
@@ -135,8 +135,8 @@ class StepExecutor {
     };
 
     void add(core::Time took) {
-      if (took >= brief && is_brief()) brief_runs_needed_ = 8 * brief_runs_needed_;
-      brief_runs_ = took < brief ? brief_runs_ + 1 : 0;
+      if (took >= brief_max && is_brief()) brief_runs_needed_ = 8 * brief_runs_needed_;
+      brief_runs_ = took < brief_max ? brief_runs_ + 1 : 0;
     }
 
     std::atomic<std::uint64_t> brief_runs_ = 0;
@@ -156,8 +156,8 @@ class StepExecutor {
       job_context_->pool->submit(std::move(work));
   }
 
-  /// Sends `message` to `self`. If the pool has threads, `self` handles it on the thread that
-  /// computed, so that no other thread has to wake up.
+  /// Sends `message` to `self`. If the pool has threads, `self` handles the message on the calling
+  /// thread, so that no other thread has to wake up.
   template <class Message>
   static void post(const JobContext& job_context, const Handle& self, Message message) {
     if (job_context.pool->has_threads())
@@ -166,7 +166,7 @@ class StepExecutor {
       actor::post(self, std::move(message));
   }
 
-  /// Runs the user's code; if it throws, sends `self` a ComputeFailed.
+  /// Runs `f`, which calls the job's code; if that throws, sends `self` a ComputeFailed.
   template <class F>
   static void attempt(const Handle& self, core::Step step, F&& f) noexcept {
     if (auto fault = run_catching(f))
@@ -179,8 +179,8 @@ class StepExecutor {
   std::shared_ptr<InlineHeuristic> heuristic_ = std::make_shared<InlineHeuristic>();
   /// Scratch memory for code that runs on the actor's thread.
   Scratch scratch_;
-  std::optional<actor::Computed> kept_update_;
-  core::Time kept_until_{};
+  std::optional<actor::Computed> held_back_update_;
+  core::Time held_back_until_{};
   bool skips_delays_ = false;
   core::Time computed_{};
   core::Time delayed_{};

@@ -1,4 +1,4 @@
-/// The actor of a worker or a peer, around its core.
+/// The actor of a worker or a peer. It drives a core (host.hpp).
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ struct InterfaceOf<WorkerHost<core::Peer<T>>> {
   using type = PeerActor;
 };
 
-/// The actor of a worker, or of a peer if the core is a core::Peer<T>. Gradients are computed on
-/// the compute pool and come back as messages, so that the actor can always answer.
+/// The actor of a worker, or of a peer if the core is a core::Peer<T>. The compute pool computes
+/// its updates and sends them to it as messages, so that the actor can answer others meanwhile.
 template <class Core>
 class WorkerHost : public Host<WorkerHost<Core>> {
   using Super = Host<WorkerHost<Core>>;
@@ -67,8 +67,9 @@ class WorkerHost : public Host<WorkerHost<Core>> {
                                    }}));
   }
 
-  template <class More>
-  typename Interface::behavior_type handlers(More more) {
+  /// Returns a worker's handlers, followed by `owner_handlers`.
+  template <class OwnerHandlers>
+  typename Interface::behavior_type handlers(OwnerHandlers owner_handlers) {
     return std::apply(
         [](auto... handler) { return typename Interface::behavior_type{handler...}; },
         std::tuple_cat(
@@ -81,7 +82,7 @@ class WorkerHost : public Host<WorkerHost<Core>> {
                        [this](actor::skip_delays_atom) { on_skip_delays(); },
                        [this](actor::timer_atom) { on_tick(); },
                        [this](actor::step_atom) { return worker().step(); }, this->quit_handler()},
-            more));
+            owner_handlers));
   }
 
   void on_start() {
@@ -99,8 +100,8 @@ class WorkerHost : public Host<WorkerHost<Core>> {
   }
 
   void on_computed(const actor::Computed& computed) {
-    const core::Time ready = executor_.hold_back(computed, this->random_);
-    if (!accept_due_update()) this->schedule_tick(self(), ready);
+    const core::Time due_at = executor_.hold_back(computed, this->random_);
+    if (!accept_due_update()) this->schedule_tick(self(), due_at);
   }
 
   void on_skip_delays() {
@@ -113,6 +114,7 @@ class WorkerHost : public Host<WorkerHost<Core>> {
     this->run([&](const core::Context& context) { worker().on_timer(context); });
   }
 
+  /// Passes the computed update to the core if its injected delay is over; returns whether it is.
   bool accept_due_update() {
     const auto computed = executor_.take_due();
     if (!computed) return false;
@@ -123,11 +125,11 @@ class WorkerHost : public Host<WorkerHost<Core>> {
     return true;
   }
 
-  /// The message may have completed a step, such as an acknowledgement of its update.
+  /// A message may have completed a step: the last acknowledgement of its update, for example.
   void after_message() { report_new_step(); }
 
   void on_failed(const actor::ComputeFailed& failure) {
-    if (failure.fatal)
+    if (failure.is_fatal)
       return this->report_failure("worker " + std::to_string(id_) + ", step " +
                                   std::to_string(failure.step + 1) + ": " + failure.why);
     this->run([&](const core::Context& context) {
@@ -140,27 +142,27 @@ class WorkerHost : public Host<WorkerHost<Core>> {
     report_new_step();
   }
 
-  /// Reports a step that the observer does not know of yet.
+  /// Reports a new step, if the observer has handled the last report.
   void report_new_step() {
     if (may_report_ && worker().step() > last_reported_step_) report();
   }
 
   void report() {
     if (!this->directory_) return;
-    const auto counts = worker().gate_counts();
+    const auto counts = worker().draw_counts();
     actor::Report report{.worker = id_,
                          .step = worker().step(),
                          .samples = worker().samples(),
                          .waited = worker().waited(),
                          .draws = counts.draws,
                          .passes = counts.passes,
-                         .done = worker().done()};
+                         .is_done = worker().done()};
     executor_.fill_report(report);
     // The observer adds up the losses, so only those since the last report are sent.
     const double loss_sum = std::exchange(last_reported_loss_sum_, report.loss_sum);
-    const std::uint64_t losses = std::exchange(last_reported_losses_, report.losses);
+    const std::uint64_t loss_count = std::exchange(last_reported_loss_count_, report.loss_count);
     report.loss_sum -= loss_sum;
-    report.losses -= losses;
+    report.loss_count -= loss_count;
     actor::send(this, this->directory_->observer, report);
     may_report_ = false;
     last_reported_step_ = worker().step();
@@ -174,7 +176,7 @@ class WorkerHost : public Host<WorkerHost<Core>> {
   /// The step, the sum of the losses and their number in the last report.
   core::Step last_reported_step_;
   double last_reported_loss_sum_ = 0;
-  std::uint64_t last_reported_losses_ = 0;
+  std::uint64_t last_reported_loss_count_ = 0;
 };
 
 }  // namespace starling::actor

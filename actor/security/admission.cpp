@@ -109,7 +109,7 @@ RevocationsPart Admission::revocations_since(std::uint64_t number, std::size_t c
 
 std::uint64_t Admission::revocations_digest() const {
   const std::shared_lock lock{mutex_};
-  // The exclusive or is a good hash, because serials are drawn at random.
+  // An exclusive or suffices as a hash, because serials are drawn at random.
   std::uint64_t digest = 0;
   for (const auto& [serial, number] : revoked_) digest ^= serial;
   return digest;

@@ -28,14 +28,14 @@ enum class KeyAccess {
   none,
   /// Presenting a certificate.
   handshake,
-  /// Everything that the role in its certificate allows.
+  /// Everything that the role in the key's certificate allows.
   member,
 };
 
 struct AdmissionOptions {
-  /// The most certificates kept. When it is reached, expired ones are dropped.
+  /// The most certificates kept. At this limit, expired certificates are dropped.
   std::size_t certificates_max = std::size_t{1} << 17U;
-  /// The most revocations kept. When it is reached, those of expired certificates are dropped.
+  /// The most revocations kept. At this limit, revocations of expired certificates are dropped.
   std::size_t revocations_max = std::size_t{1} << 16U;
 };
 
@@ -75,7 +75,7 @@ class Admission {
   MergeResult merge(std::span<const Revocation> revocations, UtcSeconds now);
 
   [[nodiscard]] KeyAccess access_of(const Key& key, UtcSeconds now) const;
-  /// Whether a peer with this key may connect, if only to hand in a certificate.
+  /// Whether a peer with this key may connect, if only to present a certificate.
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The certificate that admits the key; if there are several, the one that expires last.
   [[nodiscard]] std::optional<Certificate> certificate_of(const Key& key, UtcSeconds now) const;
@@ -83,7 +83,7 @@ class Admission {
   [[nodiscard]] std::optional<Role> role_of(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool is_revoked(std::uint64_t serial) const;
 
-  /// The certificates that are valid at `now`, in no order.
+  /// The certificates that are valid at `now`, in any order.
   [[nodiscard]] std::vector<Certificate> certificates(UtcSeconds now) const;
   /// Returns at most `count_max` revocations: those that became known after revocation number
   /// `number`, oldest first. 0 begins at the first.
@@ -97,6 +97,7 @@ class Admission {
   /// The certificates by their public keys. Keys of unauthenticated peers are never stored.
   using Certificates = std::unordered_multimap<Key, Certificate, wire::KeyHash>;
 
+  /// See certificate_of(). Requires, like the functions below: the lock is held.
   [[nodiscard]] const Certificate* find(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool knows(const Certificate& certificate) const;
   /// Removes the certificates with that serial. Returns the keys that are no longer admitted.

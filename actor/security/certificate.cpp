@@ -19,7 +19,7 @@ static_assert(std::tuple_size_v<Signature> == crypto_sign_BYTES);
 static_assert(std::tuple_size_v<Key> == crypto_scalarmult_BYTES);
 
 /// Initialises libsodium. Call it before libsodium draws random bytes or signs.
-void start_sodium() {
+void initialise_sodium() {
   static const bool works = sodium_init() >= 0;
   STARLING_CHECK(works);
 }
@@ -45,7 +45,7 @@ const unsigned char* data_of(const wire::Bytes& bytes) {
 
 template <class T>
 T sign_value(T value, const ClusterKey& key) {
-  start_sodium();
+  initialise_sodium();
   value.cluster = id_of(key.public_key);
   const wire::Bytes bytes = signed_bytes(value);
   crypto_sign_detached(value.signature.data(), nullptr, data_of(bytes), bytes.size(),
@@ -104,14 +104,14 @@ bool is_serial(std::string_view text) {
 }  // namespace
 
 ClusterKey make_cluster_key() {
-  start_sodium();
+  initialise_sodium();
   ClusterKey key{};
   crypto_sign_keypair(key.public_key.data(), key.secret_key.data());
   return key;
 }
 
 std::uint64_t make_serial() {
-  start_sodium();
+  initialise_sodium();
   std::uint64_t serial = 0;
   randombytes_buf(&serial, sizeof serial);
   return serial;
@@ -231,7 +231,7 @@ Result<void> check_time(const Certificate& certificate, UtcSeconds now) {
 }
 
 Result<void> verify(const Certificate& certificate, const ClusterPublic& cluster, UtcSeconds now) {
-  if (auto signed_well = check_signature(certificate, cluster); !signed_well) return signed_well;
+  if (auto valid = check_signature(certificate, cluster); !valid) return valid;
   return check_time(certificate, now);
 }
 

@@ -1,7 +1,7 @@
 /// Certificates and their revocations. They decide which public keys belong to a cluster. The
 /// secret key of the cluster (Ed25519) signs both. A certificate binds a public CURVE key to a
 /// name, a role and a time; a revocation ends a certificate early. Plain values and functions; any
-/// thread. Time is passed in, and only keys and serials are random.
+/// thread. The caller passes the time.
 ///
 /// Sources: Ed25519 is RFC 8032, the hash in a cluster's id is BLAKE2b (RFC 7693); libsodium has
 /// both.
@@ -78,7 +78,7 @@ struct Revocation {
   bool operator==(const Revocation&) const = default;
 };
 
-/// Make a new key pair or serial from the system's random generator.
+/// These functions make a new key pair or serial from the system's random generator.
 [[nodiscard]] ClusterKey make_cluster_key();
 [[nodiscard]] std::uint64_t make_serial();
 
@@ -101,9 +101,9 @@ struct Revocation {
 /// Prints a time like `2026-11-21 10:21:08 UTC`. Requires: 0 <= time <= utc_max.
 [[nodiscard]] std::string print_utc(UtcSeconds time);
 
-/// Fill in the cluster's id and the signature. Require, of a certificate: a valid name, and
-/// 0 <= not_before <= not_after <= utc_max; of a revocation: 0 <= time <= utc_max, and the same of
-/// `until`.
+/// These functions return the value with the cluster's id and the signature filled in. Requires for
+/// a certificate: a valid name, and 0 <= not_before <= not_after <= utc_max; for a revocation:
+/// `time` and `until` from 0 to utc_max.
 [[nodiscard]] Certificate sign(Certificate certificate, const ClusterKey& key);
 [[nodiscard]] Revocation sign(Revocation revocation, const ClusterKey& key);
 
@@ -119,15 +119,15 @@ struct Revocation {
                                   UtcSeconds now);
 
 /// Authenticates `text` (a message authentication code). The proof is a keyed hash (BLAKE2b) of
-/// `text` under the shared secret (X25519) of the two key pairs, which only their holders can
-/// compute. It shows the holder of `other_public` that the holder of `own_secret` sent `text`. All
-/// zeros if `other_public` is not a valid key.
+/// `text` under the shared secret (X25519) of two key pairs, which only the holders of one of the
+/// two secret keys can compute. It shows the holder of `other_public` that the holder of
+/// `own_secret` sent `text`. Returns all zeros if `other_public` is not a valid key.
 using Proof = std::array<std::uint8_t, 32>;
 [[nodiscard]] Proof prove(std::string_view text, const wire::SecretKey& own_secret,
                           const Key& other_public);
 
-/// Encode and decode. Each value has exactly one encoding. A decoded value is well-formed, but its
-/// signature is not verified.
+/// Each value has exactly one encoding. A decoded value is well-formed, but its signature is not
+/// verified.
 [[nodiscard]] wire::Bytes encode(const Certificate& certificate);
 [[nodiscard]] wire::Bytes encode(const Revocation& revocation);
 [[nodiscard]] Result<Certificate> decode_certificate(std::span<const std::byte> bytes);

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 /// After a peer has been silent for this long, the endpoint introduces itself to the peer again.
 constexpr auto introduction_valid_for = 10s;
-/// An introduction without an answer is repeated at the earliest after this time.
+/// The least time between two introductions to a peer that does not answer.
 constexpr auto introduce_again_after = 200ms;
 /// The most bytes of frames that wait until one peer knows this endpoint.
 constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
@@ -80,14 +80,14 @@ class Endpoint::Core {
       if (known == nullptr) return;
       peer = known->peer;
       if (admission_ && !knows_this_endpoint(*peer.key)) {
-        for (wire::Frame& frame : frames) known->hold(traffic_class, std::move(frame));
+        for (wire::Frame& frame : frames) known->hold_frame(traffic_class, std::move(frame));
         const auto now = Clock::now();
         if (now - known->introduced_at < introduce_again_after) return;
         known->introduced_at = now;
         return introduce(peer, false);
       }
     }
-    if (!admission_ || is_member(*peer.key)) transport_->send(peer, traffic_class, frames);
+    if (!admission_ || has_certificate(*peer.key)) transport_->send(peer, traffic_class, frames);
   }
 
   void forget(const std::string& address) {
@@ -98,7 +98,8 @@ class Endpoint::Core {
     peers_.erase(address);
   }
 
-  bool is_member(const Key& key) const {
+  /// Whether a valid certificate is known for the key.
+  bool has_certificate(const Key& key) const {
     return admission_->access_of(key, options_.utc_now()) == KeyAccess::member;
   }
 
@@ -132,7 +133,7 @@ class Endpoint::Core {
       send_credentials(address, RevocationsDigest{admission_->revocations_digest(), false});
   }
 
-  [[nodiscard]] std::uint64_t digest_matches() const noexcept { return agreements_; }
+  [[nodiscard]] std::uint64_t digest_matches() const noexcept { return digest_matches_; }
   [[nodiscard]] wire::TransportCounts counts() const { return transport_->counts(); }
 
  private:
@@ -146,7 +147,7 @@ class Endpoint::Core {
     std::vector<std::pair<wire::TrafficClass, wire::Frame>> held_frames{};
     std::size_t held_bytes = 0;
 
-    void hold(wire::TrafficClass traffic_class, wire::Frame frame) {
+    void hold_frame(wire::TrafficClass traffic_class, wire::Frame frame) {
       const std::size_t bytes = frame.head.size() + frame.body_size();
       if (held_bytes + bytes > held_bytes_max) return;
       held_bytes += bytes;
@@ -154,14 +155,15 @@ class Endpoint::Core {
     }
   };
 
-  /// Whether the peer has sent something recently, and so has this endpoint's certificate.
-  /// Requires: the lock is held.
+  /// Whether the peer has sent a frame within `introduction_valid_for`. It then has this endpoint's
+  /// certificate. Requires: the lock is held.
   bool knows_this_endpoint(const Key& key) const {
     const auto found = last_heard_at_.find(key);
     return found != last_heard_at_.end() && Clock::now() - found->second < introduction_valid_for;
   }
 
-  /// Returns null if the address cannot be used. Requires: the lock is held.
+  /// Returns null if the address is not valid, or lacks the key that it needs. Requires: the lock
+  /// is held.
   PeerState* find_or_add_peer(const std::string& address) {
     if (const auto known = peers_.find(address); known != peers_.end()) return &known->second;
     auto peer = wire::parse_peer(address);
@@ -243,7 +245,7 @@ class Endpoint::Core {
           known->held_bytes = 0;
         }
       } else if (last_heard_at_.erase(*peer->key) > 0) {
-        // The peer has started again, and no longer admits the connections that were made to it.
+        // The peer may have restarted, and then no longer admits the connections made to it before.
         transport_->forget(*peer);
       }
     }
@@ -255,15 +257,16 @@ class Endpoint::Core {
   void receive(const std::string& address, const RevocationsDigest& digest) {
     const std::uint64_t own = admission_->revocations_digest();
     if (digest.digest == own) {
-      ++agreements_;
+      ++digest_matches_;
     } else if (begin_list_if_allowed(address)) {
       send_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
     }
     if (!digest.is_answer) send_credentials(address, RevocationsDigest{own, true});
   }
 
-  /// Whether a list of all revocations may be sent to the peer now; if so, counts it as sent. The
-  /// limit is needed because the list is much longer than the digest that asks for it.
+  /// Returns whether a list of all revocations may be sent to the peer now; if so, counts the list
+  /// as sent. Lists are limited because a list is much longer than the digest that a peer sends to
+  /// get it.
   bool begin_list_if_allowed(const std::string& address) {
     const std::lock_guard lock{mutex_};
     const auto now = Clock::now();
@@ -283,7 +286,7 @@ class Endpoint::Core {
   const Receiver receiver_;
   std::optional<Admission> admission_;
   std::string address_;
-  std::atomic<std::uint64_t> agreements_ = 0;
+  std::atomic<std::uint64_t> digest_matches_ = 0;
 
   std::mutex mutex_;
   /// The start of the current period of `list_interval`, and the number of lists sent in it.
@@ -311,7 +314,7 @@ void Endpoint::send(const std::string& address, wire::TrafficClass traffic_class
   core_->send(address, traffic_class, frames);
 }
 void Endpoint::forget(const std::string& address) { core_->forget(address); }
-bool Endpoint::admits(const Key& key) const { return core_->is_member(key); }
+bool Endpoint::admits(const Key& key) const { return core_->has_certificate(key); }
 std::string Endpoint::name_of(const Key& key) const { return core_->name_of(key); }
 void Endpoint::revoke(std::span<const Revocation> revocations) { core_->revoke(revocations); }
 void Endpoint::compare_revocations(const std::string& address) { core_->compare(address); }

@@ -2,9 +2,9 @@
 /// introduces itself to peers that do not know it. Each node and each client has one. Without a key
 /// file nothing is encrypted, and frames from everyone are accepted.
 ///
-/// Before the endpoint sends to a peer that is new or has been silent for 10 s, it sends the peer
-/// its own certificate, and the peer answers with the peer's. Up to 1 MiB of frames to each peer
-/// wait for that answer; further frames are dropped, like frames that the network loses. The
+/// Before the endpoint sends frames to a peer that is new or has been silent for 10 s, it sends the
+/// peer its certificate, and the peer answers with the peer's certificate. Up to 1 MiB of frames to
+/// each peer wait for that answer; further frames are dropped, as if the network had lost them. The
 /// endpoint passes new revocations on to every peer that it remembers.
 #pragma once
 
@@ -41,7 +41,8 @@ struct Sender {
   /// The sender's public key; absent if nothing is encrypted.
   std::optional<Key> key;
   Role role = Role::node;
-  /// Whether `address`, as wire::print() prints it, may be the sender's: it has the sender's key.
+  /// Whether `address`, as wire::print() prints it, may be the sender's: whether it has the
+  /// sender's key.
   [[nodiscard]] bool may_be_at(const std::string& address) const;
 };
 
@@ -78,9 +79,10 @@ class Endpoint {
   /// Applies revocations to this endpoint, and sends those that are new to every peer that it
   /// remembers.
   void revoke(std::span<const Revocation> revocations);
-  /// Has this endpoint and the peer exchange the revocations that only one of them knows.
+  /// Sends the peer a digest of the known revocations. If the peer's digest differs, both send each
+  /// other all revocations that they know.
   void compare_revocations(const std::string& address);
-  /// How often a comparison found that a peer knew the same revocations.
+  /// How often a digest received from a peer was equal to this endpoint's.
   [[nodiscard]] std::uint64_t digest_matches() const noexcept;
 
   [[nodiscard]] wire::TransportCounts counts() const;
@@ -91,10 +93,10 @@ class Endpoint {
   std::unique_ptr<Core> core_;
 };
 
-/// Returns the addresses, as wire::print() prints them, of the node that people write as
+/// Returns the addresses, as wire::print() prints them, of the node that users call
 /// `NAME@HOST:PORT` or `HOST:PORT`: one address for each public key that the node `name` may have.
-/// An empty `name` means the only known node. `address` is `tcp://HOST:PORT`. Without secrets,
-/// `name` must be empty. An Error lists the known names.
+/// If `name` is empty, it is the only node in `secrets`. `address` is `tcp://HOST:PORT`. Without
+/// secrets, `name` must be empty. An Error lists the known names.
 [[nodiscard]] Result<std::vector<std::string>> addresses_of(
     const std::string& name, const std::string& address, const std::optional<NodeSecrets>& secrets,
     UtcSeconds now);

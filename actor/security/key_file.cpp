@@ -17,23 +17,23 @@ namespace {
 const std::array<std::string, 4> kinds{"cluster-key", "node-key", "certificates", "revocations"};
 /// The value of the field `format`.
 constexpr std::string_view format = "1";
-constexpr int base64 = sodium_base64_VARIANT_ORIGINAL;
+constexpr int base64_variant = sodium_base64_VARIANT_ORIGINAL;
 
 template <class Bytes>
-std::string base64_of(const Bytes& bytes) {
-  std::string text(sodium_base64_encoded_len(bytes.size(), base64), '\0');
+std::string encode_base64(const Bytes& bytes) {
+  std::string text(sodium_base64_encoded_len(bytes.size(), base64_variant), '\0');
   sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                    bytes.size(), base64);
+                    bytes.size(), base64_variant);
   text.pop_back();  // the closing zero
   return text;
 }
 
-std::optional<wire::Bytes> bytes_of(std::string_view text) {
+std::optional<wire::Bytes> decode_base64(std::string_view text) {
   if (text.empty()) return wire::Bytes{};  // libsodium takes no null pointer
   wire::Bytes bytes(text.size());
   std::size_t size = 0;
   if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                        text.size(), nullptr, &size, nullptr, base64) != 0)
+                        text.size(), nullptr, &size, nullptr, base64_variant) != 0)
     return std::nullopt;
   bytes.resize(size);
   return bytes;
@@ -47,14 +47,15 @@ class Writer {
   }
   template <class Bytes>
   void bytes(std::string_view field, const Bytes& value) {
-    text(field, base64_of(value));
+    text(field, encode_base64(value));
   }
   void pair(const std::string& field, const KeyPair& keys) {
     bytes(field + "-public", keys.public_key);
     bytes(field + "-secret", keys.secret_key);
   }
+  /// Writes a line `field = ...` for each value.
   template <class T>
-  void all(std::string_view field, const std::vector<T>& values) {
+  void repeated(std::string_view field, const std::vector<T>& values) {
     for (const T& value : values) bytes(field, encode(value));
   }
   [[nodiscard]] std::string take() && { return std::move(text_); }
@@ -63,7 +64,7 @@ class Writer {
   std::string text_;
 };
 
-/// Reads the fields of a file one after the other. Keeps the first error, which finish() returns.
+/// Reads the fields of a file, by name. Keeps the first error, which finish() returns.
 class Reader {
  public:
   Reader(std::string_view text, std::string path) : path_(std::move(path)) {
@@ -90,7 +91,7 @@ class Reader {
   void bytes(std::string_view field, Array& into) {
     const Line line = take_line(field);
     if (fault_) return;
-    auto found = bytes_of(line.value);
+    auto found = decode_base64(line.value);
     if (!found || found->size() != into.size())
       return fail(line.number, std::string{field} + ": is not " + std::to_string(into.size()) +
                                    " bytes in base64: the file is damaged");
@@ -103,22 +104,23 @@ class Reader {
     require(is_pair(keys),
             field + "-public and " + field + "-secret do not belong together: the file is damaged");
   }
-  /// Reads all fields of that name: certificates or revocations that `cluster` has signed.
+  /// Reads every line `field = ...`: certificates or revocations that `cluster` has signed.
   template <class T>
-  void all(std::string_view field, const ClusterPublic& cluster, std::vector<T>& into) {
+  void repeated(std::string_view field, const ClusterPublic& cluster, std::vector<T>& into) {
     for (Line& line : lines_) {
       if (fault_) return;
       if (line.field != field || std::exchange(line.is_taken, true)) continue;
       into.emplace_back();
-      put(line, cluster, into.back());
+      decode_field(line, cluster, into.back());
     }
   }
   void certificate(std::string_view field, const ClusterPublic& cluster, Certificate& into) {
     const Line line = take_line(field);
-    if (!fault_) put(line, cluster, into);
+    if (!fault_) decode_field(line, cluster, into);
   }
-  void require(bool condition, const std::string& otherwise) {
-    if (!fault_ && !condition) fault_ = Error{path_ + ": " + otherwise};
+  /// Fails with `message` unless `condition` is true.
+  void require(bool condition, const std::string& message) {
+    if (!fault_ && !condition) fault_ = Error{path_ + ": " + message};
   }
 
   /// Returns `file`, or the first error in it.
@@ -145,6 +147,7 @@ class Reader {
     fault_ = Error{path_ + ":" + std::to_string(number) + ": " + message};
   }
 
+  /// Returns the first line `field = ...` that was not taken before, and marks it as taken.
   Line take_line(std::string_view field) {
     if (fault_) return {};
     const auto found = std::ranges::find_if(
@@ -164,9 +167,9 @@ class Reader {
   }
 
   template <class T>
-  void put(const Line& line, const ClusterPublic& cluster, T& into) {
+  void decode_field(const Line& line, const ClusterPublic& cluster, T& into) {
     const std::string field{line.field};
-    const auto bytes = bytes_of(line.value);
+    const auto bytes = decode_base64(line.value);
     if (!bytes) return fail(line.number, field + ": is not base64: the file is damaged");
     auto decoded = decode(*bytes, into);
     if (!decoded) return fail(line.number, field + ": " + decoded.error().message);
@@ -194,8 +197,8 @@ void write(Writer& out, const ClusterSecrets& file) {
 
 void write(Writer& out, const NodeSecrets& file) {
   const Certificate& own = file.certificate;
-  const char* what = own.role == Role::node ? "node " : "client ";
-  out.comment("The key file of the " + std::string{what} + own.name + " of the Starling cluster " +
+  const char* role = own.role == Role::node ? "node " : "client ";
+  out.comment("The key file of the " + std::string{role} + own.name + " of the Starling cluster " +
               short_id(id_of(file.cluster)) + ",");
   out.comment("serial " + print_serial(own.serial) + ", valid until " + print_utc(own.not_after) +
               ".");
@@ -209,8 +212,8 @@ void write(Writer& out, const NodeSecrets& file) {
   out.pair("gate", file.handshake_keys);
   out.pair("own", file.keys);
   out.bytes("own-certificate", encode(own));
-  out.all("certificate", file.known);
-  out.all("revocation", file.revocations);
+  out.repeated("certificate", file.known);
+  out.repeated("revocation", file.revocations);
 }
 
 void write(Writer& out, const CertificateList& file) {
@@ -219,7 +222,7 @@ void write(Writer& out, const CertificateList& file) {
   out.text("kind", kinds[2]);
   out.text("format", format);
   out.bytes("cluster-public", file.cluster);
-  out.all("certificate", file.certificates);
+  out.repeated("certificate", file.certificates);
 }
 
 void write(Writer& out, const RevocationList& file) {
@@ -228,7 +231,7 @@ void write(Writer& out, const RevocationList& file) {
   out.text("kind", kinds[3]);
   out.text("format", format);
   out.bytes("cluster-public", file.cluster);
-  out.all("revocation", file.revocations);
+  out.repeated("revocation", file.revocations);
 }
 
 void read(Reader& in, ClusterSecrets& file) {
@@ -246,18 +249,18 @@ void read(Reader& in, NodeSecrets& file) {
   in.certificate("own-certificate", file.cluster, file.certificate);
   in.require(file.certificate.key == file.keys.public_key,
              "own-certificate is not for own-public: the file is damaged");
-  in.all("certificate", file.cluster, file.known);
-  in.all("revocation", file.cluster, file.revocations);
+  in.repeated("certificate", file.cluster, file.known);
+  in.repeated("revocation", file.cluster, file.revocations);
 }
 
 void read(Reader& in, CertificateList& file) {
   in.bytes("cluster-public", file.cluster);
-  in.all("certificate", file.cluster, file.certificates);
+  in.repeated("certificate", file.cluster, file.certificates);
 }
 
 void read(Reader& in, RevocationList& file) {
   in.bytes("cluster-public", file.cluster);
-  in.all("revocation", file.cluster, file.revocations);
+  in.repeated("revocation", file.cluster, file.revocations);
 }
 
 KeyFile empty_of(std::size_t kind) {

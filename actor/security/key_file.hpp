@@ -3,8 +3,8 @@
 /// writes the disk. Any thread.
 ///
 /// A parsed file is consistent: the keys of each pair belong together, and the cluster that the
-/// file names has signed every certificate and revocation. It does not follow that they are valid
-/// now, which verify() checks.
+/// file names has signed every certificate and revocation. The certificates may have expired;
+/// verify() checks this.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ struct NodeSecrets {
   /// The node's own key pair; `certificate` is for its public key.
   KeyPair keys{};
   Certificate certificate;
-  /// Certificates that were issued before its own. They tell it the public keys of its seed nodes.
+  /// Certificates that were issued before its own. The node takes the public keys of its seed nodes
+  /// from them.
   std::vector<Certificate> known;
   std::vector<Revocation> revocations;
 };
@@ -51,7 +52,7 @@ struct RevocationList {
 
 using KeyFile = std::variant<ClusterSecrets, NodeSecrets, CertificateList, RevocationList>;
 
-/// Describes a file to people: "a cluster's key file", "the key file of a node or a client" ...
+/// Returns a description of the file for messages, such as "a cluster's key file".
 [[nodiscard]] std::string kind_of(const KeyFile& file);
 /// Whether the file has secret keys, so that nobody but its owner may read it.
 [[nodiscard]] bool is_secret(const KeyFile& file);

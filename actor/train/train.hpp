@@ -5,7 +5,7 @@
 ///     options.job.barrier = starling::barrier::parse("pssp:s=4,beta=2").value();
 ///     auto outcome = starling::actor::train(model, training_data, test_data, options);
 ///
-/// Model and data are plain values that satisfy models::Model; see docs/write-a-model.md.
+/// The types of `model` and of the data satisfy models::Model; see docs/write-a-model.md.
 #pragma once
 
 #include <algorithm>

@@ -28,12 +28,13 @@ struct TrainOptions {
   std::size_t batch = 64;
   /// The number of passes over the training data. If set, it replaces job.steps.
   std::optional<double> epochs = std::nullopt;
-  /// The saved state that the job goes on from, one for each range. Empty: a new model.
+  /// The saved states from which the job goes on, one for each range. Empty: the job makes a new
+  /// model.
   std::vector<core::RangeState> resume = {};
 };
 
-/// Returns the order in which the workers process `samples` samples. Its seed is 0: it serves only
-/// to count steps.
+/// Returns an order in which the workers process `samples` samples, for counting steps only: its
+/// seed is 0, not the job's.
 [[nodiscard]] inline models::SampleOrder order_of(const TrainOptions& options,
                                                   std::size_t samples) {
   return {samples, options.job.workers, options.batch, 0};

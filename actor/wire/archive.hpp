@@ -1,7 +1,7 @@
 /// cereal archives for messages on the network. Numbers are little-endian and have a fixed width.
 /// Decoding never allocates more than a small multiple of the bytes that it is given, follows no
-/// pointers, and throws DecodeError for bytes that no Encoder writes and for bytes that are left
-/// over.
+/// pointers, and throws DecodeError if the bytes are not what an Encoder would have written, or if
+/// bytes are left over.
 ///
 /// The elements of tensors do not pass through the archive: an Encoder collects them as
 /// attachments, in order, and a Decoder takes them from the attached bytes.
@@ -73,7 +73,7 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
     if (size > 0) std::memcpy(data, in_.data(), size);
     in_ = in_.subspan(size);
   }
-  /// The next `size` attached bytes.
+  /// Removes and returns the next `size` attached bytes.
   Attachment take_attached(std::size_t size) {
     if (size > attached_.bytes.size()) throw DecodeError{"lacks bytes of its tensors"};
     const auto bytes = attached_.bytes.first(size);

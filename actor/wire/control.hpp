@@ -29,7 +29,7 @@ struct JobSummary {
   JobState state = JobState::done;
   /// Why the job failed or was stopped; empty if there is no reason to name.
   std::string why = {};
-  /// Names and values, as `submit --json` prints them.
+  /// The job's results as names and values, as `submit --json` prints them.
   std::vector<std::pair<std::string, double>> figures = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.why, m.figures); }
@@ -38,7 +38,7 @@ struct JobSummary {
 // --- requests -----------------------------------------------------------------------------------
 // A requester may send each of them again: they are idempotent.
 
-/// Asks the receiver to start a job on all nodes. The client has drawn the job's number.
+/// Asks the receiver to start a job on all nodes. The client has drawn the id `job`.
 struct SubmitJob {
   JobId job = 0;
   JobSettings settings;
@@ -50,7 +50,7 @@ struct PrepareJob {
   JobId job = 0;
   JobSettings settings;
   std::uint32_t nodes = 1;
-  /// The name of the client that submitted the job, given by the node that it asked.
+  /// The name of the client that submitted the job. The node that received SubmitJob fills it in.
   std::string client = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings, m.nodes, m.client); }
@@ -59,9 +59,9 @@ struct PrepareJob {
 struct StartJob {
   JobId job = 0;
   core::ConfigurationPtr initial_configuration;
-  /// Earlier numbers of the same job. It was prepared under them, or started with members that have
-  /// died since. The receiver ends the jobs of these numbers and reuses the data that it read for
-  /// them.
+  /// Earlier ids of the same job, from attempts to start it: it was prepared under them, or started
+  /// with members that have died since. The receiver ends the jobs with these ids and reuses the
+  /// data that it read for them.
   std::vector<JobId> previous_ids = {};
 
   static constexpr auto fields(auto& m) {
@@ -80,15 +80,16 @@ struct GetJob {
 struct ReadRanges {
   JobId job = 0;
   core::RangeId first_range = 0;
-  /// Asks for the whole state, from which a job can go on; otherwise only for the values.
+  /// True: the reply holds the whole state of the ranges, from which a job can resume. False: it
+  /// holds only their values.
   bool with_optimizer_state = false;
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.first_range, m.with_optimizer_state);
   }
 };
-/// Asks the receiver's workers to begin no update for this long from now, so that the model can be
-/// read between two updates of each worker. With 0 they go on.
+/// Asks the receiver's workers to begin no update for `milliseconds` from now, so that the model
+/// can be read between two updates of each worker. With 0 the workers go on at once.
 struct PauseJob {
   JobId job = 0;
   std::uint32_t milliseconds = 0;
@@ -97,12 +98,12 @@ struct PauseJob {
 /// Asks the receiver's workers to stop at the end of their step.
 struct StopJob {
   JobId job = 0;
-  /// The job has reached its goal; otherwise it is stopped early.
+  /// True if the job has reached its goal; false if it is stopped early.
   bool is_done = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.is_done); }
 };
-/// Asks the receiver to end its part of a job, because nobody needs the job's model any more.
+/// Asks the receiver to end its members of a job, because nobody needs the job's model any more.
 struct CloseJob {
   JobId job = 0;
   /// Absent if no client has followed the job to its end.
@@ -117,7 +118,7 @@ struct GetLog {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.from); }
 };
-/// Asks the receiver to hand over what it owns, and to leave.
+/// Asks the receiver to hand over the ranges that it owns, and to leave the cluster.
 struct LeaveCluster {};
 /// Asks the receiver to close its connections to the sender, which has no more requests. There is
 /// no reply.
@@ -131,7 +132,8 @@ using RequestBody =
 /// The receiver does not do what was requested.
 struct Refused {
   std::string why;
-  /// The reason is only the job's name: the client may try another.
+  /// True if the only reason is that another job has the same name: the client may try another
+  /// name.
   bool is_name_taken = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.why, m.is_name_taken); }
@@ -149,10 +151,10 @@ struct JobPrepared {
 };
 /// The reply to SubmitJob: the job has begun.
 struct JobStarted {
-  /// The job's number. It differs from the client's if the job had to be started again.
+  /// The job's id. It differs from that in SubmitJob if the job had to be started again.
   JobId job = 0;
-  /// The names of the nodes that have died or left since the job was submitted. It begins without
-  /// them.
+  /// The names of the nodes that have died or left since the job was submitted. The job begins
+  /// without them.
   std::vector<std::string> lost;
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.lost); }
@@ -166,15 +168,15 @@ struct MemberStatus {
   core::Step step = 0;
   std::uint64_t samples = 0;
   std::int64_t waited_ns = 0;
-  /// The sum and the number of the losses of all its batches.
+  /// The sum and the number of the losses of all batches of the member.
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   std::uint64_t drawn = 0;
-  /// No update of its worker is in flight.
+  /// True if no update of the member's worker is in flight.
   bool is_paused = false;
-  /// The number of ranges of which it holds every acknowledged update.
+  /// The number of ranges of which the member holds every acknowledged update.
   std::uint32_t held = 0;
 
   static constexpr auto fields(auto& m) {
@@ -196,7 +198,7 @@ struct JobStatus {
   std::string client = {};
   /// Why the job cannot go on now, and which nodes it waits for; empty if it can.
   std::string blocked_reason = {};
-  /// Why this node has given the job up; empty if it has not.
+  /// Why this node has given up the job; empty if it has not.
   std::string give_up_reason = {};
   /// The job's state, as this node knows it. It becomes `done` or `stopped` as soon as the node's
   /// workers are asked to stop.
@@ -212,8 +214,8 @@ struct JobStatus {
   std::uint64_t time_limit_ms = 0;
   /// Updates per second of the workers on the sender's node, over the last 5 s.
   double updates_per_s = 0;
-  /// The mean loss of these workers' batches in the latest seconds in which there were any, and the
-  /// number of these batches.
+  /// The mean loss of the batches over which `updates_per_s` was measured, and their number. If
+  /// there were none in these 5 s, both are from the latest 5 s that had some.
   double loss = 0;
   std::uint64_t loss_count = 0;
 
@@ -246,7 +248,7 @@ struct JobRecord {
   /// The name of the client that submitted the job.
   std::string client = {};
   JobSummary summary = {};
-  /// Whether `summary` comes from a client that followed the job to its end; otherwise this node
+  /// True if `summary` comes from a client that followed the job to its end; false if this node
   /// made it.
   bool is_reported_by_client = false;
   /// When the job began and ended, by the node's clock: ms since 1970, UTC.
@@ -270,10 +272,10 @@ struct JobRecords {
 /// The reply to GetJob.
 struct JobDescription {
   JobSettings settings;
-  /// The number of workers with which the job was founded.
+  /// The number of workers with which the job started.
   std::uint32_t workers = 0;
   core::ConfigurationPtr configuration;
-  /// The time since the job was founded, in ms.
+  /// The time since the job started, in ms.
   std::uint64_t age_ms = 0;
   /// The name of the client that submitted the job.
   std::string client = {};

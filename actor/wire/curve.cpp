@@ -46,8 +46,8 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view name) {
   return bytes.size() >= name.size() && std::memcmp(bytes.data(), name.data(), name.size()) == 0;
 }
 
-/// Makes a nonce of a prefix, which the RFC fixes, and of bytes that the message has. Requires:
-/// together they fill the nonce.
+/// Makes a nonce of a prefix, which the RFC fixes, and a suffix, which the message holds. Requires:
+/// prefix and suffix together have the size of a nonce.
 Nonce nonce_of(std::string_view prefix, std::span<const std::byte> suffix) {
   Nonce nonce{};
   std::memcpy(nonce.data(), prefix.data(), prefix.size());
@@ -55,7 +55,7 @@ Nonce nonce_of(std::string_view prefix, std::span<const std::byte> suffix) {
   return nonce;
 }
 
-/// Returns a short nonce as a number.
+/// Reads a short nonce as a big-endian number.
 std::uint64_t nonce_number(std::span<const std::byte> nonce) {
   std::uint64_t number = 0;
   for (const std::byte byte : nonce) number = number << 8U | static_cast<std::uint64_t>(byte);
@@ -148,7 +148,8 @@ bool CurveServer::is_vouched(std::span<const std::byte> vouch, const Key& client
 }
 
 Bytes CurveServer::ready(std::span<const std::byte> metadata) {
-  // A constant nonce is safe: READY is the only message that this server sends under this key.
+  // A constant nonce is safe: READY is the only message that the server encrypts with
+  // `shared_secret_`.
   constexpr std::array<std::uint8_t, short_nonce_size> suffix{0, 0, 0, 0, 0, 0, 0, 1};
   const Nonce nonce = nonce_of("CurveZMQREADY---", std::as_bytes(std::span{suffix}));
   std::vector<std::uint8_t> sealed(metadata.size() + mac_size);

@@ -19,7 +19,7 @@ class CurveServer {
   /// The number of bytes of a MESSAGE before its payload: name, nonce, authenticator and flags.
   static constexpr std::size_t overhead = 8 + 8 + 16 + 1;
 
-  /// `secret_key` is the server's. Requires: it outlives this object.
+  /// `secret_key` is the server's. Requires: `secret_key` outlives this object.
   explicit CurveServer(const SecretKey& secret_key);
   ~CurveServer();
   CurveServer(const CurveServer&) = delete;

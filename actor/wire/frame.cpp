@@ -34,16 +34,16 @@ Result<JobEnvelope> decode_envelope(const FrameView& frame) {
 }
 
 Result<Kind> kind_of(const FrameView& frame) {
-  const auto begins_with = [&](const auto& wanted) {
-    return std::ranges::equal(frame.head.first(magic.size()), wanted);
+  const auto begins_with = [&](const auto& expected) {
+    return std::ranges::equal(frame.head.first(magic.size()), expected);
   };
   if (frame.head.size() < prefix_size || !(begins_with(magic) || begins_with(pack_magic)))
     return Error{"a frame is not Starling's"};
-  const auto its_version = static_cast<unsigned>(frame.head[magic.size()]);
-  if (its_version == version && !begins_with(magic))
+  const auto frame_version = static_cast<unsigned>(frame.head[magic.size()]);
+  if (frame_version == version && !begins_with(magic))
     return Error{"a pack is too long, or inside another pack"};
-  if (its_version != version)
-    return Error{"a frame is of version " + std::to_string(its_version) +
+  if (frame_version != version)
+    return Error{"a frame is of version " + std::to_string(frame_version) +
                  "; valid here: " + std::to_string(version)};
   const auto kind = static_cast<Kind>(frame.head[magic.size() + 1]);
   if (kind < Kind::envelope || kind > Kind::credentials)

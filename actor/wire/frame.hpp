@@ -40,8 +40,8 @@ using JobId = std::uint64_t;
 struct Frame {
   Bytes head;
   std::vector<Attachment> body;
-  /// A frame with the same body was sent before. If that one still waits to be sent, this one is
-  /// superfluous.
+  /// True if a frame with the same body was sent before. If that frame still waits to be sent, the
+  /// transport drops this one.
   bool is_retry = false;
 
   [[nodiscard]] std::size_t body_size() const noexcept;
@@ -51,8 +51,8 @@ struct Frame {
 struct FrameView {
   std::span<const std::byte> head;
   std::span<const std::byte> body;
-  /// The receiver may handle the frame in the calling thread, because the frame is small or no
-  /// message waits behind its own.
+  /// True if the receiver may handle the frame in the calling thread, because the frame is small or
+  /// no further message waits.
   bool may_handle_inline = false;
   /// Keeps the body alive after the call. If it is null, the receiver must copy what it needs.
   std::shared_ptr<const void> body_owner = nullptr;
@@ -61,6 +61,7 @@ struct FrameView {
 /// Draws a new JobId or NodeId from the system's random generator; never 0.
 [[nodiscard]] std::uint64_t draw_id();
 
+/// A packet of a job's members, as it travels between nodes.
 struct JobEnvelope {
   JobId job = 0;
   /// The node on which the sender runs.
@@ -71,7 +72,8 @@ struct JobEnvelope {
 [[nodiscard]] Frame encode(JobId job, NodeId node, const core::Envelope& envelope);
 [[nodiscard]] Result<JobEnvelope> decode_envelope(const FrameView& frame);
 
-/// The kind of content of a frame. An Error if it is not a frame of this version.
+/// Returns the kind of content of a frame. Returns an Error if the bytes are not a frame of this
+/// version.
 [[nodiscard]] Result<Kind> kind_of(const FrameView& frame);
 
 }  // namespace starling::wire

@@ -16,7 +16,7 @@ inline constexpr std::array magic{std::byte{'S'}, std::byte{'t'}};
 inline constexpr std::array pack_magic{std::byte{'S'}, std::byte{'p'}};
 inline constexpr std::size_t prefix_size = magic.size() + 2;
 
-/// Makes a frame of kind `kind`. `write` puts the message into the encoder.
+/// Makes a frame of kind `kind`. Calls `write(encoder)`, which encodes the message.
 template <class Write>
 Frame encode_as(Kind kind, Write write) {
   Frame frame;
@@ -29,7 +29,8 @@ Frame encode_as(Kind kind, Write write) {
   return frame;
 }
 
-/// Decodes a frame by `read`. An Error if it is of another kind than `kind`, or malformed.
+/// Decodes a frame: calls `read(decoder, message)`, which decodes the message. Returns an Error if
+/// the frame is malformed or not of kind `kind`.
 template <class M, class Read>
 Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
   const auto found = kind_of(frame);

@@ -23,28 +23,29 @@ using namespace std::chrono_literals;
 /// The id of the listener. Connections have ids from 1 on.
 constexpr std::uint64_t listener_id = 0;
 /// The most bytes in one read, except when the rest of a long part is read.
-constexpr std::size_t scratch_bytes = std::size_t{16} << 10U;
+constexpr std::size_t read_buffer_bytes = std::size_t{16} << 10U;
 /// The most bytes that are read from a connection in one turn.
 constexpr std::size_t turn_bytes_max = std::size_t{1} << 20U;
-/// A newcomer is an open connection that has never sent a whole message. The bytes read from all
-/// newcomers in one period, and from each in one turn, are limited: reading takes time that jobs
-/// need, and a peer that has only announced a message could send for ever.
+/// The most bytes that are read from all newcomers together in one period, and from one newcomer in
+/// one turn. Without these limits, peers that never complete a message could take up the time that
+/// jobs need.
 constexpr std::size_t newcomer_period_bytes_max = std::size_t{2} << 20U;
 constexpr auto newcomer_period = 50ms;
 constexpr std::size_t newcomer_turn_bytes_max = std::size_t{64} << 10U;
-/// The most connections that are accepted before the existing ones are read.
+/// The most connections that are accepted in one turn of the listener.
 constexpr int accepts_at_once = 32;
+/// The most events that one epoll_wait() returns.
 constexpr int ready_at_once = 64;
-/// The most turns in one call of next(). Without this limit, input that completes no message would
-/// keep the caller waiting.
+/// The most turns in one call of next(). Without this limit, the call might not return while input
+/// arrives that completes no message.
 constexpr int turns_at_once = 64;
-/// The time until the inbox accepts again, after the system had no descriptor for a connection.
+/// If the system has no descriptor for a new connection, the inbox accepts again after this time.
 constexpr auto accept_retry_after = 100ms;
 /// The longest time between two calls of maintain().
 constexpr auto maintain_every = 1s;
 
-/// Turns on keep-alive probes. Without them, connections from hosts that have vanished would stay
-/// for ever.
+/// Turns on keep-alive probes, without which connections from hosts that have vanished would stay
+/// for ever, and turns off Nagle's algorithm.
 void set_options(int descriptor) {
   const int on = 1;
   const int seconds = 10;
@@ -56,6 +57,7 @@ void set_options(int descriptor) {
   (void)::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/// Makes `epoll` report when the descriptor is readable, under `id`. Returns false on failure.
 bool watch(int epoll, int descriptor, std::uint64_t id) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -82,14 +84,14 @@ struct Inbox::Connection {
   const Id id;
   const int descriptor;
   const Clock::time_point accepted_at;
-  /// When bytes were last read from it.
+  /// When bytes were last read from the connection.
   Clock::time_point last_read_at;
   ZmtpReceiver receiver;
-  /// It is counted in `open_count_`.
+  /// True if `open_count_` includes the connection.
   bool counts_as_open = false;
-  /// It has sent at least one whole message.
+  /// True if the peer has sent at least one whole message.
   bool has_delivered = false;
-  /// The bytes held of an unfinished message, and since when.
+  /// The number of bytes held of an unfinished message, and since when some are held.
   std::size_t held_bytes = 0;
   Clock::time_point hold_started_at{};
 };
@@ -106,7 +108,8 @@ Result<std::unique_ptr<Inbox>> Inbox::open(InboxOptions options) {
   return inbox;
 }
 
-Inbox::Inbox(InboxOptions options) : options_(std::move(options)), scratch_(scratch_bytes) {}
+Inbox::Inbox(InboxOptions options)
+    : options_(std::move(options)), read_buffer_(read_buffer_bytes) {}
 
 Inbox::~Inbox() {
   connections_.clear();
@@ -163,7 +166,7 @@ bool Inbox::read_current() {
   }
   try {
     const auto direct = connection.receiver.direct_buffer();
-    std::span<std::byte> buffer = direct.empty() ? std::span{scratch_} : direct;
+    std::span<std::byte> buffer = direct.empty() ? std::span{read_buffer_} : direct;
     buffer = buffer.first(std::min(buffer.size(), bytes_max));
     const auto received = ::recv(connection.descriptor, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -172,16 +175,16 @@ bool Inbox::read_current() {
       return false;
     }
     const auto bytes = static_cast<std::size_t>(received);
-    // A read that does not fill the buffer has taken all that there was, so it ends the turn.
+    // A read that does not fill the buffer has emptied the socket, so it ends the turn.
     turn_bytes_ = bytes < buffer.size() ? turn_bytes_max : turn_bytes_ + bytes;
     connection.last_read_at = Clock::now();
     if (is_newcomer) newcomer_bytes_ += bytes;
     if (direct.empty())
-      undecoded_ = std::span<const std::byte>{scratch_}.first(bytes);
+      undecoded_ = std::span<const std::byte>{read_buffer_}.first(bytes);
     else if (const auto fault = connection.receiver.take_direct(bytes))
       handle_input(connection, fault);
     else
-      count_unfinished(connection);
+      update_held_bytes(connection);
     return current_ != nullptr;
   } catch (const std::bad_alloc&) {
     refuse(connection.id);
@@ -220,7 +223,7 @@ void Inbox::accept_some() {
     const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
       try {
-        add(descriptor);
+        add_connection(descriptor);
       } catch (const std::bad_alloc&) {
         ++refused_;
         return;
@@ -237,7 +240,7 @@ void Inbox::accept_some() {
   }
 }
 
-void Inbox::add(int descriptor) {
+void Inbox::add_connection(int descriptor) {
   if (connections_.size() - open_count_ >= options_.handshakes_max) close_random_handshake();
   set_options(descriptor);
   const Id id = ++last_id_;
@@ -257,8 +260,8 @@ void Inbox::watch_listener() {
   if (!is_listener_watched_) is_listener_watched_ = watch(epoll_, listener_, listener_id);
 }
 
-/// Closes a connection to free its descriptor for a new one. Returns false if there is none to
-/// close.
+/// Closes a connection to free its descriptor for a new one. Returns false if no connection could
+/// be closed.
 bool Inbox::free_descriptor() {
   const std::size_t before = connections_.size();
   if (before > open_count_)
@@ -268,8 +271,8 @@ bool Inbox::free_descriptor() {
   return connections_.size() < before;
 }
 
-/// Does all that follows from decoding: closes the connection if there was a fault, or else sends
-/// the answer of the handshake and updates the counts.
+/// Called after decoding: closes the connection if there was a fault; otherwise sends the answer of
+/// the handshake, if any, and updates the counts.
 void Inbox::handle_input(Connection& connection, std::optional<ZmtpReceiver::Fault> fault) {
   if (fault) return refuse(connection.id);
   send_answer(connection);
@@ -279,14 +282,14 @@ void Inbox::handle_input(Connection& connection, std::optional<ZmtpReceiver::Fau
     connection.counts_as_open = true;
     ++open_count_;
   }
-  count_unfinished(connection);
+  update_held_bytes(connection);
 }
 
 void Inbox::send_answer(Connection& connection) {
   const Bytes answer = connection.receiver.take_answer();
   if (answer.empty()) return;
-  // The answers have a few hundred bytes in all: the socket takes them, unless the peer reads
-  // nothing.
+  // All answers together have a few hundred bytes. They fit in the socket's buffer, so a partial
+  // send is a fault.
   const auto sent = ::send(connection.descriptor, answer.data(), answer.size(), MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(answer.size())) close(connection.id);
 }
@@ -306,7 +309,9 @@ void Inbox::resume_newcomers(Clock::time_point now) {
   }
 }
 
-void Inbox::count_unfinished(Connection& connection) {
+/// Updates the connection's and the total number of held bytes. Closes the connection with the
+/// oldest unfinished message if the total is too large.
+void Inbox::update_held_bytes(Connection& connection) {
   const std::size_t bytes = connection.receiver.unfinished_bytes();
   if (bytes > 0 && connection.held_bytes == 0) connection.hold_started_at = Clock::now();
   held_bytes_ += bytes - connection.held_bytes;
@@ -333,7 +338,7 @@ void Inbox::refuse(Id id) {
 }
 
 /// Closes the connection whose unfinished message has been held for the longest time. Connections
-/// that have never sent a whole message go first.
+/// that have never sent a whole message are closed before all others.
 void Inbox::close_oldest_unfinished() {
   const Connection* oldest = nullptr;
   const auto is_older = [](const Connection& a, const Connection& b) {
@@ -346,27 +351,27 @@ void Inbox::close_oldest_unfinished() {
   if (oldest != nullptr) refuse(oldest->id);
 }
 
-/// Closes a random connection in handshake. If it were the oldest, a peer that opens connections
-/// fast enough would close those of all others.
+/// Closes a random connection in handshake. If the oldest were closed, a peer that opens
+/// connections fast enough would make this node close those of all others.
 void Inbox::close_random_handshake() {
   while (!handshakes_.empty()) {
-    const auto at = static_cast<std::ptrdiff_t>(random_() % handshakes_.size());
-    const Id id = handshakes_[static_cast<std::size_t>(at)];
-    handshakes_.erase(handshakes_.begin() + at);
+    const auto index = static_cast<std::ptrdiff_t>(random_() % handshakes_.size());
+    const Id id = handshakes_[static_cast<std::size_t>(index)];
+    handshakes_.erase(handshakes_.begin() + index);
     const auto found = connections_.find(id);
     if (found != connections_.end() && !found->second->is_open()) return refuse(id);
   }
 }
 
-/// Closes the connection that has been silent for the longest time. Connections that have never
-/// sent a whole message go first.
+/// Closes the open connection that has been silent for the longest time. Connections that have
+/// never sent a whole message are closed before all others.
 void Inbox::close_idlest() {
   const Connection* idlest = nullptr;
-  const auto is_idler = [](const Connection& a, const Connection& b) {
+  const auto is_more_idle = [](const Connection& a, const Connection& b) {
     return std::pair{a.has_delivered, a.last_read_at} < std::pair{b.has_delivered, b.last_read_at};
   };
   for (const auto& [id, connection] : connections_)
-    if (connection->counts_as_open && (idlest == nullptr || is_idler(*connection, *idlest)))
+    if (connection->counts_as_open && (idlest == nullptr || is_more_idle(*connection, *idlest)))
       idlest = connection.get();
   if (idlest != nullptr) refuse(idlest->id);
 }
@@ -382,7 +387,7 @@ std::chrono::milliseconds Inbox::maintain() {
   for (; !handshakes_.empty(); handshakes_.pop_front()) {
     const auto found = connections_.find(handshakes_.front());
     if (found == connections_.end() || found->second->is_open()) continue;
-    const auto left = found->second->accepted_at + options_.handshake_max - now;
+    const auto left = found->second->accepted_at + options_.handshake_time_max - now;
     if (left > 0ms) return std::min(wait_max, std::chrono::ceil<std::chrono::milliseconds>(left));
     refuse(found->first);
   }

@@ -1,6 +1,9 @@
 /// Internal to Transport: the connections that peers make to this node, and the messages that are
-/// received on them. It decides which connections to close if there are too many, or if together
-/// they hold too much memory. One thread.
+/// received on them. An Inbox closes connections if there are too many, or if together they hold
+/// too much memory. One thread.
+///
+/// A newcomer is an open connection that has never sent a whole message. Open means that the
+/// handshake is complete.
 #pragma once
 
 #include <chrono>
@@ -19,38 +22,37 @@
 namespace starling::wire {
 
 struct InboxOptions {
-  /// `tcp://HOST:PORT`. Host `*` is every interface, port `*` a free port.
+  /// Where to listen: `tcp://HOST:PORT`. Host `*` is every interface, port `*` a free port.
   std::string listen;
   ZmtpRules rules;
   /// The most bytes held of unfinished messages, over all connections.
   std::size_t unfinished_bytes_max = 0;
-  /// The most connections whose handshake is complete.
+  /// The most open connections.
   std::size_t open_max = 0;
   /// The most connections whose handshake is not complete, and how long a handshake may take.
   std::size_t handshakes_max = 0;
-  std::chrono::milliseconds handshake_max = std::chrono::seconds{3};
+  std::chrono::milliseconds handshake_time_max = std::chrono::seconds{3};
 };
 
 class Inbox {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Listens. An Error gives the system's reason.
+  /// Makes an inbox that listens. Returns an Error with the system's reason if it cannot.
   static Result<std::unique_ptr<Inbox>> open(InboxOptions options);
   ~Inbox();
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
-  /// A descriptor that becomes readable when next() has something to do.
+  /// A descriptor that is readable when next() has something to read.
   [[nodiscard]] int descriptor() const noexcept { return epoll_; }
 
-  /// Returns the next message, or nothing if no message is complete. The connections take turns.
+  /// Accepts connections and reads from them, in turns, until a message is complete. Returns it, or
+  /// nothing if no message became complete.
   [[nodiscard]] std::optional<InboundMessage> next();
-  /// Closes connections whose handshake takes too long, and lets suspended newcomers be read again.
-  /// Returns the time after which it must be called again at the latest.
-  ///
-  /// A newcomer is an open connection that has never sent a whole message.
+  /// Closes connections whose handshake takes too long, and resumes reading from suspended
+  /// newcomers. Returns the time after which it must be called again at the latest.
   std::chrono::milliseconds maintain();
 
   /// The number of connections that were closed because their key is not admitted, because of the
@@ -68,7 +70,7 @@ class Inbox {
   bool read_current();
   bool select_ready();
   void accept_some();
-  void add(int descriptor);
+  void add_connection(int descriptor);
   void watch_listener();
   bool free_descriptor();
 
@@ -76,8 +78,9 @@ class Inbox {
   void send_answer(Connection& connection);
   void suspend(const Connection& connection);
   void resume_newcomers(Clock::time_point now);
-  void count_unfinished(Connection& connection);
+  void update_held_bytes(Connection& connection);
   void close(Id id);
+  /// Closes the connection, and counts it in refused().
   void refuse(Id id);
   void close_oldest_unfinished();
   void close_random_handshake();
@@ -91,29 +94,31 @@ class Inbox {
 
   Id last_id_ = 0;
   std::unordered_map<Id, std::unique_ptr<Connection>> connections_;
-  /// Connections that were in handshake, in the order in which they were accepted. Some have been
-  /// closed, or have completed it, since.
+  /// Connections whose handshake was not complete, in the order in which they were accepted. Some
+  /// have been closed, or have completed it, since.
   std::deque<Id> handshakes_;
   std::minstd_rand random_{std::random_device{}()};
   std::size_t open_count_ = 0;
+  /// The bytes held of unfinished messages, over all connections.
   std::size_t held_bytes_ = 0;
   std::uint64_t refused_ = 0;
 
-  /// The start of the current period, the bytes that newcomers have sent in it, and the newcomers
-  /// that are suspended, which means not read, until it ends.
+  /// The start of the current period, the bytes read from newcomers in it, and the newcomers that
+  /// are suspended: they are not read until the period ends.
   Clock::time_point period_started_at_{};
   std::size_t newcomer_bytes_ = 0;
   std::vector<Id> suspended_;
 
-  /// The connections that had something to read when the system was last asked.
+  /// The connections, and the listener, that had something to read at the last epoll_wait().
   std::deque<Id> ready_;
-  /// The connection whose turn it is, or null, and the bytes that were read from it but not
-  /// decoded.
+  /// The connection whose turn it is, or null, the bytes that were read from it but not decoded,
+  /// and the number of bytes that were read in this turn.
   Connection* current_ = nullptr;
   std::span<const std::byte> undecoded_;
   std::size_t turn_bytes_ = 0;
+  /// The turns that the present call of next() may still give.
   int turns_left_ = 0;
-  std::vector<std::byte> scratch_;
+  std::vector<std::byte> read_buffer_;
 };
 
 }  // namespace starling::wire

@@ -18,7 +18,7 @@ namespace {
 constexpr int backlog = 4096;
 
 struct FreeAddresses {
-  void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
@@ -53,6 +53,7 @@ Result<int> listen_on(const addrinfo& address_info) {
   return Error{std::strerror(fault)};
 }
 
+/// Returns the address at which a socket listens, as tcp://IP:PORT; empty if the system fails.
 std::string address_of(int descriptor) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
@@ -77,12 +78,13 @@ Result<Listener> open_listener(const std::string& address) {
   std::string host = address.substr(scheme.size(), colon - scheme.size());
   std::string port = address.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const bool is_any = host == "*";
-  if (is_any) host.clear();
+  const bool is_every_interface = host == "*";
+  if (is_every_interface) host.clear();
   if (port == "*") port = "0";
   Error fault{"it is not an address"};
-  // For every interface, tries IPv6 first, which includes IPv4. The system may lack IPv6.
-  for (const int family : {is_any ? AF_INET6 : AF_UNSPEC, AF_INET}) {
+  // For host `*`, tries an IPv6 socket first, which accepts IPv4 too, and then, because the system
+  // may lack IPv6, an IPv4 socket.
+  for (const int family : {is_every_interface ? AF_INET6 : AF_UNSPEC, AF_INET}) {
     auto found = resolve(host, port, family);
     if (!found) {
       fault = std::move(found).error();

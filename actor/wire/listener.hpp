@@ -1,5 +1,5 @@
-/// Internal to actor/wire: the listening socket, and the number of descriptors that a process may
-/// have.
+/// Internal to actor/wire: opens the listening socket, and reads the limit of this process's
+/// descriptors.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace starling::wire {
 
-/// A listening socket.
+/// A listening socket. The caller closes `descriptor`.
 struct Listener {
   int descriptor = -1;
   /// tcp://IP:PORT, with a numeric IP address and the actual port.
@@ -20,7 +20,7 @@ struct Listener {
 /// free port. An Error gives the system's reason.
 [[nodiscard]] Result<Listener> open_listener(const std::string& address);
 
-/// The number of descriptors that this process may have; at most 2^20 is reported.
+/// Returns the number of descriptors that this process may have, but at most 2^20.
 [[nodiscard]] std::size_t descriptors_max();
 
 }  // namespace starling::wire

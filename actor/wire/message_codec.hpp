@@ -1,5 +1,5 @@
-/// Serialises tensors: their description in the archive, their elements as an attachment. All
-/// messages of the cores can then be serialised by the lists of their fields.
+/// Serialises slices of tensors: their description in the archive, their elements as an attachment.
+/// With it, archive.hpp can serialise every message of engine/core by the list of its fields.
 #pragma once
 
 #include "starling/actor/wire/archive.hpp"
@@ -7,6 +7,7 @@
 
 namespace starling::core {
 
+/// Encodes the bytes of one element (0 for an empty slice), the number of elements, and the rows.
 template <class A>
 void save_slice(A& archive, const Slice& slice) {
   const std::uint8_t width =
@@ -15,13 +16,15 @@ void save_slice(A& archive, const Slice& slice) {
   if (width > 0) archive.attach({slice.buffer, slice.bytes()});
 }
 
+/// Decodes a slice. Its elements stay in the received bytes if these can be kept alive and are
+/// aligned; otherwise they are copied.
 template <class A>
 void load_slice(A& archive, Slice& slice) {
   std::uint8_t width = 0;
   std::uint32_t count = 0;
   archive(width, count, slice.rows);
-  const bool is_known = count == 0 ? width == 0 : width == 4 || width == 8;
-  if (!is_known) throw wire::DecodeError{"holds values of an unknown element type"};
+  const bool is_valid_width = count == 0 ? width == 0 : width == 4 || width == 8;
+  if (!is_valid_width) throw wire::DecodeError{"holds values of an unknown element type"};
   slice.offset = 0;
   slice.count = count;
   slice.buffer.reset();

@@ -19,27 +19,27 @@
 
 namespace starling::wire {
 
-/// The most messages that ZeroMQ may hold for one traffic class. They are lost if the connection
-/// breaks, hence there are few.
-inline constexpr int control_waiting_max = 32;
-inline constexpr int data_waiting_max = 16;
-/// The same limit for data that is not encrypted: its frames travel in packs, which are up to four
-/// times as long.
-inline constexpr int packed_waiting_max = 4;
-/// The longest command of a handshake, in bytes.
-inline constexpr std::int64_t answer_bytes_max = 1024;
-/// ZeroMQ gives a connection up for good when it receives bytes that are not of its protocol. If no
-/// waiting frame could be sent for this long, a new connection is made.
+/// The most messages that ZeroMQ may hold for one traffic class: of control and handshake, and of
+/// data. The limits are low because these messages are lost if the connection breaks.
+inline constexpr int control_messages_max = 32;
+inline constexpr int data_messages_max = 16;
+/// The limit for data that is not encrypted. Its frames travel in packs, so its messages are up to
+/// four times as long.
+inline constexpr int packed_data_messages_max = 4;
+/// The most bytes of a message that ZeroMQ may receive: the longest answer of a handshake.
+inline constexpr std::int64_t handshake_answer_bytes_max = 1024;
+/// If frames have waited for this long and none could be sent, a new connection is made, because
+/// ZeroMQ gives up a connection for good when it receives bytes that are not of its protocol.
 inline constexpr auto reconnect_after = std::chrono::seconds{5};
 
-/// The bytes of a key, public or secret.
+/// Returns a view of the bytes of a key, public or secret.
 template <class Bytes>
 zmq::const_buffer buffer_of(const Bytes& key) {
   return zmq::buffer(key.data(), key.size());
 }
 
-/// Joins parts into contiguous bytes. Copies them, unless they are contiguous in memory already, no
-/// matter who owns them. Requires: at least one part.
+/// Joins parts into one attachment. Copies their bytes, unless these are contiguous in memory
+/// already, even if they have different owners. Requires: at least one part.
 inline Attachment join_parts(std::vector<Attachment> parts) {
   std::size_t size = 0;
   bool is_contiguous = true;
@@ -52,14 +52,14 @@ inline Attachment join_parts(std::vector<Attachment> parts) {
     return {std::make_shared<std::vector<Attachment>>(std::move(parts)), {bytes, size}};
   }
   const std::shared_ptr<void> block{tensor_pool::allocate(size),
-                                    [size](void* taken) { tensor_pool::release(taken, size); }};
+                                    [size](void* memory) { tensor_pool::release(memory, size); }};
   auto* const bytes = static_cast<std::byte*>(block.get());
-  auto* at = bytes;
-  for (const Attachment& part : parts) at = std::ranges::copy(part.bytes, at).out;
+  auto* out = bytes;
+  for (const Attachment& part : parts) out = std::ranges::copy(part.bytes, out).out;
   return {block, {bytes, size}};
 }
 
-/// Makes one message part from bodies. It keeps them alive until ZeroMQ has sent them.
+/// Makes one message part from bodies, which it keeps alive until ZeroMQ has sent them.
 inline zmq::message_t make_body_part(std::vector<Attachment> parts) {
   auto* body = new Attachment{join_parts(std::move(parts))};
   // ZeroMQ only reads what it sends.
@@ -99,7 +99,8 @@ class OutboundConnection {
     return true;
   }
 
-  /// Sends as many of the waiting frames as ZeroMQ takes.
+  /// Sends as many of the waiting frames as ZeroMQ accepts, and reconnects if none could be sent
+  /// for `reconnect_after`.
   void flush() {
     send_waiting();
     reconnect_if_stuck();
@@ -110,6 +111,7 @@ class OutboundConnection {
     socket_.set(zmq::sockopt::linger, static_cast<int>(time.count()));
   }
 
+  /// Returns true if frames wait to be sent.
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
   [[nodiscard]] Clock::time_point last_used_at() const noexcept { return last_used_at_; }
   /// A descriptor that becomes readable when more can be sent. Valid after a flush() that left
@@ -119,7 +121,8 @@ class OutboundConnection {
  private:
   static std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
 
-  /// One ZeroMQ message with the first waiting frames, and their number and size.
+  /// One ZeroMQ message that holds the first `frames` waiting frames, of `bytes` bytes by
+  /// size_of().
   struct Message {
     std::size_t frames = 0;
     std::size_t bytes = 0;
@@ -135,8 +138,8 @@ class OutboundConnection {
   void send_waiting() {
     while (!waiting_.empty()) {
       if (!next_) next_ = make_message();
-      // If a send fails soon after another one, ZeroMQ has not checked whether it has capacity
-      // again. has_capacity() makes it check.
+      // If a send fails soon after another send, ZeroMQ may have capacity again and not know it.
+      // has_capacity() makes it check.
       if (!send(*next_) && (!has_capacity() || !send(*next_))) return;
       waiting_.erase(waiting_.begin(),
                      waiting_.begin() + static_cast<std::ptrdiff_t>(next_->frames));
@@ -146,9 +149,9 @@ class OutboundConnection {
     }
   }
 
-  /// Returns false if ZeroMQ has no capacity. ZeroMQ takes both parts of a message or none. Nothing
-  /// can fail between the parts, because both exist before the first is sent. If the connection
-  /// ends between them, ZeroMQ drops the message, and leaks its head.
+  /// Returns false if ZeroMQ has no capacity. ZeroMQ accepts both parts of a message or neither.
+  /// Nothing can fail between the parts, because both exist before the first is sent. If the
+  /// connection ends between them, ZeroMQ drops the message, and leaks its head.
   bool send(Message& message) {
     const auto more = message.body ? zmq::send_flags::sndmore : zmq::send_flags::none;
     if (!socket_.send(message.head, more | zmq::send_flags::dontwait)) return false;
@@ -159,45 +162,47 @@ class OutboundConnection {
     return (socket_.get(zmq::sockopt::events) & ZMQ_POLLOUT) != 0;
   }
 
-  /// Makes a message of as many of the first waiting frames as belong together.
+  /// Makes the next message: a pack of as many of the first waiting frames as fit, or the first
+  /// frame alone.
   [[nodiscard]] Message make_message() const {
-    if (const PackSize small = measure_pack(BodyPart::first); small.frames > 0)
-      return small.frames == 1 && waiting_.front().body.empty() ? make_unpacked()
-                                                                : make_pack(small, BodyPart::first);
-    // Does not pack long frames if they are encrypted: encryption copies the bytes anyway, and is
-    // fastest with one range in each message.
+    if (const PackSize size = measure_pack(BodyPart::first); size.frames > 0)
+      return size.frames == 1 && waiting_.front().body.empty() ? make_unpacked()
+                                                               : make_pack(size, BodyPart::first);
+    // Encrypted long frames are not packed: encryption copies their bytes anyway, and is fastest
+    // with one range in each message.
     if (options_.keys) return make_unpacked();
-    const PackSize large = measure_pack(BodyPart::second);
-    return large.frames > 1 ? make_pack(large, BodyPart::second) : make_unpacked();
+    const PackSize size = measure_pack(BodyPart::second);
+    return size.frames > 1 ? make_pack(size, BodyPart::second) : make_unpacked();
   }
 
-  /// Returns how many of the first waiting frames fit in one pack.
+  /// Returns how many of the first waiting frames fit in one pack that has their bodies in
+  /// `body_part`.
   [[nodiscard]] PackSize measure_pack(BodyPart body_part) const {
     PackSize result;
-    std::size_t second_part = 0;
+    std::size_t bodies_bytes = 0;
     for (const Frame& frame : waiting_) {
       const std::size_t size = packed_size(frame, body_part);
-      second_part += frame.body_size();
+      bodies_bytes += frame.body_size();
       const bool fits = body_part == BodyPart::first
                             ? size <= packed_frame_bytes_max
-                            : !frame.body.empty() && second_part <= bodies_max();
+                            : !frame.body.empty() && bodies_bytes <= bodies_bytes_max();
       if (!fits || result.bytes + size > pack_bytes_max) break;
       result.bytes += size;
       ++result.frames;
     }
     return result;
   }
-  [[nodiscard]] std::size_t bodies_max() const {
+  [[nodiscard]] std::size_t bodies_bytes_max() const {
     return std::min(second_part_bytes_max, options_.part_bytes_max);
   }
 
   [[nodiscard]] Message make_pack(const PackSize& size, BodyPart body_part) const {
     Message message{.frames = size.frames, .bytes = 0, .head = zmq::message_t{size.bytes}};
     std::vector<Attachment> second_part;
-    std::byte* at = write_pack_prefix(static_cast<std::byte*>(message.head.data()));
+    std::byte* out = write_pack_prefix(static_cast<std::byte*>(message.head.data()));
     for (std::size_t i = 0; i < size.frames; ++i) {
       const Frame& frame = waiting_[i];
-      at = write_packed(frame, body_part, at);
+      out = write_packed(frame, body_part, out);
       message.bytes += size_of(frame);
       if (body_part == BodyPart::second)
         std::ranges::copy(frame.body, std::back_inserter(second_part));
@@ -221,14 +226,14 @@ class OutboundConnection {
     socket_ = zmq::socket_t{context_, zmq::socket_type::dealer};
     socket_.set(ipv6, true);
     socket_.set(zmq::sockopt::linger, 0);
-    // Has ZeroMQ take no frames before it is connected: until then they wait in waiting_.
+    // Makes ZeroMQ accept no frames before it is connected. Until then they wait in waiting_.
     socket_.set(immediate, true);
-    // On this socket the peer only answers the handshake: ZeroMQ receives at most one message, no
-    // longer than the answer to a handshake.
+    // On this socket an honest peer sends only answers of the handshake, so ZeroMQ may receive one
+    // message at most, no longer than such an answer.
     socket_.set(rcvhwm, 1);
-    socket_.set(maxmsgsize, answer_bytes_max);
-    const int data_max = options_.keys ? data_waiting_max : packed_waiting_max;
-    socket_.set(sndhwm, traffic_class_ == TrafficClass::data ? data_max : control_waiting_max);
+    socket_.set(maxmsgsize, handshake_answer_bytes_max);
+    const int data_max = options_.keys ? data_messages_max : packed_data_messages_max;
+    socket_.set(sndhwm, traffic_class_ == TrafficClass::data ? data_max : control_messages_max);
     socket_.set(reconnect_ivl, 100);
     socket_.set(reconnect_ivl_max, 1000);
     socket_.set(connect_timeout, 1000);
@@ -267,11 +272,12 @@ class OutboundConnection {
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;
-  /// The message of the first waiting frames, if it was offered to ZeroMQ and not taken yet.
+  /// The message of the first waiting frames, if ZeroMQ was offered it and has not accepted it yet.
   std::optional<Message> next_;
   /// When a frame was added last.
   Clock::time_point last_used_at_;
-  /// When ZeroMQ last took a message, or when a frame last began to wait in an empty queue.
+  /// When ZeroMQ last accepted a message, when a frame was last added to an empty queue, or when
+  /// this object last connected, whichever was last.
   Clock::time_point last_progress_at_ = Clock::now();
 };
 

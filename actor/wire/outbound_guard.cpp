@@ -15,11 +15,11 @@
 namespace starling::wire {
 namespace {
 
-/// The growth of this process's memory from which on the connections are checked. Message parts
-/// without content take 32 times their bytes.
+/// The connections are examined only if this process's memory has grown by this much. (A message
+/// part without content takes 32 times as many bytes in ZeroMQ's memory as it has on the wire.)
 constexpr std::size_t growth_bytes = std::size_t{16} << 20U;
 
-/// Returns the address of the peer, as tcp://HOST:PORT; empty if the descriptor is no connection.
+/// Returns the address of the peer, as tcp://IP:PORT; empty if the descriptor is not a connection.
 std::string remote_address(int descriptor) {
   sockaddr_storage remote{};
   socklen_t size = sizeof remote;
@@ -41,7 +41,7 @@ std::string remote_address(int descriptor) {
   return "tcp://" + host_text + ":" + port.data();
 }
 
-/// Returns the number of bytes that a connection has received; 0 if the descriptor is no
+/// Returns the number of bytes that a connection has received; 0 if the descriptor is not a TCP
 /// connection.
 std::uint64_t bytes_received(int descriptor) {
   tcp_info info{};

@@ -1,6 +1,7 @@
-/// Internal to Transport: closes connections that this node has made if the peer sends more on them
-/// than the answer to a handshake. No honest peer does so, but ZeroMQ would receive it all, because
-/// ZeroMQ bounds the size of a message's parts but not their number. One thread.
+/// Internal to Transport: closes outbound connections (those that this node has made) on which the
+/// peer sends more than the answers to a handshake. No honest peer does so. ZeroMQ would receive
+/// and keep all of it, because it bounds the size of a message's parts but not their number. One
+/// thread.
 #pragma once
 
 #include <chrono>
@@ -15,19 +16,20 @@ class OutboundGuard {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds check_every{50};
-  /// The most bytes that a peer may send on such a connection. The answers to both handshakes
-  /// together are shorter.
+  /// The most bytes that a peer may send on an outbound connection. An honest peer sends only the
+  /// ZMTP greeting and the answers of the CURVE handshake, which are shorter.
   static constexpr std::uint64_t received_bytes_max = 4096;
 
   OutboundGuard();
 
-  /// If the memory of this process has grown since the last check, closes such connections to
-  /// addresses `tcp://HOST:PORT` for which `is_peer` returns true. Returns the number of
-  /// connections that it closed. Call it every `check_every`: earlier calls do nothing.
+  /// If the resident memory of this process has grown by 16 MiB or more, closes the connections
+  /// that have received more than `received_bytes_max` bytes and for whose remote address,
+  /// `tcp://IP:PORT`, `is_peer` returns true. Returns the number of connections that it closed.
+  /// Call it every `check_every`: earlier calls do nothing.
   std::size_t check(const std::function<bool(const std::string& address)>& is_peer);
 
  private:
-  /// The memory of this process at the last check, or less if it has shrunk since.
+  /// The smallest resident memory of this process since the connections were last examined.
   std::size_t baseline_bytes_;
   Clock::time_point next_check_at_{};
 };

@@ -23,15 +23,15 @@ std::size_t packed_size(const Frame& frame, BodyPart body_part) {
          (body_part == BodyPart::first ? frame.body_size() : 0);
 }
 
-std::byte* write_pack_prefix(std::byte* at) { return std::ranges::copy(prefix, at).out; }
+std::byte* write_pack_prefix(std::byte* out) { return std::ranges::copy(prefix, out).out; }
 
-std::byte* write_packed(const Frame& frame, BodyPart body_part, std::byte* at) {
+std::byte* write_packed(const Frame& frame, BodyPart body_part, std::byte* out) {
   const Lengths lengths{to_count(frame.head.size()), to_count(frame.body_size())};
-  std::memcpy(at, lengths.data(), sizeof lengths);
-  at = std::ranges::copy(frame.head, at + sizeof lengths).out;
-  if (body_part == BodyPart::second) return at;
-  for (const Attachment& part : frame.body) at = std::ranges::copy(part.bytes, at).out;
-  return at;
+  std::memcpy(out, lengths.data(), sizeof lengths);
+  out = std::ranges::copy(frame.head, out + sizeof lengths).out;
+  if (body_part == BodyPart::second) return out;
+  for (const Attachment& part : frame.body) out = std::ranges::copy(part.bytes, out).out;
+  return out;
 }
 
 std::optional<PackReader> PackReader::open(std::span<const std::byte> pack,
@@ -46,19 +46,19 @@ std::optional<FrameView> PackReader::next() {
   Lengths lengths{};
   if (frames_.size() < sizeof lengths) return std::nullopt;
   std::memcpy(lengths.data(), frames_.data(), sizeof lengths);
-  const auto [head, body] = lengths;
+  const auto [head_bytes, body_bytes] = lengths;
   const auto rest = frames_.subspan(sizeof lengths);
-  if (head > rest.size()) return std::nullopt;
-  const auto bodies = body_part_ == BodyPart::first ? rest.subspan(head) : second_part_;
-  if (body > bodies.size()) return std::nullopt;
+  if (head_bytes > rest.size()) return std::nullopt;
+  const auto bodies = body_part_ == BodyPart::first ? rest.subspan(head_bytes) : second_part_;
+  if (body_bytes > bodies.size()) return std::nullopt;
   FrameView frame;
-  frame.head = rest.first(head);
-  frame.body = bodies.first(body);
+  frame.head = rest.first(head_bytes);
+  frame.body = bodies.first(body_bytes);
   if (body_part_ == BodyPart::first) {
-    frames_ = bodies.subspan(body);
+    frames_ = bodies.subspan(body_bytes);
   } else {
-    frames_ = rest.subspan(head);
-    second_part_ = bodies.subspan(body);
+    frames_ = rest.subspan(head_bytes);
+    second_part_ = bodies.subspan(body_bytes);
   }
   return frame;
 }

@@ -3,7 +3,8 @@
 ///     magic "Sp", version, 0; then for each frame the length of its head and that of its body,
 ///     each in four bytes, little-endian; then its head and its body
 ///
-/// If the message has a second part, the bodies are there instead, one after the other.
+/// If the message has a second part, that part holds all bodies, one after the other, and the first
+/// part holds none.
 ///
 /// Plain values and functions; any thread.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace starling::wire {
 
-/// The part of the message that has the bodies of the packed frames.
+/// The part of the message that holds the bodies of the packed frames.
 enum class BodyPart { first, second };
 
 /// The most bytes of a frame whose body is sent in the first part. Bodies of longer frames are sent
@@ -29,12 +30,12 @@ inline constexpr std::size_t second_part_bytes_max = std::size_t{1} << 20U;
 /// The bytes of the magic, the version and the zero.
 inline constexpr std::size_t pack_prefix_size = 4;
 
-/// The number of bytes that a frame takes in the first part.
+/// Returns the number of bytes that a frame takes in the first part.
 [[nodiscard]] std::size_t packed_size(const Frame& frame, BodyPart body_part);
 
-/// Writes the prefix of a pack, or a frame, at `at`. Returns the end of the written bytes.
-[[nodiscard]] std::byte* write_pack_prefix(std::byte* at);
-[[nodiscard]] std::byte* write_packed(const Frame& frame, BodyPart body_part, std::byte* at);
+/// Write the prefix of a pack, or one frame, to `out`. Return the end of the written bytes.
+[[nodiscard]] std::byte* write_pack_prefix(std::byte* out);
+[[nodiscard]] std::byte* write_packed(const Frame& frame, BodyPart body_part, std::byte* out);
 
 /// Reads the frames of a received pack.
 class PackReader {
@@ -55,7 +56,7 @@ class PackReader {
         second_part_(second_part),
         body_part_(second_part.empty() ? BodyPart::first : BodyPart::second) {}
 
-  /// The bytes of both parts that are not read yet.
+  /// The bytes of the first and of the second part that are not read yet.
   std::span<const std::byte> frames_;
   std::span<const std::byte> second_part_;
   BodyPart body_part_;

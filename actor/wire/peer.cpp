@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view key_separator = "?key=";
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// Whether `text` is tcp://IP:PORT with a numeric IP address. Refuses host names, because looking
-/// them up may take long, and other schemes, because they reach within the machine.
+/// Returns true if `text` is tcp://IP:PORT with a numeric IP address. Refuses host names, because
+/// looking them up may take long, and other schemes, because they connect only within a machine.
 bool is_numeric_address(std::string_view text) {
   constexpr std::string_view scheme = "tcp://";
   const auto colon = text.rfind(':');
@@ -24,8 +24,8 @@ bool is_numeric_address(std::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   if (::inet_pton(is_v6 ? AF_INET6 : AF_INET, std::string{host}.c_str(), address.data()) != 1)
     return false;
-  // Accepts only the system's spelling of an address, because texts of addresses are compared with
-  // those of connected peers.
+  // Accepts an address only in the system's spelling, because it is compared as text with the
+  // addresses of connected peers.
   std::array<char, INET6_ADDRSTRLEN> printed{};
   ::inet_ntop(is_v6 ? AF_INET6 : AF_INET, address.data(), printed.data(), printed.size());
   if (host != printed.data() || host.starts_with("::ffff:")) return false;

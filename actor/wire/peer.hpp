@@ -14,7 +14,8 @@
 
 namespace starling::wire {
 
-/// A public CURVE key, or a secret that need not be locked in memory (secret.hpp).
+/// A public CURVE key. Also a secret key that lasts no longer than a connection; other secret keys
+/// are a SecretKey (secret.hpp), which is locked in memory.
 using Key = std::array<std::uint8_t, 32>;
 
 /// Hashes a public key by its first bytes, which are practically random.
@@ -48,8 +49,8 @@ struct PeerHash {
 /// Returns the printed peer `text` without its key, as messages to people name it.
 [[nodiscard]] std::string without_key(std::string_view text);
 
-/// Prints two lower-case hexadecimal digits for each byte. parse_hex() reads them, and returns
-/// nothing for any other text.
+/// Prints two lower-case hexadecimal digits for each byte. parse_hex() reads that text, and returns
+/// nothing for any other.
 [[nodiscard]] std::string print_hex(const Key& key);
 [[nodiscard]] std::optional<Key> parse_hex(std::string_view hex);
 

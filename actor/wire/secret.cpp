@@ -15,8 +15,8 @@ std::atomic<bool> all_locked = true;
 namespace detail {
 
 std::uint8_t* allocate_secret(std::size_t size) {
-  static const bool works = sodium_init() >= 0;
-  void* secret = works ? sodium_malloc(size) : nullptr;
+  static const bool is_ready = sodium_init() >= 0;
+  void* secret = is_ready ? sodium_malloc(size) : nullptr;
   if (secret == nullptr) throw std::bad_alloc{};
   // sodium_malloc() has tried to lock the memory, but does not report whether it could.
   if (sodium_mlock(secret, size) != 0) all_locked = false;

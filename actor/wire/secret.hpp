@@ -1,5 +1,5 @@
-/// The bytes of secret keys, in memory that libsodium provides. The memory is locked if the system
-/// allows it, so that it is never written to swap; it is left out of core dumps, and wiped when it
+/// The bytes of secret keys, in memory from libsodium. This memory is locked if the system allows
+/// it, so that it is never written to swap; it is left out of core dumps; and it is wiped when it
 /// is freed. Plain values; any thread.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace detail {
 void free_secret(std::uint8_t* secret) noexcept;
 }  // namespace detail
 
-/// Whether all secrets that were made so far could be locked.
+/// Returns true if the memory of all secrets that were made so far could be locked.
 [[nodiscard]] bool secrets_are_locked();
-/// Overwrites the memory from which a secret was read, or to which it was printed.
+/// Overwrite ordinary memory that held a secret, for example its printed form, with zeros.
 void wipe(std::string& text);
 void wipe(void* bytes, std::size_t size);
 

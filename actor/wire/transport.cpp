@@ -27,19 +27,19 @@
 namespace starling::wire {
 namespace {
 
-/// The most bytes of bodies that stay in the buffers in which they were received, which saves a
-/// copy. Beyond this limit the receiver copies bodies into reused blocks, which is then better.
+/// The most bytes of bodies that outlive the receiver's call in the buffers in which they arrived,
+/// which saves a copy. Beyond this limit, copies into reused blocks cost less.
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
 /// A body of this many bytes or more takes the receiver long to handle.
-constexpr std::size_t small_body_bytes = std::size_t{64} << 10U;
-/// The time in which frames that were sent just before the transport ends may still leave.
+constexpr std::size_t long_body_bytes_min = std::size_t{64} << 10U;
+/// ZeroMQ may go on sending for this long after the transport's end.
 constexpr std::chrono::milliseconds linger_time{50};
 /// The most bytes of frames that wait for the transport's thread. Further frames are dropped.
 constexpr std::size_t command_bytes_max = std::size_t{256} << 20U;
 /// The most connections from peers whose handshake is not complete.
 constexpr std::size_t handshakes_max = 1024;
 /// The most frames that are received before waiting frames are sent.
-constexpr std::size_t receive_burst = 64;
+constexpr std::size_t receive_burst_max = 64;
 using Clock = std::chrono::steady_clock;
 
 }  // namespace
@@ -55,8 +55,8 @@ class Transport::Impl {
     stopping_ = true;
     wake_.notify();
     if (thread_.joinable()) thread_.join();
-    for (auto& [peer, connection] : connections_)
-      for (auto& outbound : connection.by_class)
+    for (auto& [peer, connections] : peers_)
+      for (auto& outbound : connections.by_class)
         if (outbound) outbound->linger_for(linger_time);
   }
 
@@ -74,7 +74,7 @@ class Transport::Impl {
       return Error{"cannot listen at " + options_.listen + ": " + inbox.error().message +
                    "; valid: tcp://HOST:PORT with an address of this machine and a free port"};
     inbox_ = *std::move(inbox);
-    // Blocks signals in the new thread, because a signal would end a wait there with an error.
+    // Blocks signals in the new thread, because a signal would end its poll() with an error.
     sigset_t all;
     sigset_t previous;
     sigfillset(&all);
@@ -84,13 +84,13 @@ class Transport::Impl {
     return {};
   }
 
-  /// Sends in the caller's thread if no frames wait before these, because waking the transport's
-  /// thread costs more than everything else that is done for a small frame.
+  /// Sends in the caller's thread if no other frames wait to be sent before these, because waking
+  /// the transport's thread costs more than everything else that is done for a small frame.
   void send(const Peer& peer, TrafficClass traffic_class, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
-    const bool is_own_thread = owner_of_this_thread == this;
+    const bool is_own_thread = transport_of_this_thread == this;
     OutboundConnection* connection =
-        is_own_thread || !commands_.empty() ? nullptr : connection_to(peer, traffic_class);
+        is_own_thread || !commands_.empty() ? nullptr : find_connection(peer, traffic_class);
     if (connection == nullptr || connection->is_waiting()) {
       if (!is_own_thread && commands_.empty()) wake_.notify();
       for (Frame& frame : frames) {
@@ -141,16 +141,17 @@ class Transport::Impl {
   };
   using Command = std::variant<SendCommand, ForgetCommand>;
 
-  struct Connection {
+  /// The connections to one peer; null for a traffic class that is not connected.
+  struct PeerConnections {
     std::array<std::unique_ptr<OutboundConnection>, 3> by_class;
     Clock::time_point last_used_at;
   };
 
-  /// Returns nullptr if there is no connection yet. Requires: the lock is held. So do all functions
-  /// that follow, except run(), receive() and what these call without the lock.
-  OutboundConnection* connection_to(const Peer& peer, TrafficClass traffic_class) {
-    const auto found = connections_.find(peer);
-    if (found == connections_.end()) return nullptr;
+  /// Returns nullptr if there is no connection yet. Requires that the caller holds the lock, as all
+  /// functions below do, except run(), receive() and those that these call without the lock.
+  OutboundConnection* find_connection(const Peer& peer, TrafficClass traffic_class) {
+    const auto found = peers_.find(peer);
+    if (found == peers_.end()) return nullptr;
     found->second.last_used_at = Clock::now();
     return found->second.by_class.at(static_cast<std::size_t>(traffic_class)).get();
   }
@@ -164,7 +165,7 @@ class Transport::Impl {
   }
 
   void run() {
-    owner_of_this_thread = this;
+    transport_of_this_thread = this;
     // The descriptor of a ZeroMQ socket becomes readable when the socket may have something new.
     // zmq_poll() would make more system calls.
     std::vector<pollfd> items;
@@ -175,10 +176,10 @@ class Transport::Impl {
       auto timeout = std::min(options_.idle_max, inbox_->maintain());
       {
         const std::lock_guard lock{mutex_};
-        if (!connections_.empty()) timeout = std::min(timeout, watch_answers());
+        if (!peers_.empty()) timeout = std::min(timeout, close_flooded());
         // Polls the connections that have waiting frames. Only this thread sends on these.
-        for (auto& [peer, connection] : connections_)
-          for (auto& outbound : connection.by_class)
+        for (auto& [peer, connections] : peers_)
+          for (auto& outbound : connections.by_class)
             if (outbound && outbound->is_waiting()) {
               waiting.push_back(outbound.get());
               items.push_back({outbound->descriptor(), POLLIN, 0});
@@ -198,18 +199,17 @@ class Transport::Impl {
     }
   }
 
-  /// Closes connections on which peers send more than the answers of a handshake. Returns the time
-  /// until the next check.
-  std::chrono::milliseconds watch_answers() {
+  /// Closes outbound connections on which peers send more than the answers of a handshake. Returns
+  /// the time until the next check.
+  std::chrono::milliseconds close_flooded() {
     outbound_refused_ += guard_.check([this](const std::string& address) {
-      return std::ranges::any_of(connections_, [&](const auto& connection) {
-        return connection.first.address == address;
-      });
+      return std::ranges::any_of(peers_,
+                                 [&](const auto& peer) { return peer.first.address == address; });
     });
     return OutboundGuard::check_every;
   }
 
-  /// Sends the frames that the receiver has sent in this thread.
+  /// Sends the frames that the receiver has passed to send() in this thread.
   void send_answers() {
     const std::lock_guard lock{mutex_};
     execute_commands();
@@ -244,8 +244,8 @@ class Transport::Impl {
       ++dropped_;
       return;
     }
-    Connection& connection = connection_to(command.peer);
-    auto& outbound = connection.by_class.at(static_cast<std::size_t>(command.traffic_class));
+    PeerConnections& connections = connections_to(command.peer);
+    auto& outbound = connections.by_class.at(static_cast<std::size_t>(command.traffic_class));
     try {
       if (!outbound)
         outbound = std::make_unique<OutboundConnection>(context_, command.peer, options_,
@@ -260,55 +260,55 @@ class Transport::Impl {
   }
   void execute(const ForgetCommand& command) {
     flush_added();
-    connections_.erase(command.peer);
+    peers_.erase(command.peer);
   }
 
-  Connection& connection_to(const Peer& peer) {
-    auto found = connections_.find(peer);
-    if (found == connections_.end()) {
-      if (connections_.size() >= options_.peers_max) close_oldest();
-      found = connections_.try_emplace(peer).first;
+  PeerConnections& connections_to(const Peer& peer) {
+    auto found = peers_.find(peer);
+    if (found == peers_.end()) {
+      if (peers_.size() >= options_.peers_max) close_least_recently_used();
+      found = peers_.try_emplace(peer).first;
     }
     found->second.last_used_at = Clock::now();
     return found->second;
   }
 
-  void close_oldest() {
+  void close_least_recently_used() {
     flush_added();
-    connections_.erase(std::ranges::min_element(
-        connections_, {}, [](const auto& c) { return c.second.last_used_at; }));
+    peers_.erase(std::ranges::min_element(
+        peers_, {}, [](const auto& peer) { return peer.second.last_used_at; }));
   }
 
   void close_idle() {
     const auto now = Clock::now();
     if (now < next_idle_check_at_) return;
     next_idle_check_at_ = now + options_.idle_max / 2;
-    for (auto& [peer, connection] : connections_)
-      for (auto& outbound : connection.by_class)
+    for (auto& [peer, connections] : peers_)
+      for (auto& outbound : connections.by_class)
         if (outbound && now - outbound->last_used_at() > options_.idle_max) outbound.reset();
-    std::erase_if(connections_, [](const auto& c) {
-      return std::ranges::none_of(c.second.by_class,
+    std::erase_if(peers_, [](const auto& peer) {
+      return std::ranges::none_of(peer.second.by_class,
                                   [](const auto& outbound) { return outbound != nullptr; });
     });
   }
 
   /// Receives frames; returns false if no more are waiting.
   bool receive() {
-    std::size_t taken = 0;
+    std::size_t received = 0;
     for (auto next = inbox_->next(); next;) {
       InboundMessage message = *std::move(next);
-      const bool is_small = message.body.filled().size() < small_body_bytes;
-      // Takes no message beyond the burst, because one that is taken must be delivered.
-      next = taken < receive_burst ? inbox_->next() : std::nullopt;
-      taken += message.is_valid ? deliver(message, is_small || !next) : 1;
+      const bool is_small = message.body.filled().size() < long_body_bytes_min;
+      // Ends at the limit before it takes another message, which it would have to deliver.
+      next = received < receive_burst_max ? inbox_->next() : std::nullopt;
+      received += message.is_valid ? deliver(message, is_small || !next) : 1;
       // Answers to small messages are sent together, which saves ZeroMQ's thread most of its calls.
       if (!next || !is_small) send_answers();
     }
-    return taken >= receive_burst;
+    return received >= receive_burst_max;
   }
 
   /// Passes the frames of a message to the receiver. Returns their number, but at least 1, because
-  /// any message takes time.
+  /// every message takes time.
   std::size_t deliver(InboundMessage& received, bool may_handle_inline) {
     IncomingFrame incoming{{received.head.filled(), received.body.filled(), may_handle_inline},
                            received.key};
@@ -334,15 +334,15 @@ class Transport::Impl {
     return std::max<std::size_t>(count, 1);
   }
 
-  /// Lets a long body outlive the call of the receiver, unless `shared_bytes_max` forbids it.
+  /// Makes a long body outlive the call of the receiver, unless `shared_bytes_max` forbids it.
   void keep_alive(PartBuffer& part, FrameView& frame) {
     const std::size_t bytes = part.filled().size();
     if (bytes < tensor_pool::least || *shared_bytes_ + bytes > shared_bytes_max) return;
     *shared_bytes_ += bytes;
     const std::shared_ptr<const PartBuffer> body{new PartBuffer{std::move(part)},
-                                                 [sum = shared_bytes_, bytes](const auto* taken) {
+                                                 [sum = shared_bytes_, bytes](const auto* buffer) {
                                                    *sum -= bytes;
-                                                   delete taken;
+                                                   delete buffer;
                                                  }};
     frame.body = body->filled();
     frame.body_owner = body;
@@ -351,7 +351,7 @@ class Transport::Impl {
   const TransportOptions options_;
   const Receiver receiver_;
   zmq::context_t context_;
-  /// Set by listen(); only the transport's thread uses its connections.
+  /// Set by listen(). Afterwards only the transport's thread uses it, except for its address.
   std::unique_ptr<Inbox> inbox_;
   std::uint64_t frames_refused_ = 0;
   OutboundGuard guard_;
@@ -360,7 +360,7 @@ class Transport::Impl {
   std::atomic<bool> stopping_ = false;
 
   /// The transport whose thread this is; null on all other threads.
-  static inline thread_local const Impl* owner_of_this_thread = nullptr;
+  static inline thread_local const Impl* transport_of_this_thread = nullptr;
 
   std::mutex mutex_;
   std::vector<Command> commands_;
@@ -368,7 +368,7 @@ class Transport::Impl {
   /// The connections to which commands have added frames that are not sent yet.
   std::vector<OutboundConnection*> unflushed_;
   /// Only the transport's thread adds and removes connections.
-  std::unordered_map<Peer, Connection, PeerHash> connections_;
+  std::unordered_map<Peer, PeerConnections, PeerHash> peers_;
   Clock::time_point next_idle_check_at_{};
   const std::shared_ptr<std::atomic<std::size_t>> shared_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);

@@ -2,11 +2,11 @@
 /// CURVE if the node has keys. For each peer there are up to three ZeroMQ DEALERs, opened on
 /// demand, one for each traffic class, so that no probe waits behind a burst of tensors. An Inbox
 /// receives in the transport's thread, and bounds the memory that unauthenticated peers can take
-/// (inbox.hpp). Frames are sent in the caller's thread if no others wait before them, and otherwise
-/// in the transport's.
+/// (inbox.hpp). Frames are sent in the caller's thread if no other frames wait to be sent before
+/// them, and otherwise in the transport's thread.
 ///
 /// Frames of one traffic class to one peer arrive in order, each at most once and unaltered. Frames
-/// get lost when a connection breaks, or when more is sent than the network takes.
+/// get lost when a connection breaks, or when a peer is sent more than the network carries.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@
 
 namespace starling::wire {
 
-/// The traffic class of a job's packet: a packet with tensors is data, so that it delays no control
-/// message.
-[[nodiscard]] inline TrafficClass traffic_class_of(const Frame& packet) {
-  return packet.body.empty() ? TrafficClass::control : TrafficClass::data;
+/// Returns the traffic class of a frame of a job: data if it has tensors, so that it delays no
+/// control message; otherwise control.
+[[nodiscard]] inline TrafficClass traffic_class_of(const Frame& frame) {
+  return frame.body.empty() ? TrafficClass::control : TrafficClass::data;
 }
 
 /// A received frame. Valid only during the call of the Receiver.
@@ -37,26 +37,26 @@ struct IncomingFrame {
 };
 
 struct TransportOptions {
-  /// `tcp://HOST:PORT`. Host `*` is every interface, port `*` a free port.
+  /// Where to listen: `tcp://HOST:PORT`. Host `*` is every interface, port `*` a free port.
   std::string listen = "tcp://127.0.0.1:*";
   /// The node's key pair. Absent: nothing is encrypted, and frames from everyone are received.
   std::optional<KeyPair> keys = std::nullopt;
   /// The key pair of handshake connections. Absent: no handshake is sent.
   std::optional<KeyPair> handshake_keys = std::nullopt;
-  /// Whether a client with this public key is admitted. Asked when a client connects and for each
-  /// message, so that messages under a key that was revoked meanwhile are dropped. Called on the
-  /// transport's thread.
+  /// Returns true if a client with this public key is admitted. Called when a client connects, and
+  /// for each message, so that messages under a key that was revoked meanwhile are dropped. Called
+  /// on the transport's thread.
   std::function<bool(const Key&)> admits = {};
-  /// The most bytes of a part of a message: head, body or pack (pack.hpp); a connection that sends
-  /// a longer part is closed.
+  /// The most bytes of a message part: head, body or pack (pack.hpp). A connection that sends a
+  /// longer part is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
   /// The most bytes held of unfinished messages, over all connections. Beyond this limit the
   /// connection whose unfinished message began first is closed; connections that have never sent a
-  /// whole message go first.
+  /// whole message are closed before all others.
   std::size_t unfinished_bytes_max = std::size_t{32} << 20U;
-  /// The most connections from peers. Beyond this limit the connection that has been silent for the
-  /// longest time is closed; connections that have never sent a whole message go first. Never more
-  /// than half of the descriptors that the process may have.
+  /// The most connections from peers, but at most half of the descriptors that the process may
+  /// have. Beyond this limit the connection that has been silent for the longest time is closed;
+  /// connections that have never sent a whole message are closed before all others.
   std::size_t inbound_max = 32'768;
   /// The most bytes that may wait to be sent to one peer in one traffic class. Further frames are
   /// dropped.
@@ -68,13 +68,15 @@ struct TransportOptions {
   std::chrono::milliseconds idle_max = std::chrono::minutes{1};
 };
 
+/// Counts since the transport was opened.
 struct TransportCounts {
+  /// Frames that were queued to be sent, and frames that were received.
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   /// Frames that were dropped because a queue was full, or because they could not be sent.
   std::uint64_t dropped = 0;
-  /// The number of clients refused because of their keys, of messages whose sender's key is no
-  /// longer admitted, and of connections closed for lack of capacity or because of the bytes
+  /// Clients whose keys were not admitted, messages whose sender's key is not admitted any more,
+  /// and connections closed for lack of capacity, for a slow handshake, or because of the bytes
   /// received on them.
   std::uint64_t refused = 0;
 };
@@ -86,7 +88,7 @@ class Transport {
   /// Called on the transport's thread. Must not throw, and must not take long.
   using Receiver = std::function<void(const IncomingFrame&)>;
 
-  /// Listens. An Error says why it cannot.
+  /// Makes a transport that listens at `options.listen`. Returns an Error that says why it cannot.
   static Result<std::unique_ptr<Transport>> open(const TransportOptions& options,
                                                  Receiver receiver);
   ~Transport();
@@ -97,8 +99,8 @@ class Transport {
   /// The address at which the transport listens, with the actual port.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// Sends as soon as possible; never blocks. Frames of one call travel in packs, except long
-  /// frames if they are encrypted.
+  /// Sends frames as soon as possible; never blocks. Frames of one call travel in packs (pack.hpp),
+  /// except long frames if they are encrypted.
   void send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames);
   void send(const Peer& to, TrafficClass traffic_class, Frame frame) {
     send(to, traffic_class, {&frame, 1});

@@ -3,7 +3,7 @@
 
 namespace starling::wire {
 
-/// A descriptor that is readable from notify() until clear().
+/// Holds a descriptor that is readable from notify() until clear().
 class Wake {
  public:
   Wake();
@@ -13,6 +13,7 @@ class Wake {
 
   void notify() const;
   void clear() const;
+  /// Negative if the system had no descriptor left.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
  private:

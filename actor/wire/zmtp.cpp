@@ -18,12 +18,12 @@ constexpr std::size_t mechanism_offset = 12;
 constexpr std::size_t mechanism_size = 20;
 /// The most bytes of a command. The longest command of a client is INITIATE.
 constexpr std::size_t command_frame_bytes_max = 1024;
-/// A part that is only announced gets at most `announced_bytes_max` bytes of memory. Once these are
-/// filled, it gets `grown_bytes_min` bytes or twice the bytes that were received, whichever is
-/// more.
+/// A part whose length was announced gets at most `announced_bytes_max` bytes of memory at first.
+/// Whenever its memory is full, it gets `grown_bytes_min` bytes or twice the bytes received so far,
+/// whichever is more.
 constexpr std::size_t announced_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t grown_bytes_min = (std::size_t{1} << 20U) + 4096;
-/// If at least this many bytes of a part are missing, they are received directly into its memory.
+/// If at least this many bytes of a part are missing, direct_buffer() offers its memory.
 constexpr std::size_t direct_bytes_min = 4096;
 
 constexpr unsigned more_flag = 1;
@@ -91,10 +91,10 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take(std::span<const std::byte>
   while (!bytes.empty() && !is_message_complete_) {
     if (frame_) {
       const auto free_space = frame_->free_space();
-      const std::size_t taken = std::min(free_space.size(), bytes.size());
-      std::memcpy(free_space.data(), bytes.data(), taken);
-      bytes = bytes.subspan(taken);
-      if (const auto fault = take_direct(taken)) return fault;
+      const std::size_t size = std::min(free_space.size(), bytes.size());
+      std::memcpy(free_space.data(), bytes.data(), size);
+      bytes = bytes.subspan(size);
+      if (const auto fault = take_direct(size)) return fault;
       continue;
     }
     prefix_.at(prefix_size_++) = bytes.front();
@@ -122,8 +122,8 @@ std::optional<InboundMessage> ZmtpReceiver::take_message() {
   return std::exchange(message_, {});
 }
 
-/// Called after each byte of the greeting, because ZeroMQ's clients wait for an answer to its first
-/// 10 bytes.
+/// Called after each byte of the greeting, because ZeroMQ's clients send its first 10 bytes and
+/// then wait for the answer.
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_greeting() {
   const std::size_t size = prefix_size_;
   stage_ = Stage::greeting;
@@ -156,6 +156,7 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_greeting() {
   return std::nullopt;
 }
 
+/// Called after each byte of a frame's prefix: its flags, and its size in 1 or 8 bytes.
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::begin_frame() {
   flags_ = static_cast<unsigned>(prefix_[0]);
   if ((flags_ & ~(more_flag | long_flag | command_flag)) != 0) return Fault::protocol;
@@ -189,7 +190,8 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::end_frame() {
     is_command = decrypted->is_command;
     part.drop_front(CurveServer::overhead);
   }
-  // A command here is a heartbeat, which this program's own clients do not send. It is ignored.
+  // After the handshake a command is a heartbeat. Starling's own clients do not send any, and this
+  // side ignores them.
   if (is_command) return std::nullopt;
   return end_part(std::move(part), has_more);
 }

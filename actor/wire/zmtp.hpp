@@ -1,7 +1,8 @@
 /// Internal to actor/wire: the receiving side of ZMTP 3 (RFC 37), for one connection that a peer
-/// has made. It answers the handshake, and divides the received bytes into messages of a head and a
-/// body. It never holds more than one message: the memory of an announced part grows as its bytes
-/// are received, and parts beyond the second are dropped. No input or output; one thread.
+/// has made. ZmtpReceiver answers the handshake, and divides the received bytes into messages of a
+/// head and a body. It never holds more than one message: the memory of an announced part grows as
+/// its bytes are received, and parts beyond the second are dropped. The caller does the input and
+/// output. One thread.
 #pragma once
 
 #include <array>
@@ -17,28 +18,29 @@
 
 namespace starling::wire {
 
-/// The bytes of a message part that is being received, in memory of tensor_pool.hpp.
+/// The bytes of a message part that is being received, in memory from tensor_pool.hpp.
 class PartBuffer {
  public:
   PartBuffer() = default;
-  /// Makes a buffer for `size` bytes. The byte at `offset` gets an address that is a multiple
-  /// of 64.
+  /// Makes a buffer for a part of `size` bytes. The byte at `offset` gets an address that is a
+  /// multiple of 64.
   PartBuffer(std::size_t size, std::size_t offset);
   PartBuffer(PartBuffer&& other) noexcept;
   PartBuffer& operator=(PartBuffer&& other) noexcept;
   ~PartBuffer();
 
-  /// The received bytes, without those that drop_front() removed.
+  /// The received bytes, without those that drop_front() has removed.
   [[nodiscard]] std::span<std::byte> filled() { return {data() + dropped_, filled_ - dropped_}; }
   [[nodiscard]] std::span<const std::byte> filled() const {
     return {data() + dropped_, filled_ - dropped_};
   }
-  /// Memory for the missing bytes, or for the first of them.
+  /// Returns memory for the first of the missing bytes, or for all. Allocates it if necessary.
   [[nodiscard]] std::span<std::byte> free_space();
-  /// Counts `bytes` bytes as received, which the caller has written to free_space().
+  /// Counts as received `bytes` bytes that the caller has written to free_space().
   void fill(std::size_t bytes) { filled_ += bytes; }
   [[nodiscard]] std::size_t missing() const { return size_ - filled_; }
   [[nodiscard]] std::size_t received() const { return filled_; }
+  /// Removes the first `bytes` bytes of the part from filled(). Call it once at most.
   void drop_front(std::size_t bytes) { dropped_ = bytes; }
 
  private:
@@ -65,17 +67,19 @@ struct InboundMessage {
   bool is_valid = true;
 };
 
+/// The rules by which a ZmtpReceiver accepts clients and messages.
 struct ZmtpRules {
   /// The server's secret key. Absent: nothing is encrypted.
   std::optional<SecretKey> secret_key;
-  /// Whether a client with this public key may connect.
+  /// Returns true if a client with this public key may connect. Null: no client may.
   std::function<bool(const Key&)> admits;
+  /// The most bytes of a message part; a connection that announces a longer part is closed.
   std::size_t part_bytes_max = 0;
 };
 
 class ZmtpReceiver {
  public:
-  /// The stages of a connection, in order. A silent one has not sent a byte yet.
+  /// The stages of a connection, in order. In stage `silent` the peer has not sent a byte yet.
   enum class Stage { silent, greeting, handshake, open };
   enum class Fault { protocol, not_admitted };
 
@@ -83,16 +87,16 @@ class ZmtpReceiver {
   /// closes the connection.
   static constexpr std::size_t dropped_parts_max = 8;
 
-  /// Requires: `rules` outlive this object.
+  /// Requires: `rules` outlives this object.
   explicit ZmtpReceiver(const ZmtpRules& rules) : rules_(rules) {}
 
-  /// Takes bytes from the front of `bytes` until they are used up or a message is complete. Returns
-  /// a Fault if the connection is to be closed. May throw std::bad_alloc.
+  /// Consumes bytes from the front of `bytes` until none is left or a message is complete. Returns
+  /// a Fault if the caller must close the connection. May throw std::bad_alloc.
   [[nodiscard]] std::optional<Fault> take(std::span<const std::byte>& bytes);
 
-  /// The memory into which the caller may receive the next bytes of a long part, which saves a
-  /// copy; empty if no long part is being received. The caller then passes the number of received
-  /// bytes to take_direct(), instead of calling take().
+  /// Returns the memory into which the caller may receive the next bytes of a long part, which
+  /// saves a copy; empty if no long part is being received. After it has received bytes there, the
+  /// caller calls take_direct() with their number, instead of take().
   [[nodiscard]] std::span<std::byte> direct_buffer();
   [[nodiscard]] std::optional<Fault> take_direct(std::size_t bytes);
 
@@ -102,7 +106,7 @@ class ZmtpReceiver {
   [[nodiscard]] Bytes take_answer() { return std::exchange(answer_, {}); }
 
   [[nodiscard]] Stage stage() const noexcept { return stage_; }
-  /// The number of bytes held of a message that is not complete.
+  /// The number of bytes held of a message that is not complete yet.
   [[nodiscard]] std::size_t unfinished_bytes() const;
 
  private:
@@ -119,12 +123,15 @@ class ZmtpReceiver {
   /// The greeting, or the prefix of a frame.
   std::array<std::byte, 64> prefix_{};
   std::size_t prefix_size_ = 0;
-  /// The frame that is being received; absent between frames.
+  /// The frame that is being received, absent between frames, and its flags.
   std::optional<PartBuffer> frame_;
   unsigned flags_ = 0;
   std::unique_ptr<CurveServer> curve_;
+  /// True once a valid HELLO was answered with WELCOME.
   bool is_welcomed_ = false;
+  /// The client's public key, once the handshake has proved it.
   std::optional<Key> key_;
+  /// The bytes that take_answer() will return.
   Bytes answer_;
   /// The number of complete parts of `message_`.
   std::size_t parts_ = 0;

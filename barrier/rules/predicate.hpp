@@ -14,8 +14,8 @@ namespace starling::barrier {
 ///       return 2 * on_pace >= std::ssize(seen);
 ///     });
 ///
-/// Many threads call the function, so it must not keep state. Its code is part of a program; only
-/// that program's job files can name it, by its label.
+/// Many threads call the function, so it must not keep state. Its code is part of a program, so
+/// only this program and its job files can name the rule, by its label.
 struct Predicate {
   using Function = std::function<bool(Step own_step, std::span<const Step> seen)>;
 

@@ -15,8 +15,8 @@ namespace starling::barrier {
 /// The number of iterations that a worker has finished.
 using Step = std::uint64_t;
 
-/// The step of a worker that has finished its job. It is above every real step, but small enough
-/// that a rule can add to it without overflow.
+/// The step of a worker that has finished its job: above every real step, but small enough that a
+/// rule can add to it without overflow. As a limit on steps or lags it stands for infinity.
 inline constexpr Step finished = Step{1} << 62U;
 
 /// Decides whether a worker at step `own_step` that sees the steps `seen` of others may begin its

@@ -39,7 +39,7 @@ class Distribution {
   Distribution() = default;
   Distribution(Law law) : law_(std::move(law)) {}
 
-  /// Draws a duration; a longer one than a year becomes a year.
+  /// Draws a duration; a draw of more than a year becomes a year.
   [[nodiscard]] Duration draw(Random& random) const;
 
   /// The mean, in seconds.

@@ -36,11 +36,13 @@ concept DurationLaw = std::regular<L> && requires(const L law, Random& random) {
   { law.options() } -> std::convertible_to<std::string>;
 };
 
-/// Reads the options of a law: `20ms` or `mean=20ms`, and the law's own parameter, if it has one.
+/// Reads the options of a law: its mean, `20ms` or `mean=20ms`, and its second parameter, if it has
+/// one.
 class LawReader {
  public:
   explicit LawReader(const Spec& spec) : reader_(spec) {}
 
+  /// Reads the mean. If it is missing or bad, finish() returns the error.
   Duration mean() {
     std::string text = reader_.text("mean", "");
     if (text.empty()) text = reader_.positional();
@@ -60,7 +62,7 @@ class LawReader {
     return reader_.number(key, 1, least, most);
   }
 
-  /// Returns the first error; a bad option comes before a missing one.
+  /// Returns the first error. An error of a bad option hides that of a missing one.
   Result<void> finish() {
     if (auto done = reader_.finish(); !done || missing_error_.empty()) return done;
     reader_.refuse(missing_error_);

@@ -16,6 +16,7 @@ struct Trace {
   /// The file's durations; never empty.
   std::shared_ptr<const std::vector<Duration>> durations;
 
+  /// Reads a file with one duration in each line; distribution.hpp defines the format.
   static Result<Trace> read(const std::string& file);
   [[nodiscard]] std::string options() const { return file; }
 

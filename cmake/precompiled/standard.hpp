@@ -1,6 +1,7 @@
-/// Precompiled for the libraries below the actors: headers of the standard library that nearly
-/// every file includes, none for threads, files or streams, so that a protocol's file cannot use
-/// those without including them. Files include the headers that they use all the same.
+/// Precompiled for the libraries below the actors: the headers of the standard library that nearly
+/// every file includes. Headers for threads, files and streams are not among them, so that a file
+/// of the protocol that uses one without including it does not compile. Every file still includes
+/// the headers that it uses.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// Precompiled for the other tests: the headers of the actors and GoogleTest.
+/// Precompiled for the tests that do not link the program: the headers of the actors and
+/// GoogleTest.
 #pragma once
 
 #include "cmake/precompiled/actors.hpp"

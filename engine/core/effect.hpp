@@ -1,5 +1,6 @@
-/// The effects that a core asks for. A core does no I/O: each event returns effects, and the core's
-/// driver (an actor, a simulator or a test) executes them.
+/// The effects that a core asks for. A core is the state and protocol of one role, without I/O,
+/// clock or threads. Its driver (an actor, a simulator or a test) calls it at each event, and then
+/// executes the effects that the core has appended to Context::out.
 #pragma once
 
 #include <string>
@@ -33,7 +34,7 @@ struct SetTimer {
   Time at;
 };
 
-/// Ask the job which ranges the worker needs for the step after `step`, then call on_plan.
+/// Ask the job's model which ranges the worker needs for the step after `step`, then call on_plan.
 struct Plan {
   Step step;
 };
@@ -50,7 +51,7 @@ struct Done {
   Step step;
 };
 
-/// The job cannot continue.
+/// End the job: it cannot continue, for the reason `why`.
 struct Fail {
   std::string why;
 };

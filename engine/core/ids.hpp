@@ -15,15 +15,16 @@ using barrier::Step;
 using NodeId = std::uint64_t;
 /// One member of the job: a dense number, counted from 0.
 using MemberId = std::uint32_t;
-/// One owner of ranges: a server shard, or in peer mode the peer whose worker has the same number.
+/// One owner of ranges. In replicated jobs (council/configuration.hpp) it is the owner's MemberId.
+/// Other jobs count their server shards from 0; in peer mode, a peer has its worker's number.
 using OwnerId = std::uint32_t;
 /// One range of the parameter vector. Ranges and their ids never change within a job.
 using RangeId = std::uint32_t;
 /// Numbers the incarnations of a member: each restart has a higher number than the one before.
 using Incarnation = std::uint32_t;
-/// Numbers the configurations of a job (configuration.hpp); 0 in jobs whose owners never change.
+/// Numbers the configurations of a replicated job. 0 in other jobs, whose owners never change.
 using Epoch = std::uint64_t;
-/// The time since the job started, as the core's driver passes it.
+/// The time since the job started. A core reads no clock: its driver (effect.hpp) passes the time.
 using Time = std::chrono::nanoseconds;
 
 }  // namespace starling::core

@@ -1,7 +1,7 @@
 /// The messages between the members of a job: plain values. A message is a struct with a name and a
 /// list of its fields, and the lists at the end of this file name the roles that receive it. The
 /// handlers in actor/, the encoding, the size and the traffic class are derived from these. The
-/// simulator counts the messages that only serve barriers (`is_barrier_control`) apart.
+/// simulator counts separately the messages that only serve barriers (`is_barrier_control`).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace starling::core {
 
 // --- between workers and owners -----------------------------------------------------------------
 
-/// Worker to owner: asks for a range, or some of its rows, in a state that is new enough to compute
-/// the step after step `at`.
+/// Worker to owner: asks for a range, or some of its rows, for computing the step after step `at`.
+/// In bulk-synchronous jobs the owner answers once it has applied round `at`.
 struct Pull {
   MemberId worker;
   RangeId range;
@@ -31,7 +31,7 @@ struct Pull {
   static constexpr auto fields(auto& m) { return std::tie(m.worker, m.range, m.at, m.rows); }
 };
 
-/// Owner to worker: the answer to a Pull.
+/// Owner to worker: the answer to a Pull, whose `range` and `at` it copies.
 struct Value {
   RangeId range;
   Step at;
@@ -50,7 +50,7 @@ struct Push {
   Step step;
   /// The number of samples from which the update was computed.
   std::uint32_t samples;
-  /// The number of samples of all the worker's steps up to and including this one, also of steps
+  /// The number of samples of all the worker's steps up to and including this one, including steps
   /// that did not change the range.
   std::uint64_t samples_total;
   Slice update;
@@ -68,8 +68,8 @@ struct Push {
   }
 };
 
-/// Owner to worker: the push will not be lost. The owner has applied it, or has gathered it for a
-/// bulk-synchronous round.
+/// Owner to worker: the owner has applied the push, or has gathered it for a bulk-synchronous
+/// round. In replicated jobs, all owners of the range have.
 struct Ack {
   RangeId range;
   Step step;
@@ -94,8 +94,8 @@ struct Ended {
 
 // --- between workers and the coordinator (steps kept centrally) ---------------------------------
 
-/// Worker to coordinator: all owners hold the worker's update, and its step is now `step`; it asks
-/// to go on.
+/// Worker to coordinator: all owners hold the worker's update `step`, so the worker's step is now
+/// `step`. The worker asks to go on.
 struct Arrived {
   MemberId worker;
   Step step;
@@ -215,7 +215,7 @@ struct LedgerEntry {
   bool operator==(const LedgerEntry&) const = default;
 };
 
-/// Bulk-synchronous jobs only: every round after `from` awaits a push of this worker.
+/// A worker whose pushes the rounds of a bulk-synchronous job await: each round after round `from`.
 struct AwaitedWorker {
   MemberId worker = 0;
   Incarnation incarnation = 0;
@@ -225,7 +225,7 @@ struct AwaitedWorker {
   bool operator==(const AwaitedWorker&) const = default;
 };
 
-/// All that an owner knows about one range: another owner can continue from it.
+/// All that an owner knows about one range, so that another owner can continue from it.
 struct RangeState {
   RangeId range = 0;
   Slice value;
@@ -237,7 +237,7 @@ struct RangeState {
   std::uint64_t samples = 0;
   /// Bulk-synchronous jobs only: the number of rounds applied.
   Step round = 0;
-  /// By worker: the last update that `value` contains.
+  /// Indexed by worker: the last update that `value` contains.
   std::vector<LedgerEntry> ledger;
   /// Bulk-synchronous jobs only, from owner to owner: the pushes that wait for their round, each
   /// worker's in order of steps.
@@ -264,7 +264,7 @@ using OwnerMessages = MessageList<Pull, Push, Ended, Snapshot>;
 using CoordinatorMessages = MessageList<Arrived, Ended, Stop>;
 using ObserverMessages = MessageList<RangeState>;
 
-/// The messages between members.
+/// The messages between members of replicated jobs, which have no observers.
 using MemberMessages = MessageList<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
                                    StepAnswer, NotifyRequest, Notice>;
 using Messages = Joined<MemberMessages, MessageList<Snapshot, RangeState>>;

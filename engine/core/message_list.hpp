@@ -1,4 +1,4 @@
-/// Type lists of messages; variants and actor interfaces are generated from them.
+/// Lists of message types. Variants and the actors' interfaces are generated from them.
 #pragma once
 
 #include <type_traits>

@@ -25,15 +25,15 @@ enum class Mode {
 [[nodiscard]] constexpr bool keeps_steps_centrally(Mode mode) { return mode == Mode::central; }
 [[nodiscard]] constexpr bool has_servers(Mode mode) { return mode != Mode::peer; }
 
-/// Returns the recheck policy of a job that names none.
+/// Returns the recheck policy of a job that sets none.
 [[nodiscard]] constexpr barrier::Recheck default_recheck(Mode mode) {
   return keeps_steps_centrally(mode) ? barrier::Recheck::central()
                                      : barrier::Recheck::distributed();
 }
 
-/// Refuses combinations that cannot work, and names ones that do. Refused are barriers that need
-/// every worker's step in modes in which no member sees every step, recheck `arrival` in these
-/// modes, and samples larger than the job.
+/// Returns an error, which names valid values, if the job cannot work: if it has no workers, if its
+/// barrier draws larger samples than it has workers, or if no member sees every worker's step in
+/// `mode`, and the barrier needs every step or the recheck policy is `arrival`.
 [[nodiscard]] Result<void> check(Mode mode, const barrier::Barrier& barrier,
                                  const barrier::Recheck& recheck, std::size_t workers);
 

@@ -15,9 +15,9 @@
 
 namespace starling::core {
 
-/// An array of fixed size with elements of one type. A buffer either has memory of its own, which
-/// is aligned to 64 bytes and may be written until it is shared as const, or is a read-only view of
-/// the memory of another object.
+/// An array of fixed size with elements of one type. A buffer either has memory of its own, or is a
+/// read-only view of the memory of another object. Its own memory is aligned to 64 bytes, and may
+/// be written as long as no one else reads the buffer.
 class Buffer {
  public:
   /// Returns a buffer of `count` uninitialised elements of T.
@@ -29,7 +29,8 @@ class Buffer {
     return std::shared_ptr<Buffer>{new Buffer{count, element_bytes}};
   }
 
-  /// Returns a view of the elements at `bytes`, in memory of `holder`, which the view keeps alive.
+  /// Returns a view of the elements in `bytes`. This memory belongs to `holder`, which the view
+  /// keeps alive.
   /// Requires: can_view(bytes, element_bytes).
   static std::shared_ptr<const Buffer> view(std::shared_ptr<const void> holder,
                                             std::span<const std::byte> bytes,
@@ -37,7 +38,8 @@ class Buffer {
     STARLING_CHECK(can_view(bytes, element_bytes));
     return std::shared_ptr<const Buffer>{new Buffer{std::move(holder), bytes, element_bytes}};
   }
-  /// True if `bytes` is aligned for the elements and its size is a multiple of theirs.
+  /// True if `bytes` is aligned for elements of `element_bytes` bytes and holds a whole number of
+  /// them.
   static bool can_view(std::span<const std::byte> bytes, std::size_t element_bytes) {
     return bytes.size() % element_bytes == 0 &&
            reinterpret_cast<std::uintptr_t>(bytes.data()) % element_bytes == 0;
@@ -51,7 +53,7 @@ class Buffer {
     return buffer;
   }
 
-  /// Requires: T is as large as the buffer's elements.
+  /// Returns the elements. Requires: T is as large as they are.
   template <class T>
   [[nodiscard]] std::span<T> as() {
     STARLING_CHECK(sizeof(T) == element_bytes_);
@@ -64,7 +66,7 @@ class Buffer {
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return element_bytes_; }
-  /// The elements as they lie in memory.
+  /// The memory of the elements.
   [[nodiscard]] std::span<std::byte> bytes() noexcept {
     return {static_cast<std::byte*>(memory_.get()), count_ * element_bytes_};
   }
@@ -86,7 +88,8 @@ class Buffer {
       : memory_(tensor_pool::allocate(count * element_bytes), Deleter{count * element_bytes}),
         count_(count),
         element_bytes_(element_bytes) {}
-  /// Makes a view. Only view() calls it, which returns it as const.
+  /// Makes a view. Only view() calls this constructor, and returns the buffer as const: nobody
+  /// writes through the const_cast.
   Buffer(std::shared_ptr<const void> holder, std::span<const std::byte> bytes,
          std::size_t element_bytes)
       : memory_(const_cast<std::byte*>(bytes.data()), Deleter{bytes.size(), std::move(holder)}),
@@ -116,7 +119,7 @@ struct Slice {
   [[nodiscard]] std::span<const T> as() const {
     return buffer ? std::as_const(*buffer).as<T>().subspan(offset, count) : std::span<const T>{};
   }
-  /// The slice's elements as they lie in memory.
+  /// The memory of the slice's elements.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     if (!buffer) return {};
     const std::size_t width = buffer->element_bytes();

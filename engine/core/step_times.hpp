@@ -1,3 +1,4 @@
+/// Measures how long a worker's steps take. One call at a time; not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ class StepTimes {
  public:
   void add(Time step_time) { times_[count_++ % times_.size()] = step_time; }
 
-  /// Returns a quarter of the median, but at least 50 us: rechecking more often costs more than it
-  /// gains.
+  /// Returns a quarter of the median step time, but at least 50 us: rechecking more often costs
+  /// more than it gains.
   [[nodiscard]] Time recheck_interval() const {
     constexpr Time shortest = std::chrono::microseconds{50};
     const std::size_t known = std::min(count_, times_.size());

@@ -1,3 +1,4 @@
+/// Decides when a core must ask its driver for another timer.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace starling::core {
 
 /// Keeps the number of a core's timers small: sets a new timer only if no pending one fires early
-/// enough.
+/// enough. One call at a time; not thread-safe.
 class Timer {
  public:
   /// Makes sure that on_timer is called at `at` or before: appends a SetTimer to `context.out` if

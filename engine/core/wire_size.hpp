@@ -1,5 +1,5 @@
-/// Computes, from a message's fields, its size in the encoding of actor/wire, and the size of the
-/// tensors in it. A test compares the sizes with the encoder's output.
+/// Computes from a message's fields how many bytes the message takes in the encoding of actor/wire,
+/// and how many bytes of tensors it holds. A test compares the sizes with the encoder's output.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 namespace starling::core {
 namespace detail {
 
+/// True if T is an instance of Template, as std::vector<int> is of std::vector.
 template <class T, template <class...> class Template>
 inline constexpr bool is_a = false;
 template <template <class...> class Template, class... Ts>

@@ -27,12 +27,12 @@ using NodeId = std::uint32_t;
 struct LinkOptions {
   /// The transit time, drawn for each packet: packets overtake one another if it varies.
   Distribution latency;
-  /// The bandwidth: each packet occupies the link for its size over this, after the packets before
-  /// it. 0 means no limit: every packet departs at once.
+  /// The bandwidth. A packet occupies the link for its size divided by the bandwidth, after the
+  /// packets that were sent before it. 0 means no limit: every packet departs at once.
   double bytes_per_second = 0;
   /// The share of packets that are lost.
   double loss = 0;
-  /// The share of packets that arrive twice, each time with a latency of its own.
+  /// The share of packets that arrive twice; a latency is drawn for each arrival.
   double duplication = 0;
   /// The share of packets that are delayed by `delay` in addition to their latency.
   double reordering = 0;
@@ -57,7 +57,7 @@ class Network {
   /// The sender and the receiver.
   using Link = std::pair<NodeId, NodeId>;
 
-  /// `defaults` are the options of all links. Requires: check(defaults).
+  /// `defaults` are the options of all links that set() does not change. Requires: check(defaults).
   Network(const LinkOptions& defaults, std::uint64_t seed);
 
   /// Gives the link from `from` to `to` its own options. Requires: check(options).
@@ -68,6 +68,7 @@ class Network {
   void block(NodeId from, NodeId to) { blocked_.insert({from, to}); }
   /// Blocks all links between a node of `a` and a node of `b`, in both directions.
   void partition(std::span<const NodeId> a, std::span<const NodeId> b);
+  /// Unblocks these links.
   void heal(std::span<const Link> links);
   void heal(NodeId from, NodeId to) { blocked_.erase({from, to}); }
   /// Unblocks all links.
@@ -99,7 +100,7 @@ class Network {
   LinkOptions default_options_;
   std::map<Link, LinkOptions> link_options_;
   std::set<Link> blocked_;
-  /// By link of limited bandwidth: when its last packet has left.
+  /// By link of limited bandwidth: when its last packet has left its sender.
   std::map<Link, Time> free_at_;
   Random random_;
   Counts counts_;

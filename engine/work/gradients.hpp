@@ -1,5 +1,6 @@
-/// Computes a worker's training step: assembles the parameters from the values read, computes one
-/// batch's gradient, and returns it range by range. Live and simulated jobs use the same code.
+/// Computes a worker's training step: assembles the parameter vector from the values that the
+/// worker has pulled, computes the gradient of one batch, and returns it range by range. Live and
+/// simulated jobs use the same code.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +27,11 @@
 
 namespace starling::core {
 
-/// The stream of the job's seed from which the parameters of a new model are drawn.
+/// The number of the random stream from which a job draws the parameters of a new model.
 inline constexpr std::uint64_t initial_stream = 0x1217;
 
-/// Returns the states of all ranges with the values of `vector`.
+/// Returns the states of all ranges with the values of the parameter vector `vector`. They have no
+/// slots, and all counts are 0.
 template <class T>
 [[nodiscard]] std::vector<RangeState> to_ranges(const Layout& layout, std::span<const T> vector) {
   const auto buffer = Buffer::copy_of<T>(vector);
@@ -63,7 +65,8 @@ struct Scratch {
 
 struct GradientOptions {
   std::size_t workers = 1;
-  /// The number of samples in a worker's step; the worker's share of the data if that is smaller.
+  /// The number of samples in a worker's step. If the worker's share of the data is smaller, a step
+  /// uses all of the share.
   std::size_t batch = 64;
   /// Applied to each gradient, except to parameters that are not trained.
   models::Clip clip = {};
@@ -75,13 +78,13 @@ struct Gradient {
   Update update;
   /// The mean loss over the step's samples; 0 if there are none.
   double loss = 0;
-  /// Says that the loss or the gradient is NaN or infinite: the update must not be used. Else
-  /// absent.
+  /// Present if the loss or the gradient is NaN or infinite: says which one. The caller must not
+  /// use `update` then.
   std::optional<std::string> fault;
 };
 
-/// Computes the gradients of a job. `data` must outlive it. Several threads may call it, each with
-/// a Scratch of its own. plan() and compute() throw if the model does.
+/// Computes the gradients of a job. `data` must outlive this object. Several threads may use it,
+/// each with a Scratch of its own. plan() and compute() throw what the model throws.
 template <class M, class D>
 requires models::Model<M, D>
 class Gradients {
@@ -111,7 +114,7 @@ class Gradients {
   /// names rows that its parameters do not have. Requires: by_rows().
   [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step) const;
 
-  /// Lets the data prefetch the samples that the step after `step` will read.
+  /// If the data can prefetch, makes it prefetch the samples that the step after `step` will read.
   void prefetch(MemberId worker, Step step, Scratch& scratch) const;
 
   /// Returns the gradient of the step after `step`. `values` has one value for each range that
@@ -132,7 +135,7 @@ class Gradients {
   M model_;
   const D& data_;
   models::Clip clip_;
-  /// A worker w that joined later uses the data share of worker w modulo this.
+  /// The number of shares of the data. Worker w uses share w modulo this number.
   std::size_t workers_;
   models::SampleOrder order_;
   std::shared_ptr<const Layout> layout_;
@@ -154,8 +157,8 @@ const {
       const auto [from, to] = layout_->ranges_of(p);
       for (RangeId r = from; r < to; ++r) {
         const Range& range = layout_->ranges[r];
-        const bool whole = rows == touched.end() || range.row_size == 0;
-        if (whole) {
+        const bool reads_whole_range = rows == touched.end() || range.row_size == 0;
+        if (reads_whole_range) {
           if (wanted.empty() || wanted.back().range != r) wanted.push_back({r, nullptr});
           continue;
         }
@@ -205,7 +208,8 @@ void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch) con
   }
 }
 
-/// Returns the parameter vector; elements that are not in `values` are undefined.
+/// Returns the parameter vector, in memory of `scratch`. Elements that are not in `values` are
+/// undefined.
 template <class M, class D>
 requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>::assemble(
     std::span<const Value> values, Scratch& scratch)
@@ -265,7 +269,7 @@ const {
 }
 
 /// Clips the trained elements of `g`, which holds the values of `parts`, as one vector. Returns a
-/// number that is finite if all elements of `g` were, so that the caller notices NaN and infinity.
+/// number that is not finite if an element of `g` was NaN or infinite.
 template <class M, class D>
 requires models::Model<M, D>
 double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
@@ -292,7 +296,7 @@ double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& pa
   return models::apply<T>(clip_, trained) + untrained_norm;
 }
 
-/// Sets the elements of `g` that this step may write to 0.
+/// Sets those elements of `g` to 0 that belong to `values`: a step writes no others.
 template <class M, class D>
 requires models::Model<M, D>
 void Gradients<M, D>::clear_gradient(std::span<const Value> values, std::span<T> g) const {

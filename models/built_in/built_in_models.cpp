@@ -12,30 +12,30 @@
 namespace starling::models {
 namespace {
 
-/// Goes through the model types of a variant.
+/// Functions over all model types of a variant.
 template <class Any>
 struct ModelList;
 
-template <class... Each>
-struct ModelList<std::variant<Each...>> {
-  static_assert((RowSparseModel<Each, Table> && ...));
-  static_assert((CheckedModel<Each, Table> && ...));
-  using Any = std::variant<Each...>;
+template <class... Models>
+struct ModelList<std::variant<Models...>> {
+  static_assert((RowSparseModel<Models, Table> && ...));
+  static_assert((CheckedModel<Models, Table> && ...));
+  using Any = std::variant<Models...>;
 
-  static std::vector<ModelEntry> names() {
-    std::vector<ModelEntry> all;
-    (std::ranges::copy(names_of<Each>(), std::back_inserter(all)), ...);
-    return all;
+  static std::vector<ModelEntry> entries() {
+    std::vector<ModelEntry> list;
+    (std::ranges::copy(entries_of<Models>(), std::back_inserter(list)), ...);
+    return list;
   }
 
   /// Returns the model that `spec` names, or an error; nullopt if no model has this name.
   static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
     std::optional<Result<Any>> found;
-    const auto read = [&]<class Model>(std::type_identity<Model>) {
-      for (const ModelEntry& known : names_of<Model>())
+    const auto parse_if_named = [&]<class Model>(std::type_identity<Model>) {
+      for (const ModelEntry& known : entries_of<Model>())
         if (spec.name == known.name) found = parse_as<Model>(spec, data);
     };
-    (read(std::type_identity<Each>{}), ...);
+    (parse_if_named(std::type_identity<Models>{}), ...);
     return found;
   }
 
@@ -50,7 +50,7 @@ struct ModelList<std::variant<Each...>> {
 
 }  // namespace
 
-std::vector<ModelEntry> model_names() { return ModelList<AnyModel<float>>::names(); }
+std::vector<ModelEntry> model_entries() { return ModelList<AnyModel<float>>::entries(); }
 
 template <class T>
 Result<AnyModel<T>> parse_model(std::string_view text, const Table& data) {
@@ -58,13 +58,13 @@ Result<AnyModel<T>> parse_model(std::string_view text, const Table& data) {
   if (!spec) return Error{"model: " + spec.error().message};
   if (auto found = ModelList<AnyModel<T>>::parse(*spec, data)) return *std::move(found);
   std::vector<std::string> names;
-  for (const ModelEntry& model : model_names()) names.emplace_back(model.name);
+  for (const ModelEntry& model : model_entries()) names.emplace_back(model.name);
   return Error{"unknown model '" + spec->name + "'; " + suggest(spec->name, names)};
 }
 
 template <class T>
 std::string print(const AnyModel<T>& model) {
-  return std::visit([](const auto& any) { return any.print(); }, model);
+  return std::visit([](const auto& alternative) { return alternative.print(); }, model);
 }
 
 template Result<AnyModel<float>> parse_model<float>(std::string_view, const Table&);

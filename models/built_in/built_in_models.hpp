@@ -25,7 +25,7 @@ using AnyModel = std::variant<Linear<T>, Logistic<T>, Softmax<T>, Svm<T>, Factor
 /// Returns the entries of a model type in the list of models: M::names() if it exists, else one
 /// entry of M::name and M::summary.
 template <class M>
-[[nodiscard]] std::vector<ModelEntry> names_of() {
+[[nodiscard]] std::vector<ModelEntry> entries_of() {
   if constexpr (requires { M::names(); }) {
     return M::names();
   } else {
@@ -34,7 +34,7 @@ template <class M>
 }
 
 /// Returns the entries of all built-in models, in the order of AnyModel.
-[[nodiscard]] std::vector<ModelEntry> model_names();
+[[nodiscard]] std::vector<ModelEntry> model_entries();
 
 /// Returns the model that `text` names, with parameters of the shapes that `data` needs. Refuses an
 /// unknown name (and suggests the nearest valid one), a bad option, and data that the model cannot

@@ -6,12 +6,12 @@
 namespace starling::models::cuda {
 namespace {
 
-/// transpose_kernel transposes tiles of tile x tile numbers with tile x tile_rows threads.
+/// transpose_kernel transposes tiles of tile x tile elements with tile x tile_rows threads.
 constexpr unsigned tile = 32;
 constexpr unsigned tile_rows = 8;
 /// The rows of a group are divided into at most this many parts, one for each block.
 constexpr Index parts_max = 128;
-/// A part has at least this many rows, because fewer are not worth a block.
+/// A part has at most this many rows, unless a group would then have more than parts_max parts.
 constexpr Index part_rows = 256;
 
 /// Returns the number of parts into which the rows of each group are divided.
@@ -20,8 +20,8 @@ Index count_parts(const Groups& groups) {
   return std::clamp<Index>((rows + part_rows - 1) / part_rows, 1, parts_max);
 }
 
-/// Returns the number of columns that one block sums; it is small for a narrow matrix, so that all
-/// threads of the block have work.
+/// Returns the number of columns that one block sums. It is small for a matrix with few columns, so
+/// that all threads of the block have work.
 unsigned block_columns(Index channels) { return channels <= 8 ? 8 : channels <= 16 ? 16 : 32; }
 
 /// Two sums that are computed together.
@@ -30,7 +30,8 @@ struct Pair {
   float second;
 };
 
-// The terms of the sums, for number `offset` of the matrix and the statistics number `statistic`.
+// The terms of the sums: operator() returns the terms for element `offset` of the matrix.
+// `statistic` is the index of the element's group and channel in `mean`.
 struct Value {
   const float* x;
   __device__ Pair operator()(std::uint64_t offset, Index) const { return {x[offset], 0}; }
@@ -52,21 +53,21 @@ struct Product {
   }
 };
 
-/// The block with index (column block, part, group) sums its part of the group's rows into partial
-/// [groups x parts x channels].
+/// The block with index (column block, part, group) sums its columns over its part of the group's
+/// rows. Writes the sums to `partial` [groups x parts x channels].
 template <class Term>
 __global__ void __launch_bounds__(block_threads)
-    partial_kernel(Groups groups, Index parts, Term term, Pair* partial) {
+    partial_sums_kernel(Groups groups, Index parts, Term term, Pair* partial) {
   __shared__ Pair shared[block_threads];
   const Index column = blockIdx.x * blockDim.x + threadIdx.x;
   const Index group = blockIdx.z;
   const Index size = groups.size(group);
-  const Index share = (size + parts - 1) / parts;
-  const Index from = blockIdx.y * share;
-  const Index to = min(from + share, size);
+  const Index part_size = (size + parts - 1) / parts;
+  const Index begin = blockIdx.y * part_size;
+  const Index end = min(begin + part_size, size);
   Pair sum{0, 0};
   if (column < groups.channels)
-    for (Index r = from + threadIdx.y; r < to; r += blockDim.y) {
+    for (Index r = begin + threadIdx.y; r < end; r += blockDim.y) {
       const std::uint64_t row = std::uint64_t{group} * groups.group_rows + r;
       const Pair value = term(row * groups.channels + column, group * groups.channels + column);
       sum.first += value.first;
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(block_threads)
   partial[(std::uint64_t{group} * parts + blockIdx.y) * groups.channels + column] = sum;
 }
 
-/// Called for each statistic [groups x channels]: adds the sums of a group's parts.
+/// Called for each statistic, that is, each group and channel: adds the sums of the group's parts.
 struct AddParts {
   Index channels;
   Index parts;
@@ -104,15 +105,17 @@ struct AddParts {
   }
 };
 
+/// Sums the terms that `term` returns. Writes the first of each Pair to `first`, or adds it if
+/// `adds`, and writes the second to `second` unless that is null.
 template <class Term>
-void sum(const Context& context, const Groups& groups, const Term& term, bool adds, float* first,
-         float* second) {
+void sum_terms(const Context& context, const Groups& groups, const Term& term, bool adds,
+               float* first, float* second) {
   const Index parts = count_parts(groups);
   const unsigned width = block_columns(groups.channels);
   const dim3 block{width, block_threads / width};
   const dim3 grid{(groups.channels + width - 1) / width, parts, groups.count()};
   auto* partial = static_cast<Pair*>(context.scratch());
-  partial_kernel<<<grid, block, 0, context.stream().get()>>>(groups, parts, term, partial);
+  partial_sums_kernel<<<grid, block, 0, context.stream().get()>>>(groups, parts, term, partial);
   check_launch("summing columns");
   for_each(context, std::size_t{groups.count()} * groups.channels,
            AddParts{groups.channels, parts, adds, partial, first, second}, "summing columns");
@@ -147,17 +150,17 @@ std::size_t column_scratch_bytes(const Groups& groups) {
 
 void sum_columns(const Context& context, const Groups& groups, const float* x, bool adds,
                  float* sums) {
-  sum(context, groups, Value{x}, adds, sums, nullptr);
+  sum_terms(context, groups, Value{x}, adds, sums, nullptr);
 }
 
 void sum_squares(const Context& context, const Groups& groups, const float* x, const float* mean,
                  float* sums) {
-  sum(context, groups, Square{x, mean}, false, sums, nullptr);
+  sum_terms(context, groups, Square{x, mean}, false, sums, nullptr);
 }
 
 void sum_products(const Context& context, const Groups& groups, const float* dy, const float* x,
                   const float* mean, float* products, float* totals) {
-  sum(context, groups, Product{dy, x, mean}, false, products, totals);
+  sum_terms(context, groups, Product{dy, x, mean}, false, products, totals);
 }
 
 void transpose(const Context& context, std::size_t rows, std::size_t columns, const float* from,

@@ -1,5 +1,6 @@
-/// Internal: sums the columns of matrices, and transposes matrices. The order of additions depends
-/// only on the shape, so that results repeat to the bit.
+/// Internal: sums the columns of matrices [rows x channels] in groups of rows (Groups, see
+/// kernels/batch_norm.hpp), and transposes matrices. The order of additions depends only on the
+/// shape, so that equal inputs give equal results to the bit. Pointers are to the device's memory.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +10,21 @@
 
 namespace starling::models::cuda {
 
-/// Returns the bytes of scratch that the sums below need.
+/// Returns the bytes of scratch that the functions below need to sum columns.
 [[nodiscard]] std::size_t column_scratch_bytes(const Groups& groups);
 
-/// Sets sums [groups x channels] to the sums of the rows of x in each group, or adds them to `sums`
-/// if `adds`.
+/// Computes the sum of x over the rows of each group. Writes the sums to `sums` [groups x
+/// channels], or adds them to it if `adds`.
 void sum_columns(const Context& context, const Groups& groups, const float* x, bool adds,
                  float* sums);
-/// Sets `sums` to the sums of (x - mean)^2, with the mean of each group.
+/// Writes the sums of (x - mean)^2 to `sums`. `mean` holds one mean for each group and channel.
 void sum_squares(const Context& context, const Groups& groups, const float* x, const float* mean,
                  float* sums);
-/// Sets `products` to the sums of dy (x - mean), and `totals` to the sums of dy.
+/// Writes the sums of dy (x - mean) to `products`, and the sums of dy to `totals`.
 void sum_products(const Context& context, const Groups& groups, const float* dy, const float* x,
                   const float* mean, float* products, float* totals);
 
-/// Sets to [columns x rows] to the transpose of from [rows x columns], or adds it to `to` if
+/// Writes the transpose of `from` [rows x columns] to `to` [columns x rows], or adds it to `to` if
 /// `adds`.
 void transpose(const Context& context, std::size_t rows, std::size_t columns, const float* from,
                bool adds, float* to);

@@ -3,8 +3,9 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The bytes that cuBLAS would allocate on the largest devices. It gets them from the Context
-/// instead, because it must not allocate memory while a step is recorded as a graph.
+/// The size of the workspace that cuBLAS would allocate by itself on the largest devices. The
+/// Context allocates it, because cuBLAS must not allocate memory while a step is recorded as a
+/// graph.
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20U;
 
 }  // namespace
@@ -49,7 +50,7 @@ Context::Context(Precision precision) : precision_(precision) {
     check(cublasSetMathMode(blas_, precision == Precision::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH
                                                                 : CUBLAS_DEFAULT_MATH),
           "starting cuBLAS");
-    // Without this cuBLAS may add the parts of a product in an order that depends on timing.
+    // With atomics, cuBLAS may add the parts of a product in an order that depends on timing.
     check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "starting cuBLAS");
     blas_workspace_ = DeviceMemory{blas_workspace_bytes};
     check(cublasSetWorkspace(blas_, blas_workspace_.data(), blas_workspace_.bytes()),

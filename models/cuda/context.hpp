@@ -16,15 +16,15 @@ namespace starling::models::cuda {
 
 class Stream;
 
-/// A CUDA event without timing. A thread that waits for it sleeps, whatever the device's flags are;
-/// cudaStreamSynchronize would keep a core busy for each worker.
+/// A CUDA event without timing. A thread that waits for it sleeps, whatever the device's flags are.
+/// With cudaStreamSynchronize, each waiting worker would keep a core busy.
 class Event {
  public:
   Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event();
-  /// Records the event in the stream: it occurs when all earlier work in the stream is done.
+  /// Records the event in the stream. It occurs when all earlier work in the stream is done.
   void record(const Stream& stream) const;
   /// Delays later work in `stream` until the event has occurred.
   void delay(const Stream& stream) const;
@@ -53,18 +53,18 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Waits for copies and fills in the default stream: they may still run when their calls return,
-/// and a Stream does not wait for them.
+/// Waits for copies and fills in the default stream. Calls such as cudaMemcpy may return before
+/// their work is done, and a Stream does not wait for it.
 void finish_default_stream();
 
-/// Makes a device this thread's current device. Callers do not restore the previous device, because
-/// that would initialise CUDA on a device that no one asked for. Throws Failure.
+/// Makes device `index` this thread's current device. Callers do not restore the previous device
+/// afterwards, because this would initialise CUDA on a device that no job uses. Throws Failure.
 void use_device(std::size_t index);
-/// Does the same for destructors: ignores an error, because their other calls report it.
+/// Does the same for destructors. Ignores errors: the calls that free resources report them.
 void use_device_to_free(std::size_t index) noexcept;
 
-/// One worker's stream, handles and scratch. Requires: use_device() before every use on a thread,
-/// also before the destructor.
+/// One worker's stream, library handles and scratch. Requires: the thread calls use_device() before
+/// each use, also before the destructor.
 class Context {
  public:
   explicit Context(Precision precision);
@@ -77,11 +77,11 @@ class Context {
   [[nodiscard]] cudnnHandle_t dnn() const { return dnn_; }
   [[nodiscard]] Precision precision() const { return precision_; }
 
-  /// Memory that each call may overwrite.
+  /// Memory that every call of a layer may overwrite.
   [[nodiscard]] void* scratch() const { return scratch_.data(); }
   [[nodiscard]] std::size_t scratch_bytes() const { return scratch_.bytes(); }
-  /// Makes scratch at least `bytes` long. Returns true if it moved, so that recorded graphs must
-  /// not be used any more.
+  /// Makes scratch at least `bytes` bytes long. Returns true if its address changed: graphs that
+  /// were recorded before must then not be used any more.
   bool reserve_scratch(std::size_t bytes);
 
  private:

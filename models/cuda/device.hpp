@@ -18,30 +18,32 @@ namespace starling::models::cuda {
 enum class Precision {
   /// float32, as on the CPU.
   float32,
-  /// TF32 on tensor cores: rounds factors to 10 bits after the binary point and adds in float32.
-  /// Faster, with relative errors around 1e-3.
+  /// TF32 on tensor cores: rounds factors to 10 bits after the binary point and adds in float32. It
+  /// is faster, with relative errors of about 1e-3.
   tf32,
 };
 
 struct DeviceInfo {
   std::size_t index = 0;
-  /// "NVIDIA H100 80GB HBM3".
+  /// The product's name, such as "NVIDIA H100 80GB HBM3".
   std::string name;
   std::size_t memory_bytes = 0;
 };
 
-/// Returns all devices that this process may use, by index. Returns an Error with advice if there
-/// is no driver or one that is too old.
+/// Returns all devices that this process may use, by index. Returns an Error with advice if the
+/// driver is missing or too old.
 [[nodiscard]] Result<std::vector<DeviceInfo>> devices();
 
-/// Returns an engine that computes `net` on device `index`. Allocates the memory that one worker
-/// needs for batches of `rows` rows and, if there is enough, for evaluation in pieces of 256 rows,
-/// and runs a kernel, so that a configuration that cannot work is refused here. Larger batches
-/// allocate more memory when they come. The first batch of each size also allocates, while it tries
-/// cuDNN's algorithms, the memory that one convolution reads, writes and uses as scratch. Errors
-/// begin with "cuda:INDEX: ": a driver that is missing or too old, another cuDNN than this build's,
-/// no such device, a device for which this build has no code, too little memory, rows too large for
-/// a device.
+/// Returns an engine that computes `net` on device `index`. Runs a kernel and allocates the memory
+/// that one worker needs for batches of `rows` rows, so that a device that cannot be used is
+/// refused here. If there is enough memory, also allocates for evaluation in pieces of 256 rows.
+///
+/// Later calls of the engine may allocate more: for larger batches, for calls that overlap, and for
+/// the first batch of each size, which tries cuDNN's algorithms on a temporary copy of one
+/// convolution's inputs, outputs and scratch.
+///
+/// Errors begin with "cuda:INDEX: ". The causes are those of probe() (probe.hpp), too little
+/// memory, and a net of which one row has too many numbers for a device.
 [[nodiscard]] Result<std::shared_ptr<const NetEngine<float>>> make_engine(
     const Net<float>& net, std::size_t index, std::size_t rows,
     Precision precision = Precision::float32);

@@ -1,4 +1,5 @@
-// Computes nets on a device for callers that keep parameters and gradients on the host.
+// The engine of make_engine(): computes nets on a device for callers that keep parameters and
+// gradients on the host.
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -15,11 +16,12 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The rows that are evaluated at once if the job's batches are smaller and there is memory for it.
+/// The number of rows that are evaluated at once, if the job's batches are smaller and there is
+/// enough memory.
 constexpr std::size_t evaluation_rows = 256;
 
-/// The device memory and objects with which one call computes. Requires: use_device() before every
-/// use on a thread, also before the destructor.
+/// The device memory and objects with which one call of the engine computes. Requires: the thread
+/// calls use_device() before each use, also before the destructor.
 class Session {
  public:
   Session(const Net<float>& net, Precision precision)
@@ -33,19 +35,21 @@ class Session {
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Waits for work in flight, which must not use memory after it is freed.
+  /// Waits for work in flight, so that it does not use memory that is already freed.
   ~Session() { static_cast<void>(cudaStreamSynchronize(context_.stream().get())); }
 
   /// Allocates memory for a batch of `rows` rows in pieces of at most `piece_max` rows.
   void reserve(std::size_t rows, std::size_t piece_max) {
     const std::size_t piece = std::min({rows, piece_max, run_.rows_max()});
-    bool moved = run_.reserve(piece, context_);
-    if (rows > piece && rows % piece > 0) moved = run_.reserve(rows % piece, context_) || moved;
-    moved = staging_.reserve(piece) || moved;
-    if (moved) graphs_.clear();
+    bool has_moved = run_.reserve(piece, context_);
+    // The last piece may have fewer rows.
+    if (rows > piece && rows % piece > 0)
+      has_moved = run_.reserve(rows % piece, context_) || has_moved;
+    has_moved = staging_.reserve(piece) || has_moved;
+    if (has_moved) graphs_.clear();
   }
 
-  /// Adds the gradient to g and returns the mean loss.
+  /// See NetEngine::gradient().
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
                   std::uint64_t seed) {
     const std::size_t piece = run_.rows_max();
@@ -66,11 +70,11 @@ class Session {
         add_gradient(batch.size(), static_cast<std::uint32_t>(start / piece));
       }
     }
-    copies_.add_to(context_, g_.data(), rows, w_.data(), g);
+    copies_.add_gradient_to(context_, g_.data(), rows, w_.data(), g);
     return read_accumulated().loss / static_cast<double>(batch.size());
   }
 
-  /// Evaluates in pieces of at most `piece_max` rows.
+  /// See NetEngine::evaluate(). Evaluates in pieces of at most `piece_max` rows.
   Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
                        std::span<float> out, std::size_t piece_max) {
     const std::size_t piece = std::min(piece_max, run_.rows_max());
@@ -86,7 +90,8 @@ class Session {
       run_.loss(context_, staging_.input(), rows, 0);
       if (out.empty()) continue;
       const auto part = out.subspan(start * net_.outputs(), rows * net_.outputs());
-      // Waits here, because a copy to memory that is not pinned would spin while it waits.
+      // Waits here, asleep: a copy to memory that is not pinned would wait for the stream and keep
+      // a core busy.
       context_.stream().finish();
       check(cudaMemcpyAsync(part.data(), run_.scores(), part.size_bytes(), cudaMemcpyDeviceToHost,
                             context_.stream().get()),
@@ -96,8 +101,8 @@ class Session {
   }
 
  private:
-  /// Returns the rows of row-sparse parameters that the batch uses. Does not ask a net that has
-  /// none, because the call would allocate memory.
+  /// Returns the rows of row-sparse parameters that the batch uses. Does not call Net::touched() if
+  /// the net has no such parameter, because the call would allocate memory.
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const {
     return copies_.has_row_sparse() ? net_.touched(data, batch) : std::vector<TouchedRows>{};
   }
@@ -136,24 +141,25 @@ class Session {
   DeviceArray<float> w_;
   DeviceArray<float> g_;
   PinnedArray<Accumulator> accumulated_{1};
-  Graphs graphs_;
+  GraphCache graphs_;
 };
 
-/// Lends each call a session, so that calls can overlap; makes one if none is free.
+/// Gives each call its own session, so that calls may overlap. Makes a session if none is idle.
 class Engine final : public NetEngine<float> {
-  // The first function of the class, because the others need its deduced return type.
+  // Calls work(session) with a session that no other call uses, and returns its result. This
+  // function is the first of the class, because the others need its deduced return type.
   template <class Work>
   auto with_session(const Work& work) const {
     try {
       use_device(index_);
       std::unique_ptr<Session> session = take_session();
       auto result = work(*session);
-      // A session that has failed is not used again: an exception skips this.
+      // An exception skips these lines, so that a session that has failed is not used again.
       const std::lock_guard lock{mutex_};
       idle_sessions_.push_back(std::move(session));
       return result;
     } catch (const std::exception& failure) {
-      throw std::runtime_error{name_of(index_) + ": " + failure.what()};
+      throw std::runtime_error{device_name(index_) + ": " + failure.what()};
     }
   }
 
@@ -177,8 +183,9 @@ class Engine final : public NetEngine<float> {
     return with_session(
         [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_piece_); });
   }
-  /// Allocates memory in the first session, for batches of `rows` rows and, if there is enough, for
-  /// evaluation.
+  /// Allocates memory in the first session for batches of `rows` rows and, if there is enough
+  /// memory, for evaluation of evaluation_rows rows at once. Must be called before any other
+  /// function.
   void reserve(std::size_t rows) {
     with_session([&](Session& s) {
       s.reserve(rows, rows);
@@ -225,7 +232,7 @@ Result<std::shared_ptr<const NetEngine<float>>> make_engine(const Net<float>& ne
                                                             Precision precision) {
   if (auto valid = probe(index); !valid) return std::move(valid).error();
   if (const std::string reason = unsupported_reason(net); !reason.empty())
-    return Error{name_of(index) + ": " + reason};
+    return Error{device_name(index) + ": " + reason};
   try {
     auto engine = std::make_shared<Engine>(net, index, precision);
     engine->reserve(std::max<std::size_t>(rows, 1));

@@ -6,11 +6,12 @@
 namespace starling::models::cuda {
 namespace {
 
+/// The most keys; each graph takes memory on the host and the device.
 constexpr std::size_t entries_max = 16;
 
 }  // namespace
 
-void Graphs::run(const Context& context, std::size_t key, const std::function<void()>& work) {
+void GraphCache::run(const Context& context, std::size_t key, const std::function<void()>& work) {
   const auto found = entries_.find(key);
   if (found == entries_.end() && entries_.size() == entries_max) return work();
   Entry& entry = entries_[key];
@@ -24,8 +25,8 @@ void Graphs::run(const Context& context, std::size_t key, const std::function<vo
   check(cudaGraphLaunch(entry.graph, context.stream().get()), "launching a recorded step");
 }
 
-/// Captures in thread-local mode, so that other threads may allocate memory meanwhile.
-void Graphs::record(const Context& context, Entry& entry, const std::function<void()>& work) {
+/// Captures in thread-local mode, so that other threads may allocate memory during the capture.
+void GraphCache::record(const Context& context, Entry& entry, const std::function<void()>& work) {
   const cudaStream_t stream = context.stream().get();
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
   bool is_complete = true;
@@ -48,18 +49,19 @@ void Graphs::record(const Context& context, Entry& entry, const std::function<vo
   entry.cannot_be_recorded = true;
   // Clears the last error, so that the next check of a launch does not find it.
   static_cast<void>(cudaGetLastError());
-  // This exception was not about recording, so the caller gets it, now that the capture has ended.
+  // An exception that is not a Failure has another cause than recording: the caller gets it. It is
+  // thrown only now, because the capture had to end first.
   if (other_exception != nullptr) std::rethrow_exception(other_exception);
 }
 
-void Graphs::clear() {
+void GraphCache::clear() {
   for (const auto& [key, entry] : entries_)
     if (entry.graph != nullptr)
       warn_unless_freed(cudaGraphExecDestroy(entry.graph) == cudaSuccess, "a recorded step");
   entries_.clear();
 }
 
-std::size_t Graphs::size() const {
+std::size_t GraphCache::size() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       entries_, [](const auto& entry) { return entry.second.graph != nullptr; }));
 }

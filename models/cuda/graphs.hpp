@@ -1,4 +1,4 @@
-/// Internal: records repeated work in a stream as a CUDA graph, so that a step needs only one
+/// Internal: records the repeated work of a step as a CUDA graph, so that a step needs only one
 /// launch. One thread at a time.
 #pragma once
 
@@ -13,20 +13,20 @@
 namespace starling::models::cuda {
 
 /// The recorded graphs, one for each key; the key is a batch's number of rows.
-class Graphs {
+class GraphCache {
  public:
-  Graphs() = default;
-  Graphs(const Graphs&) = delete;
-  Graphs& operator=(const Graphs&) = delete;
-  ~Graphs() { clear(); }
+  GraphCache() = default;
+  GraphCache(const GraphCache&) = delete;
+  GraphCache& operator=(const GraphCache&) = delete;
+  ~GraphCache() { clear(); }
 
-  /// Puts the work of `work` into the context's stream. The first call for a key calls `work`,
-  /// which loads its kernels; the second records `work` as a graph and launches the graph; later
-  /// calls launch the graph. If `work` cannot be recorded, or there are graphs for 16 other keys,
-  /// every call calls `work`. Requires: the same work on the same memory for the same key until
-  /// clear().
+  /// Puts the work that `work` launches into the context's stream. The first run() for a key calls
+  /// `work`, which loads its kernels. The second records `work` as a graph and launches the graph.
+  /// Later ones launch the graph. If `work` cannot be recorded, or if there are 16 other keys, each
+  /// run() calls `work`. Requires: until clear(), `work` launches the same work on the same memory
+  /// for the same key.
   void run(const Context& context, std::size_t key, const std::function<void()>& work);
-  /// Destroys all graphs. Call it when memory has moved.
+  /// Destroys all graphs. Must be called when memory that they use has moved.
   void clear();
   /// Returns the number of graphs.
   [[nodiscard]] std::size_t size() const;
@@ -37,6 +37,7 @@ class Graphs {
     bool was_run = false;
     bool cannot_be_recorded = false;
   };
+  /// Records `work` in entry.graph, or sets cannot_be_recorded.
   static void record(const Context& context, Entry& entry, const std::function<void()>& work);
 
   std::map<std::size_t, Entry> entries_;

@@ -11,19 +11,21 @@
 namespace starling::models::cuda {
 
 inline constexpr unsigned block_threads = 256;
-/// Enough blocks to occupy any device; if there are more numbers, each thread computes several.
+/// Enough blocks to occupy any device. If there are more indices than threads in these blocks, each
+/// thread handles several indices.
 inline constexpr std::uint64_t blocks_max = 8192;
 
 template <class Body>
 __global__ void __launch_bounds__(block_threads) each_kernel(Index size, Body body) {
-  // i has 64 bits, because it may exceed 2^32 after the last stride.
+  // i has 64 bits, because it may exceed 2^32 when the last stride is added.
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < size;
        i += stride)
     body(static_cast<Index>(i));
 }
 
-/// Launches a kernel that calls body(i) for each i below `size`. `action` is for errors.
+/// Launches a kernel that calls body(i) for each i below `size`. Throws Failure, with `action` in
+/// its message, if the launch fails.
 template <class Body>
 void for_each(const Context& context, std::size_t size, const Body& body, const char* action) {
   if (size == 0) return;

@@ -3,7 +3,7 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Calls the maker for each kind of layer.
+/// Calls the function of layer.hpp that makes the layer.
 struct Maker {
   const Shape& input;
   bool needs_dx;

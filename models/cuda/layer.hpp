@@ -1,7 +1,10 @@
 /// Internal: the interface of a layer on a device, which is made from the layer's specification
-/// (models/net/layers/layer_specification.hpp). Each object belongs to one worker; one thread at a
-/// time uses it. All calls put work into the context's stream and return. Pointers are to the
-/// device's memory.
+/// (models/net/layers/layer_specification.hpp). Each layer object belongs to one worker; one thread
+/// at a time uses it. forward() and backward() only put work into the context's stream. Pointers
+/// are to the device's memory.
+///
+/// Names as usual in backpropagation: x is the input, y the output, w the parameters; dx and dy are
+/// the derivatives of the loss by x and y, and g is the gradient, the derivative by w.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +19,13 @@
 
 namespace starling::models::cuda {
 
-/// The arguments of both passes of one piece of a batch.
+/// The arguments that the forward and the backward pass have in common. A pass handles one piece of
+/// a batch: a large batch is computed in several pieces, one after the other.
 struct PieceCall {
   const Context& context;
-  /// Samples.
+  /// The number of samples in the piece.
   std::size_t n = 0;
+  /// False when the net is only evaluated.
   bool training = true;
   /// The number of samples for which batch normalisation computes statistics together.
   std::size_t group_samples = 0;
@@ -28,8 +33,9 @@ struct PieceCall {
   const float* w = nullptr;
   /// Memory in which the forward pass saves data for the backward pass.
   void* saved = nullptr;
+  /// The layer's random numbers.
   Draws draws;
-  /// The positions in the net's input, sorted by id; see EmbedBackward.
+  /// The positions in the net's input, sorted by id; see EmbedBackward. Null without an embedding.
   const Index* order = nullptr;
 };
 
@@ -41,13 +47,13 @@ struct ForwardCall : PieceCall {
 struct BackwardCall : PieceCall {
   const float* x = nullptr;
   const float* y = nullptr;
-  /// The derivative by y. The pass may overwrite it.
+  /// The pass may overwrite dy.
   float* dy = nullptr;
-  /// The pass writes the derivative by x here; null if it is not needed. May be dy.
+  /// The pass writes dx here. Null if dx is not needed. May be the same memory as dy.
   float* dx = nullptr;
-  /// The pass adds the derivative by w.
+  /// The pass adds the layer's gradient to g.
   float* g = nullptr;
-  /// The share of the batch that one sample is.
+  /// The share of one sample in the batch: 1 / its number of samples.
   float weight = 1;
 };
 
@@ -60,8 +66,8 @@ struct MemoryNeeds {
 class DeviceLayer {
  public:
   virtual ~DeviceLayer() = default;
-  /// Prepares passes with n samples and returns the memory that they need. Is called before the
-  /// first such pass, and never while a step is recorded.
+  /// Prepares passes with n samples and returns the memory that they need. The caller calls it
+  /// before the first such pass, and never while a step is recorded. May allocate memory and wait.
   virtual MemoryNeeds prepare(const Context& /*context*/, std::size_t /*n*/,
                               std::size_t /*group_samples*/) {
     return {};
@@ -70,12 +76,12 @@ class DeviceLayer {
   virtual void backward(const BackwardCall& call) = 0;
 };
 
-/// Makes the layer of a specification for inputs of shape `input`. `needs_dx` says whether backward
-/// passes may ask for dx; they do not if the input is the data.
+/// Makes the layer of a specification for inputs of shape `input`. If `needs_dx` is false, which is
+/// so if the layer's input is the data, BackwardCall::dx is always null.
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_layer(const LayerSpecification& specification,
                                                       const Shape& input, bool needs_dx);
 
-// The makers for the kinds of layer, in the files of layers/.
+// One function for each kind of layer, defined in the files of layers/.
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_convolution(
     const ConvolutionSpecification& specification, bool needs_dx);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_dense(const DenseSpecification& specification);

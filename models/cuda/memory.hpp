@@ -1,5 +1,5 @@
-/// Internal: owns memory of a device, and pinned memory of the host, which a device can read and
-/// write. One thread at a time.
+/// Internal: owns memory of a device, and pinned (page-locked) memory of the host, which devices
+/// can copy asynchronously. One thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,12 +14,12 @@
 
 namespace starling::models::cuda {
 
-/// An uninitialised block of bytes in the current device's memory, or pinned in the host's memory.
+/// An uninitialised block of bytes: in the current device's memory, or pinned memory of the host.
 template <bool on_device>
 class Memory {
  public:
   Memory() = default;
-  /// Throws Failure, which names the number of bytes, if memory is short.
+  /// Throws Failure, whose message names the number of bytes, if there is too little memory.
   explicit Memory(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     const std::string action = "taking " + std::to_string(bytes) + " bytes of " +
@@ -56,7 +56,7 @@ class Memory {
 using DeviceMemory = Memory<true>;
 using PinnedMemory = Memory<false>;
 
-/// An array of T in its own Memory.
+/// An array of T in its own block of memory M.
 template <class T, class M>
 class Array {
  public:
@@ -81,24 +81,24 @@ using PinnedArray = Array<T, PinnedMemory>;
 /// Computes the layout of several arrays in one block of memory, before the block is allocated.
 class BlockLayout {
  public:
-  /// Adds an aligned array of `count` elements and returns its offset in bytes.
+  /// Adds an aligned array of `count` elements and returns its offset in the block, in bytes.
   template <class T>
   [[nodiscard]] std::size_t add(std::size_t count) {
     const std::size_t offset = bytes_;
     bytes_ += (count * sizeof(T) + alignment - 1) / alignment * alignment;
     return offset;
   }
-  /// Returns the size of the block.
+  /// Returns the size of the block in bytes.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  /// In bytes; the alignment of cudaMalloc, and the one that cuDNN's and cuBLAS's fastest kernels
-  /// need.
+  /// In bytes. cudaMalloc aligns its blocks so, and the fastest kernels of cuDNN and cuBLAS need
+  /// it.
   static constexpr std::size_t alignment = 256;
   std::size_t bytes_ = 0;
 };
 
-/// Returns the address of the array at `offset`.
+/// Returns the address of the array that begins at `offset` bytes.
 template <class T, bool on_device>
 [[nodiscard]] T* array_at(const Memory<on_device>& memory, std::size_t offset) {
   return reinterpret_cast<T*>(static_cast<std::byte*>(memory.data()) + offset);

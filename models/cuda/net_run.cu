@@ -10,14 +10,15 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most numbers in one tensor of a piece: an Index counts them and must not overflow when a
-/// stride is added.
+/// The most elements of one tensor of a piece. An Index counts them, and must not overflow when a
+/// stride is added to it.
 constexpr std::size_t tensor_max = std::size_t{1} << 30U;
-/// The most rows of a piece.
+/// The most rows of a piece, even if its tensors are small.
 constexpr std::size_t piece_rows_max = 4096;
 constexpr unsigned warp = 32;
 
-/// The lanes of a warp, for kernels/loss.hpp. All lanes must call the same functions.
+/// The lanes of a warp that compute the loss of a row together; see OneLane in kernels/loss.hpp.
+/// All lanes must call the same functions.
 struct WarpLanes {
   __device__ static Index lane() { return threadIdx.x % warp; }
   __device__ static Index count() { return warp; }
@@ -26,7 +27,7 @@ struct WarpLanes {
       value += __shfl_xor_sync(0xffffffffU, value, step);
     return value;
   }
-  __device__ static void best(float& score, Index& index) {
+  __device__ static void find_best(float& score, Index& index) {
     for (unsigned step = warp / 2; step > 0; step /= 2) {
       const float other_score = __shfl_xor_sync(0xffffffffU, score, step);
       const Index other_index = __shfl_xor_sync(0xffffffffU, index, step);
@@ -42,7 +43,7 @@ struct WarpLanes {
 struct LossCall {
   Net<float>::Loss kind;
   Index rows;
-  /// Scores of one row.
+  /// The number of scores of one row.
   Index width;
   float margin;
   float weight;
@@ -54,7 +55,7 @@ struct LossCall {
   float* metric_values;
 };
 
-/// One warp computes one row.
+/// Computes the loss of each row, and its derivatives by the scores. One warp computes one row.
 __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
   const Index row = blockIdx.x * (block_threads / warp) + threadIdx.x / warp;
   if (row >= call.rows) return;
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
   call.metric_values[row] = result.metric_value;
 }
 
-/// Adds the rows' losses and metric_values to `sums`. Runs as one block, so that the order of
-/// additions is always the same.
+/// Adds the rows' losses and metric_values to `sums`. Must be launched with one block, so that the
+/// order of additions is always the same.
 __global__ void __launch_bounds__(block_threads)
     accumulate_kernel(Index rows, const float* losses, const float* metric_values,
                       Accumulator* sums) {
@@ -107,7 +108,8 @@ __global__ void __launch_bounds__(block_threads)
   sums->metric_value += shared[1][0];
 }
 
-/// Returns the size of the net's largest value for one row; a row may hold two inputs.
+/// Returns the number of elements of the net's largest value for one row, which may hold two
+/// inputs.
 std::size_t largest_value(const Net<float>& net) {
   std::size_t largest = 0;
   for (const auto& value : net.plan().values()) largest = std::max(largest, volume(value.shape));
@@ -140,8 +142,8 @@ NetRun::NetRun(const Net<float>& net) : net_(net) {
         std::holds_alternative<EmbeddingSpecification>(step.layer->specification()))
       ids_in_row_ = net_.features();
   }
-  // A multiple of rows_at_once, the rows for which batch normalisation computes statistics
-  // together.
+  // A multiple of rows_at_once, the number of rows for which batch normalisation computes
+  // statistics together.
   const std::size_t rows_that_fit = tensor_max / largest_value(net_) / rows_at_once * rows_at_once;
   rows_max_ = std::clamp(rows_that_fit, rows_at_once, piece_rows_max);
   saved_bytes_.resize(layers_.size());
@@ -156,10 +158,10 @@ bool NetRun::reserve(std::size_t rows, Context& context) {
     saved_bytes_[s] = needs.saved_bytes;
     scratch = std::max(scratch, needs.scratch_bytes);
   }
-  const bool moved = context.reserve_scratch(scratch);
+  const bool has_moved = context.reserve_scratch(scratch);
   const bool fits = rows <= rows_capacity_ &&
                     std::ranges::equal(saved_bytes_, saved_capacity_, std::less_equal<>{});
-  if (fits) return moved;
+  if (fits) return has_moved;
   for (std::size_t s = 0; s < layers_.size(); ++s)
     saved_bytes_[s] = std::max(saved_bytes_[s], saved_capacity_[s]);
   context.stream().finish();
@@ -182,7 +184,7 @@ void NetRun::allocate(std::size_t rows) {
   for (const std::size_t bytes : saved_bytes_)
     saved_offsets.push_back(layout.add<std::byte>(bytes));
   const std::size_t losses_offset = layout.add<float>(rows);
-  const std::size_t merits_offset = layout.add<float>(rows);
+  const std::size_t metric_values_offset = layout.add<float>(rows);
   const std::size_t accumulated_offset = layout.add<Accumulator>(1);
 
   rows_capacity_ = 0;
@@ -193,21 +195,22 @@ void NetRun::allocate(std::size_t rows) {
   values_.assign(value_offsets.size(), nullptr);
   for (std::size_t i = 1; i < value_offsets.size(); ++i)
     values_[i] = array_at<float>(memory_, value_offsets[i]);
-  slots_.clear();
-  for (const std::size_t offset : slot_offsets) slots_.push_back(array_at<float>(memory_, offset));
+  derivative_slots_.clear();
+  for (const std::size_t offset : slot_offsets)
+    derivative_slots_.push_back(array_at<float>(memory_, offset));
   saved_.clear();
   for (const std::size_t offset : saved_offsets)
     saved_.push_back(array_at<std::byte>(memory_, offset));
   losses_ = array_at<float>(memory_, losses_offset);
-  metric_values_ = array_at<float>(memory_, merits_offset);
+  metric_values_ = array_at<float>(memory_, metric_values_offset);
   accumulated_ = array_at<Accumulator>(memory_, accumulated_offset);
   rows_capacity_ = rows;
   saved_capacity_ = saved_bytes_;
 }
 
-PieceCall NetRun::call(const Context& context, std::size_t step, const float* w,
-                       const NetInput& input, std::size_t rows, bool training,
-                       std::uint32_t piece) const {
+PieceCall NetRun::make_call(const Context& context, std::size_t step, const float* w,
+                            const NetInput& input, std::size_t rows, bool training,
+                            std::uint32_t piece) const {
   return {.context = context,
           .n = samples(rows),
           .training = training,
@@ -226,7 +229,7 @@ void NetRun::forward(const Context& context, const float* w, const NetInput& inp
       add_terms(context, steps[s], input, samples(rows));
       continue;
     }
-    ForwardCall pass{call(context, s, w, input, rows, training, piece)};
+    ForwardCall pass{make_call(context, s, w, input, rows, training, piece)};
     pass.x = value(steps[s].inputs[0], input);
     pass.y = values_[steps[s].output];
     layers_[s]->forward(pass);
@@ -274,12 +277,12 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
     }
     const std::size_t input_value = step.inputs[0];
     const bool is_added = step.adds_derivative[0] && input_value != 0;
-    BackwardCall pass{call(context, s, w, input, rows, true, piece)};
+    BackwardCall pass{make_call(context, s, w, input, rows, true, piece)};
     pass.x = value(input_value, input);
     pass.y = values_[step.output];
     pass.dy = derivative(step.output);
     pass.dx = input_value == 0 ? nullptr
-              : is_added       ? slots_[step.spare_slot]
+              : is_added       ? derivative_slots_[step.spare_slot]
                                : derivative(input_value);
     pass.g = g + step.parameters_start;
     pass.weight = weight / static_cast<float>(net_.inputs_in_row());
@@ -290,7 +293,6 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
   }
 }
 
-/// Passes the derivative by a sum, unchanged, to each of its terms.
 void NetRun::pass_to_terms(const Context& context, const PlanStep<float>& sum, std::size_t n) {
   const std::size_t size = n * volume(net_.plan().values()[sum.output].shape);
   const float* dy = derivative(sum.output);

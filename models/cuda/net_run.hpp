@@ -1,6 +1,7 @@
-/// Internal: runs a net's forward pass, loss and backward pass on a device. Belongs to one worker;
-/// one thread at a time. Every function but reserve() only puts work into the context's stream, so
-/// that the work can be recorded as a graph. Pointers are to the device's memory.
+/// Internal: runs a net's forward pass, loss and backward pass on a device, for one piece of a
+/// batch at a time. Belongs to one worker; one thread at a time. Every function but reserve() only
+/// puts work into the context's stream, so that the work can be recorded as a graph. Pointers are
+/// to the device's memory.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +17,12 @@
 
 namespace starling::models::cuda {
 
-/// The data that a pass reads in addition to the parameters: rows, labels and the random seed.
+/// The data that the passes read in addition to the parameters: rows, labels and the random seed.
 struct NetInput {
-  /// [rows x features]
+  /// The rows [rows x features].
   float* x = nullptr;
   float* labels = nullptr;
-  /// The positions in x sorted by the id at each, equal ids by position; null if no layer is an
+  /// The positions in x, sorted by the ids there, equal ids by position; null if no layer is an
   /// embedding.
   Index* order = nullptr;
   std::uint64_t* seed = nullptr;
@@ -32,28 +33,28 @@ class NetRun {
  public:
   explicit NetRun(const Net<float>& net);
 
-  /// The most rows in a piece; larger batches are handled in pieces.
+  /// The most rows in a piece. The caller divides larger batches into pieces.
   [[nodiscard]] std::size_t rows_max() const { return rows_max_; }
   /// The number of ids in a row if the net's first layer is an embedding, else 0.
   [[nodiscard]] std::size_t ids_in_row() const { return ids_in_row_; }
 
-  /// Allocates memory for pieces of `rows` rows and chooses algorithms. Returns true if memory
-  /// moved, so that recorded graphs must not be used any more. Throws Failure. Requires: 0 < rows
-  /// <= rows_max().
+  /// Allocates memory for pieces of `rows` rows and chooses algorithms. Returns true if the address
+  /// of any memory changed: graphs that were recorded before must then not be used any more. Throws
+  /// Failure. Requires: 0 < rows <= rows_max().
   bool reserve(std::size_t rows, Context& context);
 
-  /// Computes scores() from input.x, as piece number `piece` of a batch. Requires: reserve(rows)
-  /// before.
+  /// Computes scores() from input.x. `piece` is the piece's number in the batch, on which random
+  /// numbers depend. Requires: reserve(rows) was called before.
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t piece);
-  /// Adds the piece's sums to accumulated(). `weight` is the share of the batch that one row is; if
-  /// it is above 0, also computes the derivatives by the scores.
+  /// Adds the piece's sums of loss and metric_value to accumulated(). If `weight` is above 0, also
+  /// computes the derivatives by the scores; `weight` is the share of one row in the batch.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
-  /// Adds the gradient to g. Requires: forward() and loss() of the same piece before.
+  /// Adds the gradient to g. Requires: forward() and loss() were called for the same piece before.
   void backward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                 float weight, std::uint32_t piece, float* g);
 
-  /// [rows x outputs]
+  /// The scores of the rows [rows x outputs].
   [[nodiscard]] const float* scores() const { return values_.back(); }
   /// The sums of loss and metric_value of all pieces since clear_accumulated().
   [[nodiscard]] Accumulator* accumulated() const { return accumulated_; }
@@ -61,18 +62,22 @@ class NetRun {
 
  private:
   [[nodiscard]] std::size_t samples(std::size_t rows) const { return rows * net_.inputs_in_row(); }
+  /// Returns the memory of value i of the net's plan.
   [[nodiscard]] const float* value(std::size_t i, const NetInput& input) const {
     return i == 0 ? input.x : values_[i];
   }
-  /// Returns the memory of the derivative by a value.
+  /// Returns the memory of the derivative by a value of the net's plan.
   [[nodiscard]] float* derivative(std::size_t value) const {
-    return slots_[net_.plan().values()[value].slot];
+    return derivative_slots_[net_.plan().values()[value].slot];
   }
-  [[nodiscard]] PieceCall call(const Context& context, std::size_t step, const float* w,
-                               const NetInput& input, std::size_t rows, bool training,
-                               std::uint32_t piece) const;
+  /// Returns the arguments for the layer of step number `step` of the net's plan.
+  [[nodiscard]] PieceCall make_call(const Context& context, std::size_t step, const float* w,
+                                    const NetInput& input, std::size_t rows, bool training,
+                                    std::uint32_t piece) const;
+  /// Computes the value of a step without a layer: the sum of its inputs.
   void add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
                  std::size_t n);
+  /// Passes the derivative by a sum, unchanged, to each of its terms.
   void pass_to_terms(const Context& context, const PlanStep<float>& sum, std::size_t n);
   /// Allocates memory for `rows` rows and saved_bytes_.
   void allocate(std::size_t rows);
@@ -82,23 +87,28 @@ class NetRun {
   std::size_t rows_max_ = 0;
   std::size_t ids_in_row_ = 0;
 
-  /// The number of rows, and the bytes for each layer, for which memory was allocated.
+  /// The number of rows, and the bytes of saved data for each layer, for which memory is allocated.
   std::size_t rows_capacity_ = 0;
   std::vector<std::size_t> saved_capacity_;
-  /// The bytes that each layer asked for last. A member, so that a step allocates no memory for it.
+  /// The bytes of saved data that each layer needs for the last reserve(). A member, so that
+  /// reserve() does not allocate this vector in every step.
   std::vector<std::size_t> saved_bytes_;
   DeviceMemory memory_;
+  /// The memory of each value of the net's plan; values_[0] is null, because the input is
+  /// elsewhere.
   std::vector<float*> values_;
-  std::vector<float*> slots_;
+  /// The memory of each slot of the net's plan, in which derivatives are computed.
+  std::vector<float*> derivative_slots_;
+  /// The memory in which each layer saves data for its backward pass.
   std::vector<void*> saved_;
-  /// The loss and metric_value of each row, which are added to accumulated_.
+  /// The loss and metric_value of each row, before they are added to accumulated_.
   float* losses_ = nullptr;
   float* metric_values_ = nullptr;
   Accumulator* accumulated_ = nullptr;
 };
 
-/// Returns the reason why a net cannot run on any device, however much memory it has; empty if it
-/// can.
+/// Returns the reason why no device can run the net, even with enough memory; empty if there is
+/// none.
 [[nodiscard]] std::string unsupported_reason(const Net<float>& net);
 
 }  // namespace starling::models::cuda

@@ -10,7 +10,7 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most numbers that are copied at once: 4 MiB.
+/// The most elements of a chunk: 4 MiB. A chunk of rows has at least one row, even if it is larger.
 constexpr std::size_t chunk_max = std::size_t{1} << 20U;
 
 /// Returns the number of whole rows in a chunk.
@@ -29,21 +29,22 @@ std::size_t count_sparse_rows(const std::vector<Parameter>& parameters) {
 
 }  // namespace
 
-/// The numbers that one copy moves: adjacent numbers, or rows of one parameter. Adjacent numbers
-/// have the same offset in the staging memory and in the parameter vector; the touched rows of a
-/// parameter are staged one after the other from the parameter's offset on.
+/// The elements that one copy moves: a contiguous part of the parameter vector, or touched rows of
+/// one parameter. A contiguous part has the same offset in the staging memory as in the parameter
+/// vector. The touched rows of a parameter are staged without gaps, from the parameter's offset on.
 struct ParameterCopies::Chunk {
   /// The chunk's offset in the staging memory.
   std::size_t staged_offset;
   std::size_t size;
-  /// The parameter to which the rows belong.
+  /// The parameter to which the rows belong, if the chunk holds rows.
   Tensor tensor = {};
-  /// The numbers of the rows in the chunk; null if the chunk is adjacent numbers.
+  /// The row indices of the chunk's rows; null if the chunk is a contiguous part.
   const std::uint32_t* rows = nullptr;
-  /// The same in the device's memory.
+  /// The same row indices in the device's memory.
   const Index* device_rows = nullptr;
 
-  /// Calls visit(offset in the parameter vector, offset in the staging memory, size).
+  /// Calls visit(offset in the parameter vector, offset in the staging memory, size) for each row,
+  /// or once for a contiguous part.
   template <class Visit>
   void for_rows(const Visit& visit) const {
     if (rows == nullptr) return visit(staged_offset, staged_offset, size);
@@ -65,19 +66,21 @@ ParameterCopies::ParameterCopies(const std::vector<Parameter>& parameters)
     start += p.size();
     if (p.row_sparse) {
       chunks += divide_rounding_up(tensor.rows, rows_in_chunk(tensor.width));
-    } else if (!dense_.empty() && dense_.back().start + dense_.back().size == tensor.start) {
-      dense_.back().size += p.size();
+    } else if (!dense_segments_.empty() &&
+               dense_segments_.back().start + dense_segments_.back().size == tensor.start) {
+      dense_segments_.back().size += p.size();
     } else {
-      dense_.push_back({tensor.start, p.size()});
+      dense_segments_.push_back({tensor.start, p.size()});
     }
   }
-  for (const Stretch& stretch : dense_) chunks += divide_rounding_up(stretch.size, chunk_max);
+  for (const Segment& segment : dense_segments_)
+    chunks += divide_rounding_up(segment.size, chunk_max);
   chunk_events_ = std::vector<Event>(chunks);
 }
 
 template <class Visit>
-void ParameterCopies::for_chunks(const Touched& touched, const Visit& visit) const {
-  for (const auto& [start, size] : dense_)
+void ParameterCopies::for_chunks(const TouchedRowLists& touched, const Visit& visit) const {
+  for (const auto& [start, size] : dense_segments_)
     for (std::size_t i = 0; i < size; i += chunk_max)
       visit(Chunk{.staged_offset = start + i, .size = std::min(chunk_max, size - i)});
   const Index* device_rows = rows_.data();
@@ -95,7 +98,8 @@ void ParameterCopies::for_chunks(const Touched& touched, const Visit& visit) con
 }
 
 void ParameterCopies::upload(const Context& context, std::span<const float> w,
-                             const Touched& touched, float* device_staging, float* on_device) {
+                             const TouchedRowLists& touched, float* device_staging,
+                             float* device_w) {
   STARLING_CHECK(w.size() == w_staged_.size());
   const cudaStream_t stream = context.stream().get();
   Index* end = rows_staged_.data();
@@ -112,27 +116,28 @@ void ParameterCopies::upload(const Context& context, std::span<const float> w,
     chunk.for_rows([&](std::size_t from, std::size_t to, std::size_t size) {
       std::memcpy(w_staged_.data() + to, w.data() + from, size * sizeof(float));
     });
-    float* to = (chunk.rows == nullptr ? on_device : device_staging) + chunk.staged_offset;
+    float* to = (chunk.rows == nullptr ? device_w : device_staging) + chunk.staged_offset;
     check(cudaMemcpyAsync(to, w_staged_.data() + chunk.staged_offset, chunk.size * sizeof(float),
                           cudaMemcpyHostToDevice, stream),
           "copying parameters");
     if (chunk.rows == nullptr) return;
     for_each(context, chunk.size,
-             ScatterRows{chunk.device_rows, to, on_device + chunk.tensor.start,
+             ScatterRows{chunk.device_rows, to, device_w + chunk.tensor.start,
                          static_cast<Index>(chunk.tensor.width)},
              "copying parameters");
   });
 }
 
-void ParameterCopies::add_to(const Context& context, const float* on_device, const Touched& touched,
-                             float* device_staging, std::span<float> g) {
+void ParameterCopies::add_gradient_to(const Context& context, const float* device_g,
+                                      const TouchedRowLists& touched, float* device_staging,
+                                      std::span<float> g) {
   STARLING_CHECK(g.size() == g_staged_.size());
   std::size_t next = 0;
   for_chunks(touched, [&](const Chunk& chunk) {
-    const float* from = (chunk.rows == nullptr ? on_device : device_staging) + chunk.staged_offset;
+    const float* from = (chunk.rows == nullptr ? device_g : device_staging) + chunk.staged_offset;
     if (chunk.rows != nullptr)
       for_each(context, chunk.size,
-               GatherRows<Index>{chunk.device_rows, on_device + chunk.tensor.start,
+               GatherRows<Index>{chunk.device_rows, device_g + chunk.tensor.start,
                                  device_staging + chunk.staged_offset,
                                  static_cast<Index>(chunk.tensor.width)},
                "reading a gradient");

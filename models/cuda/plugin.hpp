@@ -1,6 +1,6 @@
 /// The interface between libstarling_cuda.so and the program that loads it. The plugin offers CUDA
 /// devices (device.hpp), so that programs need CUDA's libraries only if a job asks for a device.
-/// Any thread.
+/// Any thread may use it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace starling::models::cuda {
 
-/// The properties of a build that must be equal in the program and the plugin.
+/// The properties of a build that must be equal in the program and in the plugin, so that both
+/// agree on the layout of the objects that they exchange.
 struct PluginBuild {
   /// The project's version.
   std::string_view version;
@@ -23,6 +24,7 @@ struct PluginBuild {
   bool operator==(const PluginBuild&) const = default;
 };
 
+/// The functions of the plugin.
 struct Plugin {
   PluginBuild build;
   /// See devices() and make_engine() in device.hpp.

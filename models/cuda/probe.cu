@@ -10,12 +10,13 @@ namespace {
 
 constexpr Index written_value = 2026;
 
+/// A kernel body that writes written_value.
 struct WriteValue {
-  Index* to;
-  STARLING_HOST_DEVICE void operator()(Index) const { *to = written_value; }
+  Index* result;
+  STARLING_HOST_DEVICE void operator()(Index) const { *result = written_value; }
 };
 
-/// Runs a kernel and checks what it wrote.
+/// Runs a kernel and checks the number that it wrote.
 void run_kernel(std::size_t index) {
   use_device(index);
   const Context context{Precision::float32};
@@ -30,8 +31,8 @@ void run_kernel(std::size_t index) {
     throw Failure{Failure::Cause::other, "a kernel did not write its result"};
 }
 
-/// Refuses a cuDNN of another major version than this build's. The library that is found at run
-/// time may be another one, and cuDNN promises no compatibility between major versions.
+/// Refuses a cuDNN of another major version than this build's: cuDNN promises no compatibility
+/// between major versions, and the loader may find another library than the build.
 void check_cudnn() {
   const std::size_t version = cudnnGetVersion();
   const std::size_t found = version / (version < 10000 ? 1000 : 10000);
@@ -58,14 +59,14 @@ std::size_t count_devices() {
 
 Result<std::vector<DeviceInfo>> devices() {
   try {
-    std::vector<DeviceInfo> all(count_devices());
-    for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<DeviceInfo> infos(count_devices());
+    for (std::size_t i = 0; i < infos.size(); ++i) {
       cudaDeviceProp properties{};
       check(cudaGetDeviceProperties(&properties, static_cast<int>(i)),
             "reading a device's properties");
-      all[i] = {i, properties.name, properties.totalGlobalMem};
+      infos[i] = {i, properties.name, properties.totalGlobalMem};
     }
-    return all;
+    return infos;
   } catch (const Failure& failure) {
     return Error{failure.what()};
   }
@@ -76,8 +77,8 @@ Result<void> probe(std::size_t index) {
     const std::size_t count = count_devices();
     if (count == 0) throw Failure{Failure::Cause::no_device, "this process can see no CUDA device"};
     if (index >= count)
-      return Error{name_of(index) + ": there is no such device; valid: cuda:0" +
-                   (count > 1 ? " to " + name_of(count - 1) : "") + ", or --device cpu"};
+      return Error{device_name(index) + ": there is no such device; valid: cuda:0" +
+                   (count > 1 ? " to " + device_name(count - 1) : "") + ", or --device cpu"};
     check_cudnn();
     run_kernel(index);
     return {};

@@ -1,4 +1,4 @@
-/// Internal: tests whether a device can be used at all.
+/// Internal: tests whether a device can be used.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,10 @@
 
 namespace starling::models::cuda {
 
-/// Runs one kernel on the device. Errors begin with "cuda:INDEX: ": no driver or one that is too
-/// old, no such device, no code for the device, cuDNN of another major version than this build's.
+/// Runs one kernel on device `index`. Returns an Error, which begins with "cuda:INDEX: ", if
+/// - the driver is missing or too old, or there is no such device,
+/// - this build has no code for the device,
+/// - the loaded cuDNN has another major version than this build's.
 [[nodiscard]] Result<void> probe(std::size_t index);
 
 }  // namespace starling::models::cuda

@@ -10,7 +10,8 @@ namespace starling::models::cuda {
 
 namespace {
 
-/// Returns the number of ids of the net's embedding, the smallest if there are several.
+/// Returns the number of ids that the net's embedding knows; the smallest of these numbers if there
+/// are several embeddings.
 std::size_t count_ids(const Net<float>& net) {
   std::size_t smallest = std::numeric_limits<std::size_t>::max();
   for (const PlanStep<float>& step : net.plan().steps()) {
@@ -24,18 +25,18 @@ std::size_t count_ids(const Net<float>& net) {
 
 }  // namespace
 
-/// The offsets of the arrays for some number of rows, and the bytes of all.
+/// The offsets in bytes of the arrays for some number of rows, and the size of all together.
 struct Staging::Layout {
   std::size_t seed, labels, order, x, bytes;
 };
 
 Staging::Staging(const Net<float>& net, std::size_t ids_in_row)
     : features_(net.features()),
-      labels_max_(net.loss() == Net<float>::Loss::softmax       ? net.outputs()
-                  : net.loss() == Net<float>::Loss::contrastive ? 2
-                                                                : 0),
+      label_limit_(net.loss() == Net<float>::Loss::softmax       ? net.outputs()
+                   : net.loss() == Net<float>::Loss::contrastive ? 2
+                                                                 : 0),
       ids_in_row_(ids_in_row),
-      ids_max_(count_ids(net)) {}
+      id_limit_(count_ids(net)) {}
 
 Staging::Layout Staging::layout(std::size_t rows) const {
   BlockLayout block;
@@ -69,8 +70,8 @@ void Staging::fill(const Table& data, Batch batch, std::uint64_t seed) {
   for (std::size_t i = 0; i < rows_; ++i) {
     labels[i] = data.label(batch[i]);
     // A label that is not a class would make the loss read beyond the scores.
-    STARLING_CHECK(labels_max_ == 0 ||
-                   (labels[i] >= 0 && labels[i] < static_cast<float>(labels_max_)));
+    STARLING_CHECK(label_limit_ == 0 ||
+                   (labels[i] >= 0 && labels[i] < static_cast<float>(label_limit_)));
     std::ranges::copy(data.dense_row(batch[i]), x + i * features_);
   }
   if (ids_in_row_ > 0) sort_by_id(x, array_at<Index>(host_, offsets.order));
@@ -79,7 +80,7 @@ void Staging::fill(const Table& data, Batch batch, std::uint64_t seed) {
 void Staging::sort_by_id(const float* x, Index* order) const {
   const std::size_t ids = rows_ * ids_in_row_;
   for (std::size_t i = 0; i < ids; ++i)
-    STARLING_CHECK(x[i] >= 0 && x[i] < static_cast<float>(ids_max_));
+    STARLING_CHECK(x[i] >= 0 && x[i] < static_cast<float>(id_limit_));
   std::iota(order, order + ids, Index{0});
   // std::stable_sort would allocate memory.
   std::sort(order, order + ids,

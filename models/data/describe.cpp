@@ -8,20 +8,20 @@
 namespace starling::models {
 namespace {
 
-/// Collects statistics of the values added; NaN counts as missing.
+/// Computes statistics of the values that add() gets. NaN counts as a missing value.
 class Summary {
  public:
   void add(std::span<const float> values) {
     for (const float value : values) {
-      const auto wide = static_cast<double>(value);
-      if (std::isnan(wide)) {
+      const auto number = static_cast<double>(value);
+      if (std::isnan(number)) {
         ++missing_;
         continue;
       }
-      smallest_ = count_ == 0 ? wide : std::min(smallest_, wide);
-      largest_ = count_ == 0 ? wide : std::max(largest_, wide);
-      sum_ += wide;
-      nonzeros_ += wide != 0 ? 1 : 0;
+      smallest_ = count_ == 0 ? number : std::min(smallest_, number);
+      largest_ = count_ == 0 ? number : std::max(largest_, number);
+      sum_ += number;
+      nonzeros_ += number != 0 ? 1 : 0;
       ++count_;
     }
   }
@@ -75,7 +75,7 @@ std::vector<ColumnDescription> describe_columns(const Table& table) {
   }
   const std::vector<Column> columns =
       table.encoding ? table.encoding->columns : std::vector<Column>(table.features());
-  std::vector<ColumnDescription> all;
+  std::vector<ColumnDescription> descriptions;
   std::size_t feature = 0;
   for (const Column& column : columns) {
     ColumnDescription description{.name = column.name};
@@ -93,9 +93,9 @@ std::vector<ColumnDescription> describe_columns(const Table& table) {
       description.mean = numbers.mean();
       description.max = numbers.largest();
     }
-    all.push_back(std::move(description));
+    descriptions.push_back(std::move(description));
   }
-  return all;
+  return descriptions;
 }
 
 }  // namespace starling::models

@@ -10,6 +10,7 @@
 
 namespace starling::models {
 
+/// The content of a whole table.
 struct Description {
   std::size_t rows = 0;
   std::size_t features = 0;
@@ -36,7 +37,7 @@ struct Description {
 
 /// Describes one column of the file that a table came from.
 struct ColumnDescription {
-  /// Empty if the file has no header.
+  /// The name in the file's header; empty if the file has none.
   std::string name{};
   /// The number of rows whose value is missing.
   std::size_t missing = 0;
@@ -48,8 +49,8 @@ struct ColumnDescription {
   std::vector<std::pair<std::string, std::size_t>> categories{};
 };
 
-/// Describes the columns that make features, or the features themselves if the table does not
-/// record its columns. Returns nothing for sparse tables.
+/// Describes the columns that make features, or the features themselves if the table has no
+/// Encoding, which records columns. Returns an empty vector for sparse tables.
 [[nodiscard]] std::vector<ColumnDescription> describe_columns(const Table& table);
 
 }  // namespace starling::models

@@ -12,10 +12,12 @@
 namespace starling::models {
 namespace {
 
-/// Separates the random numbers of generated data from all others of the job's seed.
+/// The number that is mixed into the job's seed, so that generated data have random numbers of
+/// their own.
 constexpr std::uint64_t data_stream = 0x64617461;
 
-/// Returns the bytes that a generator makes; 0 for files, whose readers limit their memory.
+/// Returns the bytes of the table that a generator makes; 0 for files, because their readers limit
+/// their own memory.
 struct GeneratedBytes {
   std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
   std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
@@ -25,6 +27,7 @@ struct GeneratedBytes {
   std::uint64_t operator()(const auto& /*files*/) const { return 0; }
 };
 
+/// Reads or generates `source`. Refuses a table that would take too much memory.
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
   if (const auto bytes = std::visit(GeneratedBytes{}, source.kind))
     if (auto fits = ReadBudget{source.print()}.check_total(bytes); !fits)
@@ -54,8 +57,8 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
 
 bool is_sparse(const RawTable& raw) { return std::holds_alternative<Table::Sparse>(raw.x); }
 
-/// Refuses generated test data whose true parameters are not those of the training data.
-Result<void> check_same_truth(const Source& train, const Source& test) {
+/// Refuses test ratings that come from another random matrix than the training ratings.
+Result<void> check_same_ratings_matrix(const Source& train, const Source& test) {
   const auto* train_ratings = std::get_if<RatingsSource>(&train.kind);
   const auto* test_ratings = std::get_if<RatingsSource>(&test.kind);
   if (train_ratings == nullptr || test_ratings == nullptr) return {};
@@ -66,7 +69,8 @@ Result<void> check_same_truth(const Source& train, const Source& test) {
                ": users, items and rank must be the same"};
 }
 
-/// Gives sparse tables the same number of features. Refuses tables of different features.
+/// Gives two sparse tables the same number of features. Refuses one sparse and one dense table, and
+/// dense tables with different numbers of features.
 Result<void> match_features(RawTable& train, RawTable& test) {
   if (is_sparse(train) != is_sparse(test))
     return Error{test.source + ": is " + (is_sparse(test) ? "sparse" : "dense") + ", but " +
@@ -77,8 +81,8 @@ Result<void> match_features(RawTable& train, RawTable& test) {
                train.source + " has " + std::to_string(train.features)};
 }
 
-/// Refuses test data with real targets if the training data, of `labelling`, have classes, and the
-/// reverse.
+/// Refuses test data with real targets if the training data have classes, and the reverse.
+/// `labelling` is the training data's. Accepts test data whose kind of labels is not known.
 Result<void> check_task(const RawTable& test, const RawTable& train, const Labelling& labelling) {
   const bool is_known = test.task.has_value() || test.labelling.has_value();
   const bool has_values =
@@ -103,7 +107,8 @@ void inherit(const ImagesSource& train, const RawTable& /*raw*/, ImagesSource& t
   test.width = train.width;
 }
 
-/// Gives the test the columns, categories and classes of the training data.
+/// Makes the reader of the test file expect the columns, categories and classes of the training
+/// data.
 void inherit(const RawTable& raw, const Labelling& labelling, CsvSource& test) {
   if (is_sparse(raw)) return;
   auto training_table = std::make_shared<Table>(raw.features, labelling.classes, Table::Dense{},
@@ -118,8 +123,8 @@ void inherit(const CsvSource& train, const RawTable& /*raw*/, CsvSource& test) {
   if (!test.label) test.label = train.label;
 }
 
-/// Returns `test` with the options that the user left out filled in from the training data: their
-/// source `train`, content `raw` and `labelling`.
+/// Returns `test` with the options that the user left out, which are taken from the training data.
+/// `train`, `raw` and `labelling` are the training data's source, content and labelling.
 Source fill_in_options(const Source& train, const RawTable& raw, const Labelling& labelling,
                        Source test) {
   if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, labelling, *csv);
@@ -135,7 +140,7 @@ Source fill_in_options(const Source& train, const RawTable& raw, const Labelling
   return test;
 }
 
-/// Loads one source. Its labels mean what `labelling` says, if given, else what they suggest.
+/// Loads one source. `labelling` decides what its labels mean; if absent, it is inferred from them.
 Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
                         const std::optional<Labelling>& labelling) {
   auto raw = read_raw(source, seed, part);
@@ -146,11 +151,11 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
   return finish(std::move(*raw), *own_labelling);
 }
 
-/// Reads test data for the training data `raw_train`, whose labels mean what `labelling` says, and
-/// matches the features of both.
+/// Reads the test data and checks that they fit the training data `raw_train`, whose labelling is
+/// `labelling`. May change the number of features of `raw_train`; see match_features().
 Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
                            RawTable& raw_train, const Labelling& labelling) {
-  if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
+  if (auto same = check_same_ratings_matrix(train, test); !same) return std::move(same).error();
   auto raw_test = read_raw(fill_in_options(train, raw_train, labelling, test), seed, Part::test);
   if (!raw_test) return raw_test;
   if (auto fits = match_features(raw_train, *raw_test); !fits) return std::move(fits).error();

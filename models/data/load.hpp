@@ -10,18 +10,18 @@
 
 namespace starling::models {
 
-/// Reads or generates all of `source`. Only generators use `seed`: the same seed gives the same
-/// table on every machine, and the first rows do not depend on n.
+/// Reads or generates all rows of `source`. Only generators use `seed`: the same seed gives the
+/// same table on every machine, and a row does not depend on the number of rows.
 ///
-/// Labels that are numbers are classes if they are all of 0..k-1, all of 1..k, or -1 and +1, with 2
-/// to 100 different values; else they are real targets. task=class or task=value overrides that.
-/// Labels of text are classes. Classes become 0..k-1 in the table. A missing number becomes NaN,
-/// see missing.hpp.
+/// Labels that are numbers are classes if the values that occur are exactly 0..k-1 or 1..k, with k
+/// from 2 to 100, or -1 and +1; else they are real targets. task=class or task=value overrides
+/// this. Labels that are text are classes. The table numbers the classes 0..k-1. A missing number
+/// becomes NaN in the table; filled() in missing.hpp replaces it.
 Result<Table> load(const Source& source, std::uint64_t seed);
 
-/// Loads test data for a model that was trained on load(..., seed). `labelling`, if given, is that
-/// of the training table and decides what the labels mean. A generator draws samples of the same
-/// true parameters that are not in the training data.
+/// Loads test data for a model that was trained on load(..., seed). `labelling`, if given, is the
+/// training table's and decides what the labels mean. A generator uses the true parameters of the
+/// training data, but draws other samples.
 Result<Table> load_test(const Source& source, std::uint64_t seed,
                         const std::optional<Labelling>& labelling);
 
@@ -31,10 +31,10 @@ struct TablePair {
   Table test;
 };
 
-/// Loads a training table and a test table for the same model. Sparse tables both get the larger of
-/// their numbers of features. The labelling of `train` decides what the labels of `test` mean,
-/// which must be among its classes. A generator draws the test data from the same true parameters
-/// as the training data, but other samples. Errors begin with `data:` or `test:`.
+/// Loads a training table and a test table for the same model. If both are sparse, both get the
+/// larger of their two numbers of features. The labelling of `train` decides what the labels of
+/// `test` mean; a test label that is not one of its classes is an error. A generator uses the same
+/// true parameters for both tables, but draws other samples. Errors begin with `data:` or `test:`.
 Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64_t seed);
 
 }  // namespace starling::models

@@ -1,5 +1,5 @@
-/// Fills in the numbers that are missing in a text file (missing=mean). A Table holds NaN for each
-/// of them until it is replaced by the mean of its column in the training data.
+/// Fills in the numbers that are missing in a text file (missing=mean). load() puts NaN into the
+/// Table for each missing number; filled() replaces it by its column's mean in the training data.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,13 @@
 
 namespace starling::models {
 
-/// Returns the training data's encoding with the mean of each column added; unchanged if the source
-/// does not say missing=mean. Refuses a column that holds no value at all.
+/// Returns the encoding of `train` with the mean of each column of numbers as its Column::fill;
+/// unchanged if the data were read without missing=mean. Refuses a column without any value.
 [[nodiscard]] Result<std::shared_ptr<const Encoding>> fit_fill_values(const Table& train);
 
-/// Returns `table` with each missing number replaced by its column's mean, which `encoding` holds.
-/// Requires: `encoding` is null, or has as many features as the table.
+/// Returns `table` with `encoding`, and with each missing number replaced by its Column::fill.
+/// Replaces none if `encoding` is null or was made without missing=mean. Requires: otherwise
+/// `encoding` has as many features as the table.
 [[nodiscard]] Table filled(Table table, std::shared_ptr<const Encoding> encoding);
 
 }  // namespace starling::models

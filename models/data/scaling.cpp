@@ -18,8 +18,8 @@ constexpr std::array<std::pair<Scale, const char*>, 3> names{
 /// Statistics of one column, or of the labels.
 struct ColumnStatistics {
   double sum = 0;
-  /// The sum of the squared distances from the mean.
-  double squares = 0;
+  /// The sum of the squared differences from the mean.
+  double squared_differences = 0;
   float smallest = INFINITY;
   float largest = -INFINITY;
 };
@@ -29,28 +29,30 @@ struct ShiftAndDivisor {
   float divisor = 1;
 };
 
-/// A standard deviation below this share of the mean is a rounding error.
-constexpr double resolution = 1e-7;
+/// A standard deviation of at most this share of the mean is a rounding error: the column is
+/// constant.
+constexpr double rounding_share = 1e-7;
 
-ShiftAndDivisor fit(Scale method, const ColumnStatistics& column, std::size_t rows,
-                    bool is_sparse) {
+/// Returns the divisor 1 for a constant column. Divides only, if the column is sparse.
+ShiftAndDivisor fit_column(Scale method, const ColumnStatistics& column, std::size_t rows,
+                           bool is_sparse) {
   const double n = static_cast<double>(rows);
   const double mean = column.sum / n;
   if (method == Scale::none || rows == 0) return {};
   if (method == Scale::standard) {
-    const double deviation = std::sqrt(column.squares / n);
-    const bool varies = deviation > resolution * std::abs(mean);
+    const double deviation = std::sqrt(column.squared_differences / n);
+    const bool varies = deviation > rounding_share * std::abs(mean);
     return {is_sparse ? 0 : static_cast<float>(mean), varies ? static_cast<float>(deviation) : 1};
   }
   if (is_sparse) {
-    const float amount = std::max(std::abs(column.smallest), std::abs(column.largest));
-    return {0, amount > 0 ? amount : 1};
+    const float largest_absolute = std::max(std::abs(column.smallest), std::abs(column.largest));
+    return {0, largest_absolute > 0 ? largest_absolute : 1};
   }
   const float range = column.largest - column.smallest;
   return {column.smallest, range > 0 && std::isfinite(range) ? range : 1};
 }
 
-/// Calls `visit(column, value)` for all stored entries.
+/// Calls visit(column, value) for each stored entry, row by row.
 template <class Visit>
 void for_each_entry(const Table& table, Visit visit) {
   for (std::size_t row = 0; row < table.size(); ++row) {
@@ -64,27 +66,30 @@ void for_each_entry(const Table& table, Visit visit) {
   }
 }
 
-std::vector<ColumnStatistics> column_statistics(const Table& table) {
-  std::vector<ColumnStatistics> all(table.features());
-  std::vector<std::uint64_t> stored(table.features());
+/// An entry that a sparse table does not store counts as 0.
+std::vector<ColumnStatistics> compute_column_statistics(const Table& table) {
+  std::vector<ColumnStatistics> statistics(table.features());
+  std::vector<std::uint64_t> stored_counts(table.features());
   for_each_entry(table, [&](std::size_t i, float value) {
-    all[i].sum += static_cast<double>(value);
-    all[i].smallest = std::min(all[i].smallest, value);
-    all[i].largest = std::max(all[i].largest, value);
-    ++stored[i];
+    statistics[i].sum += static_cast<double>(value);
+    statistics[i].smallest = std::min(statistics[i].smallest, value);
+    statistics[i].largest = std::max(statistics[i].largest, value);
+    ++stored_counts[i];
   });
   const double n = static_cast<double>(table.size());
   for_each_entry(table, [&](std::size_t i, float value) {
-    all[i].squares += std::pow(static_cast<double>(value) - all[i].sum / n, 2);
+    statistics[i].squared_differences +=
+        std::pow(static_cast<double>(value) - statistics[i].sum / n, 2);
   });
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::uint64_t zeros = table.size() - stored[i];
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    const std::uint64_t zeros = table.size() - stored_counts[i];
     if (zeros == 0) continue;
-    all[i].squares += static_cast<double>(zeros) * std::pow(all[i].sum / n, 2);
-    all[i].smallest = std::min(all[i].smallest, 0.0F);
-    all[i].largest = std::max(all[i].largest, 0.0F);
+    statistics[i].squared_differences +=
+        static_cast<double>(zeros) * std::pow(statistics[i].sum / n, 2);
+    statistics[i].smallest = std::min(statistics[i].smallest, 0.0F);
+    statistics[i].largest = std::max(statistics[i].largest, 0.0F);
   }
-  return all;
+  return statistics;
 }
 
 float scale(float value, float shift, float divisor) { return (value - shift) / divisor; }
@@ -104,9 +109,9 @@ std::string print(Scale scale) {
 Scaling fit(Scale method, const Table& train) {
   Scaling scaling;
   if (method == Scale::none) return scaling;
-  const auto columns = column_statistics(train);
+  const auto columns = compute_column_statistics(train);
   for (const ColumnStatistics& column : columns) {
-    const auto [shift, divisor] = fit(method, column, train.size(), train.is_sparse());
+    const auto [shift, divisor] = fit_column(method, column, train.size(), train.is_sparse());
     scaling.shift.push_back(shift);
     scaling.divisor.push_back(divisor);
   }
@@ -124,8 +129,8 @@ Labelling fit_targets(Scale method, const Table& train) {
   }
   const double mean = labels.sum / static_cast<double>(train.size());
   for (std::size_t row = 0; row < train.size(); ++row)
-    labels.squares += std::pow(static_cast<double>(train.label(row)) - mean, 2);
-  const auto fitted = fit(method, labels, train.size(), false);
+    labels.squared_differences += std::pow(static_cast<double>(train.label(row)) - mean, 2);
+  const auto fitted = fit_column(method, labels, train.size(), false);
   labelling.shift = fitted.shift;
   labelling.divisor = fitted.divisor;
   return labelling;
@@ -141,7 +146,7 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
   const auto scale_feature = [&](std::size_t i, float value) {
     return scaling.shift.empty() ? value : scale(value, scaling.shift[i], scaling.divisor[i]);
   };
-  Table made;
+  Table result;
   if (table.is_sparse()) {
     Table::Sparse x;
     x.columns.reserve(table.entries());
@@ -154,19 +159,19 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
         x.values.push_back(scale_feature(columns[i], values[i]));
       x.starts.push_back(x.columns.size());
     }
-    made = table.with(std::move(x), std::move(labels));
+    result = table.with(std::move(x), std::move(labels));
   } else {
     Table::Dense x;
     x.values.reserve(table.entries());
     for_each_entry(
         table, [&](std::size_t i, float value) { x.values.push_back(scale_feature(i, value)); });
-    made = table.with(std::move(x), std::move(labels));
+    result = table.with(std::move(x), std::move(labels));
   }
-  for (std::size_t i = 0; i < made.truth.size() && i < scaling.divisor.size(); ++i)
-    made.truth[i] *= scaling.divisor[i] / labelling.divisor;
-  made.labelling = labelling;
-  made.scaling = scaling;
-  return made;
+  for (std::size_t i = 0; i < result.truth.size() && i < scaling.divisor.size(); ++i)
+    result.truth[i] *= scaling.divisor[i] / labelling.divisor;
+  result.labelling = labelling;
+  result.scaling = scaling;
+  return result;
 }
 
 }  // namespace starling::models

@@ -12,6 +12,7 @@
 
 namespace starling::models {
 
+/// The scaling methods.
 enum class Scale {
   none,
   /// Mean 0 and standard deviation 1.
@@ -29,7 +30,7 @@ enum class Scale {
 /// shifted.
 [[nodiscard]] Scaling fit(Scale method, const Table& train);
 
-/// Returns the labelling of `train` with the shift and divisor of real targets for the method
+/// Returns the labelling of `train` with the shift and divisor for its real targets by the method
 /// `method`; unchanged if the labels are classes.
 [[nodiscard]] Labelling fit_targets(Scale method, const Table& train);
 

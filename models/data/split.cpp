@@ -10,10 +10,10 @@
 namespace starling::models {
 namespace {
 
-/// Separates the random numbers of this draw from all others of the seed.
+/// The random stream of the seed that chooses the test rows.
 constexpr std::uint64_t holdout_stream = 0x686f6c64;
 
-/// Splits the rows: row i is for the test if is_test[i].
+/// Puts row i into `test` if is_test[i], else into `train`.
 SplitRows split(const std::vector<bool>& is_test) {
   SplitRows rows;
   for (std::size_t i = 0; i < is_test.size(); ++i)

@@ -1,4 +1,4 @@
-/// Splits the rows of one data set into those to train on and those to test on: `--split` and
+/// Splits the rows of one data set into training rows and test rows, for the flags `--split` and
 /// `--holdout`. Pure functions.
 #pragma once
 
@@ -15,15 +15,15 @@ struct SplitRows {
   std::vector<std::uint32_t> test;
 };
 
-/// The default share of rows that is held out for the test.
+/// The default share of the rows that become test rows.
 inline constexpr double holdout_default = 0.2;
 
-/// Puts the first `rows` of `size` rows into `train`, the rest into `test`. Refuses to leave either
-/// empty.
+/// Puts the first `rows` of `size` rows into `train`, the others into `test`. Refuses numbers with
+/// which one of the two would be empty.
 Result<SplitRows> split_first(std::uint64_t size, std::uint64_t rows);
 
-/// Puts round(share * size) rows, drawn by `seed`, into `test`, the others into `train`. Refuses to
-/// leave either empty.
+/// Puts round(share * size) rows, drawn at random with `seed`, into `test`, the others into
+/// `train`. Refuses numbers with which one of the two would be empty.
 Result<SplitRows> hold_out(std::uint64_t size, double share, std::uint64_t seed);
 
 }  // namespace starling::models

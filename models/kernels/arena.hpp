@@ -1,4 +1,4 @@
-/// Scratch memory for one gradient or evaluation, reused for the next. One thread at a time.
+/// Scratch memory for one gradient or evaluation, reused by the next. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,22 @@
 
 namespace starling::models {
 
-/// Hands out 64-byte aligned, uninitialised spans that are valid until reset(). reset() keeps the
-/// memory, so that a loop of equal steps allocates only in its first iteration.
+/// Allocates uninitialised spans, aligned to 64 bytes, that are valid until reset(). reset() keeps
+/// the memory, so that a loop of equal steps calls the system's allocator only in its first
+/// iteration.
 class Arena {
  public:
+  /// Returns a span of `count` elements. Throws std::bad_alloc.
   template <class T>
   [[nodiscard]] std::span<T> take(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignment);
     return {static_cast<T*>(take_bytes(count * sizeof(T))), count};
   }
 
-  /// Invalidates all spans that were handed out.
+  /// Invalidates all spans that take() has returned.
   void reset() noexcept {
-    block_ = 0;
-    used_ = 0;
+    current_block_ = 0;
+    used_bytes_ = 0;
   }
 
  private:
@@ -40,26 +42,26 @@ class Arena {
 
   void* take_bytes(std::size_t bytes) {
     bytes = (bytes + alignment - 1) / alignment * alignment;
-    while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].size) {
-      ++block_;
-      used_ = 0;
+    while (current_block_ < blocks_.size() && used_bytes_ + bytes > blocks_[current_block_].size) {
+      ++current_block_;
+      used_bytes_ = 0;
     }
-    if (block_ == blocks_.size()) {
+    if (current_block_ == blocks_.size()) {
       const std::size_t size = bytes > block_bytes ? bytes : block_bytes;
       void* memory = std::aligned_alloc(alignment, size);
       if (memory == nullptr) throw std::bad_alloc{};
       blocks_.push_back({std::unique_ptr<void, Free>{memory}, size});
-      used_ = 0;
+      used_bytes_ = 0;
     }
-    auto* start = static_cast<std::byte*>(blocks_[block_].memory.get()) + used_;
-    used_ += bytes;
+    auto* start = static_cast<std::byte*>(blocks_[current_block_].memory.get()) + used_bytes_;
+    used_bytes_ += bytes;
     return start;
   }
 
   std::vector<Block> blocks_;
-  /// The block from which memory is taken now, and the bytes of it that are in use.
-  std::size_t block_ = 0;
-  std::size_t used_ = 0;
+  /// The index of the block from which take() allocates now, and its bytes that are in use.
+  std::size_t current_block_ = 0;
+  std::size_t used_bytes_ = 0;
 };
 
 }  // namespace starling::models

@@ -15,7 +15,7 @@ template <class T>
 void add_column_products(std::span<const T> y, std::span<const T> x, std::span<const T> mean,
                          std::span<T> sums);
 
-/// Computes y_ij = a_j x_ij + b_j, with x and y [n x a.size()]. y may be x.
+/// Computes y_ij = a_j x_ij + b_j, with x and y [n x a.size()]. y may be the same memory as x.
 template <class T>
 void affine_columns(std::span<const T> a, std::span<const T> x, std::span<const T> b,
                     std::span<T> y);

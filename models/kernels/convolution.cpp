@@ -12,7 +12,8 @@ namespace starling::models {
 namespace {
 
 /// Calls visit(offset in the gathered windows, offset in the image) for every pixel of every window
-/// that is within the image.
+/// that is within the image. Above or left of the image, the unsigned row or column wraps around to
+/// a large number, which is outside the image too.
 template <class Visit>
 void for_each_window_pixel(const ConvolutionShape& s, Visit visit) {
   std::size_t offset = 0;
@@ -45,6 +46,7 @@ void scatter(const ConvolutionShape& s, std::span<const T> windows, std::span<T>
   });
 }
 
+/// Views `values` as a matrix with this number of columns.
 template <class T>
 MatrixView<T> matrix(std::span<T> values, std::size_t columns) {
   return {values.data(), values.size() / columns, columns};

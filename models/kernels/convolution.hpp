@@ -1,7 +1,7 @@
 /// Convolutions over batches of images whose channels are last (NHWC), so that a batch is also a
 /// matrix with one pixel in each row. Many threads may call it at once. Each call runs on its
-/// caller's thread alone. Calls allocate outside the arena only until as many calls for the same
-/// batch size have overlapped as ever will.
+/// caller's thread alone. With oneDNN, a call allocates outside the arena if all primitives that
+/// exist for its batch size are in use by other calls; later calls reuse them.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,31 @@
 
 namespace starling::models {
 
-/// A square kernel, with the same stride and padding in both directions.
+/// The sizes of a convolution with a square kernel, and the same stride and padding in both
+/// directions.
 struct ConvolutionShape {
+  /// The size of the input image.
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
+  /// The number of output channels.
   std::size_t outputs = 0;
+  /// The side of the kernel.
   std::size_t kernel = 1;
   std::size_t stride = 1;
   /// Rows and columns of zeros on each side of the image.
   std::size_t padding = 0;
 
-  [[nodiscard]] std::size_t out_height() const { return steps(height); }
-  [[nodiscard]] std::size_t out_width() const { return steps(width); }
+  [[nodiscard]] std::size_t out_height() const { return count_windows(height); }
+  [[nodiscard]] std::size_t out_width() const { return count_windows(width); }
   /// The number of inputs from which one output is computed.
   [[nodiscard]] std::size_t window() const { return kernel * kernel * channels; }
   [[nodiscard]] std::size_t input_size() const { return height * width * channels; }
   [[nodiscard]] std::size_t output_size() const { return out_height() * out_width() * outputs; }
 
  private:
-  /// The number of windows in one direction.
-  [[nodiscard]] std::size_t steps(std::size_t extent) const {
+  /// The number of windows along an axis of `extent` pixels.
+  [[nodiscard]] std::size_t count_windows(std::size_t extent) const {
     return (extent + 2 * padding - kernel) / stride + 1;
   }
 };
@@ -41,9 +45,9 @@ struct ConvolutionShape {
 class DnnlConvolution;
 
 /// y[p, q, o] = b[o] + sum over i, j, c of x[p stride + i - padding, q stride + j - padding, c]
-/// w[i, j, c, o], with x zero outside the image. float runs on oneDNN, if Starling was built with
-/// it and it has code for the shape; everything else gathers the windows into a matrix and
-/// multiplies it by the weights (im2col).
+/// w[i, j, c, o], with x zero outside the image. float runs on oneDNN if Starling was built with
+/// oneDNN and oneDNN has code for the shape; all other cases gather the windows into a matrix and
+/// multiply it by the weights (im2col).
 template <class T>
 class Convolution {
  public:
@@ -51,15 +55,15 @@ class Convolution {
   explicit Convolution(const ConvolutionShape& shape, Library library = preferred_library());
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
-  /// Returns Library::onednn if oneDNN's convolution runs, and Library::eigen if gathered windows
-  /// are multiplied.
+  /// Returns Library::onednn if oneDNN's convolution runs, and Library::eigen if windows are
+  /// gathered and multiplied.
   [[nodiscard]] Library library() const { return dnnl_ ? Library::onednn : Library::eigen; }
 
   /// Computes y [n x out_height x out_width x outputs] from x [n x height x width x channels], w
   /// [kernel x kernel x channels x outputs] and b [outputs], which may be empty.
   void forward(std::size_t n, std::span<const T> x, std::span<const T> w, std::span<const T> b,
                std::span<T> y, Arena& arena) const;
-  /// Adds the derivatives to dw, and to db unless it is empty.
+  /// Adds the derivatives by w to dw, and those by b to db unless it is empty.
   void backward_weights(std::size_t n, std::span<const T> x, std::span<const T> dy, std::span<T> dw,
                         std::span<T> db, Arena& arena) const;
   /// Overwrites dx with the derivative by x.
@@ -68,8 +72,9 @@ class Convolution {
 
  private:
   ConvolutionShape shape_;
-  /// The library for the products of gathered windows.
+  /// The library that multiplies gathered windows.
   Library products_;
+  /// Null if windows are gathered.
   std::shared_ptr<const DnnlConvolution> dnnl_;
 };
 

@@ -21,14 +21,14 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-const dnnl::engine& processor() {
+const dnnl::engine& cpu_engine() {
   static const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   return engine;
 }
 
 memory::dim dim(std::size_t extent) { return static_cast<memory::dim>(extent); }
 
-/// Describes the memory layout of a tensor; `any` lets oneDNN choose it.
+/// Describes the memory layout of a tensor; Tag::any lets oneDNN choose the layout.
 memory::desc desc(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
 /// A ConvolutionShape and batch size in oneDNN's types.
@@ -50,68 +50,70 @@ struct Geometry {
 
   [[nodiscard]] memory::desc image() const { return desc(x, Tag::nhwc); }
   [[nodiscard]] memory::desc result() const { return desc(y, Tag::nhwc); }
+  /// The weights in the layout that oneDNN chooses.
   [[nodiscard]] memory::desc free_weights() const { return desc(w, Tag::any); }
   /// The weights in the layout of the parameter vector.
-  [[nodiscard]] memory::desc own_weights() const { return desc(w, Tag::hwio); }
+  [[nodiscard]] memory::desc stored_weights() const { return desc(w, Tag::hwio); }
   [[nodiscard]] memory::desc bias() const { return desc(b, Tag::x); }
 };
 
-/// Says that the caller provides the scratchpad.
+/// Returns attributes of a primitive whose scratchpad the caller provides.
 dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-/// Plans a primitive (makes oneDNN's primitive descriptor). `arguments` are those that versions 2
-/// and 3 of oneDNN share, in their order; `hint` is the plan of the forward primitive, if the
-/// planned primitive is a backward one.
+/// Plans a primitive: makes oneDNN's primitive descriptor. `arguments` are the arguments that
+/// versions 2 and 3 of oneDNN have in common, in oneDNN's order. `hint` is the plan of the forward
+/// primitive if the planned primitive is a backward one, else absent.
 template <class Primitive, class... Arguments, class... Hint>
-typename Primitive::primitive_desc plan_of(const std::tuple<Arguments...>& arguments,
-                                           const Hint&... hint) {
+typename Primitive::primitive_desc make_plan(const std::tuple<Arguments...>& arguments,
+                                             const Hint&... hint) {
 #if DNNL_VERSION_MAJOR < 3
-  return {std::make_from_tuple<typename Primitive::desc>(arguments), user_scratchpad(), processor(),
-          hint...};
+  return {std::make_from_tuple<typename Primitive::desc>(arguments), user_scratchpad(),
+          cpu_engine(), hint...};
 #else
   return std::make_from_tuple<typename Primitive::primitive_desc>(std::tuple_cat(
-      std::tie(processor()), arguments, std::tie(hint...), std::tuple{user_scratchpad()}));
+      std::tie(cpu_engine()), arguments, std::tie(hint...), std::tuple{user_scratchpad()}));
 #endif
 }
 
 constexpr auto direct = dnnl::algorithm::convolution_direct;
 
 dnnl::convolution_forward::primitive_desc plan_forward(const Geometry& g) {
-  return plan_of<dnnl::convolution_forward>(
+  return make_plan<dnnl::convolution_forward>(
       std::tuple{dnnl::prop_kind::forward_training, direct, g.image(), g.free_weights(), g.bias(),
                  g.result(), g.strides, g.padding, g.padding});
 }
 
-dnnl::convolution_backward_weights::primitive_desc plan_weights(const Geometry& g) {
-  return plan_of<dnnl::convolution_backward_weights>(
+dnnl::convolution_backward_weights::primitive_desc plan_backward_weights(const Geometry& g) {
+  return make_plan<dnnl::convolution_backward_weights>(
       std::tuple{direct, g.image(), g.free_weights(), g.bias(), g.result(), g.strides, g.padding,
                  g.padding},
       plan_forward(g));
 }
 
-dnnl::convolution_backward_data::primitive_desc plan_input(const Geometry& g) {
-  return plan_of<dnnl::convolution_backward_data>(
+dnnl::convolution_backward_data::primitive_desc plan_backward_input(const Geometry& g) {
+  return make_plan<dnnl::convolution_backward_data>(
       std::tuple{direct, g.image(), g.free_weights(), g.result(), g.strides, g.padding, g.padding},
       plan_forward(g));
 }
 
 dnnl::reorder::primitive_desc plan_reorder(const memory::desc& from, const memory::desc& to) {
-  return {processor(), from, processor(), to, user_scratchpad()};
+  return {cpu_engine(), from, cpu_engine(), to, user_scratchpad()};
 }
 
-/// A primitive and the layouts of its arguments; run() sets their memory. The last argument is the
-/// primitive's scratchpad, which run() takes from the arena.
-class Call {
+/// A primitive with the layouts of its arguments. run() sets the memory of the arguments and
+/// executes the primitive. The last argument is the primitive's scratchpad, which run() allocates
+/// in the arena.
+class BoundPrimitive {
  public:
   using Arguments = std::initializer_list<std::pair<int, memory::desc>>;
 
   template <class Plan, class Primitive>
-  static Call make(const Plan& plan, const Primitive& primitive, Arguments arguments) {
-    return Call{primitive, arguments, plan.scratchpad_desc()};
+  static BoundPrimitive make(const Plan& plan, const Primitive& primitive, Arguments arguments) {
+    return BoundPrimitive{primitive, arguments, plan.scratchpad_desc()};
   }
 
   void run(const dnnl::stream& stream, std::initializer_list<const void*> data, Arena& arena) {
@@ -125,15 +127,15 @@ class Call {
   }
 
  private:
-  Call(dnnl::primitive primitive, Arguments arguments, const memory::desc& scratchpad)
+  BoundPrimitive(dnnl::primitive primitive, Arguments arguments, const memory::desc& scratchpad)
       : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
-    for (const auto& [name, description] : arguments) add(name, description);
+    for (const auto& [argument, description] : arguments) add(argument, description);
     add(DNNL_ARG_SCRATCHPAD, scratchpad);
   }
 
-  void add(int name, const memory::desc& description) {
-    memories_.emplace_back(description, processor(), static_cast<void*>(nullptr));
-    arguments_.push_back({name, memories_.back().get()});
+  void add(int argument, const memory::desc& description) {
+    memories_.emplace_back(description, cpu_engine(), static_cast<void*>(nullptr));
+    arguments_.push_back({argument, memories_.back().get()});
   }
 
   dnnl::primitive primitive_;
@@ -143,91 +145,94 @@ class Call {
 };
 
 /// A convolution primitive, and the primitive that converts the weights between the layout of the
-/// parameter vector and the one that oneDNN has chosen (packed).
+/// parameter vector and the layout that oneDNN has chosen (packed).
 struct PrimitivePair {
-  Call reorder;
-  Call call;
+  BoundPrimitive reorder;
+  BoundPrimitive convolution;
   /// The size of the packed weights.
   std::size_t packed_floats;
 };
 
-/// The primitives for batches of n samples, for one thread at a time. Makes each at its first use.
+/// The primitives for batches of n samples, for one thread at a time. Each primitive is made at its
+/// first use.
 class PrimitiveSet {
  public:
   PrimitiveSet(const ConvolutionShape& shape, std::size_t n)
-      : n_(n), geometry_(shape, n), stream_(processor()) {}
+      : n_(n), geometry_(shape, n), stream_(cpu_engine()) {}
 
   [[nodiscard]] std::size_t n() const { return n_; }
 
   void forward(const float* x, const float* w, const float* b, float* y, Arena& arena) {
     if (!forward_) forward_ = make_forward();
-    auto& [reorder, call, packed_floats] = *forward_;
+    auto& [reorder, convolution, packed_floats] = *forward_;
     const auto packed = arena.take<float>(packed_floats);
     reorder.run(stream_, {w, packed.data()}, arena);
-    call.run(stream_, {x, packed.data(), b, y}, arena);
+    convolution.run(stream_, {x, packed.data(), b, y}, arena);
   }
 
   void backward_weights(const float* x, const float* dy, std::span<float> dw, std::span<float> db,
                         Arena& arena) {
-    if (!weights_) weights_ = make_weights();
-    auto& [reorder, call, packed_floats] = *weights_;
+    if (!backward_weights_) backward_weights_ = make_backward_weights();
+    auto& [reorder, convolution, packed_floats] = *backward_weights_;
     const auto packed = arena.take<float>(packed_floats);
     const auto new_dw = arena.take<float>(dw.size());
     const auto new_db = arena.take<float>(static_cast<std::size_t>(geometry_.b[0]));
-    call.run(stream_, {x, dy, packed.data(), new_db.data()}, arena);
+    convolution.run(stream_, {x, dy, packed.data(), new_db.data()}, arena);
     reorder.run(stream_, {packed.data(), new_dw.data()}, arena);
     axpy<float, float>(1, new_dw, dw);
     if (!db.empty()) axpy<float, float>(1, new_db, db);
   }
 
   void backward_input(const float* dy, const float* w, float* dx, Arena& arena) {
-    if (!input_) input_ = make_input();
-    auto& [reorder, call, packed_floats] = *input_;
+    if (!backward_input_) backward_input_ = make_backward_input();
+    auto& [reorder, convolution, packed_floats] = *backward_input_;
     const auto packed = arena.take<float>(packed_floats);
     reorder.run(stream_, {w, packed.data()}, arena);
-    call.run(stream_, {dy, packed.data(), dx}, arena);
+    convolution.run(stream_, {dy, packed.data(), dx}, arena);
   }
 
  private:
   static std::size_t count_floats(const memory::desc& d) { return d.get_size() / sizeof(float); }
 
-  [[nodiscard]] static Call make_reorder(const memory::desc& from, const memory::desc& to) {
+  [[nodiscard]] static BoundPrimitive make_reorder(const memory::desc& from,
+                                                   const memory::desc& to) {
     const auto plan = plan_reorder(from, to);
-    return Call::make(plan, dnnl::reorder{plan}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+    return BoundPrimitive::make(plan, dnnl::reorder{plan},
+                                {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
   [[nodiscard]] PrimitivePair make_forward() const {
     const auto plan = plan_forward(geometry_);
     const auto packed = plan.weights_desc();
-    return {make_reorder(geometry_.own_weights(), packed),
-            Call::make(plan, dnnl::convolution_forward{plan},
-                       {{DNNL_ARG_SRC, geometry_.image()},
-                        {DNNL_ARG_WEIGHTS, packed},
-                        {DNNL_ARG_BIAS, geometry_.bias()},
-                        {DNNL_ARG_DST, geometry_.result()}}),
+    return {make_reorder(geometry_.stored_weights(), packed),
+            BoundPrimitive::make(plan, dnnl::convolution_forward{plan},
+                                 {{DNNL_ARG_SRC, geometry_.image()},
+                                  {DNNL_ARG_WEIGHTS, packed},
+                                  {DNNL_ARG_BIAS, geometry_.bias()},
+                                  {DNNL_ARG_DST, geometry_.result()}}),
             count_floats(packed)};
   }
 
-  [[nodiscard]] PrimitivePair make_weights() const {
-    const auto plan = plan_weights(geometry_);
+  [[nodiscard]] PrimitivePair make_backward_weights() const {
+    const auto plan = plan_backward_weights(geometry_);
     const auto packed = plan.diff_weights_desc();
-    return {make_reorder(packed, geometry_.own_weights()),
-            Call::make(plan, dnnl::convolution_backward_weights{plan},
-                       {{DNNL_ARG_SRC, geometry_.image()},
-                        {DNNL_ARG_DIFF_DST, geometry_.result()},
-                        {DNNL_ARG_DIFF_WEIGHTS, packed},
-                        {DNNL_ARG_DIFF_BIAS, geometry_.bias()}}),
+    return {make_reorder(packed, geometry_.stored_weights()),
+            BoundPrimitive::make(plan, dnnl::convolution_backward_weights{plan},
+                                 {{DNNL_ARG_SRC, geometry_.image()},
+                                  {DNNL_ARG_DIFF_DST, geometry_.result()},
+                                  {DNNL_ARG_DIFF_WEIGHTS, packed},
+                                  {DNNL_ARG_DIFF_BIAS, geometry_.bias()}}),
             count_floats(packed)};
   }
 
-  [[nodiscard]] PrimitivePair make_input() const {
-    const auto plan = plan_input(geometry_);
+  [[nodiscard]] PrimitivePair make_backward_input() const {
+    const auto plan = plan_backward_input(geometry_);
     const auto packed = plan.weights_desc();
-    return {make_reorder(geometry_.own_weights(), packed),
-            Call::make(plan, dnnl::convolution_backward_data{plan},
-                       {{DNNL_ARG_DIFF_DST, geometry_.result()},
-                        {DNNL_ARG_WEIGHTS, packed},
-                        {DNNL_ARG_DIFF_SRC, geometry_.image()}}),
+    return {make_reorder(geometry_.stored_weights(), packed),
+            BoundPrimitive::make(plan, dnnl::convolution_backward_data{plan},
+                                 {{DNNL_ARG_DIFF_DST, geometry_.result()},
+                                  {DNNL_ARG_WEIGHTS, packed},
+                                  {DNNL_ARG_DIFF_SRC, geometry_.image()}}),
             count_floats(packed)};
   }
 
@@ -235,8 +240,8 @@ class PrimitiveSet {
   Geometry geometry_;
   dnnl::stream stream_;
   std::optional<PrimitivePair> forward_;
-  std::optional<PrimitivePair> weights_;
-  std::optional<PrimitivePair> input_;
+  std::optional<PrimitivePair> backward_weights_;
+  std::optional<PrimitivePair> backward_input_;
 };
 
 }  // namespace
@@ -248,20 +253,21 @@ class DnnlConvolution::Pool {
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
 
-  /// Calls `use` with a primitive set for batches of n.
+  /// Calls `use` with a primitive set for batches of n samples that no other thread uses.
   void use_primitives(std::size_t n, auto use) {
     const OneThread one_thread;
-    auto primitives = take(n);
+    auto primitives = acquire(n);
     use(*primitives);
-    give_back(std::move(primitives));
+    release(std::move(primitives));
   }
 
  private:
-  /// The most idle sets. There are at most one for each thread and batch size, usually fewer. If
-  /// there are more, the pool destroys the set that has been idle longest.
+  /// The largest number of idle sets. Usually there are fewer: at most one for each thread and
+  /// batch size. If there would be more, the pool destroys the set that has been idle longest.
   static constexpr std::size_t idle_max = 64;
 
-  std::unique_ptr<PrimitiveSet> take(std::size_t n) {
+  /// Removes an idle set from the pool and returns it; makes a new one if none is idle.
+  std::unique_ptr<PrimitiveSet> acquire(std::size_t n) {
     {
       const std::scoped_lock lock{mutex_};
       const auto found =
@@ -275,7 +281,7 @@ class DnnlConvolution::Pool {
     return std::make_unique<PrimitiveSet>(shape_, n);
   }
 
-  void give_back(std::unique_ptr<PrimitiveSet> primitives) {
+  void release(std::unique_ptr<PrimitiveSet> primitives) {
     const std::scoped_lock lock{mutex_};
     if (idle_.size() == idle_max) idle_.erase(idle_.begin());
     idle_.push_back(std::move(primitives));
@@ -290,8 +296,8 @@ std::shared_ptr<const DnnlConvolution> DnnlConvolution::make(const ConvolutionSh
   try {
     const Geometry geometry{shape, 1};
     (void)plan_forward(geometry);
-    (void)plan_weights(geometry);
-    (void)plan_input(geometry);
+    (void)plan_backward_weights(geometry);
+    (void)plan_backward_input(geometry);
     return std::make_shared<const DnnlConvolution>(shape);
   } catch (const dnnl::error&) {
     return nullptr;

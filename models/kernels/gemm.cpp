@@ -46,6 +46,7 @@ void eigen_gemm(const MatrixView<const T>& a, const MatrixView<const T>& b, T be
   }
 }
 
+/// Computes C = A B + beta C; returns false if oneDNN is absent or fails.
 #ifdef STARLING_HAS_DNNL
 bool dnnl_gemm(const MatrixView<const float>& a, const MatrixView<const float>& b, float beta,
                const MatrixView<float>& c) {

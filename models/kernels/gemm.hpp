@@ -25,8 +25,8 @@ struct MatrixView {
 };
 
 /// Computes C = A B + beta C. Requires: shapes that fit, and a C that is not transposed. If beta is
-/// 0, C need not be initialised. float runs on oneDNN if `library` says so and Starling was built
-/// with oneDNN; everything else runs on Eigen.
+/// 0, C need not be initialised. float runs on oneDNN if `library` is Library::onednn and Starling
+/// was built with oneDNN; all other cases run on Eigen.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c,
           Library library = Library::onednn);

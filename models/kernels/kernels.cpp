@@ -8,9 +8,10 @@
 #include "starling/base/check.hpp"
 #include "starling/models/kernels/multiversioning.hpp"
 
-// Each kernel X has three functions: X_loop is the template with the loop; X_of, which a macro
-// defines, is X_loop compiled for one precision and for each generation of processor; X is the
-// public template, which calls X_of.
+// Each kernel X has three functions: X_loop is the template with the loop; X_of is X_loop compiled
+// for one precision and for each generation of processor, mostly by the macro STARLING_KERNELS; X
+// is the public template, which calls X_of. exp and tanh have no X_loop: their X_of for float uses
+// X_element for each number, and their X_of for double uses the standard library.
 namespace starling::models {
 namespace {
 
@@ -19,10 +20,10 @@ using Columns = const std::uint32_t*;
 
 /// The number of partial sums of a sum. It does not depend on the vector width, so that all
 /// processors add in the same order.
-constexpr Size lanes = 64;
+constexpr Size partial_sums = 64;
 
 template <class T>
-STARLING_INLINE T sum_of(const std::array<T, lanes>& partial) {
+STARLING_INLINE T sum_of(const std::array<T, partial_sums>& partial) {
   T sum = 0;
   for (const T value : partial) sum += value;
   return sum;
@@ -30,11 +31,11 @@ STARLING_INLINE T sum_of(const std::array<T, lanes>& partial) {
 
 template <class T, class X, class Y>
 STARLING_INLINE T dot_loop(const X* x, const Y* y, Size n) {
-  std::array<T, lanes> partial{};
+  std::array<T, partial_sums> partial{};
   Size i = 0;
-  for (; i + lanes <= n; i += lanes) {
+  for (; i + partial_sums <= n; i += partial_sums) {
 #pragma omp simd
-    for (Size j = 0; j < lanes; ++j)
+    for (Size j = 0; j < partial_sums; ++j)
       partial[j] += static_cast<T>(x[i + j]) * static_cast<T>(y[i + j]);
   }
   for (Size j = 0; i + j < n; ++j)
@@ -70,7 +71,8 @@ STARLING_INLINE void relu_backward_loop(const T* y, T* dy, Size n) {
 }
 
 /// Computes e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2, and the series of e^r to r^7.
-STARLING_INLINE float exp_of(float x) {
+STARLING_INLINE float exp_element(float x) {
+  // Adding 1.5 * 2^23 to a float of small magnitude rounds it to a whole number.
   constexpr float rounder = 0x1.8p23F;
   x = x < -87.0F ? -87.0F : x;
   x = x > 88.0F ? 88.0F : x;
@@ -88,21 +90,21 @@ STARLING_INLINE float exp_of(float x) {
       std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(rounder) + 127U;
   return series * std::bit_cast<float>(exponent << 23U);
 }
-STARLING_INLINE float tanh_of(float x) { return 1.0F - 2.0F / (exp_of(2.0F * x) + 1.0F); }
+STARLING_INLINE float tanh_element(float x) { return 1.0F - 2.0F / (exp_element(2.0F * x) + 1.0F); }
 
-STARLING_MULTIVERSION void exp_all(float* x, Size n) {
+STARLING_MULTIVERSION void exp_of(float* x, Size n) {
 #pragma omp simd
-  for (Size i = 0; i < n; ++i) x[i] = exp_of(x[i]);
+  for (Size i = 0; i < n; ++i) x[i] = exp_element(x[i]);
 }
-void exp_all(double* x, Size n) {
+void exp_of(double* x, Size n) {
   for (Size i = 0; i < n; ++i) x[i] = std::exp(x[i]);
 }
 
-STARLING_MULTIVERSION void tanh_all(float* x, Size n) {
+STARLING_MULTIVERSION void tanh_of(float* x, Size n) {
 #pragma omp simd
-  for (Size i = 0; i < n; ++i) x[i] = tanh_of(x[i]);
+  for (Size i = 0; i < n; ++i) x[i] = tanh_element(x[i]);
 }
-void tanh_all(double* x, Size n) {
+void tanh_of(double* x, Size n) {
   for (Size i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
 }
 
@@ -245,7 +247,7 @@ void relu_backward(std::span<const T> y, std::span<T> dy) {
 
 template <class T>
 void tanh(std::span<T> x) {
-  tanh_all(x.data(), x.size());
+  tanh_of(x.data(), x.size());
 }
 
 template <class T>
@@ -256,7 +258,7 @@ void tanh_backward(std::span<const T> y, std::span<T> dy) {
 
 template <class T>
 void exp(std::span<T> x) {
-  exp_all(x.data(), x.size());
+  exp_of(x.data(), x.size());
 }
 
 template <class T>

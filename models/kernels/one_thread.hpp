@@ -3,10 +3,10 @@
 
 namespace starling::models {
 
-/// While a OneThread lives, OpenMP uses one thread for the calling thread's work: distributions
-/// build oneDNN with OpenMP, and a compute thread must not start others. It finds OpenMP's
-/// functions in the running program, because a oneDNN that was built without OpenMP does not need
-/// them.
+/// While a OneThread lives, OpenMP uses one thread for the calling thread's work: Linux
+/// distributions build oneDNN with OpenMP, and a compute thread must not start others. OneThread
+/// looks up OpenMP's functions in the running program and does nothing if there are none, because
+/// oneDNN may have been built without OpenMP.
 class OneThread {
  public:
   OneThread();

@@ -23,7 +23,7 @@ class LayersParser {
   }
 
  private:
-  /// Reads layers up to the end of the text, or up to a `|` or `)`, which it does not consume.
+  /// Reads layers up to the end of the text or the next `|` or `)`, which remains unread.
   Result<std::vector<LayerText>> read_layers(std::size_t depth) {
     std::vector<LayerText> layers;
     while (true) {
@@ -42,6 +42,7 @@ class LayersParser {
     }
   }
 
+  /// Reads a layer whose name and options are `text`, and its branches.
   Result<LayerText> read_layer(std::string_view text, std::size_t depth) {
     const std::string location = "layer " + std::to_string(++count_);
     if (count_ > layers_max) return Error{location + ": a net has at most 1000 layers"};
@@ -57,6 +58,7 @@ class LayersParser {
     return layer;
   }
 
+  /// Reads the branches of `layer`, from the `(` to the `)`.
   Result<void> read_branches(LayerText& layer, std::size_t depth) {
     const std::string location = "layer " + std::to_string(count_);
     do {
@@ -94,12 +96,12 @@ Result<Spec> parse_spaced(std::string_view text) {
                  "16 kernel=3"};
   std::string spec;
   std::size_t words = 0;
-  std::size_t at = 0;
-  while ((at = text.find_first_not_of(" \t\r\n", at)) != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(" \t\r\n", at), text.size());
+  std::size_t start = 0;
+  while ((start = text.find_first_not_of(" \t\r\n", start)) != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n", start), text.size());
     if (words > 0) spec += words == 1 ? ':' : ',';
-    spec += text.substr(at, end - at);
-    at = end;
+    spec += text.substr(start, end - start);
+    start = end;
     ++words;
   }
   return Spec::parse(spec);

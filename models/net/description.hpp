@@ -17,7 +17,7 @@
 
 namespace starling::models {
 
-/// The text of one layer, parsed.
+/// The parsed text of one layer.
 struct LayerText {
   /// The layer's name and options: in `conv2d 16 kernel=3`, 16 is a positional option.
   Spec spec;
@@ -27,9 +27,9 @@ struct LayerText {
   bool operator==(const LayerText&) const = default;
 };
 
-/// Reads layers, at most 1000, nested at most 8 deep. Errors name a layer by its number, which
-/// counts from 1 in the order of the text and includes `residual` layers and the layers in their
-/// branches.
+/// Reads layers, at most 1000, nested at most 8 deep. Errors name a layer by its number. Numbers
+/// count from 1 in the order of the text; `residual` layers and the layers in their branches count
+/// too.
 [[nodiscard]] Result<std::vector<LayerText>> parse_layers(std::string_view text);
 
 /// Returns text that parse_layers reads back.
@@ -44,7 +44,8 @@ struct LayerText {
 struct NetDescription {
   /// The shape of one sample; empty to derive it from the data.
   Shape input = {};
-  /// `softmax`, `squared` or `contrastive margin=1`; empty for the default loss for the labels.
+  /// `softmax`, `squared` or `contrastive margin=1`; empty for the default: softmax for classes,
+  /// squared for real targets.
   std::string loss = {};
   std::vector<LayerText> layers = {};
 

@@ -8,15 +8,16 @@
 namespace starling::models {
 namespace {
 
+/// A kind of layer and its maker function.
 template <class T>
-struct Entry {
+struct LayerEntry {
   LayerKind kind;
   LayerPointer<T> (*make)(SpecReader&, const Shape&);
 };
 
 template <class T>
-const std::vector<Entry<T>>& entries() {
-  static const std::vector<Entry<T>> all{
+const std::vector<LayerEntry<T>>& layer_entries() {
+  static const std::vector<LayerEntry<T>> list{
       {{"conv2d", "conv2d CHANNELS kernel=K [stride=1] [padding=0] [bias=1]", "convolution",
         InputKind::image},
        make_conv2d<T>},
@@ -50,7 +51,7 @@ const std::vector<Entry<T>>& entries() {
         InputKind::any},
        make_gelu<T>},
   };
-  return all;
+  return list;
 }
 
 Error unknown_layer_error(const std::string& name) {
@@ -64,16 +65,16 @@ Error unknown_layer_error(const std::string& name) {
 
 const std::vector<LayerKind>& layer_kinds() {
   static const std::vector<LayerKind> kinds = [] {
-    std::vector<LayerKind> all;
-    for (const auto& entry : entries<float>()) all.push_back(entry.kind);
-    return all;
+    std::vector<LayerKind> list;
+    for (const auto& entry : layer_entries<float>()) list.push_back(entry.kind);
+    return list;
   }();
   return kinds;
 }
 
 template <class T>
 Result<LayerPointer<T>> make_layer(const Spec& spec, const Shape& input) {
-  for (const Entry<T>& entry : entries<T>()) {
+  for (const LayerEntry<T>& entry : layer_entries<T>()) {
     if (entry.kind.name != spec.name) continue;
     SpecReader reader{spec};
     LayerPointer<T> layer = entry.make(reader, input);

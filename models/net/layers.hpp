@@ -12,7 +12,7 @@
 
 namespace starling::models {
 
-/// The inputs that a layer accepts.
+/// The inputs that a kind of layer accepts.
 enum class InputKind { any, row, image };
 
 struct LayerKind {
@@ -24,8 +24,8 @@ struct LayerKind {
   InputKind input;
 };
 
-/// Returns every kind of layer but `residual`, which Plan handles itself (plan.hpp), in the order
-/// of the documentation.
+/// Returns every kind of layer in the order of the documentation, except `residual`, which is no
+/// layer of its own: Plan (plan.hpp) adds the outputs of its branches.
 [[nodiscard]] const std::vector<LayerKind>& layer_kinds();
 
 /// Returns the layer that `spec` names, for inputs of shape `input`. Refuses an unknown name or

@@ -15,7 +15,8 @@
 namespace starling::models {
 namespace {
 
-/// Returns the kind of input of the first layer that needs images or rows.
+/// Returns the kind of input that the first layer with a requirement needs; any if all layers
+/// accept any input. Flatten counts as a layer that needs rows, because its output is a row.
 InputKind required_input(const std::vector<LayerText>& layers) {
   for (const LayerText& layer : layers) {
     const auto kind = std::ranges::find(layer_kinds(), layer.spec.name, &LayerKind::name);
@@ -26,6 +27,9 @@ InputKind required_input(const std::vector<LayerText>& layers) {
   }
   return InputKind::any;
 }
+
+/// RowReader gathers dense rows into a matrix only for a layer with more than one output.
+constexpr std::size_t outputs_for_gathering = 2;
 
 /// Guesses the input's shape for a net that does not state it.
 Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t features) {
@@ -40,11 +44,11 @@ Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t feat
 
 template <class T>
 std::vector<ModelEntry> Net<T>::names() {
-  std::vector<ModelEntry> all{{"net",
-                               "layers of your own: net:layers=LAYERS[,input=HxWxC][,loss="
-                               "softmax|squared|contrastive margin=1]"}};
-  for (const NamedNet& net : named_nets()) all.push_back({net.name, net.summary});
-  return all;
+  std::vector<ModelEntry> list{{"net",
+                                "layers of your own: net:layers=LAYERS[,input=HxWxC][,loss="
+                                "softmax|squared|contrastive margin=1]"}};
+  for (const NamedNet& net : named_nets()) list.push_back({net.name, net.summary});
+  return list;
 }
 
 template <class T>
@@ -212,15 +216,15 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
   if (batch.empty()) return 0;
   if (engine_ != nullptr)
     return squared_error_factor(data) * engine_->gradient(w, data, batch, g, pass.random());
-  const RowReader<T> reader{data, batch.size(), 2, pass.arena};
+  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
   for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
-    Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
-    allocate_derivatives(run, pass.arena);
-    sums += apply_loss(derivative(run, plan_->values().size() - 1), reader.labels(piece), weight);
-    backward(w, run, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
+    PieceState state = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+    allocate_derivatives(state, pass.arena);
+    sums += apply_loss(derivative(state, plan_->values().size() - 1), reader.labels(piece), weight);
+    backward(w, state, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
@@ -229,35 +233,35 @@ template <class T>
 Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
   const Accumulator sums =
       engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : accumulate(w, data, batch, pass);
-  return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size(), data)
-                                : means<SoftmaxLoss>(sums, batch.size(), data);
+  return loss_ == Loss::squared ? mean_metrics<SquaredLoss>(sums, batch.size(), data)
+                                : mean_metrics<SoftmaxLoss>(sums, batch.size(), data);
 }
 
 template <class T>
 Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch batch,
                                Pass& pass) const {
-  const RowReader<T> reader{data, batch.size(), 2, pass.arena};
+  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
   Accumulator sums;
   for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
-    const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
-    sums += apply_loss(run.scores(), reader.labels(piece), T{1});
+    const PieceState state = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+    sums += apply_loss(state.scores(), reader.labels(piece), T{1});
   });
   return sums;
 }
 
 template <class T>
 std::vector<TouchedRows> Net<T>::touched(const Table& data, Batch batch) const {
-  std::vector<TouchedRows> all;
+  std::vector<TouchedRows> touched_rows;
   const auto parameters = plan_->parameters();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (!parameters[p].row_sparse) continue;
     std::vector<std::uint32_t> ids;
     for (const std::uint32_t row : batch)
       for (const float id : data.dense_row(row)) ids.push_back(static_cast<std::uint32_t>(id));
-    all.push_back({.parameter = p, .rows = ascending(std::move(ids))});
+    touched_rows.push_back({.parameter = p, .rows = sort_unique(std::move(ids))});
   }
-  return all;
+  return touched_rows;
 }
 
 template <class T>
@@ -268,11 +272,11 @@ void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& 
     engine_->evaluate(w, data, batch, out);
     return;
   }
-  const RowReader<T> reader{data, batch.size(), 2, pass.arena};
+  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
   for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
-    const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
-    std::ranges::copy(run.scores(), out.subspan(offset(batch, piece) * outputs()).begin());
+    const PieceState state = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+    std::ranges::copy(state.scores(), out.subspan(offset(batch, piece) * outputs()).begin());
   });
 }
 

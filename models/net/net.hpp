@@ -24,13 +24,12 @@ namespace starling::models {
 /// and a loss of the last layer's outputs, the scores:
 /// - softmax: cross-entropy over as many outputs as the data has classes;
 /// - squared: half the squared error of the one output, for real targets;
-/// - contrastive: every row of the data holds two inputs, one after the other, for which the same
-/// net
-///   is computed; ContrastiveLoss compares the two outputs, for classes 0 (alike) and 1.
+/// - contrastive: every row of the data holds two inputs, one after the other. The same layers
+///   compute the output of each; ContrastiveLoss compares the two outputs. Class 0 means alike.
 ///
 /// The parameters are those of the layers, in order, named "layerN.KIND.weights" and so on. The
-/// data must have dense rows. Batches of more than 256 rows are handled in pieces, so that memory
-/// stays bounded; batch normalisation uses the statistics of each piece alone.
+/// data must have dense rows. A batch of more than rows_at_once (256) rows is computed in pieces,
+/// so that memory stays bounded; batch normalisation then uses the statistics of each piece alone.
 template <class T>
 class Net {
  public:
@@ -73,8 +72,8 @@ class Net {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
-  /// Returns the default training options. They do not scale ids of an embedding, or pairs of
-  /// inputs.
+  /// Returns the default training options. The features are scaled unless they are ids of an
+  /// embedding or pairs of inputs.
   [[nodiscard]] Recipe recipe() const;
 
   /// The number of outputs for one row: twice those of the last layer if the loss is contrastive.
@@ -89,33 +88,35 @@ class Net {
   [[nodiscard]] T margin() const { return margin_; }
   /// 2 if a row holds a pair of inputs, else 1.
   [[nodiscard]] std::size_t inputs_in_row() const { return inputs_in_row_; }
-  /// Features of one row.
+  /// The number of features of one row.
   [[nodiscard]] std::size_t features() const { return features_; }
 
-  /// Returns the same net, computed by `engine`, which was made for it, or by the net's own kernels
-  /// if `engine` is null.
+  /// Returns the same net, computed by `engine`, which must have been made for this net, or by the
+  /// net's own kernels if `engine` is null.
   [[nodiscard]] Net on(std::shared_ptr<const NetEngine<T>> engine) const;
 
  private:
-  struct Run;
+  struct PieceState;
 
   Net() = default;
   /// Sets the loss that the description names, or the default for the data's labels.
   Result<void> set_loss(const Table& data);
   /// Checks that the first and the last layer fit the data.
   [[nodiscard]] Result<void> check_shapes(const Table& data) const;
-  [[nodiscard]] Run forward(std::span<const T> w, std::size_t rows, std::span<const T> x,
-                            Pass& pass) const;
+  /// Runs the forward pass over `rows` rows of the data, whose features are `x`.
+  [[nodiscard]] PieceState forward(std::span<const T> w, std::size_t rows, std::span<const T> x,
+                                   Pass& pass) const;
   /// Allocates memory for derivatives, and copies the scores to the memory in which the loss
   /// replaces them by their derivatives.
-  void allocate_derivatives(Run& run, Arena& arena) const;
-  /// Returns the memory of the derivative by value number `value` of the plan.
-  [[nodiscard]] std::span<T> derivative(const Run& run, std::size_t value) const;
-  /// Adds the gradient to g, which is zero before the first run. `share` is the share of the batch
-  /// that the run's rows are.
-  void backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
-                Pass& pass) const;
-  void pass_to_terms(const Run& run, const PlanStep<T>& sum) const;
+  void allocate_derivatives(PieceState& state, Arena& arena) const;
+  /// Returns the memory that holds the derivative of the loss by value number `value` of the plan.
+  [[nodiscard]] std::span<T> derivative(const PieceState& state, std::size_t value) const;
+  /// Adds the gradient to g, which is zero if `is_gradient_zero`. `share` is the piece's fraction
+  /// of the batch.
+  void backward(std::span<const T> w, const PieceState& state, T share, bool is_gradient_zero,
+                std::span<T> g, Pass& pass) const;
+  /// The backward pass of a step that adds its inputs.
+  void backward_sum(const PieceState& state, const PlanStep<T>& sum) const;
   /// Returns the sums of loss and metric over a batch.
   [[nodiscard]] Accumulator accumulate(std::span<const T> w, const Table& data, Batch batch,
                                        Pass& pass) const;

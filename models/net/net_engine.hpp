@@ -1,5 +1,5 @@
 /// The interface through which another device computes a net. Results equal those of the net's own
-/// kernels except for rounding and random draws. Immutable; any thread may call it.
+/// kernels except for rounding and random draws. Immutable; any thread may call an engine.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,13 @@ class NetEngine {
  public:
   virtual ~NetEngine() = default;
 
-  /// Does what Net::gradient does; `seed` determines the random draws. Throws if the device fails.
+  /// Adds the gradient to g, which is zero on entry, and returns the mean loss; real targets stay
+  /// scaled. `seed` determines the random draws. Throws if the device fails.
   virtual double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                           std::uint64_t seed) const = 0;
-  /// Returns the sums of loss and metric over the batch, and writes the scores [batch.size() x
-  /// Net::outputs()] to `out` unless it is empty. Throws if the device fails.
+  /// Returns the sums of loss and metric over the batch; real targets stay scaled. Writes the
+  /// scores [batch.size() x Net::outputs()] to `out` unless `out` is empty. Throws if the device
+  /// fails.
   virtual Accumulator evaluate(std::span<const T> w, const Table& data, Batch batch,
                                std::span<T> out) const = 0;
 };

@@ -25,7 +25,8 @@ class Plan<T>::Builder {
  public:
   explicit Builder(const Shape& input) { add_value(input); }
 
-  /// Appends the layers, which read `value`, and returns the value that the last one computes.
+  /// Appends the layers, of which the first reads value number `value`. Returns the number of the
+  /// value that the last one computes.
   Result<std::size_t> append(const std::vector<LayerText>& layers, std::size_t value) {
     for (const LayerText& layer : layers) {
       auto next = append(layer, value);
@@ -71,33 +72,35 @@ class Plan<T>::Builder {
     if (!text.spec.options.empty()) return Error{location + ": takes no options, only branches"};
     if (text.branches.empty())
       return Error{location + ": needs a branch in parentheses, like residual(dense 10)"};
-    std::vector<std::size_t> ends;
+    std::vector<std::size_t> terms;
     for (const auto& branch : text.branches) {
-      auto end = append(branch, value);
-      if (!end) return end;
-      ends.push_back(*end);
+      auto output = append(branch, value);
+      if (!output) return output;
+      terms.push_back(*output);
     }
-    const bool adds_input = ends.size() == 1;
-    if (adds_input) ends.push_back(value);
-    for (const std::size_t end : ends)
-      if (shape(end) != shape(ends[0]))
+    const bool adds_input = terms.size() == 1;
+    if (adds_input) terms.push_back(value);
+    for (const std::size_t term : terms)
+      if (shape(term) != shape(terms[0]))
         return Error{location + ": its " + (adds_input ? "branch makes " : "branches make ") +
-                     print_shape(shape(ends[0])) + " and " + (adds_input ? "its input is " : "") +
-                     print_shape(shape(end)) + ", which cannot be added"};
-    const Shape sum = shape(ends[0]);
-    return add_step({.layer = nullptr, .inputs = std::move(ends)}, sum);
+                     print_shape(shape(terms[0])) + " and " + (adds_input ? "its input is " : "") +
+                     print_shape(shape(term)) + ", which cannot be added"};
+    const Shape sum = shape(terms[0]);
+    return add_step({.layer = nullptr, .inputs = std::move(terms)}, sum);
   }
 
+  /// Returns the number of the value that the step computes.
   std::size_t add_step(PlanStep<T> step, const Shape& output) {
-    for (const std::size_t input : step.inputs) ++uses_[input];
+    for (const std::size_t input : step.inputs) ++read_counts_[input];
     step.output = add_value(output);
     plan_.steps_.push_back(std::move(step));
     return plan_.steps_.back().output;
   }
 
+  /// Returns the number of the new value.
   std::size_t add_value(const Shape& shape) {
     plan_.values_.push_back({shape, no_slot});
-    uses_.push_back(0);
+    read_counts_.push_back(0);
     is_guarded_.push_back(plan_.values_.size() == 1);
     return plan_.values_.size() - 1;
   }
@@ -109,14 +112,14 @@ class Plan<T>::Builder {
   void choose_in_place(PlanStep<T>& step) {
     const std::size_t input = step.inputs[0];
     const bool can_work_in_place = step.layer == nullptr || step.layer->works_in_place();
-    step.in_place = can_work_in_place && uses_[input] == 1 && !is_guarded_[input];
+    step.in_place = can_work_in_place && read_counts_[input] == 1 && !is_guarded_[input];
     is_guarded_[step.output] = step.layer != nullptr && step.layer->reads_output();
   }
 
   /// Assigns slots to the derivatives, in the order of the backward pass.
   void assign_slots() {
     Value& last = plan_.values_.back();
-    last.slot = take_slot(last);
+    last.slot = allocate_slot(last);
     for (auto step = plan_.steps_.rbegin(); step != plan_.steps_.rend(); ++step) {
       const std::size_t output_slot = plan_.values_[step->output].slot;
       STARLING_CHECK(output_slot != no_slot);
@@ -130,16 +133,16 @@ class Plan<T>::Builder {
     step.adds_derivative.push_back(value.slot != no_slot);
     if (step.adds_derivative.back()) {
       if (step.layer == nullptr || input == 0) return;
-      step.spare_slot = take_slot(value);
+      step.spare_slot = allocate_slot(value);
       free_slots_.push_back(step.spare_slot);
     } else {
-      value.slot = step.in_place && input == step.inputs[0] ? output_slot : take_slot(value);
+      value.slot = step.in_place && input == step.inputs[0] ? output_slot : allocate_slot(value);
     }
     widen(value.slot, value);
   }
 
-  /// Returns a free slot, or a new one, that is large enough for `value`.
-  std::size_t take_slot(const Value& value) {
+  /// Returns a free slot, or a new one, enlarged to hold `value`.
+  std::size_t allocate_slot(const Value& value) {
     if (free_slots_.empty()) {
       free_slots_.push_back(plan_.slots_.size());
       plan_.slots_.push_back(0);
@@ -150,6 +153,7 @@ class Plan<T>::Builder {
     return slot;
   }
 
+  /// Makes a slot large enough for `value`.
   void widen(std::size_t slot, const Value& value) {
     plan_.slots_[slot] = std::max(plan_.slots_[slot], volume(value.shape));
   }
@@ -158,9 +162,10 @@ class Plan<T>::Builder {
   /// The number of layers and of parameters so far.
   std::size_t layers_ = 0;
   std::size_t parameters_ = 0;
-  /// How many steps read each value.
-  std::vector<std::size_t> uses_;
-  /// Values that no step may overwrite: the input, and values that a backward pass reads.
+  /// For each value: how many steps read it.
+  std::vector<std::size_t> read_counts_;
+  /// For each value: true if no step may overwrite it, because it is the input or a backward pass
+  /// reads it.
   std::vector<bool> is_guarded_;
   std::vector<std::size_t> free_slots_;
 };
@@ -168,21 +173,21 @@ class Plan<T>::Builder {
 template <class T>
 Result<Plan<T>> Plan<T>::make(const std::vector<LayerText>& layers, const Shape& input) {
   Builder builder{input};
-  if (auto end = builder.append(layers, 0); !end) return std::move(end).error();
+  if (auto output = builder.append(layers, 0); !output) return std::move(output).error();
   return std::move(builder).finish();
 }
 
 template <class T>
 std::vector<Parameter> Plan<T>::parameters() const {
-  std::vector<Parameter> all;
+  std::vector<Parameter> list;
   for (const PlanStep<T>& step : steps_) {
     if (step.layer == nullptr) continue;
     for (Parameter parameter : step.layer->parameters()) {
       parameter.name.insert(0, step.name + ".");
-      all.push_back(std::move(parameter));
+      list.push_back(std::move(parameter));
     }
   }
-  return all;
+  return list;
 }
 
 template class Plan<float>;

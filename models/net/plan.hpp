@@ -25,17 +25,19 @@ struct PlanStep {
   /// True if the output uses the memory of inputs[0]; their derivatives share memory too.
   bool in_place = false;
   /// For each input: true if a step that runs earlier in the backward pass has written a derivative
-  /// by it, to which this step must add its own.
+  /// by this input, to which this step must add its own.
   std::vector<bool> adds_derivative = {};
-  /// The slot in which a layer computes the derivative that is then added.
+  /// If adds_derivative[0]: the slot in which the layer computes its derivative before the
+  /// addition.
   std::size_t spare_slot = 0;
-  /// The offset and number of the layer's parameters in the parameter vector.
+  /// The index in the parameter vector at which the layer's parameters start, and their number.
   std::size_t parameters_start = 0;
   std::size_t parameters_size = 0;
   /// The prefix of the names of the layer's parameters: "layer3.conv2d".
   std::string name = {};
 };
 
+/// The steps, the values that they compute, and the memory of the derivatives.
 template <class T>
 class Plan {
  public:
@@ -46,7 +48,8 @@ class Plan {
     std::size_t slot = 0;
   };
 
-  /// Plans a net. Errors name the layer by number and text, and the shapes that do not fit.
+  /// Plans a net for inputs of shape `input`. Errors name the layer by number and text, and the
+  /// shapes that do not fit.
   static Result<Plan> make(const std::vector<LayerText>& layers, const Shape& input);
 
   [[nodiscard]] const std::vector<PlanStep<T>>& steps() const { return steps_; }

@@ -13,7 +13,7 @@ double apply(const Clip& clip, std::span<T> g) {
 
 template <class T>
 double apply(const Clip& clip, std::span<const std::span<T>> pieces) {
-  return std::visit([&](const ClipRule auto& any) { return any.apply(pieces); }, clip);
+  return std::visit([&](const ClipRule auto& rule) { return rule.apply(pieces); }, clip);
 }
 
 template double apply(const Clip&, std::span<float>);

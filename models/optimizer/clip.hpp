@@ -1,6 +1,6 @@
-/// Gradient clipping. To add a bound, write a file in clips/, include it here and name it in Clip;
-/// for devices, add an overload in models/cuda/kernels/update.hpp. Plain values and functions; any
-/// thread may call them on memory of its own.
+/// Gradient clipping. To add a clip rule, write a file in clips/, include it here and name it in
+/// Clip; for devices, add an overload in models/cuda/kernels/update.hpp. Plain values and
+/// functions; any thread may call them on memory of its own.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace starling::models {
 
-/// One of the bounds on a gradient.
+/// One of the clip rules.
 using Clip = std::variant<NoClip, ValueClip, NormClip>;
 
 /// Reads `none`, `value:LIMIT` or `norm:LIMIT`, with a limit above 0.

@@ -1,6 +1,7 @@
-/// Threshold compression of gradients: an element is sent only once its accumulated gradient
-/// exceeds a threshold t. Until then it stays in a residual, so that no gradient is lost, only
-/// delayed. For each element, with the residual r and the gradient g:
+/// Threshold compression of gradients: an element is sent only when the absolute value of its
+/// accumulated gradient exceeds a threshold t. Until then the residual keeps the accumulated
+/// gradient, so that no gradient is lost, only delayed. For each element, with the residual r and
+/// the gradient g:
 ///
 ///     r += g;  |r| <= t: nothing is sent
 ///     values:  r is sent, r = 0                       (Aji, Heafield, EMNLP 2017, algorithm 1)
@@ -18,7 +19,7 @@ namespace starling::models {
 
 /// The options of threshold compression.
 struct Threshold {
-  /// values: an element is sent as a float; signs: as one bit, positive or negative.
+  /// values: an element is sent as a float; signs: an element is sent as its sign, one bit.
   enum class Form { values, signs };
   /// At least 0; for the form `signs`, above 0.
   float threshold = 0;
@@ -41,7 +42,7 @@ struct SparseGradient {
   bool operator==(const SparseGradient&) const = default;
 };
 
-/// The largest number of elements of a gradient, because indices have 31 bits beside the sign.
+/// The largest number of elements of a gradient: an index has 31 bits beside the sign bit.
 inline constexpr std::size_t threshold_size_max = std::size_t{1} << 31U;
 
 /// Adds g to the residual, removes the elements to send from it and returns them. NaN stays in the
@@ -50,7 +51,7 @@ inline constexpr std::size_t threshold_size_max = std::size_t{1} << 31U;
 [[nodiscard]] SparseGradient compress(const Threshold& options, std::span<const float> g,
                                       std::span<float> residual);
 
-/// Adds the sent elements to g. Requires: indices within g.
+/// Adds the values of the sent elements to g. Requires: indices within g.
 void expand(const Threshold& options, const SparseGradient& sent, std::span<float> g);
 
 }  // namespace starling::models

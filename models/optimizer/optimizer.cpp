@@ -8,8 +8,8 @@ namespace {
 
 using Size = std::size_t;
 
-/// The memory that an update reads and changes: `size` elements of w and g, and slots of `stride`
-/// elements each.
+/// The memory that an update reads and changes: `size` elements of w and g, and their slots, which
+/// are `stride` elements apart.
 template <class T>
 struct Memory {
   T* w;
@@ -26,11 +26,11 @@ STARLING_INLINE void update_all(const Update update, const T l2, const Memory<T>
     update(memory.g[i] + l2 * memory.w[i], memory.w[i], Slots<T>{memory.state, memory.stride, i});
 }
 
-/// Runs the optimiser's update. Finds the alternative without std::visit, whose calls would not be
-/// compiled for each processor as STARLING_MULTIVERSION demands.
+/// Runs the update of the optimiser that the variant holds. Does not use std::visit, because the
+/// compiler would not inline its calls, so that STARLING_MULTIVERSION would have no effect on them.
 template <class T, OptimizerRule... Os>
-STARLING_INLINE void update_by(const std::variant<Os...>& optimizer, const ApplyOptions& options,
-                               const Memory<T>& memory) {
+STARLING_INLINE void update_by_alternative(const std::variant<Os...>& optimizer,
+                                           const ApplyOptions& options, const Memory<T>& memory) {
   const auto run_if_chosen = [&](const auto* chosen) __attribute__((always_inline)) {
     if (chosen) update_all(chosen->template update<T>(options), static_cast<T>(options.l2), memory);
   };
@@ -39,11 +39,11 @@ STARLING_INLINE void update_by(const std::variant<Os...>& optimizer, const Apply
 
 STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
                                   const Memory<float>& memory) {
-  update_by(optimizer, options, memory);
+  update_by_alternative(optimizer, options, memory);
 }
 STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
                                   const Memory<double>& memory) {
-  update_by(optimizer, options, memory);
+  update_by_alternative(optimizer, options, memory);
 }
 
 }  // namespace
@@ -55,11 +55,11 @@ Result<Optimizer> parse_optimizer(std::string_view text) {
 std::string print(const Optimizer& optimizer) { return print_alternative(optimizer); }
 
 std::size_t slots(const Optimizer& optimizer) {
-  return std::visit([](const auto& any) { return any.slots(); }, optimizer);
+  return std::visit([](const auto& rule) { return rule.slots(); }, optimizer);
 }
 
 double learning_rate(const Optimizer& optimizer) {
-  return std::visit([](const auto& any) { return any.lr; }, optimizer);
+  return std::visit([](const auto& rule) { return rule.lr; }, optimizer);
 }
 
 template <class T>

@@ -1,7 +1,8 @@
 /// Optimisers, which change the parameters by a gradient. The owner of a range of the parameters
 /// runs them. To add one, write a file in optimizers/, include it here and name it in Optimizer.
-/// The caller keeps an optimiser's state, its "slots". Plain values and functions; any thread may
-/// call them on memory of its own.
+/// The caller keeps the optimiser's state: zero or more slots, each a tensor as large as the
+/// parameters, such as the momentum. Plain values and functions; any thread may call them on memory
+/// of its own.
 ///
 /// In the formulas g is the gradient plus l2 * w, and lr is the optimiser's rate times rate_scale.
 #pragma once
@@ -31,15 +32,15 @@ using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 /// differs from its default.
 [[nodiscard]] std::string print(const Optimizer& optimizer);
 
-/// Returns the number of state tensors (slots) for each parameter; all start at zero.
+/// Returns the number of slots; all start at zero.
 [[nodiscard]] std::size_t slots(const Optimizer& optimizer);
 
 [[nodiscard]] double learning_rate(const Optimizer& optimizer);
 
-/// Applies gradient `g` to `w`. Slot k of w[i] is state[k * slot_stride + i]. For a part of a
-/// range, such as a row, pass the part's spans of w and g, the state from the part's first element
-/// in slot 0 on, and the size of the range as stride. Requires: g.size() == w.size(), and state
-/// holds the last slot of the last element.
+/// Applies gradient `g` to `w`. Slot k of w[i] is state[k * slot_stride + i]. To update a part of a
+/// range, such as a row, pass the part's spans of w and g, a `state` that begins at the part's
+/// first element in slot 0, and the size of the range as `slot_stride`. Requires: g.size() ==
+/// w.size(), and `state` includes the last slot of the last element.
 template <class T>
 void apply(const Optimizer& optimizer, std::span<T> w, std::span<const std::type_identity_t<T>> g,
            std::span<std::type_identity_t<T>> state, std::size_t slot_stride,

@@ -9,7 +9,7 @@ Result<Schedule> parse_schedule(std::string_view text) {
 std::string print(const Schedule& schedule) { return print_alternative(schedule); }
 
 double factor(const Schedule& schedule, std::uint64_t samples_seen) {
-  return std::visit([&](const ScheduleRule auto& any) { return any.factor(samples_seen); },
+  return std::visit([&](const ScheduleRule auto& rule) { return rule.factor(samples_seen); },
                     schedule);
 }
 

@@ -11,7 +11,7 @@
 namespace starling::models {
 namespace {
 
-/// Returns whether the rows follow each other in the table.
+/// Returns whether the rows of `batch` follow each other in the table.
 bool are_adjacent(Batch batch) {
   for (std::size_t i = 1; i < batch.size(); ++i)
     if (batch[i] != batch[0] + i) return false;
@@ -29,14 +29,14 @@ void add_row_product(const Table& table, std::size_t row, std::span<const T> w, 
   }
 }
 
-/// Adds the outer product of one row and dz to the weights' gradient w.
+/// Adds the outer product of one row and dz to the weights' gradient dw.
 template <class T>
-void add_row_outer(const Table& table, std::size_t row, std::span<const T> dz, std::span<T> w) {
+void add_row_outer(const Table& table, std::size_t row, std::span<const T> dz, std::span<T> dw) {
   if (table.is_sparse()) {
     const auto [columns, values] = table.sparse_row(row);
-    add_sparse_outer<T>(columns, values, dz, w);
+    add_sparse_outer<T>(columns, values, dz, dw);
   } else {
-    axpy<float, T>(dz[0], table.dense_row(row), w);
+    axpy<float, T>(dz[0], table.dense_row(row), dw);
   }
 }
 
@@ -46,9 +46,9 @@ template <class T>
 RowReader<T>::RowReader(const Table& table, std::size_t batch_size, std::size_t outputs,
                         Arena& arena)
     : table_(table) {
-  const std::size_t most = std::min(batch_size, rows_at_once);
-  labels_ = arena.take<float>(most);
-  if (!table.is_sparse() && outputs > 1) values_ = arena.take<T>(most * table.features());
+  const std::size_t rows_max = std::min(batch_size, rows_at_once);
+  labels_ = arena.take<float>(rows_max);
+  if (!table.is_sparse() && outputs > 1) values_ = arena.take<T>(rows_max * table.features());
 }
 
 template <class T>
@@ -95,11 +95,11 @@ void affine_forward(const Rows<T>& x, const Affine<const T>& layer, std::span<T>
 
 template <class T>
 void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient,
-                     bool is_zero) {
+                     bool is_gradient_zero) {
   add_column_sums(dz, gradient.bias);
   if (x.values != nullptr) {
     const MatrixView<const T> rows{x.values, x.size, gradient.inputs};
-    gemm<T>(rows.transpose(), {dz.data(), x.size, gradient.outputs}, is_zero ? T{0} : T{1},
+    gemm<T>(rows.transpose(), {dz.data(), x.size, gradient.outputs}, is_gradient_zero ? T{0} : T{1},
             {gradient.weights.data(), gradient.inputs, gradient.outputs});
     return;
   }
@@ -122,7 +122,7 @@ std::vector<std::uint32_t> stored_columns(const Table& table, Batch batch) {
     const auto columns = table.sparse_row(row).columns;
     found.insert(found.end(), columns.begin(), columns.end());
   }
-  return ascending(std::move(found));
+  return sort_unique(std::move(found));
 }
 
 #define STARLING_INSTANTIATE(T)                                                              \

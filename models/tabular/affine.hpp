@@ -1,5 +1,6 @@
 /// Computes one affine layer, Z = X W + 1 b^T, over the rows of a table or over another layer's
-/// outputs, and its gradient. Any thread may call it; only the arena allocates memory.
+/// outputs, and its gradient. Any thread may call the functions; they allocate memory only in the
+/// arena, except for stored_columns().
 #pragma once
 
 #include <span>
@@ -23,7 +24,7 @@ struct Affine {
   /// Empty for a layer without bias.
   std::span<T> bias;
 
-  /// Returns the layer at the front of `values`: first the weights, then the bias.
+  /// Returns the layer that the front of `values` holds: the weights, then the bias.
   static Affine from(std::span<T> values, std::size_t inputs, std::size_t outputs, bool with_bias) {
     return {inputs, outputs, values.first(inputs * outputs),
             values.subspan(inputs * outputs, with_bias ? outputs : 0)};
@@ -34,20 +35,20 @@ struct Affine {
 template <class T>
 struct Rows {
   std::size_t size = 0;
-  /// All of X, row by row; null if X is the rows `batch` of `table`.
+  /// All of X, row by row; null if X consists of the rows `batch` of `table`.
   const T* values = nullptr;
   const Table* table = nullptr;
   Batch batch;
 };
 
 /// Reads rows of a table, at most rows_at_once at a time. Gathers dense rows into one matrix,
-/// unless they are adjacent floats already, or the layer has one output and gains nothing by it.
-/// Does not copy sparse rows.
+/// except if they are adjacent in the table and T is float, or if the layer has one output, because
+/// its products are then computed row by row. Does not copy sparse rows.
 template <class T>
 class RowReader {
  public:
-  /// Takes memory from the arena for batches of up to `batch_size` rows that a layer with `outputs`
-  /// outputs reads.
+  /// Allocates memory in the arena for batches of up to `batch_size` rows, which a layer with
+  /// `outputs` outputs reads.
   RowReader(const Table& table, std::size_t batch_size, std::size_t outputs, Arena& arena);
 
   /// Returns the rows of `batch`, valid until the next call. Requires: at most rows_at_once rows.
@@ -65,12 +66,12 @@ class RowReader {
 template <class T>
 void affine_forward(const Rows<T>& x, const Affine<const T>& layer, std::span<T> z);
 
-/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's gradient. If the
-/// gradient is still zero, `is_zero` saves reading the weights' gradient, which is faster for dense
-/// rows.
+/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's gradient. If
+/// `is_gradient_zero`, the weights' gradient must be zero, and the function does not read it, which
+/// is faster for dense rows.
 template <class T>
 void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient,
-                     bool is_zero = false);
+                     bool is_gradient_zero = false);
 
 /// Sets dx [n x inputs] to dZ W^T.
 template <class T>

@@ -10,10 +10,10 @@ namespace starling::models {
 
 template <class T, class Kind>
 Result<AffineModel<T, Kind>> AffineModel<T, Kind>::parse(const Spec& spec, const Table& data) {
-  SpecReader read{spec};
+  SpecReader reader{spec};
   AffineModel model;
-  model.has_bias_ = read.count("bias", Kind::has_bias ? 1 : 0, 0, 1) == 1;
-  if (auto done = read.finish(); !done) return std::move(done).error();
+  model.has_bias_ = reader.count("bias", Kind::has_bias ? 1 : 0, 0, 1) == 1;
+  if (auto done = reader.finish(); !done) return std::move(done).error();
   if (auto fits = Kind::check_classes(data.classes()); !fits) return std::move(fits).error();
   if (data.features() == 0) return Error{std::string{name} + " needs features, the data has none"};
   model.features_ = data.features();
@@ -34,9 +34,9 @@ template <class T, class Kind>
 std::vector<Parameter> AffineModel<T, Kind>::parameters() const {
   std::vector<std::size_t> shape{features_};
   if (outputs_ > 1) shape.push_back(outputs_);
-  std::vector<Parameter> all{{.name = "weights", .shape = shape, .row_sparse = is_sparse_}};
-  if (has_bias_) all.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
-  return all;
+  std::vector<Parameter> list{{.name = "weights", .shape = shape, .row_sparse = is_sparse_}};
+  if (has_bias_) list.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
+  return list;
 }
 
 template <class T, class Kind>
@@ -55,7 +55,7 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
   if (batch.empty()) return 0;
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
   const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
-  const Affine<T> into = Affine<T>::from(g, features_, outputs_, has_bias_);
+  const Affine<T> layer_gradient = Affine<T>::from(g, features_, outputs_, has_bias_);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
   for_each_piece_of_batch(batch, [&](Batch piece) {
@@ -63,7 +63,7 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
     const Rows<T> x = reader.read(piece);
     affine_forward(x, layer(w), z);
     sums += Loss::apply(z, reader.labels(piece), weight);
-    affine_backward<T>(x, z, into);
+    affine_backward<T>(x, z, layer_gradient);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
@@ -79,7 +79,7 @@ Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, 
     affine_forward(reader.read(piece), layer(w), z);
     sums += Loss::apply(z, reader.labels(piece), T{1});
   });
-  return means<Loss>(sums, batch.size(), data);
+  return mean_metrics<Loss>(sums, batch.size(), data);
 }
 
 template <class T, class Kind>

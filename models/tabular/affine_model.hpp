@@ -21,8 +21,8 @@ namespace starling::models {
 /// Minimises the mean over samples of Kind::Loss(x W + b, y).
 ///
 /// Parameters: "weights" [features] for one output, else [features x outputs], row-sparse over
-/// sparse tables; then "bias" [outputs], without decay, unless `bias=0`. All start at zero: the
-/// problems are convex.
+/// sparse tables; then "bias" [outputs], without weight decay, unless `bias=0`. All start at zero,
+/// because the problems are convex.
 ///
 /// A Kind defines: name; summary; Loss; has_bias, the default of the option `bias`;
 /// check_classes(classes), which refuses training data with this number of classes; and
@@ -59,7 +59,8 @@ class AffineModel {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
-  /// These options were the best in measurements over a dozen tables; docs/concepts/defaults.md.
+  /// These options were the best in measurements over a dozen tables: see
+  /// docs/concepts/defaults.md.
   [[nodiscard]] Recipe recipe() const {
     return {.optimizer = Adam{.lr = 0.02},
             .decays_rate = true,

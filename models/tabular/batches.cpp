@@ -2,7 +2,7 @@
 
 namespace starling::models {
 
-std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers) {
+std::vector<std::uint32_t> sort_unique(std::vector<std::uint32_t> numbers) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
@@ -15,17 +15,17 @@ std::string describe_labels(std::size_t classes) {
 
 Result<void> check_data_shape(std::string_view name, const DataShape& built, const Table& data) {
   const std::string model{name};
-  if (data.is_sparse() != built.sparse)
-    return Error{model + " was built for " + (built.sparse ? "sparse" : "dense") +
-                 " rows, the data has " + (built.sparse ? "dense" : "sparse") + " ones"};
+  if (data.is_sparse() != built.is_sparse)
+    return Error{model + " was built for " + (built.is_sparse ? "sparse" : "dense") +
+                 " rows, the data has " + (built.is_sparse ? "dense" : "sparse") + " ones"};
   const bool features_fit =
-      built.sparse ? data.features() <= built.features : data.features() == built.features;
+      built.is_sparse ? data.features() <= built.features : data.features() == built.features;
   if (!features_fit)
     return Error{model + " was built for " + std::to_string(built.features) +
                  " features, the data has " + std::to_string(data.features()) +
-                 (built.sparse ? "; train with features=" + std::to_string(data.features()) +
-                                     " or more, as in libsvm:FILE,features=N"
-                               : "")};
+                 (built.is_sparse ? "; train with features=" + std::to_string(data.features()) +
+                                        " or more, as in libsvm:FILE,features=N"
+                                  : "")};
   if ((data.classes() == 0) != (built.classes == 0) || data.classes() > built.classes)
     return Error{model + " was built for " + describe_labels(built.classes) + ", the data has " +
                  describe_labels(data.classes())};

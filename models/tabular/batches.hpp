@@ -1,5 +1,5 @@
-/// Functions that the models' source files share: they split a batch, compute metrics and check
-/// data.
+/// Functions that the source files of several models share: they split a batch, compute metrics and
+/// check data.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace starling::models {
 /// Calls `visit` with successive pieces of at most rows_at_once rows.
 template <class Visit>
 void for_each_piece_of_batch(Batch batch, Visit visit) {
-  for (std::size_t at = 0; at < batch.size(); at += rows_at_once)
-    visit(batch.subspan(at, std::min(rows_at_once, batch.size() - at)));
+  for (std::size_t start = 0; start < batch.size(); start += rows_at_once)
+    visit(batch.subspan(start, std::min(rows_at_once, batch.size() - start)));
 }
 
 /// Returns the index in `batch` at which `piece` starts. Requires: `piece` is a part of `batch`.
@@ -31,20 +31,20 @@ void for_each_piece_of_batch(Batch batch, Visit visit) {
   return static_cast<std::size_t>(piece.data() - batch.data());
 }
 
-/// Returns `numbers` in ascending order, without repetition.
-[[nodiscard]] std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers);
+/// Returns `numbers` in ascending order, each number once.
+[[nodiscard]] std::vector<std::uint32_t> sort_unique(std::vector<std::uint32_t> numbers);
 
-/// Returns the factor that turns a squared error of scaled targets of `data` into one of targets as
-/// they were written; 1 for classes.
+/// Returns the factor that turns a squared error of scaled targets of `data` into a squared error
+/// of the targets as they were written in the data's source; 1 for classes.
 [[nodiscard]] inline double squared_error_factor(const Table& data) {
   const double divisor = static_cast<double>(data.labelling.divisor);
   return divisor * divisor;
 }
 
 /// Turns the sums of loss and metric over `rows` rows of `data` into means, in the unit of the
-/// targets as they were written; zeros if there are no rows.
+/// targets as they were written in the data's source; zeros if there are no rows.
 template <class Loss>
-[[nodiscard]] Metrics means(const Accumulator& sums, std::size_t rows, const Table& data) {
+[[nodiscard]] Metrics mean_metrics(const Accumulator& sums, std::size_t rows, const Table& data) {
   const double divisor = rows == 0 ? 1 : static_cast<double>(rows);
   const double unit = std::is_same_v<Loss, SquaredLoss> ? squared_error_factor(data) : 1;
   return {{"loss", unit * sums.loss / divisor},
@@ -66,15 +66,15 @@ struct DataShape {
   std::size_t features = 0;
   /// 0 for real targets.
   std::size_t classes = 0;
-  bool sparse = false;
+  bool is_sparse = false;
 };
 
 /// Returns "10 classes", "1 class" or "real targets".
 [[nodiscard]] std::string describe_labels(std::size_t classes);
 
-/// Refuses data of another shape than the model `name` was built for, with the reason. A sparse
-/// table may have fewer features, and any table fewer classes, because a test set need not contain
-/// all of them.
+/// Refuses data of another shape than that for which the model `name` was built. A sparse table may
+/// have fewer features, and any table fewer classes, because a test set need not contain all of
+/// them.
 [[nodiscard]] Result<void> check_data_shape(std::string_view name, const DataShape& built,
                                             const Table& data);
 

@@ -26,8 +26,8 @@ Result<void> check_shape(const Table& data) {
   return {};
 }
 
-/// Returns one more than the largest id of a column, or an error if a value is not an id below
-/// `bound`.
+/// Returns one more than the largest id of a column, 0 if there are no rows. A value that is not an
+/// id below `bound` is an Error.
 Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t bound) {
   float largest = -1;
   for (std::size_t row = 0; row < data.size(); ++row) {
@@ -42,6 +42,8 @@ Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t
   return static_cast<std::size_t>(largest + 1);
 }
 
+/// Returns the id in a column. Checks it, because an id of `bound` or more would index beyond the
+/// parameters.
 std::size_t id_of(const Table& data, std::size_t row, std::size_t column, std::size_t bound) {
   const auto id = static_cast<std::size_t>(data.dense_row(row)[column]);
   STARLING_CHECK(id < bound);
@@ -58,12 +60,12 @@ double mean_label(const Table& data) {
 
 template <class T>
 Result<Factorization<T>> Factorization<T>::parse(const Spec& spec, const Table& data) {
-  SpecReader read{spec};
+  SpecReader reader{spec};
   Factorization model;
-  model.rank_ = read.count("rank", 16, 1, 65536);
-  model.users_ = read.count("users", 0, 1, ids_max);
-  model.items_ = read.count("items", 0, 1, ids_max);
-  if (auto done = read.finish(); !done) return std::move(done).error();
+  model.rank_ = reader.count("rank", 16, 1, 65536);
+  model.users_ = reader.count("users", 0, 1, ids_max);
+  model.items_ = reader.count("items", 0, 1, ids_max);
+  if (auto done = reader.finish(); !done) return std::move(done).error();
   if (auto fit = check_shape(data); !fit) return std::move(fit).error();
   for (const std::size_t column : {std::size_t{0}, std::size_t{1}}) {
     std::size_t& bound = column == 0 ? model.users_ : model.items_;
@@ -118,8 +120,8 @@ typename Factorization<T>::template RowParameters<U> Factorization<T>::row_param
 }
 
 template <class T>
-T Factorization<T>::predict_rating(const RowParameters<const T>& at) const {
-  return at.mean + at.user_bias + at.item_bias + dot<T, T>(at.user, at.item);
+T Factorization<T>::predict_rating(const RowParameters<const T>& row_w) const {
+  return row_w.mean + row_w.user_bias + row_w.item_bias + dot<T, T>(row_w.user, row_w.item);
 }
 
 template <class T>
@@ -129,16 +131,16 @@ double Factorization<T>::gradient(std::span<const T> w, const Table& data, Batch
   const T weight = T{1} / static_cast<T>(batch.size());
   double squares = 0;
   for (const std::uint32_t row : batch) {
-    const RowParameters<const T> at = row_parameters(w, data, row);
-    const RowParameters<T> into = row_parameters(g, data, row);
-    const T error = predict_rating(at) - static_cast<T>(data.label(row));
+    const RowParameters<const T> row_w = row_parameters(w, data, row);
+    const RowParameters<T> row_g = row_parameters(g, data, row);
+    const T error = predict_rating(row_w) - static_cast<T>(data.label(row));
     const T derivative = weight * error;
     squares += static_cast<double>(error) * static_cast<double>(error);
-    axpy<T, T>(derivative, at.item, into.user);
-    axpy<T, T>(derivative, at.user, into.item);
-    into.user_bias += derivative;
-    into.item_bias += derivative;
-    into.mean += derivative;
+    axpy<T, T>(derivative, row_w.item, row_g.user);
+    axpy<T, T>(derivative, row_w.user, row_g.item);
+    row_g.user_bias += derivative;
+    row_g.item_bias += derivative;
+    row_g.mean += derivative;
   }
   return 0.5 * squared_error_factor(data) * squares / static_cast<double>(batch.size());
 }
@@ -152,7 +154,7 @@ Metrics Factorization<T>::evaluate(std::span<const T> w, const Table& data, Batc
                          static_cast<double>(data.label(row));
     squares += error * error;
   }
-  return means<SquaredLoss>({0.5 * squares, squares}, batch.size(), data);
+  return mean_metrics<SquaredLoss>({0.5 * squares, squares}, batch.size(), data);
 }
 
 template <class T>
@@ -162,7 +164,7 @@ std::vector<TouchedRows> Factorization<T>::touched(const Table& data, Batch batc
     found.reserve(batch.size());
     for (const std::uint32_t row : batch)
       found.push_back(static_cast<std::uint32_t>(data.dense_row(row)[column]));
-    return ascending(std::move(found));
+    return sort_unique(std::move(found));
   };
   const auto users = ids(0);
   const auto items = ids(1);

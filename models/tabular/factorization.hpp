@@ -36,7 +36,7 @@ class Factorization {
 
   [[nodiscard]] std::vector<Parameter> parameters() const;
   void initialise(std::span<T> w, Random& random) const;
-  /// Refuses data of another shape, and ids that the parameters have no row for.
+  /// Refuses data of another shape, and ids for which the parameters have no row.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
@@ -67,7 +67,7 @@ class Factorization {
   Factorization() = default;
   template <class U>
   RowParameters<U> row_parameters(std::span<U> w, const Table& data, std::size_t row) const;
-  [[nodiscard]] T predict_rating(const RowParameters<const T>& at) const;
+  [[nodiscard]] T predict_rating(const RowParameters<const T>& row_w) const;
 
   std::size_t rank_ = 16;
   std::size_t users_ = 0;

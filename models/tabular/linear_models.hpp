@@ -11,8 +11,8 @@
 
 namespace starling::models {
 
-/// Linear regression by least squares. Without bias it has d parameters for d features, as have the
-/// source `linear:d=...` and the experiments of the PSP paper.
+/// Linear regression by least squares. Without bias the model has d parameters for d features, as
+/// in the data source `linear:d=...` and in the experiments of the PSP paper.
 struct LinearKind {
   using Loss = SquaredLoss;
   static constexpr std::string_view name = "linear";

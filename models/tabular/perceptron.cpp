@@ -78,31 +78,31 @@ struct Perceptron<T>::Workspace {
   /// The outputs of each layer but the last, after the activation.
   std::span<std::span<T>> hidden;
   /// The outputs of the last layer.
-  std::span<T> last;
+  std::span<T> last_outputs;
   /// The derivatives of the loss by a layer's outputs, and by the outputs of the layer before it.
   std::span<T> derivatives;
   std::span<T> derivatives_before;
-  /// Whether the gradient is still zero, because nothing was added to it yet.
+  /// True if the gradient is still zero, because nothing was added to it yet.
   bool is_gradient_zero = true;
 };
 
 template <class T>
 Result<Perceptron<T>> Perceptron<T>::parse(const Spec& spec, const Table& data) {
-  SpecReader read{spec};
+  SpecReader reader{spec};
   Perceptron model;
-  const std::string widths = read.positional();
-  const std::string activation = read.text("activation", "relu");
+  const std::string widths = reader.positional();
+  const std::string activation = reader.text("activation", "relu");
   model.widths_ = parse_widths(widths);
   if (widths.empty()) {
-    read.refuse("needs its widths, e.g. mlp:784-128-10");
+    reader.refuse("needs its widths, e.g. mlp:784-128-10");
   } else if (model.widths_.size() < 2) {
-    read.refuse("'" + widths + "' is not a list of widths like 784-128-10");
+    reader.refuse("'" + widths + "' is not a list of widths like 784-128-10");
   }
   if (activation != "relu" && activation != "tanh") {
     const std::array<std::string, 2> valid{"relu", "tanh"};
-    read.refuse("unknown activation '" + activation + "'; " + suggest(activation, valid));
+    reader.refuse("unknown activation '" + activation + "'; " + suggest(activation, valid));
   }
-  if (auto done = read.finish(); !done) return std::move(done).error();
+  if (auto done = reader.finish(); !done) return std::move(done).error();
   if (auto fit = check_widths(model.widths_, data); !fit) return std::move(fit).error();
   model.activation_ = activation == "relu" ? Activation::relu : Activation::tanh;
   model.classes_ = data.classes();
@@ -123,28 +123,28 @@ std::string Perceptron<T>::print() const {
 
 template <class T>
 std::vector<Parameter> Perceptron<T>::parameters() const {
-  std::vector<Parameter> all;
+  std::vector<Parameter> list;
   for (std::size_t l = 0; l < layers(); ++l) {
     const std::string prefix = "layer" + std::to_string(l + 1);
-    all.push_back({.name = prefix + ".weights",
-                   .shape = {widths_[l], widths_[l + 1]},
-                   .row_sparse = is_sparse_ && l == 0});
-    all.push_back({.name = prefix + ".bias", .shape = {widths_[l + 1]}, .decay = false});
+    list.push_back({.name = prefix + ".weights",
+                    .shape = {widths_[l], widths_[l + 1]},
+                    .row_sparse = is_sparse_ && l == 0});
+    list.push_back({.name = prefix + ".bias", .shape = {widths_[l + 1]}, .decay = false});
   }
-  return all;
+  return list;
 }
 
 template <class T>
 void Perceptron<T>::initialise(std::span<T> w, Random& random) const {
   for (std::size_t l = 0; l < layers(); ++l) {
-    const Affine<T> at = layer(w, l);
+    const Affine<T> affine = layer(w, l);
     const bool is_before_relu = activation_ == Activation::relu && l + 1 < layers();
-    const double deviation = std::sqrt(2.0 / static_cast<double>(at.inputs));
-    const double limit = std::sqrt(6.0 / static_cast<double>(at.inputs + at.outputs));
-    for (T& weight : at.weights)
+    const double deviation = std::sqrt(2.0 / static_cast<double>(affine.inputs));
+    const double limit = std::sqrt(6.0 / static_cast<double>(affine.inputs + affine.outputs));
+    for (T& weight : affine.weights)
       weight =
           static_cast<T>(is_before_relu ? deviation * random.normal() : random.real(-limit, limit));
-    std::ranges::fill(at.bias, T{0});
+    std::ranges::fill(affine.bias, T{0});
   }
 }
 
@@ -175,7 +175,7 @@ Affine<U> Perceptron<T>::layer(std::span<U> w, std::size_t l) const {
 
 template <class T>
 void Perceptron<T>::forward(std::span<const T> w, const Rows<T>& x, Workspace& work,
-                            std::span<T> last) const {
+                            std::span<T> last_outputs) const {
   Rows<T> input = x;
   for (std::size_t l = 0; l + 1 < layers(); ++l) {
     const std::span<T> h = work.hidden[l].first(x.size * widths_[l + 1]);
@@ -183,7 +183,7 @@ void Perceptron<T>::forward(std::span<const T> w, const Rows<T>& x, Workspace& w
     activate(activation_, h);
     input = {.size = x.size, .values = h.data(), .table = nullptr, .batch = {}};
   }
-  affine_forward(input, layer(w, layers() - 1), last);
+  affine_forward(input, layer(w, layers() - 1), last_outputs);
 }
 
 template <class T>
@@ -219,7 +219,7 @@ double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch ba
   Accumulator sums;
   for_each_piece_of_batch(batch, [&](Batch piece) {
     const Rows<T> x = work.reader.read(piece);
-    const std::span<T> z = work.last.first(piece.size() * outputs());
+    const std::span<T> z = work.last_outputs.first(piece.size() * outputs());
     forward(w, x, work, z);
     sums += apply_loss(z, work.reader.labels(piece), weight);
     backward(w, x, work, z, g);
@@ -233,12 +233,12 @@ Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch b
   Workspace work = make_workspace(data, batch.size(), pass.arena);
   Accumulator sums;
   for_each_piece_of_batch(batch, [&](Batch piece) {
-    const std::span<T> z = work.last.first(piece.size() * outputs());
+    const std::span<T> z = work.last_outputs.first(piece.size() * outputs());
     forward(w, work.reader.read(piece), work, z);
     sums += apply_loss(z, work.reader.labels(piece), T{1});
   });
-  return classes_ > 0 ? means<SoftmaxLoss>(sums, batch.size(), data)
-                      : means<SquaredLoss>(sums, batch.size(), data);
+  return classes_ > 0 ? mean_metrics<SoftmaxLoss>(sums, batch.size(), data)
+                      : mean_metrics<SquaredLoss>(sums, batch.size(), data);
 }
 
 template <class T>

@@ -25,9 +25,10 @@ enum class Activation { relu, tanh };
 /// squared error if it has real targets.
 ///
 /// Parameters: "layerN.weights" [inputs x outputs] (the first row-sparse over sparse tables) and
-/// "layerN.bias" [outputs], without weight decay; N counts from 1. Weights of a layer with relu are
-/// initialised normal with variance 2 / inputs (He et al., ICCV 2015, eq. 10), the others uniform
-/// within +-sqrt(6 / (inputs + outputs)) (Glorot, Bengio, AISTATS 2010, eq. 16), biases with zero.
+/// "layerN.bias" [outputs], without weight decay; N counts from 1. Weights of a layer before relu
+/// are initialised normal with variance 2 / inputs (He et al., ICCV 2015, eq. 10), the others
+/// uniform within +-sqrt(6 / (inputs + outputs)) (Glorot, Bengio, AISTATS 2010, eq. 16), biases
+/// with zero.
 template <class T>
 class Perceptron {
  public:
@@ -79,11 +80,15 @@ class Perceptron {
   /// Returns layer l of the parameter vector or of its gradient.
   template <class U>
   [[nodiscard]] Affine<U> layer(std::span<U> w, std::size_t l) const;
-  /// Fills work.hidden and writes the last layer's outputs to `last`.
-  void forward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<T> last) const;
-  /// Adds the gradient to g. `derivatives` are those of the loss by the last layer's outputs.
+  /// Fills work.hidden and writes the last layer's outputs to `last_outputs`.
+  void forward(std::span<const T> w, const Rows<T>& x, Workspace& work,
+               std::span<T> last_outputs) const;
+  /// Adds the gradient to g. `derivatives` are the derivatives of the loss by the last layer's
+  /// outputs.
   void backward(std::span<const T> w, const Rows<T>& x, Workspace& work,
                 std::span<const T> derivatives, std::span<T> g) const;
+  /// Replaces the scores by the derivatives of the weighted loss, and returns the sums of loss and
+  /// metric.
   [[nodiscard]] Accumulator apply_loss(std::span<T> scores, std::span<const float> labels,
                                        T weight) const;
 

@@ -7,11 +7,12 @@
 namespace starling::barrier {
 namespace {
 
+/// Passes only if it sees no worker.
 const Predicate never =
     Predicate::make("never", [](Step, std::span<const Step> seen) { return seen.empty(); });
 const std::array predicates{never};
 
-/// Returns the end of an error that lists every built-in barrier.
+/// Returns the part of an error message that lists every built-in barrier.
 std::string valid_names() {
   std::string names = "valid";
   for (const auto& [form, summary, central_only] : descriptions())
@@ -45,7 +46,7 @@ TEST(Parse, ReadsInfiniteStaleness) {
 }
 
 TEST(Parse, ReadsPrintedBarriers) {
-  std::vector<AnyRule> rules = named_rules();
+  std::vector<AnyRule> rules = built_in_rules();
   rules.insert(rules.end(), {Ssp{0}, Ssp{2}, Ssp{finished}, never});
   for (const AnyRule& rule : rules)
     for (const Barrier& barrier :
@@ -53,7 +54,7 @@ TEST(Parse, ReadsPrintedBarriers) {
       EXPECT_EQ(*parse(print(barrier), predicates), barrier) << print(barrier);
 }
 
-TEST(Parse, FindsAPredicateByItsLabelAndSamplesItAfterAP) {
+TEST(Parse, FindsAPredicateByItsLabelAndSamplesItWithThePrefixP) {
   EXPECT_EQ(*parse("never", predicates), Barrier{never});
   EXPECT_EQ(*parse("pnever:beta=3", predicates), sampled(never, 3));
   EXPECT_EQ(print(sampled(never, 3)), "pnever:beta=3");
@@ -126,7 +127,7 @@ TEST(Parse, RefusesTextThatBreaksTheGrammar) {
   EXPECT_EQ(parse_error("ssp:s=1,s=2"), "barrier: 'ssp:s=1,s=2' gives 's' twice");
 }
 
-/// No user needs to write it, but the printed form of a sampled ASP must parse again.
+/// Users need not write `pasp`, but print() returns it for a sampled ASP, so it must parse.
 TEST(Parse, ReadsASampledAsp) {
   EXPECT_TRUE(always_passes(*parse("pasp:beta=2")));
   EXPECT_EQ(parse_error("pasp"), "barrier: pasp: give the sample size, as in pasp:beta=2");
@@ -135,8 +136,7 @@ TEST(Parse, ReadsASampledAsp) {
 }
 
 TEST(Descriptions, HaveFormsThatParse) {
-  const auto all = descriptions();
-  for (const Description& description : all) {
+  for (const Description& description : descriptions()) {
     const auto parsed = parse(description.form);
     ASSERT_TRUE(parsed) << parsed.error().message;
     EXPECT_EQ(needs_every_step(*parsed), description.central_only) << description.form;

@@ -11,6 +11,7 @@ namespace {
 
 using Steps = std::vector<Step>;
 
+/// Passes if at least half of the seen workers have reached the worker's own step.
 const Predicate half = Predicate::make("half", [](Step own, std::span<const Step> seen) {
   return 2 * std::ranges::count_if(seen, [&](Step step) { return step >= own; }) >=
          std::ssize(seen);
@@ -18,7 +19,7 @@ const Predicate half = Predicate::make("half", [](Step own, std::span<const Step
 
 /// Returns every built-in rule, also with its smallest and largest staleness, and a predicate.
 std::vector<AnyRule> every_rule() {
-  std::vector<AnyRule> rules = named_rules();
+  std::vector<AnyRule> rules = built_in_rules();
   rules.insert(rules.end(), {Ssp{0}, Ssp{1}, Ssp{finished}, half});
   return rules;
 }
@@ -62,13 +63,13 @@ TEST(Ssp, WithInfiniteStalenessIsAsp) {
 }
 
 TEST(EveryRule, ThatIsBuiltInPassesAtStepZero) {
-  for (const AnyRule& rule : named_rules()) {
+  for (const AnyRule& rule : built_in_rules()) {
     EXPECT_TRUE(admits({rule}, 0, Steps{0, 0, 7}));
     EXPECT_EQ(floor({rule}, 0).value_or(0), 0U);
   }
 }
 
-TEST(EveryRule, PassesIfItSeesNoOne) {
+TEST(EveryRule, PassesIfItSeesNoWorker) {
   for (const AnyRule& rule : every_rule()) EXPECT_TRUE(admits({rule}, 1000, Steps{}));
 }
 
@@ -114,14 +115,14 @@ TEST(Sampling, DoesNotChangeTheRule) {
   EXPECT_EQ(floor(sampled(Ssp{4}, 2), 10), 6U);
 }
 
-TEST(Observes, AllOthersOrTheSampleSize) {
+TEST(SeenWorkers, AreAllOthersOrTheSampleSize) {
   EXPECT_EQ(seen_workers({Bsp{}}, 7), 7U);
   EXPECT_EQ(seen_workers(sampled(Bsp{}, 3), 7), 3U);
   EXPECT_EQ(seen_workers(sampled(Bsp{}, 3), 2), 2U);
   EXPECT_EQ(seen_workers(sampled(Bsp{}, 3), 0), 0U);
 }
 
-TEST(Observes, NoOneIfTheBarrierAlwaysPasses) {
+TEST(SeenWorkers, AreNoneIfTheBarrierAlwaysPasses) {
   for (const Barrier& barrier : {Barrier{Asp{}}, sampled(Bsp{}, 0), Barrier{Ssp{finished}},
                                  sampled(Ssp{finished}, 3), sampled(half, 0)}) {
     EXPECT_TRUE(always_passes(barrier)) << print(barrier);

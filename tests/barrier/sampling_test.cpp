@@ -16,7 +16,8 @@ namespace {
 
 using Drawn = std::vector<std::uint32_t>;
 
-/// The parameters are population and count.
+/// Tests draw(), which draws `count` of the numbers below `population`. The parameters of a test
+/// are `population` and `count`.
 class Draw : public testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
 
 TEST_P(Draw, TakesEachNumberAtMostOnce) {
@@ -38,15 +39,15 @@ TEST_P(Draw, TakesEachNumberEquallyOften) {
   const auto [population, count] = GetParam();
   if (count == 0 || population == 1) return;  // there is nothing random
   Random random{2};
-  std::vector<std::uint64_t> times(population);
+  std::vector<std::uint64_t> times_drawn(population);
   Drawn drawn;
   for (std::uint32_t i = 0; i < 400 * population / count + 1; ++i) {
     draw(population, count, random, drawn);
-    for (const auto member : drawn) ++times[member];
+    for (const auto number : drawn) ++times_drawn[number];
   }
-  // The numbers of one draw exclude one another, so the chi-square is only (1 - count / population)
-  // times that of independent draws. This checks no lower bound on it.
-  EXPECT_LT(uniformity(times), 5);
+  // One draw takes no number twice, so the chi-square is only (1 - count / population) times that
+  // of independent draws. A lower bound on it would therefore fail.
+  EXPECT_LT(uniformity(times_drawn), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Draw,
@@ -59,17 +60,19 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Draw,
 /// Checks that draws of `count` numbers below `population` take every subset equally often.
 void expect_every_subset(std::uint32_t population, std::uint32_t count) {
   Random random{3};
-  std::map<std::uint32_t, std::uint64_t> times;
+  // How often each subset was drawn; the key has one bit for each number of the subset.
+  std::map<std::uint32_t, std::uint64_t> times_drawn;
   Drawn drawn;
   for (int i = 0; i < 100000; ++i) {
     draw(population, count, random, drawn);
     std::uint32_t subset = 0;
     for (const auto number : drawn) subset |= 1U << number;
-    ++times[subset];
+    ++times_drawn[subset];
   }
   std::vector<std::uint64_t> counts;
   for (std::uint32_t subset = 0; subset < 1U << population; ++subset)
-    if (static_cast<std::uint32_t>(std::popcount(subset)) == count) counts.push_back(times[subset]);
+    if (static_cast<std::uint32_t>(std::popcount(subset)) == count)
+      counts.push_back(times_drawn[subset]);
   EXPECT_LT(std::abs(uniformity(counts)), 5);
 }
 
@@ -77,8 +80,8 @@ TEST(DrawFew, TakesEverySubsetEquallyOften) {
   for (const std::uint32_t count : {1U, 2U, 3U, 4U, 6U}) expect_every_subset(7, count);
 }
 
-/// draw() takes more than 32 numbers by another method. The subset here is the two numbers that it
-/// leaves out.
+/// draw() uses another method if `count` is above 32. This test counts the subsets of two numbers
+/// that it leaves out.
 TEST(DrawMany, LeavesEverySubsetOutEquallyOften) {
   Random random{4};
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> left_out;
@@ -86,7 +89,7 @@ TEST(DrawMany, LeavesEverySubsetOutEquallyOften) {
   for (int i = 0; i < 200000; ++i) {
     draw(35, 33, random, drawn);
     std::vector<bool> is_drawn(35);
-    for (const auto member : drawn) is_drawn[member] = true;
+    for (const auto number : drawn) is_drawn[number] = true;
     const auto first = std::ranges::find(is_drawn, false);
     const auto second = std::find(first + 1, is_drawn.end(), false);
     ++left_out[{first - is_drawn.begin(), second - is_drawn.begin()}];
@@ -115,14 +118,14 @@ TEST(PassProbability, IsTheShareOfSubsetsWithoutALaggard) {
   for (std::uint32_t others = 0; others <= 9; ++others)
     for (std::uint32_t on_pace = 0; on_pace <= others; ++on_pace)
       for (std::uint32_t beta = 0; beta <= others; ++beta) {
-        double all = 0;
+        double subsets = 0;
         double passing = 0;
         for (std::uint32_t subset = 0; subset < 1U << others; ++subset) {
           if (static_cast<std::uint32_t>(std::popcount(subset)) != beta) continue;
-          ++all;
+          ++subsets;
           passing += subset >> on_pace == 0 ? 1 : 0;
         }
-        EXPECT_NEAR(pass_probability(on_pace, others, beta), passing / all, 1e-12)
+        EXPECT_NEAR(pass_probability(on_pace, others, beta), passing / subsets, 1e-12)
             << on_pace << " of " << others << ", beta " << beta;
       }
 }
@@ -134,15 +137,16 @@ TEST(PassProbability, EqualsKnownValues) {
   EXPECT_DOUBLE_EQ(pass_probability(90, 99, 2), 90.0 * 89 / (99 * 98));
 }
 
-/// `on_pace` of `others` workers are not laggards.
-struct Population {
+/// A barrier pssp:s=staleness,beta=beta, at which `on_pace` of the `others` workers are not
+/// laggards.
+struct SampledSspCase {
   Step staleness;
   std::uint32_t beta;
   std::uint32_t on_pace;
   std::uint32_t others;
 };
 
-class SampledSsp : public testing::TestWithParam<Population> {};
+class SampledSsp : public testing::TestWithParam<SampledSspCase> {};
 
 TEST_P(SampledSsp, PassesWithTheHypergeometricProbability) {
   const auto [staleness, beta, on_pace, others] = GetParam();
@@ -156,16 +160,16 @@ TEST_P(SampledSsp, PassesWithTheHypergeometricProbability) {
   for (int i = 0; i < checks; ++i) {
     draw(others, beta, random, drawn);
     seen.clear();
-    for (const auto member : drawn) seen.push_back(own - staleness - (member < on_pace ? 0 : 1));
+    for (const auto worker : drawn) seen.push_back(own - staleness - (worker < on_pace ? 0 : 1));
     passes += admits(barrier, own, seen) ? 1 : 0;
   }
   EXPECT_LT(std::abs(deviations(passes, checks, pass_probability(on_pace, others, beta))), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Populations, SampledSsp,
-                         testing::Values(Population{0, 2, 5, 9}, Population{4, 1, 5, 9},
-                                         Population{4, 10, 90, 99}, Population{4, 5, 4, 99},
-                                         Population{19, 33, 97, 99}));
+                         testing::Values(SampledSspCase{0, 2, 5, 9}, SampledSspCase{4, 1, 5, 9},
+                                         SampledSspCase{4, 10, 90, 99}, SampledSspCase{4, 5, 4, 99},
+                                         SampledSspCase{19, 33, 97, 99}));
 
 }  // namespace
 }  // namespace starling::barrier

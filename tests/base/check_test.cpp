@@ -14,7 +14,7 @@ namespace {
 }
 [[noreturn]] void throw_inner(const char*, const char*, int) { throw std::runtime_error{"inner"}; }
 
-/// Returns what a failed check throws.
+/// Returns the message of the exception that the handler of a failed check throws.
 std::string fail_check() {
   try {
     STARLING_CHECK(1 + 1 == 3);

@@ -1,4 +1,4 @@
-/// Compares the laws' draws with their exact means, variances and quantiles.
+/// Compares random numbers of each distribution with its exact mean, variance and quantiles.
 #include "starling/base/distributions/distribution.hpp"
 
 #include <gtest/gtest.h>
@@ -19,16 +19,17 @@ double seconds(Distribution::Duration duration) {
   return static_cast<double>(duration.count()) / 1e9;
 }
 
-/// A law and its exact mean, standard deviation and quantiles, in seconds.
-struct Exact {
+/// A distribution and its exact mean, standard deviation and quantiles, in seconds.
+struct LawCase {
+  /// The text that parse_distribution() reads.
   const char* text;
   double mean;
   double sd;
-  double lower;  // P(X <= lower) = 0.25
-  double upper;  // P(X <= upper) = 0.95
+  double quantile_25;  // P(X <= quantile_25) = 0.25
+  double quantile_95;  // P(X <= quantile_95) = 0.95
 };
 
-class Law : public testing::TestWithParam<Exact> {};
+class Law : public testing::TestWithParam<LawCase> {};
 
 TEST_P(Law, HasItsMeanVarianceAndQuantiles) {
   const auto& exact = GetParam();
@@ -39,43 +40,45 @@ TEST_P(Law, HasItsMeanVarianceAndQuantiles) {
   double sum = 0;
   double squares = 0;
   double fourths = 0;
-  std::uint64_t below_lower = 0;
-  std::uint64_t below_upper = 0;
+  std::uint64_t below_quantile_25 = 0;
+  std::uint64_t below_quantile_95 = 0;
   for (std::uint64_t i = 0; i < draws; ++i) {
     const double x = seconds(law.draw(random));
-    const double off = x - exact.mean;
-    sum += off;
-    squares += off * off;
-    fourths += off * off * off * off;
-    below_lower += x <= exact.lower ? 1U : 0U;
-    below_upper += x <= exact.upper ? 1U : 0U;
+    const double deviation = x - exact.mean;
+    sum += deviation;
+    squares += deviation * deviation;
+    fourths += deviation * deviation * deviation * deviation;
+    below_quantile_25 += x <= exact.quantile_25 ? 1U : 0U;
+    below_quantile_95 += x <= exact.quantile_95 ? 1U : 0U;
   }
   constexpr double n = draws;
   EXPECT_NEAR(sum / n, 0, 5 * exact.sd / std::sqrt(n));
   const double variance = squares / n;
-  const double error = std::sqrt((fourths / n - variance * variance) / n);
-  EXPECT_NEAR(variance, exact.sd * exact.sd, 5 * error);
-  EXPECT_LT(std::abs(deviations(below_lower, draws, 0.25)), 5);
-  EXPECT_LT(std::abs(deviations(below_upper, draws, 0.95)), 5);
+  const double variance_error = std::sqrt((fourths / n - variance * variance) / n);
+  EXPECT_NEAR(variance, exact.sd * exact.sd, 5 * variance_error);
+  EXPECT_LT(std::abs(deviations(below_quantile_25, draws, 0.25)), 5);
+  EXPECT_LT(std::abs(deviations(below_quantile_95, draws, 0.95)), 5);
 }
 
-/// Gamma: quantiles of shape 2 solve 1 - (1 + x) e^-x = q; those of shape 1/2 are squares of a
-/// normal deviate's. Pareto: (least / x)^alpha = 1 - q.
+/// The quantile q of a gamma distribution of shape 2 solves 1 - (1 + x) e^-x = q, with x in units
+/// of the scale. That of shape 1/2 is the mean times z^2, where a standard normal variable is
+/// between -z and z with probability q. That of a Pareto distribution is x_min / (1 - q)^(1 /
+/// alpha).
 INSTANTIATE_TEST_SUITE_P(
     Laws, Law,
     testing::Values(
-        Exact{"exp:100ms", 0.1, 0.1, -0.1 * std::log(0.75), -0.1 * std::log(0.05)},
-        Exact{"uniform:100ms", 0.1, 0.2 / std::sqrt(12.0), 0.05, 0.19},
-        Exact{"gamma:mean=100ms,shape=2", 0.1, 0.1 / std::numbers::sqrt2, 0.05 * 0.961278763,
-              0.05 * 4.743864518},
-        Exact{"gamma:mean=100ms,shape=0.5", 0.1, 0.1 * std::numbers::sqrt2,
-              0.1 * 0.318639364 * 0.318639364, 0.1 * 1.959963985 * 1.959963985},
-        Exact{"gamma:mean=100ms,shape=1", 0.1, 0.1, -0.1 * std::log(0.75), -0.1 * std::log(0.05)},
-        Exact{"lognormal:mean=100ms,sigma=0.5", 0.1, 0.1 * std::sqrt(std::exp(0.25) - 1),
-              0.1 * std::exp(-0.125 - 0.5 * 0.674489750),
-              0.1 * std::exp(-0.125 + 0.5 * 1.644853627)},
-        Exact{"pareto:mean=100ms,alpha=6", 0.1, 0.1 / std::sqrt(24.0),
-              0.1 * 5 / 6 * std::pow(0.75, -1.0 / 6), 0.1 * 5 / 6 * std::pow(0.05, -1.0 / 6)}));
+        LawCase{"exp:100ms", 0.1, 0.1, -0.1 * std::log(0.75), -0.1 * std::log(0.05)},
+        LawCase{"uniform:100ms", 0.1, 0.2 / std::sqrt(12.0), 0.05, 0.19},
+        LawCase{"gamma:mean=100ms,shape=2", 0.1, 0.1 / std::numbers::sqrt2, 0.05 * 0.961278763,
+                0.05 * 4.743864518},
+        LawCase{"gamma:mean=100ms,shape=0.5", 0.1, 0.1 * std::numbers::sqrt2,
+                0.1 * 0.318639364 * 0.318639364, 0.1 * 1.959963985 * 1.959963985},
+        LawCase{"gamma:mean=100ms,shape=1", 0.1, 0.1, -0.1 * std::log(0.75), -0.1 * std::log(0.05)},
+        LawCase{"lognormal:mean=100ms,sigma=0.5", 0.1, 0.1 * std::sqrt(std::exp(0.25) - 1),
+                0.1 * std::exp(-0.125 - 0.5 * 0.674489750),
+                0.1 * std::exp(-0.125 + 0.5 * 1.644853627)},
+        LawCase{"pareto:mean=100ms,alpha=6", 0.1, 0.1 / std::sqrt(24.0),
+                0.1 * 5 / 6 * std::pow(0.75, -1.0 / 6), 0.1 * 5 / 6 * std::pow(0.05, -1.0 / 6)}));
 
 TEST(Distribution, DrawsTheMeanIfNothingIsRandom) {
   Random random{1};
@@ -85,7 +88,7 @@ TEST(Distribution, DrawsTheMeanIfNothingIsRandom) {
   EXPECT_EQ(parse_distribution("lognormal:mean=20ms,sigma=0")->draw(random), 20ms);
 }
 
-TEST(Distribution, RepeatsWithTheSameSeedAndDrawsAYearAtMost) {
+TEST(Distribution, RepeatsWithTheSameSeedAndDrawsAtMostAYear) {
   const auto law = parse_distribution("pareto:mean=8000h,alpha=1.001").value();
   Random one{3};
   Random two{3};
@@ -123,23 +126,26 @@ TEST(Distribution, ParsesTheExampleOfEveryLaw) {
   });
 }
 
-struct Bad {
+struct InvalidText {
   const char* text;
   const char* reason;
 };
 
 TEST(Distribution, RefusesBadTextAndListsTheLaws) {
   for (const auto& [text, reason] :
-       {Bad{"", "has no name"}, Bad{"exp", "the mean is missing"}, Bad{"exp:20", "'20' is not a"},
-        Bad{"exp:-1ms", "'-1ms' is not a"}, Bad{"expo:20ms", "unknown law"},
-        Bad{"exp:20ms,shape=2", "unknown option 'shape'; valid: mean"},
-        Bad{"gamma:mean=1s", "shape is missing"}, Bad{"gamma:mean=1s,shape=0", "shape=0 must be"},
-        Bad{"pareto:mean=1s,alpha=1", "alpha=1"}, Bad{"lognormal:mean=1s,sigma=-1", "sigma=-1"},
-        Bad{"gamma:mean=1ms,shpe=3", "unknown option 'shpe'; did you mean 'shape'?"},
-        Bad{"exp:maen=20ms", "unknown option 'maen'; did you mean 'mean'?"},
-        Bad{"exp:9000000h", "'9000000h' is too long; valid: at most 285 years"},
-        Bad{"none:1s", "unknown law"}, Bad{"trace", "unknown law"},
-        Bad{"gamma:mean=1s,mean=2s", "twice"}}) {
+       {InvalidText{"", "has no name"}, InvalidText{"exp", "the mean is missing"},
+        InvalidText{"exp:20", "'20' is not a"}, InvalidText{"exp:-1ms", "'-1ms' is not a"},
+        InvalidText{"expo:20ms", "unknown law"},
+        InvalidText{"exp:20ms,shape=2", "unknown option 'shape'; valid: mean"},
+        InvalidText{"gamma:mean=1s", "shape is missing"},
+        InvalidText{"gamma:mean=1s,shape=0", "shape=0 must be"},
+        InvalidText{"pareto:mean=1s,alpha=1", "alpha=1"},
+        InvalidText{"lognormal:mean=1s,sigma=-1", "sigma=-1"},
+        InvalidText{"gamma:mean=1ms,shpe=3", "unknown option 'shpe'; did you mean 'shape'?"},
+        InvalidText{"exp:maen=20ms", "unknown option 'maen'; did you mean 'mean'?"},
+        InvalidText{"exp:9000000h", "'9000000h' is too long; valid: at most 285 years"},
+        InvalidText{"none:1s", "unknown law"}, InvalidText{"trace", "unknown law"},
+        InvalidText{"gamma:mean=1s,mean=2s", "twice"}}) {
     const auto law = parse_distribution(text);
     ASSERT_FALSE(law) << text;
     EXPECT_NE(law.error().message.find(reason), std::string::npos) << law.error().message;
@@ -149,11 +155,13 @@ TEST(Distribution, RefusesBadTextAndListsTheLaws) {
 
 class Trace : public testing::Test {
  protected:
+  /// Writes `text` to the trace file and returns the text of a distribution that draws its lines.
   [[nodiscard]] std::string write(const std::string& text) const {
     std::ofstream{file} << text;
     return "trace:" + file;
   }
-  [[nodiscard]] std::string refusal(const std::string& text) const {
+  /// Returns the error of reading a trace file with this text.
+  [[nodiscard]] std::string error_of(const std::string& text) const {
     const auto law = parse_distribution(write(text));
     return law ? "accepted" : law.error().message;
   }
@@ -184,15 +192,15 @@ TEST_F(Trace, DrawsEachLineEquallyOften) {
 
 TEST_F(Trace, NamesFileAndLineOfAnError) {
   const std::string location = "distribution trace:" + file;
-  EXPECT_EQ(refusal("20ms\n# comment\nfast\n"),
+  EXPECT_EQ(error_of("20ms\n# comment\nfast\n"),
             location + ":3: 'fast' is neither a duration like 20ms nor seconds like 0.02");
-  EXPECT_EQ(refusal("-1\n"),
+  EXPECT_EQ(error_of("-1\n"),
             location + ":1: '-1' is neither a duration like 20ms nor seconds like 0.02");
-  EXPECT_EQ(refusal("1e300\n").substr(0, location.size() + 3), location + ":1:");
-  EXPECT_EQ(refusal("\x1b[2J\xff" + std::string(1000, 'x')),
+  EXPECT_EQ(error_of("1e300\n").substr(0, location.size() + 3), location + ":1:");
+  EXPECT_EQ(error_of("\x1b[2J\xff" + std::string(1000, 'x')),
             location + ":1: '\\x1b[2J\\xff" + std::string(55, 'x') +
                 "...' is neither a duration like 20ms nor seconds like 0.02");
-  EXPECT_EQ(refusal("# nothing\n"), location + ": holds no duration");
+  EXPECT_EQ(error_of("# nothing\n"), location + ": holds no duration");
   EXPECT_EQ(parse_distribution("trace:/no/such/file").error().message,
             "distribution trace:/no/such/file: no such file");
   EXPECT_FALSE(parse_distribution("trace:" + testing::TempDir())) << "a folder";

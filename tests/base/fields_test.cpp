@@ -26,6 +26,7 @@ struct Complete {
   static constexpr auto fields(auto& m) { return std::tie(m.a, m.b, m.c, m.d, m.e, m.f); }
 };
 
+/// fields() leaves out the last field, so fields_of() does not compile for this struct.
 struct WithoutLast {
   int a = 0;
   bool b = false;
@@ -35,8 +36,7 @@ struct WithoutLast {
 TEST(Fields, AreCountedForAllTypes) {
   EXPECT_TRUE((detail::HasFields<Complete, 6>));
   EXPECT_FALSE((detail::HasFields<Complete, 7>));
-  EXPECT_TRUE(
-      (detail::HasFields<WithoutLast, 2>));  // fields_of() would not compile: one field is listed
+  EXPECT_TRUE((detail::HasFields<WithoutLast, 2>));
   EXPECT_FALSE((detail::HasFields<WithoutLast, 3>));
 }
 
@@ -46,7 +46,7 @@ struct Seventeen {
 
 TEST(Fields, AreCountedUpToOneMoreThanMayBeListed) {
   EXPECT_TRUE((detail::HasFields<Seventeen, 16>));
-  EXPECT_TRUE((detail::HasFields<Seventeen, 17>));  // a list of 16 fields does not compile
+  EXPECT_TRUE((detail::HasFields<Seventeen, 17>)) << "a list of 16 of the 17 would compile";
 }
 
 TEST(Fields, AreReferencesInTheListedOrder) {

@@ -49,9 +49,10 @@ std::string read_error(const std::string& path) {
   return text ? "no error" : text.error().message;
 }
 
-ReadScope regular_only() {
+/// Limits reading to regular files until the returned scope ends.
+[[nodiscard]] ReadScope make_regular_only_scope() {
   ReadLimits limits;
-  limits.regular_only = true;
+  limits.refuses_pipes = true;
   return ReadScope{std::move(limits)};
 }
 
@@ -72,7 +73,7 @@ TEST_F(Input, RefusesFoldersDevicesAndPipesWithoutWaiting) {
   EXPECT_EQ(read_error("/dev/ptmx"),
             "/dev/ptmx: is a character device; valid: a regular file or a pipe");
   const std::string file = make_pipe();
-  const auto scope = regular_only();
+  const auto scope = make_regular_only_scope();
   EXPECT_EQ(read_error(file), file + ": is a pipe; valid: a regular file");
   EXPECT_EQ(read_error("/dev/null"), "/dev/null: is a character device; valid: a regular file");
   EXPECT_LT(Clock::now() - started_at, 1s);
@@ -124,19 +125,19 @@ TEST_F(Input, StopsWaitingForAWriterAtTheDeadlineOrOnRequest) {
 }
 
 TEST_F(Input, UsesTheLimitsOfTheInnermostScope) {
-  EXPECT_FALSE(ReadScope::limits().regular_only);
+  EXPECT_FALSE(ReadScope::limits().refuses_pipes);
   {
-    const auto outer = regular_only();
+    const auto outer = make_regular_only_scope();
     {
       const ReadScope inner{{}};
-      EXPECT_FALSE(ReadScope::limits().regular_only);
+      EXPECT_FALSE(ReadScope::limits().refuses_pipes);
     }
-    EXPECT_TRUE(ReadScope::limits().regular_only);
+    EXPECT_TRUE(ReadScope::limits().refuses_pipes);
     std::jthread{[] {
-      EXPECT_FALSE(ReadScope::limits().regular_only) << "on another thread";
+      EXPECT_FALSE(ReadScope::limits().refuses_pipes) << "on another thread";
     }}.join();
   }
-  EXPECT_FALSE(ReadScope::limits().regular_only);
+  EXPECT_FALSE(ReadScope::limits().refuses_pipes);
 }
 
 TEST(ReadBudget, IsAThirdOfTheFreeMemory) {
@@ -157,10 +158,10 @@ TEST(ReadBudget, IsTheLimitOfTheScope) {
   EXPECT_TRUE(budget.check_total(8'000'000));
   EXPECT_EQ(budget.check_total(9'000'000).error().message,
             "x.csv: would take 0.009 GB of memory; valid: up to 0.008 GB");
-  std::uint64_t held = 0;
-  while (held < 100'000'000 && budget.check_growth(held)) held += 1000;
-  EXPECT_GE(held, 8'000'000U);
-  EXPECT_LE(held, 8'500'000U + 1000) << "checked too rarely";
+  std::uint64_t held_bytes = 0;
+  while (held_bytes < 100'000'000 && budget.check_growth(held_bytes)) held_bytes += 1000;
+  EXPECT_GE(held_bytes, 8'000'000U);
+  EXPECT_LE(held_bytes, 8'500'000U + 1000) << "checked too rarely";
 }
 
 TEST(Memory, FreeMemoryIsNoMoreThanAllMemory) {

@@ -1,4 +1,4 @@
-/// Tests which workers are stragglers, and their factors.
+/// Tests which workers a straggler specification slows down, and by which factors.
 #include "starling/base/straggler.hpp"
 
 #include <gtest/gtest.h>

@@ -38,19 +38,19 @@ TEST(Blocks, AreAdjacentIfTheyAreNew) {
   if (!is_pooled) GTEST_SKIP();
   // Nothing else asks for blocks of this size, so all of these are new.
   constexpr std::size_t bytes = std::size_t{7} << 17U;
-  std::vector<std::byte*> all;
-  for (int i = 0; i < 10; ++i) all.push_back(static_cast<std::byte*>(allocate(bytes)));
-  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i], all[i - 1] + bytes);
-  for (std::byte* block : all) release(block, bytes);
+  std::vector<std::byte*> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(static_cast<std::byte*>(allocate(bytes)));
+  for (std::size_t i = 1; i < blocks.size(); ++i) EXPECT_EQ(blocks[i], blocks[i - 1] + bytes);
+  for (std::byte* block : blocks) release(block, bytes);
 }
 
 TEST(Blocks, AreCountedAndKeptUpToTheMaximum) {
   if (!is_pooled) GTEST_SKIP();
   const Counts before = counts();
-  std::vector<std::pair<void*, std::size_t>> all;
-  for (std::size_t i = 0; i < 200; ++i) all.emplace_back(allocate(i * 10'000), i * 10'000);
+  std::vector<std::pair<void*, std::size_t>> blocks;
+  for (std::size_t i = 0; i < 200; ++i) blocks.emplace_back(allocate(i * 10'000), i * 10'000);
   EXPECT_GE(counts().used_bytes, before.used_bytes + 190 * std::size_t{1'000'000});
-  for (const auto& [block, bytes] : all) release(block, bytes);
+  for (const auto& [block, bytes] : blocks) release(block, bytes);
   EXPECT_EQ(counts().used_bytes, before.used_bytes);
   EXPECT_LE(counts().idle_bytes, idle_bytes_max);
   EXPECT_GT(counts().idle_bytes, idle_bytes_max / 2);

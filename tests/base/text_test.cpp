@@ -19,13 +19,13 @@ TEST(Text, SplitsAndTrims) {
   EXPECT_EQ(trim(" \ta b\r\n"), "a b");
 }
 
-TEST(Text, ShownHasNoControlCharactersAndAMaximumLength) {
+TEST(Text, QuoteEscapesControlCharactersAndLimitsTheLength) {
   EXPECT_EQ(quote("20 ms"), "'20 ms'");
   EXPECT_EQ(quote(std::string_view{"\x1b\0\n\xc2", 4}), "'\\x1b\\x00\\x0a\\xc2'");
   EXPECT_EQ(quote(std::string(1000, 'a')), "'" + std::string(60, 'a') + "...'");
 }
 
-TEST(Text, CountedUsesSingularAndPlural) {
+TEST(Text, PrintCountUsesSingularAndPlural) {
   EXPECT_EQ(print_count(0, "seed"), "0 seeds");
   EXPECT_EQ(print_count(1, "seed"), "1 seed");
   EXPECT_EQ(print_count(2, "seed"), "2 seeds");

@@ -1,5 +1,5 @@
-/// Decodes certificates and revocations from unauthenticated peers and submits them to a node's
-/// Admission. The first byte says which of the two follows.
+/// Decodes certificates and revocations from unauthenticated peers, and passes them to a node's
+/// Admission. The first byte of an input chooses: 0 for a certificate, else a revocation.
 #include "starling/actor/security/certificate.hpp"
 
 #include <algorithm>
@@ -31,40 +31,44 @@ Admission admission() {
   return Admission{cluster.public_key, handshake_keys.public_key};
 }
 
-void hand_in(const Certificate& certificate) {
+void submit(const Certificate& certificate) {
   Admission node = admission();
   const bool is_signed = std::ranges::count(signed_certificates(), certificate) > 0;
-  require(node.learn(certificate, now).ok() == is_signed, "only what is signed is believed");
+  require(node.learn(certificate, now).ok() == is_signed,
+          "Admission accepts exactly the signed certificates");
   require(
       node.admits(certificate.key, now) == (is_signed || certificate.key == key_pair(9).public_key),
-      "only who is believed is admitted");
+      "Admission admits exactly the keys with an accepted certificate");
 }
 
-void hand_in(const Revocation& revocation) {
+void submit(const Revocation& revocation) {
   Admission node = admission();
   for (const Certificate& known : signed_certificates()) (void)node.learn(known, now);
   const bool is_signed = std::ranges::count(signed_revocations(), revocation) > 0;
   const auto merged = node.merge({&revocation, 1}, now);
-  require(merged.added.size() == (is_signed ? 1U : 0U), "only what is signed is believed");
+  require(merged.added.size() == (is_signed ? 1U : 0U),
+          "Admission accepts exactly the signed revocations");
   require(merged.revoked.size() == (is_signed && revocation.serial == 1001 ? 1U : 0U),
-          "only who is revoked falls");
+          "Admission revokes exactly the revoked certificate");
 }
 
+/// Returns true if the input is valid.
 template <class Decode>
-bool take(Input input, Decode decode) {
-  const auto decoded = bounded(heap_bound(input.size()), [&] { return decode(input); });
+bool decode_and_submit(Input input, Decode decode) {
+  const auto decoded = with_bounded_heap(heap_bound(input.size()), [&] { return decode(input); });
   if (!decoded) return false;
-  require(std::ranges::equal(encode(*decoded), input), "there is one way to write it");
-  hand_in(*decoded);
+  require(std::ranges::equal(encode(*decoded), input),
+          "encoding a decoded value gives the same bytes");
+  submit(*decoded);
   return true;
 }
 
 }  // namespace
 
 bool read(Input input) {
-  Feed feed{input};
-  return feed.byte() == 0 ? take(feed.rest(), security::decode_certificate)
-                          : take(feed.rest(), security::decode_revocation);
+  InputReader reader{input};
+  return reader.byte() == 0 ? decode_and_submit(reader.rest(), security::decode_certificate)
+                            : decode_and_submit(reader.rest(), security::decode_revocation);
 }
 
 std::vector<Bytes> seeds() {
@@ -73,8 +77,8 @@ std::vector<Bytes> seeds() {
     all.push_back({static_cast<std::byte>(kind)});
     all.back().insert(all.back().end(), encoded.begin(), encoded.end());
   };
-  for (const auto& one : signed_certificates()) add(0, encode(one));
-  for (const auto& one : signed_revocations()) add(1, encode(one));
+  for (const auto& item : signed_certificates()) add(0, encode(item));
+  for (const auto& item : signed_revocations()) add(1, encode(item));
   return all;
 }
 

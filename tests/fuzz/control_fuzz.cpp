@@ -1,5 +1,5 @@
-/// Decodes the frames that nodes send each other apart from the packets of jobs: membership,
-/// requests and replies.
+/// Decodes the frames of nodes that do not belong to a job: membership messages, requests and
+/// replies.
 #include "starling/actor/wire/control.hpp"
 
 #include "starling/engine/core/member/message_validator.hpp"
@@ -9,31 +9,35 @@
 namespace starling::fuzz {
 namespace {
 
-/// Requires that is_valid() can check any configuration that a message has.
-void judge(const core::ConfigurationPtr& configuration) { (void)core::is_valid(configuration, 16); }
-void judge(const wire::StartJob& start) { judge(start.initial_configuration); }
-void judge(const wire::JobDescription& description) { judge(description.configuration); }
-void judge(const wire::NodeStatus& status) {
-  for (const wire::JobStatus& job : status.jobs) judge(job.configuration);
+/// Requires that is_valid() does not fail on any configuration that a message contains.
+void validate(const core::ConfigurationPtr& configuration) {
+  (void)core::is_valid(configuration, 16);
 }
-void judge(const wire::Request& request) {
-  if (const auto* start = std::get_if<wire::StartJob>(&request.body)) judge(*start);
+void validate(const wire::StartJob& start) { validate(start.initial_configuration); }
+void validate(const wire::JobDescription& description) { validate(description.configuration); }
+void validate(const wire::NodeStatus& status) {
+  for (const wire::JobStatus& job : status.jobs) validate(job.configuration);
 }
-void judge(const wire::Reply& reply) {
-  if (const auto* description = std::get_if<wire::JobDescription>(&reply.body)) judge(*description);
-  if (const auto* status = std::get_if<wire::NodeStatus>(&reply.body)) judge(*status);
+void validate(const wire::Request& request) {
+  if (const auto* start = std::get_if<wire::StartJob>(&request.body)) validate(*start);
 }
-/// membership_fuzz.cpp checks these.
-void judge(const core::MembershipMessage&) {}
+void validate(const wire::Reply& reply) {
+  if (const auto* description = std::get_if<wire::JobDescription>(&reply.body))
+    validate(*description);
+  if (const auto* status = std::get_if<wire::NodeStatus>(&reply.body)) validate(*status);
+}
+/// membership_fuzz.cpp checks membership messages.
+void validate(const core::MembershipMessage&) {}
 
 }  // namespace
 
 bool read(Input input) {
   const wire::FrameView frame = frame_in(input);
-  const auto decoded = bounded(heap_bound(input.size()), [&] { return decode_control(frame); });
+  const auto decoded =
+      with_bounded_heap(heap_bound(input.size()), [&] { return decode_control(frame); });
   if (!decoded) return false;
   require_same(wire::encode(*decoded), frame);
-  std::visit([](const auto& body) { judge(body); }, decoded->body);
+  std::visit([](const auto& body) { validate(body); }, decoded->body);
   return true;
 }
 

@@ -1,7 +1,7 @@
-/// Reads data files, traces of times and net files, plain and compressed. The lowest bits of the
-/// first byte choose the format. If its highest bit is set, the fuzzer compresses the rest before
-/// it is read, so that the damage is inside. If a format has two files, the size of the first one
-/// precedes it.
+/// Reads data files, traces of times and net files, plain and compressed. The lower bits of the
+/// first byte choose the format. If the highest bit is set, the fuzzer compresses the files, so
+/// that the damage is in the uncompressed data. If a format has a second file (labels), the second
+/// file comes first, preceded by its size.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -20,12 +20,14 @@
 namespace starling::fuzz {
 namespace {
 
-constexpr std::uint64_t values_max = std::uint64_t{16} << 20U;
-/// Memory for values while their vector grows, for copies of a line and its cells, and for the
-/// reader.
+/// The limit for the values of a data set, in bytes.
+constexpr std::uint64_t values_bytes_max = std::uint64_t{16} << 20U;
+/// Includes copies of values while their vector grows, copies of a line and its cells, and the
+/// reader itself.
 constexpr std::size_t heap_max = std::size_t{128} << 20U;
 
-void look_at(const models::Table& table) {
+/// Requires that the values of a table are finite and its labels and columns in range.
+void check_table(const models::Table& table) {
   require(table.size() > 0 && table.features() > 0, "data have samples");
   const auto is_number = [](float x) { return std::isfinite(x); };
   for (std::size_t row = 0; row < table.size(); ++row) {
@@ -45,31 +47,32 @@ void look_at(const models::Table& table) {
   }
 }
 
-bool take_table(const std::string& source) {
+bool read_table(const std::string& source) {
   ReadLimits limits;
-  limits.memory_max = values_max;
+  limits.memory_max = values_bytes_max;
   const ReadScope scope{std::move(limits)};
-  const auto table =
-      bounded(heap_max, [&] { return models::load(models::Source::parse(source).value(), 1); });
-  if (table) look_at(*table);
+  const auto table = with_bounded_heap(
+      heap_max, [&] { return models::load(models::Source::parse(source).value(), 1); });
+  if (table) check_table(*table);
   return table.ok();
 }
 
-/// Requires that any decoded image can be resized and converted to other channels.
-bool take_image(Input content) {
+/// Decodes an image. Requires that any valid image can be resized and converted to other channels.
+bool read_image(Input content) {
   ReadLimits limits;
-  limits.memory_max = values_max;
+  limits.memory_max = values_bytes_max;
   const ReadScope scope{std::move(limits)};
-  auto image = bounded(heap_max, [&] { return models::decode_image(content, "image"); });
+  auto image = with_bounded_heap(heap_max, [&] { return models::decode_image(content, "image"); });
   if (!image) return false;
-  const auto fits = [](const models::Image& of) {
-    return of.height > 0 && of.width > 0 &&
-           of.pixels.size() == std::size_t{of.height} * of.width * of.channels;
+  const auto has_all_pixels = [](const models::Image& checked) {
+    return checked.height > 0 && checked.width > 0 &&
+           checked.pixels.size() == std::size_t{checked.height} * checked.width * checked.channels;
   };
-  require(fits(*image), "an image has its pixels");
+  require(has_all_pixels(*image), "an image has as many pixels as its size says");
   const std::uint32_t others = 4 - image->channels;
   const auto other = models::resized(models::with_channels(*std::move(image), others), 3, 5);
-  require(fits(other) && other.channels == others && other.width == 5, "images are resized");
+  require(has_all_pixels(other) && other.channels == others && other.width == 5,
+          "images are resized");
   return true;
 }
 
@@ -88,32 +91,34 @@ enum class Format : std::uint8_t {
   image,
 };
 constexpr std::size_t formats = 12;
-constexpr std::size_t compressed = 0x80;
+/// The bit of the first byte that makes the fuzzer compress the files.
+constexpr std::size_t compressed_bit = 0x80;
 
-bool take(Format format, const std::string& first, const std::string& second) {
+/// Returns true if the files are valid. Only formats with two files read `labels_path`.
+bool read_as(Format format, const std::string& path, const std::string& labels_path) {
   switch (format) {
     case Format::csv:
-      return take_table("csv:" + first);
+      return read_table("csv:" + path);
     case Format::named_csv:
-      return take_table("csv:" + first + ",label=y,task=class");
+      return read_table("csv:" + path + ",label=y,task=class");
     case Format::libsvm:
-      return take_table("libsvm:" + first);
+      return read_table("libsvm:" + path);
     case Format::wide_libsvm:
-      return take_table("libsvm:" + first + ",features=2147483648,task=value");
+      return read_table("libsvm:" + path + ",features=2147483648,task=value");
     case Format::idx:
-      return take_table("idx:" + first + "," + second);
+      return read_table("idx:" + path + "," + labels_path);
     case Format::cifar10:
-      return take_table("cifar10:" + first);
+      return read_table("cifar10:" + path);
     case Format::trace:
-      return bounded(heap_max, [&] { return parse_distribution("trace:" + first); }).ok();
+      return with_bounded_heap(heap_max, [&] { return parse_distribution("trace:" + path); }).ok();
     case Format::net:
-      return bounded(heap_max, [&] { return program::read_net_file(first); }).ok();
+      return with_bounded_heap(heap_max, [&] { return program::read_net_file(path); }).ok();
     case Format::npy:
-      return take_table("npy:" + first + "," + second);
+      return read_table("npy:" + path + "," + labels_path);
     case Format::npy_table:
-      return take_table("npy:" + first + ",label=last,task=class");
+      return read_table("npy:" + path + ",label=last,task=class");
     case Format::npz:
-      return take_table("npz:" + first);
+      return read_table("npz:" + path);
     case Format::image:
       break;
   }
@@ -121,8 +126,8 @@ bool take(Format format, const std::string& first, const std::string& second) {
 }
 
 Bytes seed(Format format, std::string_view content, bool is_compressed = false) {
-  Bytes all{
-      static_cast<std::byte>(static_cast<std::size_t>(format) | (is_compressed ? compressed : 0))};
+  Bytes all{static_cast<std::byte>(static_cast<std::size_t>(format) |
+                                   (is_compressed ? compressed_bit : 0))};
   const Bytes rest = bytes_of(content);
   all.insert(all.end(), rest.begin(), rest.end());
   return all;
@@ -133,20 +138,20 @@ std::string_view literal(const char* bytes, std::size_t size) { return {bytes, s
 }  // namespace
 
 bool read(Input input) {
-  static const MemoryFile first;
-  static const MemoryFile second;
-  Feed feed{input};
-  const std::size_t which = feed.byte();
-  const auto format = static_cast<Format>((which & ~compressed) % formats);
-  const auto hold = [&](const MemoryFile& file, Input content) {
-    if ((which & compressed) == 0) return file.hold(content);
+  static const MemoryFile data_file;
+  static const MemoryFile labels_file;
+  InputReader reader{input};
+  const std::size_t choice = reader.byte();
+  const auto format = static_cast<Format>((choice & ~compressed_bit) % formats);
+  const auto set_content = [&](const MemoryFile& file, Input content) {
+    if ((choice & compressed_bit) == 0) return file.set_content(content);
     const std::string zipped = models::gzip(text_of(content));
-    file.hold(std::as_bytes(std::span{zipped}));
+    file.set_content(std::as_bytes(std::span{zipped}));
   };
-  if (format == Format::image) return take_image(feed.rest());
-  if (format == Format::idx || format == Format::npy) hold(second, feed.part());
-  hold(first, feed.rest());
-  return take(format, first.path(), second.path());
+  if (format == Format::image) return read_image(reader.rest());
+  if (format == Format::idx || format == Format::npy) set_content(labels_file, reader.sized());
+  set_content(data_file, reader.rest());
+  return read_as(format, data_file.path(), labels_file.path());
 }
 
 std::vector<Bytes> seeds() {
@@ -155,7 +160,7 @@ std::vector<Bytes> seeds() {
       literal("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x01\x01\x02\x03\xff", 20)};
   const std::string floats{literal("\0\0\x0d\x02\0\0\0\x02\0\0\0\x01\x3f\x80\0\0\xbf\x80\0\0", 20)};
   Bytes labels;
-  put_part(labels, bytes_of(literal("\0\0\x08\x01\0\0\0\x02\x01\0", 10)));
+  put_sized(labels, bytes_of(literal("\0\0\x08\x01\0\0\0\x02\x01\0", 10)));
   std::string records;
   for (const char label : {'\3', '\7'}) records += label + std::string(3072, 'p');
   for (const bool zipped : {false, true}) {
@@ -171,7 +176,7 @@ std::vector<Bytes> seeds() {
     const std::string x =
         models::npy("<f8", "2, 2", models::little<double>({0.5, 1, 2, 0}), zipped);
     Bytes y;
-    put_part(y, bytes_of(models::npy(">i4", "2, 1", models::big<std::int32_t>({1, 2}))));
+    put_sized(y, bytes_of(models::npy(">i4", "2, 1", models::big<std::int32_t>({1, 2}))));
     all.push_back(seed(Format::npy, std::string{text_of(y)} + x, zipped));
     all.push_back(seed(Format::npy_table, x, zipped));
     all.push_back(seed(Format::npy_table,

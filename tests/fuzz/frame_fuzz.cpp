@@ -1,4 +1,4 @@
-/// Decodes packets of a job's members as a node receives them, and validates their messages.
+/// Decodes packets that members of a job send each other, and validates their messages.
 #include "starling/actor/wire/frame.hpp"
 
 #include <algorithm>
@@ -37,27 +37,27 @@ const core::Layout& layout() {
   return made;
 }
 
-/// Reads all elements of `slice`, in the rows that it names.
-void walk(core::RangeId range, const core::Slice& slice) {
-  std::vector<float> into(layout().ranges.at(range).count);
-  const auto from = slice.as<float>();
+/// Copies all elements of `slice`, as a worker does that receives it.
+void copy_values(core::RangeId range, const core::Slice& slice) {
+  std::vector<float> copy(layout().ranges.at(range).count);
+  const auto values = slice.as<float>();
   if (!slice.rows) {
-    std::ranges::copy(from, into.begin());
+    std::ranges::copy(values, copy.begin());
     return;
   }
-  std::size_t at = 0;
-  for (const std::uint32_t row : *slice.rows) into.at(row) = from[at++];
+  std::size_t i = 0;
+  for (const std::uint32_t row : *slice.rows) copy.at(row) = values[i++];
 }
 
-/// Requires that the validator can check any message, and that the tensors of a valid one can be
-/// read.
+/// Requires that the validator does not fail on any message, and that the values of a valid one can
+/// be copied.
 void validate(const core::PeerMessage& peer_message) {
-  for (const core::Configuration& now : configurations())
-    for (const core::Member& member : now.members)
-      if (core::MessageValidator{now, member.id, members_max, layout(), sizeof(float)}.is_valid(
-              peer_message))
+  for (const core::Configuration& configuration : configurations())
+    for (const core::Member& member : configuration.members)
+      if (core::MessageValidator{configuration, member.id, members_max, layout(), sizeof(float)}
+              .is_valid(peer_message))
         if (const auto* value = std::get_if<core::Value>(&peer_message))
-          walk(value->range, value->value);
+          copy_values(value->range, value->value);
 }
 
 }  // namespace
@@ -65,9 +65,11 @@ void validate(const core::PeerMessage& peer_message) {
 bool read(Input input) {
   const wire::FrameView frame = frame_in(input);
   const auto kind = wire::kind_of(frame);
-  const auto decoded = bounded(heap_bound(input.size()), [&] { return decode_envelope(frame); });
+  const auto decoded =
+      with_bounded_heap(heap_bound(input.size()), [&] { return decode_envelope(frame); });
   if (!decoded) return false;
-  require(kind.ok() && *kind == wire::Kind::envelope, "what is decoded is of that kind");
+  require(kind.ok() && *kind == wire::Kind::envelope,
+          "a frame that decodes as an envelope has that kind");
   require_same(wire::encode(decoded->job, decoded->node, decoded->envelope), frame);
   const auto& peer_message = decoded->envelope.packet.payload;
   if (peer_message) {

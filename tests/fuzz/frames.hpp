@@ -1,4 +1,5 @@
-/// Writes and reads frames as inputs of a fuzzer: the head's size, the head, the body. One thread.
+/// Converts frames to and from inputs of a fuzzer: the size of the head, the head, the body. One
+/// thread.
 #pragma once
 
 #include "starling/actor/wire/frame.hpp"
@@ -15,22 +16,24 @@ inline Bytes body_of(const wire::Frame& frame) {
 
 inline Bytes input_of(const wire::Frame& frame) {
   Bytes input;
-  put_part(input, frame.head);
+  put_sized(input, frame.head);
   const Bytes body = body_of(frame);
   input.insert(input.end(), body.begin(), body.end());
   return input;
 }
 
 inline wire::FrameView frame_in(Input input) {
-  Feed feed{input};
-  const Input head = feed.part();
-  return {head, feed.rest()};
+  InputReader reader{input};
+  const Input head = reader.sized();
+  return {head, reader.rest()};
 }
 
-/// Requires that a decoded message is encoded as the same bytes again.
+/// Requires that a message which was decoded from `frame` and encoded again gives the same bytes.
 inline void require_same(const wire::Frame& again, const wire::FrameView& frame) {
-  require(std::ranges::equal(again.head, frame.head), "a head is written again as it was");
-  require(std::ranges::equal(body_of(again), frame.body), "a body is written again as it was");
+  require(std::ranges::equal(again.head, frame.head),
+          "encoding a decoded head gives the same bytes");
+  require(std::ranges::equal(body_of(again), frame.body),
+          "encoding a decoded body gives the same bytes");
 }
 
 }  // namespace starling::fuzz

@@ -17,11 +17,11 @@ namespace starling::fuzz {
 using Input = std::span<const std::byte>;
 using Bytes = std::vector<std::byte>;
 
-/// Reads an input. Returns whether the input was accepted. Ends the program if an invariant is
-/// broken.
+/// Defined by each fuzzer. Reads an input, and returns true if it is valid. Ends the program if an
+/// invariant is violated.
 bool read(Input input);
 
-/// Returns inputs that read() accepts. The code that makes real inputs made them.
+/// Defined by each fuzzer. Returns valid inputs, written by the same code that writes real ones.
 std::vector<Bytes> seeds();
 
 /// Called by libFuzzer with each input.
@@ -30,33 +30,34 @@ inline int read(const std::uint8_t* data, std::size_t size) {
   return 0;
 }
 
+/// Ends the program with a message unless an invariant holds. `what` describes the invariant.
 inline void require(bool condition, const char* what) {
   if (condition) [[likely]]
     return;
-  std::fprintf(stderr, "fuzz: broken: %s\n", what);
+  std::fprintf(stderr, "fuzz: broken invariant: %s\n", what);
   std::abort();
 }
 
 /// Returns how much memory, in bytes, decoding a network input of `size` bytes may take.
 [[nodiscard]] constexpr std::size_t heap_bound(std::size_t size) { return 8 * size + 65536; }
 
-/// Calls `decode` and returns its result. Requires that it held at most `heap_max` bytes of memory
-/// at any time.
+/// Calls `decode` and returns its result. Requires that it never holds more than `heap_max` bytes
+/// of heap memory at a time.
 template <class Decode>
-auto bounded(std::size_t heap_max, Decode decode) {
+auto with_bounded_heap(std::size_t heap_max, Decode decode) {
   wire::heap_reset_peak();
   const std::size_t before = wire::heap_bytes();
   auto result = decode();
-  const std::size_t taken = wire::heap_peak_bytes() - before;
-  if (taken > heap_max) std::fprintf(stderr, "%zu bytes taken, %zu allowed\n", taken, heap_max);
-  require(taken <= heap_max, "memory is bounded");
+  const std::size_t peak = wire::heap_peak_bytes() - before;
+  if (peak > heap_max) std::fprintf(stderr, "%zu bytes used, %zu allowed\n", peak, heap_max);
+  require(peak <= heap_max, "memory is bounded");
   return result;
 }
 
 /// Reads an input as a series of values.
-class Feed {
+class InputReader {
  public:
-  explicit Feed(Input input) : input_(input) {}
+  explicit InputReader(Input input) : input_(input) {}
 
   [[nodiscard]] bool empty() const { return input_.empty(); }
   /// Returns the next byte; 0 at the end of the input.
@@ -70,8 +71,8 @@ class Feed {
     input_ = input_.subspan(taken.size());
     return taken;
   }
-  /// Reads a size in two bytes, and returns as many bytes.
-  Input part() {
+  /// Reads a size in two bytes, the lower one first, and returns as many bytes.
+  Input sized() {
     const std::size_t low = byte();
     return take(low + 256 * byte());
   }
@@ -81,8 +82,9 @@ class Feed {
   Input input_;
 };
 
-/// Writes `part` as Feed::part() reads it. Requires: less than 64 KiB.
-inline void put_part(Bytes& out, Input part) {
+/// Appends the size of `part` and `part`, as InputReader::sized() reads them. Requires: less than
+/// 64 KiB.
+inline void put_sized(Bytes& out, Input part) {
   require(part.size() < 65536, "parts are small");
   out.push_back(static_cast<std::byte>(part.size() % 256));
   out.push_back(static_cast<std::byte>(part.size() / 256));

@@ -7,11 +7,12 @@
 namespace starling::fuzz {
 namespace {
 
-/// Each value is a node on the heap, and stores its location and the name of its file.
+/// Parsing a job file may take this many times its size: each value is a node on the heap, which
+/// stores its location and the name of its file.
 constexpr std::size_t heap_factor = 2048;
 
-/// Returns whether a value names a file of durations, which making the job would read.
-bool names_traces(const program::Settings& settings) {
+/// Returns true if a setting may name a trace (a file of durations), which make_job() would read.
+bool names_trace(const program::Settings& settings) {
   return std::ranges::any_of(settings, [](const program::Setting& s) {
     return s.text.find("trace") != std::string::npos;
   });
@@ -21,14 +22,15 @@ bool names_traces(const program::Settings& settings) {
 
 bool read(Input input) {
   const std::string_view text = text_of(input);
-  const auto settings = bounded(heap_factor * input.size() + 65536,
-                                [&] { return program::parse_job_file(text, "job.toml"); });
+  const auto settings = with_bounded_heap(heap_factor * input.size() + 65536, [&] {
+    return program::parse_job_file(text, "job.toml");
+  });
   const auto sim = program::parse_sim_file(text, "job.toml");
-  require(settings.ok() || !sim.ok(), "a simulation refuses whatever a job refuses");
+  require(settings.ok() || !sim.ok(), "a simulation refuses every file that a job refuses");
   if (!settings) return false;
   for (const program::Setting& setting : *settings)
     require(setting.location.starts_with("job.toml:"), "settings have a location");
-  if (!names_traces(*settings)) (void)program::make_job(*settings, {});
+  if (!names_trace(*settings)) (void)program::make_job(*settings, {});
   return true;
 }
 

@@ -6,16 +6,17 @@
 
 namespace starling::fuzz {
 
-/// Key files are not network input, but reading one must not take more than a multiple of its size.
+/// Reading a key file may take this many times its size.
 constexpr std::size_t heap_factor = 128;
 
 bool read(Input input) {
-  const auto file = bounded(heap_factor * input.size() + 65536,
-                            [&] { return security::parse_key_file(text_of(input), "FILE"); });
+  const auto file = with_bounded_heap(heap_factor * input.size() + 65536, [&] {
+    return security::parse_key_file(text_of(input), "FILE");
+  });
   if (!file) return false;
   const std::string text = print(*file);
   const auto again = security::parse_key_file(text, "FILE");
-  require(again.ok() && print(*again) == text, "what is printed is read again");
+  require(again.ok() && print(*again) == text, "parsing a printed key file gives the same text");
   return true;
 }
 

@@ -1,5 +1,5 @@
-/// Makes keys that are the same in each run, and certificates and revocations that they sign. One
-/// thread.
+/// Makes keys that are the same in each run, and certificates and revocations that are signed with
+/// them. One thread.
 #pragma once
 
 #include <sodium.h>
@@ -13,6 +13,7 @@ namespace starling::fuzz {
 /// 2026-11-21 10:21:08 UTC.
 inline constexpr security::UtcSeconds now = 1'795'256'468;
 
+/// Returns the cluster key with this number. Different numbers give different keys.
 inline security::ClusterKey cluster_key(std::uint8_t number = 1) {
   std::array<std::uint8_t, crypto_sign_SEEDBYTES> seed{};
   seed.fill(number);
@@ -28,7 +29,7 @@ inline security::KeyPair key_pair(std::uint8_t number) {
   return keys;
 }
 
-/// Makes a certificate that is valid for a year.
+/// Returns a certificate for key_pair(number), valid for a year, signed with cluster_key(1).
 inline security::Certificate certificate(std::uint8_t number,
                                          security::Role role = security::Role::node) {
   security::Certificate certificate;
@@ -41,6 +42,7 @@ inline security::Certificate certificate(std::uint8_t number,
   return security::sign(certificate, cluster_key());
 }
 
+/// Returns the revocation of certificate(number), signed with cluster_key(1).
 inline security::Revocation revocation(std::uint8_t number) {
   security::Revocation revocation;
   revocation.serial = 1000U + number;

@@ -1,5 +1,5 @@
-/// Feeds one node with frames from any sender, while its time passes. An input is a series of
-/// events: the head of a frame, or a time.
+/// Passes frames of any sender to the Membership of one node, and advances its time. An input is a
+/// series of events: each is the head of a frame or a time to wait.
 #include "starling/engine/core/membership/membership.hpp"
 
 #include <set>
@@ -14,9 +14,9 @@ namespace {
 using namespace core;
 using namespace std::chrono_literals;
 
-constexpr std::size_t acts_max = 64;
-/// An act from here on is a time.
-constexpr std::size_t time_from = 192;
+constexpr std::size_t events_max = 64;
+/// An event below it is a frame. The event `first_time_event` + n waits (n + 1) * `time_unit`.
+constexpr std::size_t first_time_event = 192;
 constexpr Time time_unit = 50ms;
 constexpr std::size_t timers_max = 1000;
 
@@ -24,45 +24,45 @@ MembershipOptions options() {
   MembershipOptions options;
   options.self = {.id = 77, .address = "tcp://127.0.0.1:7400", .name = "n1", .workers = 4};
   options.seeds = {"tcp://127.0.0.1:1"};
-  options.nodes_max = 5;  // less than the seeds know of
+  options.nodes_max = 5;  // fewer than the nodes in the seeds
   return options;
 }
 
-class One {
+class TestNode {
  public:
-  One() : member_(options(), 7) { member_.start({now_, random_, out_}); }
+  TestNode() : membership_(options(), 7) { membership_.start({now_, random_, effects_}); }
 
   void receive(const MembershipMessage& message) {
-    member_.on({now_, random_, out_}, message);
-    look();
+    membership_.on({now_, random_, effects_}, message);
+    check_effects();
   }
-  void pass(Time time) {
+  void advance(Time time) {
     const Time end = now_ + time;
     std::size_t count = 0;
     for (; !timers_.empty() && *timers_.begin() <= end; ++count) {
-      require(count < timers_max, "timers come to rest");
+      require(count < timers_max, "the number of timers is bounded");
       now_ = std::max(now_, *timers_.begin());
       timers_.erase(timers_.begin());
-      member_.on_timer({now_, random_, out_});
-      look();
+      membership_.on_timer({now_, random_, effects_});
+      check_effects();
     }
     now_ = end;
   }
 
  private:
-  void look() {
+  void check_effects() {
     const MembershipOptions bounds = options();
-    require(member_.self().id == bounds.self.id && member_.self().state == NodeState::alive,
-            "nobody says for a member that it is gone");
-    require(member_.nodes().size() <= bounds.nodes_max, "members are bounded");
-    for (const MembershipEffect& effect : out_) {
+    require(membership_.self().id == bounds.self.id && membership_.self().state == NodeState::alive,
+            "no message makes a node consider itself dead");
+    require(membership_.nodes().size() <= bounds.nodes_max, "the number of known nodes is bounded");
+    for (const MembershipEffect& effect : effects_) {
       if (const auto* timer = std::get_if<SetTimer>(&effect)) timers_.insert(timer->at);
-      if (const auto* send = std::get_if<MembershipSend>(&effect)) look_at(*send);
+      if (const auto* send = std::get_if<MembershipSend>(&effect)) check_sent(*send);
     }
-    out_.clear();
+    effects_.clear();
   }
-  /// Checks that other members can read a message that the member sends.
-  static void look_at(const MembershipSend& send) {
+  /// Requires that other nodes can read a message that the node sends.
+  static void check_sent(const MembershipSend& send) {
     require(!send.address.empty(), "messages have an address");
     const auto frame = wire::encode(wire::ControlMessage{77, "", send.message});
     require(frame.head.size() < 65536, "messages are bounded");
@@ -71,34 +71,35 @@ class One {
 
   Time now_{};
   Random random_{1};
-  std::vector<MembershipEffect> out_;
+  std::vector<MembershipEffect> effects_;
   std::multiset<Time> timers_;
-  Membership member_;
+  Membership membership_;
 };
 
 }  // namespace
 
 bool read(Input input) {
-  One one;
-  Feed feed{input};
-  bool heard = false;
-  for (std::size_t acts = 0; acts < acts_max && !feed.empty(); ++acts) {
-    const std::size_t act = feed.byte();
-    if (act >= time_from) {
-      one.pass(time_unit * (act - time_from + 1));
+  TestNode node;
+  InputReader reader{input};
+  bool has_received = false;
+  for (std::size_t events = 0; events < events_max && !reader.empty(); ++events) {
+    const std::size_t event = reader.byte();
+    if (event >= first_time_event) {
+      node.advance(time_unit * (event - first_time_event + 1));
       continue;
     }
-    const auto message = wire::decode_control({feed.part(), {}});
+    const auto message = wire::decode_control({reader.sized(), {}});
     if (!message) continue;
     if (const auto* body = std::get_if<MembershipMessage>(&message->body)) {
-      one.receive(*body);
-      heard = true;
+      node.receive(*body);
+      has_received = true;
     }
   }
-  return heard;
+  return has_received;
 }
 
-/// One message of each kind from others than itself, alone and all of them with time between.
+/// Returns one seed for each membership message in the examples, each from another node, and one
+/// seed with all these messages and times between them.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> all(1);
   NodeId from = 100;
@@ -107,11 +108,11 @@ std::vector<Bytes> seeds() {
     if (body == nullptr) continue;
     body->from.id = ++from;
     body->from.address += std::to_string(from);
-    Bytes one{std::byte{0}};
-    put_part(one, wire::encode(message).head);
-    all.front().insert(all.front().end(), one.begin(), one.end());
-    all.front().push_back(static_cast<std::byte>(time_from + 10));
-    all.push_back(std::move(one));
+    Bytes event{std::byte{0}};
+    put_sized(event, wire::encode(message).head);
+    all.front().insert(all.front().end(), event.begin(), event.end());
+    all.front().push_back(static_cast<std::byte>(first_time_event + 10));
+    all.push_back(std::move(event));
   }
   return all;
 }

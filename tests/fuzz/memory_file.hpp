@@ -1,4 +1,4 @@
-/// Files in memory, for fuzzers of code that reads files.
+/// Files in memory, for fuzzers of code that reads files by their paths.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,15 +10,16 @@
 
 namespace starling::fuzz {
 
-/// A file that is not on a disk.
+/// A file in memory that has a path in /proc.
 class MemoryFile {
  public:
   MemoryFile()
       : descriptor_(::memfd_create("fuzz", 0)),
         path_("/proc/self/fd/" + std::to_string(descriptor_)) {
-    require(descriptor_ >= 0, "there is a file in memory");
+    require(descriptor_ >= 0, "a file in memory can be made");
   }
-  void hold(Input input) const {
+  /// Replaces the content of the file.
+  void set_content(Input input) const {
     const auto size = static_cast<::ssize_t>(input.size());
     require(::ftruncate(descriptor_, 0) == 0 &&
                 ::pwrite(descriptor_, input.data(), input.size(), 0) == size,

@@ -1,5 +1,5 @@
-/// Reads files of models and checkpoints: as tensors, as a model with its weights, as the state
-/// from which a job resumes, and as training data.
+/// Reads each safetensors file in four ways: as tensors, as a model with its weights, as a
+/// checkpoint from which a job resumes, and as training data.
 #include "starling/tools/train/model_file.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 
 using namespace program;
 
-/// The header is parsed into JSON values, which are several times as large as their text.
+/// Reading a file may take this many times its size: its header is parsed into JSON values, which
+/// are several times as large as their text.
 constexpr std::size_t heap_factor = 128;
 
 const Registry& registry() {
@@ -38,12 +39,12 @@ std::shared_ptr<const AnyModel> model() {
 }
 
 ResolvedJob job() {
-  ResolvedJob running;
-  running.options.job.workers = 2;
-  running.options.job.mode = core::Mode::central;
-  running.options.job.barrier = {barrier::Bsp{}, std::nullopt};
-  running.options.optimizer = models::Adam{};
-  return running;
+  ResolvedJob job;
+  job.options.job.workers = 2;
+  job.options.job.mode = core::Mode::central;
+  job.options.job.barrier = {barrier::Bsp{}, std::nullopt};
+  job.options.optimizer = models::Adam{};
+  return job;
 }
 
 const JobIdentity identity{{"model", "softmax"}, {"seed", "1"}};
@@ -62,9 +63,9 @@ std::vector<core::RangeState> states() {
 }
 
 /// A temporary file to which the fuzzer writes.
-class Written {
+class OutputFile {
  public:
-  [[nodiscard]] std::string file() const { return (folder_.path() / "file").string(); }
+  [[nodiscard]] std::string path() const { return (folder_.path() / "file").string(); }
   [[nodiscard]] Bytes content() const {
     const std::string text = folder_.read("file");
     const auto* first = reinterpret_cast<const Bytes::value_type*>(text.data());
@@ -75,13 +76,13 @@ class Written {
   program::Folder folder_;
 };
 
-const Written& written_file() {
-  static const Written one;
-  return one;
+const OutputFile& output_file() {
+  static const OutputFile file;
+  return file;
 }
 
-/// Requires that a file that was read can be written, and that reading it gives the same. Tries
-/// only one file in 16, because writing is slow.
+/// Requires that a file that was read can be written, and that reading the written file gives the
+/// same. Tries only one file in 16, because writing is slow.
 void write_again(const safetensors::File& file) {
   static std::uint64_t calls = 0;
   if (calls++ % 16 != 0) return;
@@ -90,36 +91,38 @@ void write_again(const safetensors::File& file) {
     if (!safetensors::is_valid_tensor_name(tensor.name)) return;
     views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
   }
-  require(safetensors::write(written_file().file(), file.metadata, views).ok(),
-          "it can be written");
-  const auto again = safetensors::read(written_file().file());
+  require(safetensors::write(output_file().path(), file.metadata, views).ok(),
+          "a file that was read can be written");
+  const auto again = safetensors::read(output_file().path());
   require(again.ok() && again->metadata == file.metadata &&
               again->tensors.size() == file.tensors.size(),
-          "what is written is read again");
+          "a written file has the same metadata and number of tensors");
   for (const auto& tensor : file.tensors) {
     const auto* same = again->find(tensor.name);
     require(same != nullptr && same->dtype == tensor.dtype && same->shape == tensor.shape &&
                 same->bytes == tensor.bytes,
-            "tensors are read again as they were");
+            "a written file has the same tensors");
   }
 }
 
 /// Requires that a tensor has the size of its shape. Code that copies its values relies on that.
-void look_at(const safetensors::Tensor& tensor) {
+void check_size(const safetensors::Tensor& tensor) {
   std::uint64_t bytes = size_of(tensor.dtype);
   for (const std::uint64_t extent : tensor.shape) bytes *= extent;
   require(bytes == tensor.bytes.size(), "a tensor has as many values as its shape says");
 }
 
-void take_model(const std::string& path) {
+/// Reads the file as a model. Refused files are fine.
+void read_as_model(const std::string& path) {
   const auto stored = read_model(path, Trust::any);
   if (!stored) return;
   const auto model = model_in(registry(), *stored, data(), "data");
   if (model) (void)weights_in(*stored, **model);
 }
 
-void take_data(const std::string& path) {
-  const auto loaded = load_whole(registry(), "safetensors:" + path, 1);
+/// Reads the file as training data. Requires that the data of an accepted file are valid.
+void read_as_data(const std::string& path) {
+  const auto loaded = load_source(registry(), "safetensors:" + path, 1);
   if (!loaded) return;
   const models::Table* table = loaded->table();
   require(table != nullptr && table->size() > 0 && table->features() > 0, "data have samples");
@@ -139,45 +142,49 @@ bool read(Input input) {
   static const MemoryFile file;
   static const auto our_model = model();
   static const ResolvedJob our_job = job();
-  file.hold(input);
-  const auto tensors =
-      bounded(heap_factor * input.size() + 65536, [&] { return safetensors::read(file.path()); });
+  file.set_content(input);
+  const auto tensors = with_bounded_heap(heap_factor * input.size() + 65536,
+                                         [&] { return safetensors::read(file.path()); });
   if (!tensors) return false;
-  std::ranges::for_each(tensors->tensors, look_at);
+  std::ranges::for_each(tensors->tensors, check_size);
   write_again(*tensors);
-  take_model(file.path());
+  read_as_model(file.path());
   (void)read_checkpoint(file.path(), *our_model, our_job, identity, Trust::any);
-  take_data(file.path());
+  read_as_data(file.path());
   return true;
 }
 
 std::vector<Bytes> seeds() {
   std::vector<Bytes> all;
-  const auto written = [&](const Result<void>& done) {
+  const auto add_written_file = [&](const Result<void>& done) {
     require(done.ok(), "seeds are written");
-    all.push_back(written_file().content());
-    // The same as from a tool that writes no checksum, so that damage is not found at once.
+    all.push_back(output_file().content());
+    // Also adds the file without its checksum, as other tools write it: with a checksum, all damage
+    // is noticed at once.
     std::string text{text_of(all.back())};
     if (const auto at = text.find("crc32"); at != std::string::npos)
       all.push_back(bytes_of(text.replace(at, 5, "other")));
   };
   const std::vector<float> f{1, -2.5F};
   const std::vector<std::uint64_t> counts{7};
-  written(safetensors::write(written_file().file(), {{"note", "\xc3\xa4"}},
-                             std::vector{safetensors::view<float>("f", {2, 1}, f),
-                                         safetensors::view<std::uint64_t>("n", {}, counts)}));
+  add_written_file(
+      safetensors::write(output_file().path(), {{"note", "\xc3\xa4"}},
+                         std::vector{safetensors::view<float>("f", {2, 1}, f),
+                                     safetensors::view<std::uint64_t>("n", {}, counts)}));
   const std::vector<std::uint64_t> labels{1, 0};
-  written(safetensors::write(written_file().file(), {},
-                             std::vector{safetensors::view<float>("x", {2, 1}, f),
-                                         safetensors::view<std::uint64_t>("y", {2}, labels)}));
-  require(load_whole(registry(), "safetensors:" + written_file().file(), 1).ok(),
-          "the data of the seeds are data");
+  add_written_file(
+      safetensors::write(output_file().path(), {},
+                         std::vector{safetensors::view<float>("x", {2, 1}, f),
+                                     safetensors::view<std::uint64_t>("y", {2}, labels)}));
+  require(load_source(registry(), "safetensors:" + output_file().path(), 1).ok(),
+          "the data of the seeds are valid");
   const ModelNotes notes = notes_of(*model(), {}, data());
-  written(save_model(written_file().file(), notes, *model(),
-                     model()->collect(job().options.job, states())));
-  written(write_checkpoint(written_file().file(), notes, *model(), job(), identity, states()));
-  require(read_checkpoint(written_file().file(), *model(), job(), identity).ok(),
-          "the checkpoint of the seeds is one");
+  add_written_file(save_model(output_file().path(), notes, *model(),
+                              model()->collect(job().options.job, states())));
+  add_written_file(
+      write_checkpoint(output_file().path(), notes, *model(), job(), identity, states()));
+  require(read_checkpoint(output_file().path(), *model(), job(), identity).ok(),
+          "the checkpoint of the seeds is valid");
   return all;
 }
 

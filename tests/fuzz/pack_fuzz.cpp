@@ -1,5 +1,5 @@
-/// Decodes several frames in one message, with their bodies in the pack or in the message's second
-/// part.
+/// Decodes packs: messages that contain several frames. The bodies of the frames are in the pack
+/// itself or in the message's second part.
 #include "starling/actor/wire/pack.hpp"
 
 #include <algorithm>
@@ -21,7 +21,9 @@ Bytes pack_of(const std::vector<wire::Frame>& frames, wire::BodyPart body_part) 
   return pack;
 }
 
-bool read_all(Input pack, Input second_part) {
+/// Returns true if the pack can be opened. Requires that the frames read from it are exactly those
+/// in it.
+bool read_pack(Input pack, Input second_part) {
   auto reader = wire::PackReader::open(pack, second_part);
   if (!reader) return false;
   std::vector<wire::Frame> frames;
@@ -37,16 +39,16 @@ bool read_all(Input pack, Input second_part) {
   const Bytes again =
       pack_of(frames, second_part.empty() ? wire::BodyPart::first : wire::BodyPart::second);
   require(again.size() <= pack.size() && std::ranges::equal(again, pack.first(again.size())),
-          "frames are packed as they were");
+          "packing the frames again gives the same bytes");
   const Input rest = pack.subspan(again.size());
   std::array<std::uint32_t, 2> lengths{};
   if (rest.size() < sizeof lengths) return true;
   std::memcpy(lengths.data(), rest.data(), sizeof lengths);
-  const std::size_t inside =
+  const std::size_t next_frame_bytes =
       sizeof lengths + std::size_t{lengths[0]} + (second_part.empty() ? lengths[1] : 0);
   const auto second_part_left = static_cast<std::size_t>(second_part.end() - body);
-  require(inside > rest.size() || (!second_part.empty() && lengths[1] > second_part_left),
-          "no frame that is whole is passed over");
+  require(next_frame_bytes > rest.size() || (!second_part.empty() && lengths[1] > second_part_left),
+          "no complete frame is skipped");
   return true;
 }
 
@@ -54,8 +56,8 @@ bool read_all(Input pack, Input second_part) {
 
 bool read(Input input) {
   const std::size_t half = input.size() / 2;
-  const bool whole = read_all(input, {});
-  return read_all(input.first(input.size() - half), input.last(half)) || whole;
+  const bool is_pack = read_pack(input, {});
+  return read_pack(input.first(input.size() - half), input.last(half)) || is_pack;
 }
 
 std::vector<Bytes> seeds() {
@@ -63,7 +65,7 @@ std::vector<Bytes> seeds() {
   const auto owner = std::make_shared<const Bytes>(5, std::byte{9});
   const wire::Frame with_body{.head = Bytes(2, std::byte{8}), .body = {{owner, *owner}}};
   const std::vector<wire::Frame> all{small, with_body, {}, with_body};
-  // Bodies in the second part: as many bytes again.
+  // The second half of the input is the second part.
   Bytes two = pack_of(all, wire::BodyPart::second);
   two.resize(2 * two.size(), std::byte{9});
   return {pack_of({}, wire::BodyPart::first), pack_of({small}, wire::BodyPart::first),

@@ -1,10 +1,10 @@
 /// Runs a fuzzer without libFuzzer:
 ///
 ///     NAME_replay CORPUS COUNT   reads the seeds, the files of the folder CORPUS, and COUNT copies
-///                                of these with random damage, the same in each run. Ends with an
-///                                error if an input takes longer than 5 s or breaks an invariant,
-///                                which it writes to the file NAME_replay.input, or if the process
-///                                takes 1 GiB
+///                                of these with random damage, the same in each run. If an input
+///                                takes longer than 5 s or violates an invariant, writes the input
+///                                to the file NAME_replay.input, and fails. Also fails if the
+///                                process takes 1 GiB
 ///     NAME_replay --seeds FOLDER writes the seeds into FOLDER, for libFuzzer to begin with
 #include <sys/resource.h>
 #include <unistd.h>
@@ -26,33 +26,34 @@
 namespace starling::fuzz {
 namespace {
 
-constexpr std::size_t size_max = 8192;
-/// Numbers with which programs often compare.
-constexpr std::array<std::uint64_t, 10> numbers{
+/// The size to which damaged inputs are truncated, in bytes.
+constexpr std::size_t input_bytes_max = 8192;
+/// Limits of integer types and other numbers with which code often compares.
+constexpr std::array<std::uint64_t, 10> boundary_numbers{
     0, 1, 2, 127, 255, 256, 65536, UINT32_MAX, std::uint64_t{1} << 63U, UINT64_MAX};
 
-/// Makes damaged copies of inputs, with up to four changes each.
-class Damage {
+/// Makes damaged copies of inputs, with one to four changes each.
+class InputDamager {
  public:
-  explicit Damage(const std::vector<Bytes>& all) : all_(all) {}
+  explicit InputDamager(const std::vector<Bytes>& inputs) : inputs_(inputs) {}
 
   Bytes next() {
-    Bytes input = any();
+    Bytes input = random_input();
     for (std::size_t count = 1 + random_.below(4); count > 0; --count) change(input);
-    if (input.size() > size_max) input.resize(size_max);
+    if (input.size() > input_bytes_max) input.resize(input_bytes_max);
     return input;
   }
 
  private:
-  const Bytes& any() { return all_[random_.below(all_.size())]; }
-  /// Returns a random offset in the input, or its size.
-  std::size_t offset(const Bytes& input) { return random_.below(input.size() + 1); }
+  const Bytes& random_input() { return inputs_[random_.below(inputs_.size())]; }
+  /// Returns a random offset from 0 to the input's size.
+  std::size_t random_offset(const Bytes& input) { return random_.below(input.size() + 1); }
   static auto at(Bytes& input, std::size_t offset) {
     return input.begin() + static_cast<std::ptrdiff_t>(offset);
   }
 
   void change(Bytes& input) {
-    const std::size_t from = offset(input);
+    const std::size_t from = random_offset(input);
     const std::size_t size = std::min<std::size_t>(random_.below(16), input.size() - from);
     switch (random_.below(8)) {
       case 0:
@@ -63,18 +64,18 @@ class Damage {
         break;
       case 2: {  // copies a part to another offset
         const Bytes part{at(input, from), at(input, from + size)};
-        input.insert(at(input, offset(input)), part.begin(), part.end());
+        input.insert(at(input, random_offset(input)), part.begin(), part.end());
         break;
       }
-      case 3: {  // replaces the rest by the rest of another input
-        const Bytes& other = any();
+      case 3: {  // replaces the rest by the end of another input
+        const Bytes& other = random_input();
         input.resize(from);
-        input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(offset(other)),
+        input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(random_offset(other)),
                      other.end());
         break;
       }
       case 4: {
-        const std::uint64_t number = numbers.at(random_.below(numbers.size()));
+        const std::uint64_t number = boundary_numbers.at(random_.below(boundary_numbers.size()));
         if (size > 0)
           std::memcpy(input.data() + from, &number, std::min<std::size_t>(size, sizeof number));
         break;
@@ -90,26 +91,27 @@ class Damage {
     }
   }
 
-  const std::vector<Bytes>& all_;
+  const std::vector<Bytes>& inputs_;
   Random random_{1};
 };
 
-/// Watches the reading of one input: if it takes more than 5 s or breaks an invariant, the input is
-/// written to a file and the program ends.
-class Guard {
+/// Exists while one input is read. If that takes more than 5 s or violates an invariant, the input
+/// is written to a file and the program ends.
+class ReadGuard {
  public:
-  static void begin(const std::string& program) {
+  /// Installs the signal handlers. `program` is the path of this program.
+  static void install(const std::string& program) {
     path() = program + ".input";
     for (const int signal : {SIGALRM, SIGABRT}) std::signal(signal, on_signal);
   }
 
-  explicit Guard(const Bytes& input) {
+  explicit ReadGuard(const Bytes& input) {
     current() = &input;
     ::alarm(seconds_max);
   }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-  ~Guard() {
+  ReadGuard(const ReadGuard&) = delete;
+  ReadGuard& operator=(const ReadGuard&) = delete;
+  ~ReadGuard() {
     ::alarm(0);
     current() = nullptr;
   }
@@ -118,15 +120,16 @@ class Guard {
 
  private:
   static std::string& path() {
-    static std::string one;
-    return one;
+    static std::string crash_file;
+    return crash_file;
   }
   static const Bytes*& current() {
-    static const Bytes* one = nullptr;
-    return one;
+    static const Bytes* input = nullptr;
+    return input;
   }
   static void on_signal(int signal) {
-    if (signal == SIGALRM) std::fputs("fuzz: broken: an input takes longer than 5 s\n", stderr);
+    if (signal == SIGALRM)
+      std::fputs("fuzz: broken invariant: an input takes at most 5 s\n", stderr);
     if (const Bytes* input = std::exchange(current(), nullptr)) {
       std::ofstream{path(), std::ios::binary} << text_of(*input);
       std::fprintf(stderr, "fuzz: the input is in %s\n", path().c_str());
@@ -149,23 +152,25 @@ void check_memory() {
 }
 
 bool read_guarded(const Bytes& input) {
-  const Guard guard{input};
+  const ReadGuard guard{input};
   return read(input);
 }
 
+/// Returns the contents of the files of a folder in the order of their names. Returns no contents
+/// if there is no folder.
 std::vector<Bytes> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   if (std::filesystem::exists(folder))
     for (const auto& entry : std::filesystem::directory_iterator{folder})
       paths.push_back(entry.path());
   std::ranges::sort(paths);
-  std::vector<Bytes> all;
+  std::vector<Bytes> contents;
   for (const auto& path : paths) {
     std::ifstream stream{path, std::ios::binary};
-    all.push_back(bytes_of(
+    contents.push_back(bytes_of(
         std::string{std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}}));
   }
-  return all;
+  return contents;
 }
 
 void write_seeds(const std::filesystem::path& folder) {
@@ -179,26 +184,28 @@ void write_seeds(const std::filesystem::path& folder) {
 }
 
 void replay(const std::filesystem::path& corpus, std::size_t count) {
-  std::vector<Bytes> all = seeds();
+  std::vector<Bytes> inputs = seeds();
   const auto start = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    require(read_guarded(all[i]), ("seed " + std::to_string(i) + " is taken").c_str());
-  const std::size_t seed_count = all.size();
-  for (Bytes& file : files_in(corpus)) all.push_back(std::move(file));
-  for (const Bytes& input : all) (void)read_guarded(input);
-  Damage damage{all};
-  std::size_t taken = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    require(read_guarded(inputs[i]), ("seed " + std::to_string(i) + " is accepted").c_str());
+  const std::size_t seed_count = inputs.size();
+  for (Bytes& file : files_in(corpus)) inputs.push_back(std::move(file));
+  for (const Bytes& input : inputs) (void)read_guarded(input);
+  InputDamager damager{inputs};
+  std::size_t accepted = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const Bytes input = damage.next();
-    if (read_guarded(input)) ++taken;
+    const Bytes input = damager.next();
+    if (read_guarded(input)) ++accepted;
     if (i % 1024 == 0) check_memory();
   }
   check_memory();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::printf(
-      "%zu seeds, %zu files, %zu damaged inputs of which %zu were taken; %.1f s, %ld MiB at most\n",
-      seed_count, all.size() - seed_count, count, taken, took.count(), peak_mebibytes());
-  require(count == 0 || (taken > 0 && taken < count), "some damage is noticed, some is none");
+      "%zu seeds, %zu files, %zu damaged inputs of which %zu were accepted; %.1f s, %ld MiB at "
+      "most\n",
+      seed_count, inputs.size() - seed_count, count, accepted, elapsed.count(), peak_mebibytes());
+  require(count == 0 || (accepted > 0 && accepted < count),
+          "some damaged inputs are accepted, and some are refused");
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: NAME_replay CORPUS COUNT | --seeds FOLDER\n");
     return 2;
   }
-  starling::fuzz::Guard::begin(argv[0]);
+  starling::fuzz::ReadGuard::install(argv[0]);
   starling::fuzz::replay(words[0], *count);
   return 0;
 }

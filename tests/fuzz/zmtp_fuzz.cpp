@@ -1,6 +1,6 @@
-/// Feeds a connection with bytes of unauthenticated peers: ZMTP's greeting, handshake and frames.
-/// The first byte chooses between plain and CURVE, the second the size of the pieces in which the
-/// rest arrives.
+/// Passes bytes of unauthenticated peers to a connection: ZMTP's greeting, handshake and frames.
+/// The first byte of an input chooses between NULL and CURVE security, the second the size of the
+/// pieces in which the rest arrives.
 #include "starling/actor/wire/zmtp.hpp"
 
 #include <sodium.h>
@@ -18,29 +18,30 @@ namespace {
 using namespace std::string_literals;
 
 constexpr std::size_t part_bytes_max = 4096;
-/// A receiver's own, and what it answers.
-constexpr std::size_t own_bytes = 65536;
+/// Memory for the receiver itself and for its answers.
+constexpr std::size_t receiver_bytes = 65536;
 
-struct Seen {
+/// The complete messages of a connection, and whether the receiver has refused its bytes.
+struct Received {
   std::vector<Bytes> messages;
   bool is_refused = false;
-  bool operator==(const Seen&) const = default;
+  bool operator==(const Received&) const = default;
 };
 
 Bytes copy_of(const wire::InboundMessage& message) {
   require(message.is_valid || (message.head.filled().empty() && message.body.filled().empty()),
-          "of a message with too many parts nothing is kept");
-  Bytes all{message.head.filled().begin(), message.head.filled().end()};
-  all.insert(all.end(), message.body.filled().begin(), message.body.filled().end());
-  return all;
+          "a message with too many parts is empty");
+  Bytes bytes{message.head.filled().begin(), message.head.filled().end()};
+  bytes.insert(bytes.end(), message.body.filled().begin(), message.body.filled().end());
+  return bytes;
 }
 
-/// Passes the input to a receiver as a connection would, at most `piece` bytes at a time.
-Seen receive(const wire::ZmtpRules& rules, Input input, std::size_t piece) {
+/// Passes the input to a receiver as a connection does, at most `piece_bytes` at a time.
+Received receive(const wire::ZmtpRules& rules, Input input, std::size_t piece_bytes) {
   wire::ZmtpReceiver receiver{rules};
-  Seen seen;
+  Received received;
   while (!input.empty()) {
-    Input next = input.first(std::min(piece, input.size()));
+    Input next = input.first(std::min(piece_bytes, input.size()));
     input = input.subspan(next.size());
     while (!next.empty()) {
       std::optional<wire::ZmtpReceiver::Fault> fault;
@@ -53,15 +54,17 @@ Seen receive(const wire::ZmtpRules& rules, Input input, std::size_t piece) {
         fault = receiver.take(next);
       }
       (void)receiver.take_answer();
-      if ((seen.is_refused = fault.has_value())) return seen;
-      if (const auto message = receiver.take_message()) seen.messages.push_back(copy_of(*message));
-      require(receiver.unfinished_bytes() <= 3 * part_bytes_max, "what is held is bounded");
+      if ((received.is_refused = fault.has_value())) return received;
+      if (const auto message = receiver.take_message())
+        received.messages.push_back(copy_of(*message));
+      require(receiver.unfinished_bytes() <= 3 * part_bytes_max,
+              "the memory for an unfinished message is bounded");
     }
   }
-  return seen;
+  return received;
 }
 
-const wire::ZmtpRules& rules_of(bool is_keyed) {
+const wire::ZmtpRules& rules_of(bool uses_curve) {
   static const auto made = [] {
     std::array<wire::ZmtpRules, 2> both;
     for (wire::ZmtpRules& rules : both) rules.part_bytes_max = part_bytes_max;
@@ -69,15 +72,14 @@ const wire::ZmtpRules& rules_of(bool is_keyed) {
     both[1].admits = [](const wire::Key&) { return true; };
     return both;
   }();
-  return made.at(is_keyed ? 1 : 0);
+  return made.at(uses_curve ? 1 : 0);
 }
 
-/// Returns a client's first command, with a public key of its own. The commands after it depend on
-/// the answer.
+/// Returns a client's first CURVE command. Its later commands depend on the server's answers.
 std::string hello() {
   const wire::SecretKey& secret = *rules_of(true).secret_key;
-  std::array<unsigned char, crypto_box_PUBLICKEYBYTES> server{};
-  crypto_scalarmult_base(server.data(), secret.data());
+  std::array<unsigned char, crypto_box_PUBLICKEYBYTES> server_key{};
+  crypto_scalarmult_base(server_key.data(), secret.data());
   std::array<unsigned char, crypto_box_SECRETKEYBYTES> own_secret{1};
   std::array<unsigned char, crypto_box_PUBLICKEYBYTES> own{};
   crypto_scalarmult_base(own.data(), own_secret.data());
@@ -85,10 +87,10 @@ std::string hello() {
   const std::string nonce = "CurveZMQHELLO---" + number;
   const std::array<unsigned char, 64> zeros{};
   std::array<unsigned char, zeros.size() + crypto_box_MACBYTES> box{};
-  const auto* const said = reinterpret_cast<const unsigned char*>(nonce.data());
-  require(crypto_box_easy(box.data(), zeros.data(), zeros.size(), said, server.data(),
+  const auto* const nonce_bytes = reinterpret_cast<const unsigned char*>(nonce.data());
+  require(crypto_box_easy(box.data(), zeros.data(), zeros.size(), nonce_bytes, server_key.data(),
                           own_secret.data()) == 0,
-          "a hello is sealed");
+          "a HELLO is encrypted");
   const std::string body = "\5HELLO\1\0"s + std::string(72, '\0') +
                            std::string{own.begin(), own.end()} + number +
                            std::string{box.begin(), box.end()};
@@ -98,13 +100,15 @@ std::string hello() {
 }  // namespace
 
 bool read(Input input) {
-  Feed feed{input};
-  const wire::ZmtpRules& rules = rules_of(feed.byte() % 2 == 1);
-  const std::size_t piece = 1 + feed.byte();
-  const Input stream = feed.rest();
-  const Seen whole = bounded(heap_bound(stream.size()) + own_bytes,
-                             [&] { return receive(rules, stream, stream.size() + 1); });
-  require(receive(rules, stream, piece) == whole, "pieces say the same as the whole");
+  InputReader reader{input};
+  const wire::ZmtpRules& rules = rules_of(reader.byte() % 2 == 1);
+  const std::size_t piece_bytes = 1 + reader.byte();
+  const Input stream = reader.rest();
+  const Received whole = with_bounded_heap(heap_bound(stream.size()) + receiver_bytes, [&] {
+    return receive(rules, stream, stream.size() + 1);
+  });
+  require(receive(rules, stream, piece_bytes) == whole,
+          "the result does not depend on the size of the pieces");
   return !whole.is_refused;
 }
 

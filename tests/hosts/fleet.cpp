@@ -21,7 +21,8 @@ constexpr std::size_t seeds_max = 8;
 /// The most nodes of a cluster with keys.
 constexpr std::size_t nodes_max = 40;
 
-StatusReport read(const std::string& text) {
+/// Parses the output of `starling status --here`.
+StatusReport parse_status(const std::string& text) {
   StatusReport report;
   report.text = text;
   std::istringstream lines{text};
@@ -31,9 +32,9 @@ StatusReport read(const std::string& text) {
     std::string second;
     std::string third;
     words >> first >> second >> third;
-    const std::string_view keeps = "the coordinator is ";
-    if (const auto at = line.find(keeps); at != std::string::npos)
-      report.coordinator = std::stoull(line.substr(at + keeps.size()));
+    const std::string_view coordinator_is = "the coordinator is ";
+    if (const auto at = line.find(coordinator_is); at != std::string::npos)
+      report.coordinator = std::stoull(line.substr(at + coordinator_is.size()));
     if (first == "configuration") {
       report.epoch = std::stoull(second);
     } else if (first == "job") {
@@ -44,12 +45,12 @@ StatusReport read(const std::string& text) {
       report.steps[std::stoull(second)] = step;
       const std::string_view holds = ", holds ";
       if (const auto at = line.find(holds); at != std::string::npos)
-        report.held += std::stoull(line.substr(at + holds.size()));
+        report.ranges_held += std::stoull(line.substr(at + holds.size()));
     } else if (first == "copies") {
-      // copies 1 of 2 wanted, 3 on their way
-      report.copies = std::stoull(second);
+      // For instance: copies 1 of 2 wanted, 3 on their way
+      report.fewest_owners = std::stoull(second);
       if (const auto comma = line.find(','); comma != std::string::npos)
-        report.incomplete = std::stoull(line.substr(comma + 1));
+        report.incomplete_replicas = std::stoull(line.substr(comma + 1));
     } else if (!line.starts_with(' ')) {
       report.states[first] = third;
     }
@@ -67,15 +68,16 @@ std::size_t StatusReport::live() const {
 Fleet::Fleet(std::string program, std::unique_ptr<Hosts> hosts, Keys keys)
     : program_(std::move(program)), hosts_(std::move(hosts)), keys_(keys) {
   if (keys_ == Keys::none) return;
-  const auto make = [&](const std::string& line) {
+  const auto run_keys = [&](const std::string& line) {
     const program::Ran ran =
         program::Process{work_, program_, program::words("keys " + line)}.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
   };
-  make("init-cluster");
-  // All key files are made here, because a key file has the certificates made before it.
-  for (std::size_t i = 0; i < nodes_max; ++i) make("node n" + std::to_string(i));
-  make("node laptop --role client");
+  run_keys("init-cluster");
+  // All key files are made before any node starts. A key file lists only the certificates that were
+  // made before it.
+  for (std::size_t i = 0; i < nodes_max; ++i) run_keys("node n" + std::to_string(i));
+  run_keys("node laptop --role client");
 }
 
 std::string Fleet::key_path(const std::string& name) const {
@@ -105,19 +107,20 @@ program::Process::Prepare Fleet::enter_router() const {
   return hosts_ ? hosts_->in_router() : in_host(0);
 }
 
-std::size_t Fleet::start(std::size_t host, const std::string& more) {
+std::size_t Fleet::start(std::size_t host, const std::string& more_flags) {
   auto node = std::make_unique<Node>();
   node->name = "n" + std::to_string(nodes_.size());
   node->host = host;
   std::string line = "node --name " + node->name;
   if (keys_ == Keys::given) line += " --keys " + key_path(node->name);
-  if (more.find("--listen") != std::string::npos) {
+  if (more_flags.find("--listen") != std::string::npos) {
   } else if (hosts_) {
-    // Uses the first free port of the host, so that the successor of a dead node has its address.
+    // Uses the first free port of the host, so that a node that replaces a dead one gets its
+    // address.
     int port = 7400;
     const auto address = [&] { return Hosts::address(host) + ":" + std::to_string(port); };
     while (std::ranges::any_of(nodes_, [&](const auto& other) {
-      return other->runs && other->address == "tcp://" + address();
+      return other->is_running && other->address == "tcp://" + address();
     }))
       ++port;
     line += (keys_ == Keys::none ? " --insecure" : "") + (" --listen " + address());
@@ -127,14 +130,14 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   for (const std::size_t seed : awake() | std::views::take(seeds_max))
     line += " --join " + join_address(seed);
   node->process = std::make_unique<program::Process>(
-      node->folder, program_, program::words(line + " " + more), in_host(host));
+      node->folder, program_, program::words(line + " " + more_flags), in_host(host));
   const std::string begin = "node " + node->name + " at ";
   (void)wait_until([&] {
-    const bool runs = node->process->is_running();
+    const bool has_ended = !node->process->is_running();
     const std::string log_text = node->process->err();
     const auto at = log_text.find(begin);
     const auto end = log_text.find('\n', at);
-    if (at == std::string::npos || end == std::string::npos) return !runs;
+    if (at == std::string::npos || end == std::string::npos) return has_ended;
     node->address = log_text.substr(at + begin.size(), end - at - begin.size());
     return true;
   });
@@ -157,10 +160,10 @@ bool Fleet::agree(Time within) {
 }
 
 std::vector<std::size_t> Fleet::owners() {
-  std::vector<std::size_t> all;
+  std::vector<std::size_t> owning;
   for (const std::size_t node : awake())
-    if (const auto report = ask(node); report && report->held > 0) all.push_back(node);
-  return all;
+    if (const auto report = ask(node); report && report->ranges_held > 0) owning.push_back(node);
+  return owning;
 }
 
 bool Fleet::has_complete_replicas(std::size_t wanted) {
@@ -168,9 +171,9 @@ bool Fleet::has_complete_replicas(std::size_t wanted) {
   std::size_t owners = 0;
   const bool complete = std::ranges::all_of(awake(), [&](std::size_t node) {
     const auto report = ask(node);
-    if (!report || report->copies < wanted || report->incomplete > 0) return false;
-    if (report->held > 0) ++owners;
-    // All nodes must know the same configuration epoch: owners of an older one may be dead.
+    if (!report || report->fewest_owners < wanted || report->incomplete_replicas > 0) return false;
+    if (report->ranges_held > 0) ++owners;
+    // All nodes must know the same configuration: the owners of an older one may be dead.
     epochs.insert(report->epoch);
     return epochs.size() == 1;
   });
@@ -180,21 +183,21 @@ bool Fleet::has_complete_replicas(std::size_t wanted) {
 void Fleet::kill(std::size_t node) {
   nodes_.at(node)->process->signal(SIGKILL);
   (void)nodes_[node]->process->wait();
-  nodes_[node]->runs = false;
+  nodes_[node]->is_running = false;
 }
 
 void Fleet::freeze(std::size_t node) {
   nodes_.at(node)->process->signal(SIGSTOP);
-  nodes_[node]->frozen = true;
+  nodes_[node]->is_frozen = true;
 }
 
 void Fleet::thaw(std::size_t node) {
   nodes_.at(node)->process->signal(SIGCONT);
-  nodes_[node]->frozen = false;
+  nodes_[node]->is_frozen = false;
 }
 
 int Fleet::leave(std::size_t node) {
-  nodes_.at(node)->runs = false;
+  nodes_.at(node)->is_running = false;
   nodes_[node]->process->signal(SIGTERM);
   (void)watch(60s, [&] { return !nodes_[node]->process->is_running(); });
   nodes_[node]->process->signal(SIGKILL);
@@ -222,8 +225,8 @@ std::size_t Fleet::rss_kib(std::size_t node) const {
 std::chrono::duration<double> Fleet::busy(std::size_t node) const {
   std::ifstream stat{"/proc/" + std::to_string(nodes_.at(node)->process->id()) + "/stat"};
   std::string text{std::istreambuf_iterator{stat}, {}};
-  // The text after the program's name, which may have spaces, begins with the third field. The
-  // times are the 14th and 15th.
+  // The program's name is in parentheses and may have spaces. The third field follows it; the times
+  // in user and in system mode are the 14th and 15th (proc(5)).
   std::istringstream fields{text.substr(std::min(text.size(), text.rfind(')') + 1))};
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;
@@ -235,10 +238,10 @@ std::chrono::duration<double> Fleet::busy(std::size_t node) const {
 }
 
 std::vector<std::size_t> Fleet::awake() const {
-  std::vector<std::size_t> all;
+  std::vector<std::size_t> nodes;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_[i]->runs && !nodes_[i]->frozen) all.push_back(i);
-  return all;
+    if (nodes_[i]->is_running && !nodes_[i]->is_frozen) nodes.push_back(i);
+  return nodes;
 }
 
 program::Ran Fleet::run(const std::string& line) {
@@ -249,7 +252,7 @@ program::Ran Fleet::run(const std::string& line) {
 std::optional<StatusReport> Fleet::ask(std::size_t node) {
   const program::Ran ran = run("status --here" + access(node));
   if (ran.code != 0) return std::nullopt;
-  return read(ran.out);
+  return parse_status(ran.out);
 }
 
 void Fleet::submit(std::size_t node, const std::string& line) {

@@ -1,5 +1,6 @@
-/// Runs the nodes of one cluster, each a process, on hosts of their own or on this machine's
-/// loopback, and a job on them. Reads their states by `starling status`. For tests; one thread.
+/// Runs the nodes of one cluster, each in a process, on several Hosts or on this machine's
+/// loopback, and a job on them. Reads their states by `starling status`. For tests; one thread at a
+/// time.
 #pragma once
 
 #include <chrono>
@@ -17,28 +18,32 @@ namespace starling::hosts {
 
 /// The status of one node, as `starling status` prints it.
 struct StatusReport {
-  /// By node name, including its own: alive, suspect, dead or left.
+  /// The state of each node that the node knows, itself included, by name: alive, suspect, dead or
+  /// left.
   std::map<std::string, std::string> states;
   /// The steps of the job's members on the node, by member.
   std::map<std::uint64_t, std::uint64_t> steps;
-  /// The number of ranges that these members hold, in all.
-  std::size_t held = 0;
-  /// In the node's latest configuration, the number of owners of the range with the fewest; and the
-  /// number of replicas on the node that are not complete yet.
-  std::size_t copies = 0;
-  std::size_t incomplete = 0;
+  /// How many ranges these members hold in total.
+  std::size_t ranges_held = 0;
+  /// The number of owners of the range that has the fewest, in the node's latest configuration.
+  std::size_t fewest_owners = 0;
+  /// The number of replicas on the node that are not complete yet.
+  std::size_t incomplete_replicas = 0;
   /// The member that is the coordinator, if the job has one.
   std::optional<std::uint64_t> coordinator;
   /// The configuration epoch; 0 if the node knows no job.
   std::uint64_t epoch = 0;
+  /// The whole output of `starling status`.
   std::string text;
 
+  /// Returns the number of nodes that are alive or suspect.
   [[nodiscard]] std::size_t live() const;
 };
 
-/// Whether nodes have key files.
+/// `given`: nodes have key files. `none`: they run with --insecure.
 enum class Keys { none, given };
 
+/// Nodes are numbered from 0 in the order of their start().
 class Fleet {
  public:
   using Clock = std::chrono::steady_clock;
@@ -53,21 +58,25 @@ class Fleet {
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  /// Starts a node, and returns its index; the names are n0, n1, ... `more` are further flags. If
-  /// --listen is not among them, the node listens at a free port.
-  std::size_t start(std::size_t host, const std::string& more = "");
-  /// Returns the nodes that hold ranges.
+  /// Starts a node with the name n0, n1, ..., lets it join up to 8 awake() nodes, and waits until
+  /// it listens. Returns its number. If `more_flags` do not contain --listen, the node listens at a
+  /// free port.
+  std::size_t start(std::size_t host, const std::string& more_flags = "");
+  /// Returns the awake() nodes that hold ranges.
   [[nodiscard]] std::vector<std::size_t> owners();
-  /// Whether, as all nodes report, each range has at least `wanted` owners with complete replicas.
+  /// Returns true if all awake() nodes report the same configuration, in which each range has at
+  /// least `wanted` owners, and no incomplete replica.
   [[nodiscard]] bool has_complete_replicas(std::size_t wanted);
-  /// Waits until the running nodes know each other as alive, and no other node as live. Returns
-  /// false after `within`.
+  /// Waits until all awake() nodes report each other as alive, and no other node as alive or
+  /// suspect. Returns false if that does not happen within `within`.
   [[nodiscard]] bool agree(Time within);
 
+  /// Sends SIGKILL, and waits for the end of the process.
   void kill(std::size_t node);
+  /// Stops a node by SIGSTOP until thaw().
   void freeze(std::size_t node);
   void thaw(std::size_t node);
-  /// Ends the node by SIGTERM, and returns its exit code.
+  /// Ends the node by SIGTERM, or by SIGKILL after 60 s. Returns its exit code.
   int leave(std::size_t node);
 
   [[nodiscard]] Hosts& hosts() { return *hosts_; }
@@ -81,28 +90,31 @@ class Fleet {
   /// Returns the logs and the status of all nodes, to show why a test failed.
   [[nodiscard]] std::string logs();
   [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
-  /// The processor time that the node has used.
+  /// Returns the processor time that the node has used.
   [[nodiscard]] std::chrono::duration<double> busy(std::size_t node) const;
   /// Returns the nodes that run and are not frozen.
   [[nodiscard]] std::vector<std::size_t> awake() const;
   /// Runs `starling status` for the node. Returns nullopt if that fails.
   [[nodiscard]] std::optional<StatusReport> ask(std::size_t node);
 
-  /// Runs `starling` with the arguments `line`, to its end.
+  /// Runs `starling` with the arguments `line` in the router, and waits for its end.
   program::Ran run(const std::string& line);
-  /// Starts `starling submit --to NODE line`. Only one may run at a time.
+  /// Starts `starling submit --to NODE line`. Only one job may run at a time.
   void submit(std::size_t node, const std::string& line);
   [[nodiscard]] bool is_training() { return submission_ && submission_->is_running(); }
+  /// Waits for the end of the submitted job.
   program::Ran finish() { return submission_->wait(); }
+  /// The folder in which submit() runs, and which has the key files.
   [[nodiscard]] const program::Folder& work() const { return work_; }
 
-  /// Reads the steps of all nodes again and again, until `holds()` is true or the job ends. Returns
-  /// false after `within`.
+  /// Reads the steps of all awake() nodes again and again until `holds()` is true or the job has
+  /// ended. Returns false if neither happens within `within`.
   bool watch(Time within, const std::function<bool()>& holds);
+  /// Reads the steps for `time`, or until the job has ended.
   void watch(Time time) {
     (void)watch(time, [] { return false; });
   }
-  /// Resets longest_pause().
+  /// Starts a new measurement of longest_pause().
   void reset_longest_pause();
   /// The longest time between two readings of the steps that showed new steps. It includes the time
   /// of the reading.
@@ -118,13 +130,16 @@ class Fleet {
     std::string address;
     program::Folder folder;
     std::unique_ptr<program::Process> process;
-    bool runs = true;
-    bool frozen = false;
+    /// False after kill() or leave().
+    bool is_running = true;
+    bool is_frozen = false;
   };
 
+  /// Updates steps() and longest_pause() from the status of all awake() nodes.
   void read_steps();
   [[nodiscard]] program::Process::Prepare in_host(std::size_t host) const;
   [[nodiscard]] program::Process::Prepare enter_router() const;
+  /// Returns the address that --join and --to take: with keys, NAME@ADDRESS.
   [[nodiscard]] std::string join_address(std::size_t node) const;
   [[nodiscard]] std::string key_path(const std::string& name) const;
 

@@ -25,9 +25,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t piece_bytes = std::size_t{16} << 10U;
-/// The most bytes that are buffered for one direction of one connection. Beyond it, the sender
-/// waits.
+constexpr std::size_t piece_bytes_max = std::size_t{16} << 10U;
+/// The most bytes that are buffered for one direction of one connection. If the buffer is full, no
+/// more bytes are received, so that the sender waits.
 constexpr std::size_t buffered_bytes_max = std::size_t{1} << 20U;
 
 sockaddr_in loopback(std::uint16_t port) {
@@ -67,8 +67,8 @@ void reset(int socket) {
 
 }  // namespace
 
-/// One connection, with the bytes that it has received from either side and not yet sent to the
-/// other.
+/// One forwarded connection: two sockets, and for each direction the bytes that were received but
+/// not sent yet.
 class Forwarder::Relay {
  public:
   Relay(int client, int server) : sides_{client, server} {}
@@ -78,6 +78,7 @@ class Forwarder::Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
+  /// Returns the events that the two sockets wait for.
   [[nodiscard]] std::array<pollfd, 2> poll_requests(const LinkFaults& faults) const {
     std::array<pollfd, 2> all{};
     for (std::size_t i = 0; i < 2; ++i) {
@@ -107,37 +108,39 @@ class Forwarder::Relay {
   struct Direction {
     std::deque<Piece> pieces;
     std::size_t bytes = 0;
-    Clock::time_point last_due;
-    Clock::time_point free_at;
+    /// When the piece received last is due. A later piece is due no earlier.
+    Clock::time_point last_due_at;
+    /// When the limited bandwidth allows the next bytes to be sent.
+    Clock::time_point may_send_at;
     /// The sending side has closed this direction.
     bool has_ended = false;
   };
 
   static bool is_due(const Direction& direction) {
     return !direction.pieces.empty() &&
-           std::max(direction.pieces.front().due_at, direction.free_at) <= Clock::now();
+           std::max(direction.pieces.front().due_at, direction.may_send_at) <= Clock::now();
   }
 
   bool receive(Forwarder& forwarder, const LinkFaults& faults, std::size_t from) {
     Direction& direction = directions_[from];
     while (direction.bytes < buffered_bytes_max && !direction.has_ended) {
-      std::vector<std::byte> bytes(piece_bytes);
-      const auto got = ::recv(sides_[from], bytes.data(), bytes.size(), 0);
-      if (got < 0) return is_temporary_error();
-      if (got == 0) {
+      std::vector<std::byte> bytes(piece_bytes_max);
+      const auto received = ::recv(sides_[from], bytes.data(), bytes.size(), 0);
+      if (received < 0) return is_temporary_error();
+      if (received == 0) {
         direction.has_ended = true;
         break;
       }
-      bytes.resize(static_cast<std::size_t>(got));
-      const auto happens = [&](double share) {
+      bytes.resize(static_cast<std::size_t>(received));
+      const auto is_drawn = [&](double share) {
         return share > 0 && std::uniform_real_distribution<>{0, 1}(forwarder.random_) < share;
       };
-      if (happens(faults.breaking)) {
+      if (is_drawn(faults.breaking)) {
         ++forwarder.broken_;
         return false;
       }
-      if (happens(faults.corrupted_share)) {
-        ++forwarder.damaged_;
+      if (is_drawn(faults.corrupted_share)) {
+        ++forwarder.corrupted_pieces_;
         bytes[forwarder.random_() % bytes.size()] ^= std::byte{16};
       }
       auto due = Clock::now() + faults.delay;
@@ -145,10 +148,10 @@ class Forwarder::Relay {
         due += std::chrono::microseconds{
             forwarder.random_() %
             static_cast<std::uint64_t>(std::chrono::microseconds{faults.jitter}.count())};
-      direction.last_due = std::max(direction.last_due, due);
+      direction.last_due_at = std::max(direction.last_due_at, due);
       direction.bytes += bytes.size();
       forwarder.bytes_ += bytes.size();
-      direction.pieces.push_back({std::move(bytes), direction.last_due});
+      direction.pieces.push_back({std::move(bytes), direction.last_due_at});
     }
     return true;
   }
@@ -163,8 +166,9 @@ class Forwarder::Relay {
       const auto count = static_cast<std::size_t>(sent);
       direction.bytes -= count;
       if (faults.bytes_per_s > 0)
-        direction.free_at = std::max(direction.free_at, Clock::now()) +
-                            std::chrono::nanoseconds{1'000'000'000 * count / faults.bytes_per_s};
+        direction.may_send_at =
+            std::max(direction.may_send_at, Clock::now()) +
+            std::chrono::nanoseconds{1'000'000'000 * count / faults.bytes_per_s};
       piece.bytes.erase(piece.bytes.begin(), piece.bytes.begin() + sent);
       if (piece.bytes.empty()) direction.pieces.pop_front();
     }
@@ -173,7 +177,7 @@ class Forwarder::Relay {
   }
 
   std::array<int, 2> sides_;
-  /// By sending side.
+  /// By the index of the sending side.
   std::array<Direction, 2> directions_;
 };
 
@@ -193,10 +197,10 @@ void Forwarder::set(const LinkFaults& faults) {
     ++fault_changes_;
   }
   EXPECT_TRUE(wait_until([&] { return applied_changes_ == fault_changes_; }))
-      << "the thread sees it";
+      << "the thread does not apply the faults";
 }
 
-LinkFaults Forwarder::next_faults() {
+LinkFaults Forwarder::apply_faults() {
   const std::lock_guard lock{mutex_};
   applied_changes_ = fault_changes_.load();
   return faults_;
@@ -206,7 +210,7 @@ void Forwarder::run() {
   std::vector<std::unique_ptr<Relay>> relays;
   std::vector<pollfd> poll_requests;
   while (!is_stopping_) {
-    const LinkFaults faults = next_faults();
+    const LinkFaults faults = apply_faults();
     if (faults.cut || break_all_.exchange(false)) {
       broken_ += relays.size();
       relays.clear();

@@ -1,4 +1,4 @@
-/// Two transports that are connected through a Forwarder.
+/// Tests Forwarder with two transports that are connected through it.
 #include "tests/hosts/forwarder.hpp"
 
 #include <gtest/gtest.h>
@@ -41,12 +41,14 @@ class ForwarderTest : public testing::Test {
     sender_->send({"tcp://127.0.0.1:" + std::to_string(forwarder_.port()), std::nullopt},
                   wire::TrafficClass::control, std::move(frame));
   }
+  /// Returns how often a frame was received.
   std::size_t received(const std::string& text) {
     const std::lock_guard lock{mutex_};
     const auto found = received_.find(text);
     return found == received_.end() ? 0 : found->second;
   }
-  std::size_t all() {
+  /// Returns how many different frames were received.
+  std::size_t distinct_frames() {
     const std::lock_guard lock{mutex_};
     return received_.size();
   }
@@ -80,15 +82,15 @@ TEST_F(ForwarderTest, LimitsTheBytesPerSecond) {
   forwarder_.set({.bytes_per_s = 100'000});
   const auto began = Clock::now();
   for (int i = 0; i < 10; ++i) send(std::to_string(i) + std::string(10'000, 'x'));
-  ASSERT_TRUE(wait_until([&] { return all() == 11; }));
+  ASSERT_TRUE(wait_until([&] { return distinct_frames() == 11; }));
   EXPECT_GE(Clock::now() - began, 500ms);
 }
 
-TEST_F(ForwarderTest, DeliversHeldFramesAfterASilence) {
+TEST_F(ForwarderTest, DeliversTheFramesOfASilenceAfterIt) {
   ASSERT_TRUE(send_until_received("first"));
   forwarder_.set({.silent = true});
   send("held");
-  // No later frame can show that this one is held, because that would be held too.
+  // No event shows that the frame is held: a later frame would be held too. So the test waits.
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(received("held"), 0U);
   forwarder_.set({});
@@ -100,7 +102,7 @@ TEST_F(ForwarderTest, LetsTheSenderConnectAgainAfterACut) {
   forwarder_.set({.cut = true});
   const auto before = forwarder_.refused();
   send("cut");
-  // The sender may have begun the first of these attempts before this frame was sent.
+  // The sender may have begun the first of the two attempts before it sent this frame.
   ASSERT_TRUE(wait_until([&] { return forwarder_.refused() > before + 1; }))
       << "the sender tries again";
   EXPECT_EQ(received("cut"), 0U);
@@ -128,7 +130,7 @@ TEST_F(ForwarderTest, TransportsSurviveFlippedBits) {
     send(std::to_string(i) + std::string(100, 'x'));
     std::this_thread::sleep_for(2ms);
   }
-  EXPECT_TRUE(wait_until([&] { return forwarder_.damaged() > 0; }));
+  EXPECT_TRUE(wait_until([&] { return forwarder_.corrupted_pieces() > 0; }));
   forwarder_.set({});
   forwarder_.break_all();
   EXPECT_TRUE(send_until_received("well"));

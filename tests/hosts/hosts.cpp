@@ -19,17 +19,18 @@ std::string find_ip() {
   return {};
 }
 
-/// A new network namespace, as an open file. Threads have namespaces of their own.
+/// Makes a network namespace, in a thread of its own because it becomes that thread's namespace.
+/// Returns it as an open file.
 Result<int> make_namespace() {
   int network_namespace = -1;
-  int fault = 0;
+  int error = 0;
   std::thread{[&] {
     if (::unshare(CLONE_NEWNET) == 0)
       network_namespace = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    fault = errno;
+    error = errno;
   }}.join();
   if (network_namespace < 0)
-    return Error{std::string{"network namespaces cannot be made here ("} + std::strerror(fault) +
+    return Error{std::string{"network namespaces cannot be made here ("} + std::strerror(error) +
                  "): needs root"};
   return network_namespace;
 }
@@ -46,9 +47,10 @@ bool enable_forwarding(int network_namespace) {
   return written;
 }
 
+/// Returns a function that moves the calling process to a namespace, and lets it die with the test.
 program::Process::Prepare enter(int network_namespace) {
   return [network_namespace] {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing outlives the test
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no program outlives the test
     if (::setns(network_namespace, CLONE_NEWNET) != 0) ::_exit(125);
   };
 }
@@ -68,7 +70,7 @@ Result<std::unique_ptr<Hosts>> Hosts::make(std::size_t count) {
     else
       hosts->namespaces_.push_back(*network_namespace);
   }
-  if (auto joined = hosts->join_all(); !joined) return joined.error();
+  if (auto joined = hosts->connect_to_router(); !joined) return joined.error();
   return hosts;
 }
 
@@ -77,7 +79,7 @@ Hosts::~Hosts() {
   if (router_ >= 0) ::close(router_);
 }
 
-Result<void> Hosts::join_all() {
+Result<void> Hosts::connect_to_router() {
   if (!enable_forwarding(router_)) return Error{"/proc/sys/net cannot be written here: needs root"};
   std::string lines = "link set lo up\n";
   for (std::size_t i = 0; i < size(); ++i) {
@@ -103,21 +105,21 @@ std::string Hosts::address(std::size_t host) { return subnet_of(host) + "2"; }
 program::Process::Prepare Hosts::in(std::size_t host) const { return enter(namespaces_.at(host)); }
 program::Process::Prepare Hosts::in_router() const { return enter(router_); }
 
-void Hosts::cut_one_way(std::size_t from, std::size_t to) {
-  if (!cuts_.emplace(from, to).second) return;
+void Hosts::partition_one_way(std::size_t from, std::size_t to) {
+  if (!partitions_.emplace(from, to).second) return;
   configure(router_, "rule add from " + address(from) + " to " + address(to) + " blackhole\n");
 }
 
 void Hosts::cut(std::size_t a, std::size_t b) {
-  cut_one_way(a, b);
-  cut_one_way(b, a);
+  partition_one_way(a, b);
+  partition_one_way(b, a);
 }
 
 void Hosts::heal() {
   std::string lines;
-  for (const auto& [from, to] : cuts_)
+  for (const auto& [from, to] : partitions_)
     lines += "rule del from " + address(from) + " to " + address(to) + " blackhole\n";
-  cuts_.clear();
+  partitions_.clear();
   configure(router_, lines);
 }
 
@@ -133,8 +135,7 @@ Result<void> Hosts::run_ip(int network_namespace, const std::string& lines) {
   const program::Ran ran =
       program::Process{folder_, find_ip(), {"-batch", "lines"}, enter(network_namespace)}.wait();
   if (ran.code == 0) return {};
-  return Error{"`ip` cannot join the hosts, it ends with " + std::to_string(ran.code) + ": " +
-               ran.err};
+  return Error{"`ip` failed with exit code " + std::to_string(ran.code) + ": " + ran.err};
 }
 
 }  // namespace starling::hosts

@@ -3,7 +3,8 @@
 /// thread at a time.
 ///
 /// The namespaces have no names: open files keep them alive, and they disappear with the test and
-/// its programs, however these end. Therefore tests that run at the same time do not meet.
+/// its programs, even if these crash. Tests that run at the same time do not reach each other's
+/// hosts.
 #pragma once
 
 #include <cstddef>
@@ -29,30 +30,36 @@ class Hosts {
   Hosts& operator=(const Hosts&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return namespaces_.size(); }
+  /// Returns the IPv4 address of a host.
   [[nodiscard]] static std::string address(std::size_t host);
 
-  /// Returns what puts a program in a host.
+  /// Returns a function that a program::Process calls in its child, to run the program on a host.
   [[nodiscard]] program::Process::Prepare in(std::size_t host) const;
-  /// Returns what puts a program in the router, which reaches every host despite all partitions.
+  /// The same for the router, which reaches every host despite all partitions.
   [[nodiscard]] program::Process::Prepare in_router() const;
 
   /// Makes a one-way partition: packets from `from` to `to` are lost silently.
-  void cut_one_way(std::size_t from, std::size_t to);
+  void partition_one_way(std::size_t from, std::size_t to);
+  /// Partitions two hosts in both directions.
   void cut(std::size_t a, std::size_t b);
+  /// Ends all partitions.
   void heal();
 
  private:
   Hosts() = default;
-  [[nodiscard]] Result<void> join_all();
-  /// Runs the commands `lines` of `ip`; aborts if one fails.
+  /// Connects each host to the router, and sets its address and its default route.
+  [[nodiscard]] Result<void> connect_to_router();
+  /// Runs the `ip` commands in `lines`, one a line, in a namespace; aborts if one fails.
   void configure(int network_namespace, const std::string& lines);
+  /// The same, but returns an Error.
   [[nodiscard]] Result<void> run_ip(int network_namespace, const std::string& lines);
 
   program::Folder folder_;
   int router_ = -1;
   /// The namespace of each host, as an open file.
   std::vector<int> namespaces_;
-  std::set<std::pair<std::size_t, std::size_t>> cuts_;
+  /// The directions (from, to) in which packets are lost.
+  std::set<std::pair<std::size_t, std::size_t>> partitions_;
 };
 
 }  // namespace starling::hosts

@@ -1,4 +1,5 @@
-/// The partitions between Hosts, with programs that receive datagrams on them.
+/// Tests the partitions between Hosts: a program on each host prints the datagrams that it
+/// receives.
 #include "tests/hosts/hosts.hpp"
 
 #include "tests/waiting.hpp"
@@ -57,7 +58,7 @@ TEST_F(HostsTest, ReachEachOtherUnlessPartitioned) {
   send(0, 1, "before");
   EXPECT_TRUE(has_received(*listeners_[1], "before"));
 
-  hosts_->cut_one_way(0, 1);
+  hosts_->partition_one_way(0, 1);
   send(0, 1, "lost");
   send(1, 0, "back");
   send(0, 2, "aside");
@@ -69,7 +70,7 @@ TEST_F(HostsTest, ReachEachOtherUnlessPartitioned) {
   send(0, 2, "lost");
 
   hosts_->heal();
-  // In the directions in which the others were lost.
+  // Sends in each direction in which a datagram was lost.
   for (const auto& [from, to] : {std::pair{0U, 1U}, {2U, 0U}, {0U, 2U}}) {
     send(from, to, "healed");
     EXPECT_TRUE(has_received(*listeners_[to], "healed"));
@@ -77,7 +78,7 @@ TEST_F(HostsTest, ReachEachOtherUnlessPartitioned) {
   }
 }
 
-TEST_F(HostsTest, DoNotMeetOtherHostsOfTheSameAddresses) {
+TEST_F(HostsTest, AreNotAffectedByOtherHostsOfTheSameAddresses) {
   const auto others = Hosts::make(2);
   ASSERT_TRUE(others) << others.error().message;
   (*others)->cut(0, 1);

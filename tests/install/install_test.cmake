@@ -1,7 +1,8 @@
-# Called with BUILD, SOURCE, WORK, COMPILER and GENERATOR, see CMakeLists.txt.
+# Requires the variables BUILD, SOURCE, WORK, COMPILER and GENERATOR, which CMakeLists.txt sets.
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)
 
+# Runs a command; fails with its output if it fails.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT status EQUAL 0)

@@ -9,25 +9,26 @@
 namespace starling::models {
 namespace {
 
-std::string refusal(const char* text, const Table& data) {
+/// Returns the error of reading the model `text` for `data`.
+std::string error_of(const char* text, const Table& data) {
   return parse_model<float>(text, data).error().message;
 }
 
 TEST(BuiltInModels, PrintsWhatItReads) {
-  const Table classes = dense_table(9, 4, 3);
-  const Table two = sparse_table(9, 4, 2);
-  const Table real = dense_table(9, 4, 0);
+  const Table three_classes = dense_table(9, 4, 3);
+  const Table two_classes = sparse_table(9, 4, 2);
+  const Table real_targets = dense_table(9, 4, 0);
   const auto printed = [](const char* text, const Table& data) {
     return print(parse_model<double>(text, data).value());
   };
-  EXPECT_EQ(printed("linear", real), "linear");
-  EXPECT_EQ(printed("linear:bias=1", real), "linear");
-  EXPECT_EQ(printed("linear:bias=0", real), "linear:bias=0");
-  EXPECT_EQ(printed("logistic:bias=1", two), "logistic");
-  EXPECT_EQ(printed("softmax:bias=0", classes), "softmax:bias=0");
-  EXPECT_EQ(printed("svm", two), "svm");
-  EXPECT_EQ(printed("mlp:4-7-3", classes), "mlp:4-7-3");
-  EXPECT_EQ(printed("mlp:4-7-5-1,activation=tanh", real), "mlp:4-7-5-1,activation=tanh");
+  EXPECT_EQ(printed("linear", real_targets), "linear");
+  EXPECT_EQ(printed("linear:bias=1", real_targets), "linear");
+  EXPECT_EQ(printed("linear:bias=0", real_targets), "linear:bias=0");
+  EXPECT_EQ(printed("logistic:bias=1", two_classes), "logistic");
+  EXPECT_EQ(printed("softmax:bias=0", three_classes), "softmax:bias=0");
+  EXPECT_EQ(printed("svm", two_classes), "svm");
+  EXPECT_EQ(printed("mlp:4-7-3", three_classes), "mlp:4-7-3");
+  EXPECT_EQ(printed("mlp:4-7-5-1,activation=tanh", real_targets), "mlp:4-7-5-1,activation=tanh");
   const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
   EXPECT_EQ(printed("mf", ratings), "mf:rank=16,users=3,items=5");
   EXPECT_EQ(printed("mf:rank=2,users=9", ratings), "mf:rank=2,users=9,items=5");
@@ -36,53 +37,56 @@ TEST(BuiltInModels, PrintsWhatItReads) {
 
 TEST(BuiltInModels, RefusesInvalidTexts) {
   const Table data = dense_table(9, 4, 3);
-  EXPECT_EQ(refusal("sotfmax", data),
+  EXPECT_EQ(error_of("sotfmax", data),
             "unknown model 'sotfmax'; did you mean 'softmax'? valid: linear, logistic, softmax, "
             "svm, mf, mlp, net, lenet5, psp-cnn, vgg-small, resnet-small");
-  EXPECT_EQ(refusal("", data), "model: '' has no name");
-  EXPECT_EQ(refusal("softmax:bias=2", data),
+  EXPECT_EQ(error_of("", data), "model: '' has no name");
+  EXPECT_EQ(error_of("softmax:bias=2", data),
             "softmax: bias=2 must be a whole number >= 0 and <= 1");
-  EXPECT_EQ(refusal("softmax:rank=2", data), "softmax: unknown option 'rank'; valid: bias");
-  EXPECT_EQ(refusal("mf:rank=0", data), "mf: rank=0 must be a whole number >= 1 and <= 65536");
-  EXPECT_EQ(refusal("mlp", data), "mlp: needs its widths, e.g. mlp:784-128-10");
-  EXPECT_EQ(refusal("mlp:784", data), "mlp: '784' is not a list of widths like 784-128-10");
-  EXPECT_EQ(refusal("mlp:4-0-3", data), "mlp: '4-0-3' is not a list of widths like 784-128-10");
-  EXPECT_EQ(refusal("mlp:4--3", data), "mlp: '4--3' is not a list of widths like 784-128-10");
-  EXPECT_EQ(refusal("mlp:4-3,activation=relo", data),
+  EXPECT_EQ(error_of("softmax:rank=2", data), "softmax: unknown option 'rank'; valid: bias");
+  EXPECT_EQ(error_of("mf:rank=0", data), "mf: rank=0 must be a whole number >= 1 and <= 65536");
+  EXPECT_EQ(error_of("mlp", data), "mlp: needs its widths, e.g. mlp:784-128-10");
+  EXPECT_EQ(error_of("mlp:784", data), "mlp: '784' is not a list of widths like 784-128-10");
+  EXPECT_EQ(error_of("mlp:4-0-3", data), "mlp: '4-0-3' is not a list of widths like 784-128-10");
+  EXPECT_EQ(error_of("mlp:4--3", data), "mlp: '4--3' is not a list of widths like 784-128-10");
+  EXPECT_EQ(error_of("mlp:4-3,activation=relo", data),
             "mlp: unknown activation 'relo'; did you mean 'relu'? valid: relu, tanh");
 }
 
 TEST(BuiltInModels, RefusesUnsuitableTrainingData) {
-  const Table ten = dense_table(40, 4, 10);
-  const Table real = dense_table(9, 4, 0);
-  EXPECT_EQ(refusal("logistic", ten), "logistic needs 2 classes, the data has 10");
-  EXPECT_EQ(refusal("logistic", real), "logistic needs 2 classes, the data has real targets");
-  EXPECT_EQ(refusal("linear", ten), "linear needs real targets, the data has 10 classes");
-  EXPECT_EQ(refusal("softmax", real), "softmax needs 2 or more classes, the data has real targets");
-  EXPECT_EQ(refusal("svm", dense_table(3, 4, 1)), "svm needs 2 or more classes, the data has 1");
-  EXPECT_EQ(refusal("mlp:784-128-10", ten),
+  const Table ten_classes = dense_table(40, 4, 10);
+  const Table real_targets = dense_table(9, 4, 0);
+  EXPECT_EQ(error_of("logistic", ten_classes), "logistic needs 2 classes, the data has 10");
+  EXPECT_EQ(error_of("logistic", real_targets),
+            "logistic needs 2 classes, the data has real targets");
+  EXPECT_EQ(error_of("linear", ten_classes), "linear needs real targets, the data has 10 classes");
+  EXPECT_EQ(error_of("softmax", real_targets),
+            "softmax needs 2 or more classes, the data has real targets");
+  EXPECT_EQ(error_of("svm", dense_table(3, 4, 1)), "svm needs 2 or more classes, the data has 1");
+  EXPECT_EQ(error_of("mlp:784-128-10", ten_classes),
             "mlp:784-128-10 starts with another width than the data's 4 features; "
             "use mlp:4-128-10");
-  EXPECT_EQ(refusal("mlp:4-128-9", ten),
+  EXPECT_EQ(error_of("mlp:4-128-9", ten_classes),
             "mlp:4-128-9 ends with another width than the data's 10 classes; use mlp:4-128-10");
-  EXPECT_EQ(refusal("mlp:4-8-2", real),
+  EXPECT_EQ(error_of("mlp:4-8-2", real_targets),
             "mlp:4-8-2 must end with width 1 for real targets; use mlp:4-8-1");
-  EXPECT_EQ(refusal("mf", ten), "mf needs 2 features (user, item), the data has 4");
-  EXPECT_EQ(refusal("mf", dense_table(9, 2, 3)),
+  EXPECT_EQ(error_of("mf", ten_classes), "mf needs 2 features (user, item), the data has 4");
+  EXPECT_EQ(error_of("mf", dense_table(9, 2, 3)),
             "mf needs ratings as real targets, the data has 3 classes");
-  EXPECT_EQ(refusal("mf", sparse_table(9, 2, 0)),
+  EXPECT_EQ(error_of("mf", sparse_table(9, 2, 0)),
             "mf needs dense rows (user, item), the data has sparse ones");
-  const Table odd{2, 0, Table::Dense{{0, 1, 2, 1.5F}}, {3, 5}};
-  EXPECT_EQ(refusal("mf", odd),
+  const Table fractional_id{2, 0, Table::Dense{{0, 1, 2, 1.5F}}, {3, 5}};
+  EXPECT_EQ(error_of("mf", fractional_id),
             "mf: the item id in row 1 is not a whole number from 0 to 16777215");
-  const Table ids{2, 0, Table::Dense{{0, 1, 7, 1}}, {3, 5}};
-  EXPECT_EQ(refusal("mf:users=7", ids),
+  const Table large_id{2, 0, Table::Dense{{0, 1, 7, 1}}, {3, 5}};
+  EXPECT_EQ(error_of("mf:users=7", large_id),
             "mf: the user id in row 1 is not a whole number from 0 to 6");
 }
 
-TEST(BuiltInModels, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
-  const auto refused = [](const char* text, const Table& built, const Table& other) {
-    const auto model = parse_model<float>(text, built).value();
+TEST(BuiltInModels, RefuseDataThatDiffersFromTheTrainingData) {
+  // Returns why a model that was built for `training_data` refuses `other`; empty if it accepts it.
+  const auto refused = [](const char* text, const Table& training_data, const Table& other) {
+    const auto model = parse_model<float>(text, training_data).value();
     const auto accepted = std::visit([&](const auto& any) { return any.accepts(other); }, model);
     return accepted ? std::string{} : accepted.error().message;
   };
@@ -109,11 +113,11 @@ TEST(BuiltInModels, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
 }
 
 TEST(BuiltInModels, NamesEveryModelOnce) {
-  const auto names = model_names();
-  ASSERT_EQ(names.size(), 11U);
-  for (const auto& [name, summary] : names) {
+  const auto entries = model_entries();
+  ASSERT_EQ(entries.size(), 11U);
+  for (const auto& [name, summary] : entries) {
     EXPECT_NE(summary.find(name), std::string_view::npos) << name;
-    EXPECT_EQ(std::ranges::count(names, name, &ModelEntry::name), 1);
+    EXPECT_EQ(std::ranges::count(entries, name, &ModelEntry::name), 1);
   }
 }
 

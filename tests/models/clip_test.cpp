@@ -20,7 +20,7 @@ TEST(Clip, NormScalesTheWholeGradient) {
   EXPECT_FLOAT_EQ(g[1], -0.8F);
 }
 
-TEST(Clip, ValueCutsEachElement) {
+TEST(Clip, ValueClampsEachElement) {
   std::vector<double> g{3, -4, 0.25};
   EXPECT_DOUBLE_EQ(apply<double>(clip_of("value:0.5"), g), std::sqrt(25.0625));
   EXPECT_EQ(g, (std::vector<double>{0.5, -0.5, 0.25}));
@@ -38,7 +38,7 @@ TEST(Clip, LargeFloatsDoNotOverflowTheNorm) {
   EXPECT_FLOAT_EQ(g[0], 0.6F);
 }
 
-TEST(Clip, InfiniteGradientsAreReportedNotHidden) {
+TEST(Clip, InfiniteGradientsHaveAnInfiniteNormAndAreNotScaled) {
   std::vector<float> g{std::numeric_limits<float>::infinity(), 1};
   EXPECT_TRUE(std::isinf(apply<float>(clip_of("norm:1"), g)));
   EXPECT_EQ(g[1], 1);

@@ -16,6 +16,7 @@ namespace {
 
 struct ConvolutionCase {
   std::string name;
+  /// The number of images.
   std::size_t n;
   ConvolutionShape shape;
 };
@@ -40,6 +41,7 @@ const std::vector<ConvolutionCase> convolution_cases{
     {"WholeImage", 3, shape_of(5, 4, 3, 7, 4, 3, 0)},
 };
 
+/// Random images, weights, bias and derivatives by the output.
 template <class T>
 struct Tensors {
   explicit Tensors(const ConvolutionCase& given)
@@ -48,8 +50,8 @@ struct Tensors {
         b(given.shape.outputs),
         dy(given.n * given.shape.output_size()) {
     Random random{7};
-    for (auto* all : {&x, &w, &b, &dy})
-      for (T& value : *all) value = static_cast<T>(random.normal());
+    for (auto* tensor : {&x, &w, &b, &dy})
+      for (T& value : *tensor) value = static_cast<T>(random.normal());
   }
   std::vector<T> x, w, b, dy;
 };
@@ -58,16 +60,17 @@ struct Tensors {
 /// definition of the convolution sums.
 template <class Visit>
 void for_each_product(std::size_t n, const ConvolutionShape& s, Visit visit) {
-  const auto at = [](std::size_t step, std::size_t stride, std::size_t k, std::size_t padding) {
-    return static_cast<long>(step * stride + k) - static_cast<long>(padding);
+  // Returns the row or column of the input that output `index` multiplies by weight `k`.
+  const auto input_index = [&](std::size_t index, std::size_t k) {
+    return static_cast<long>(index * s.stride + k) - static_cast<long>(s.padding);
   };
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t p = 0; p < s.out_height(); ++p)
       for (std::size_t q = 0; q < s.out_width(); ++q)
         for (std::size_t u = 0; u < s.kernel; ++u)
           for (std::size_t v = 0; v < s.kernel; ++v) {
-            const long r = at(p, s.stride, u, s.padding);
-            const long t = at(q, s.stride, v, s.padding);
+            const long r = input_index(p, u);
+            const long t = input_index(q, v);
             if (r < 0 || t < 0 || r >= static_cast<long>(s.height) ||
                 t >= static_cast<long>(s.width))
               continue;
@@ -91,6 +94,8 @@ void expect_near(const std::vector<T>& found, const std::vector<double>& wanted,
         << what << " " << i;
 }
 
+/// Compares the forward pass and both backward passes with the definition. The old values show that
+/// backward_weights() adds to dw and db, and that the others overwrite y and dx.
 template <class T>
 void expect_definition(const ConvolutionCase& given) {
   const auto& [name, n, shape] = given;
@@ -133,8 +138,8 @@ void expect_definition(const ConvolutionCase& given) {
 
 class Convolutions : public testing::TestWithParam<ConvolutionCase> {};
 
-TEST_P(Convolutions, FloatIsAsDefined) { expect_definition<float>(GetParam()); }
-TEST_P(Convolutions, DoubleIsAsDefined) { expect_definition<double>(GetParam()); }
+TEST_P(Convolutions, FloatAgreesWithTheDefinition) { expect_definition<float>(GetParam()); }
+TEST_P(Convolutions, DoubleAgreesWithTheDefinition) { expect_definition<double>(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(All, Convolutions, testing::ValuesIn(convolution_cases),
                          [](const auto& given) { return given.param.name; });
@@ -143,22 +148,22 @@ TEST(ConvolutionThreads, ComputeTheSameOnASharedConvolution) {
   const ConvolutionCase given{"", 8, shape_of(14, 14, 6, 16, 5, 1, 0)};
   const Tensors<float> t{given};
   const Convolution<float> convolution{given.shape};
-  std::vector<std::vector<float>> all(4, std::vector<float>(t.dy.size()));
+  std::vector<std::vector<float>> outputs(4, std::vector<float>(t.dy.size()));
   std::vector<std::thread> threads;
-  threads.reserve(all.size());
-  for (auto& y : all)
+  threads.reserve(outputs.size());
+  for (auto& y : outputs)
     threads.emplace_back([&] {
       Arena arena;
       for (int i = 0; i < 20; ++i) {
         arena.reset();
-        // Every other batch has another size.
+        // The size alternates, so that the threads need primitives for two batch sizes.
         const std::size_t n = i % 2 == 0 ? 3 : given.n;
         convolution.forward(n, std::span{t.x}.first(n * given.shape.input_size()), t.w, t.b,
                             std::span{y}.first(n * given.shape.output_size()), arena);
       }
     });
   for (std::thread& thread : threads) thread.join();
-  for (const auto& y : all) EXPECT_EQ(y, all[0]);
+  for (const auto& y : outputs) EXPECT_EQ(y, outputs[0]);
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ TEST(Threshold, SentValuesAndResidualAddUpToTheGradients) {
     const Threshold options{.threshold = 1.5F, .form = form};
     Random random{7};
     std::vector<float> sum(1000);
-    std::vector<float> arrived(1000);
+    std::vector<float> received(1000);
     std::vector<float> residual(1000);
-    std::size_t elements = 0;
+    std::size_t sent_elements = 0;
     for (int round = 0; round < 30; ++round) {
       std::vector<float> g(1000);
       for (float& value : g) value = static_cast<float>(random.normal());
@@ -48,13 +48,13 @@ TEST(Threshold, SentValuesAndResidualAddUpToTheGradients) {
       const SparseGradient sent = compress(options, g, residual);
       EXPECT_TRUE(std::ranges::is_sorted(
           sent.indices, {}, [](std::uint32_t i) { return i & ~(std::uint32_t{1} << 31U); }));
-      expand(options, sent, arrived);
-      elements += sent.indices.size();
+      expand(options, sent, received);
+      sent_elements += sent.indices.size();
     }
     for (std::size_t i = 0; i < sum.size(); ++i)
-      ASSERT_NEAR(arrived[i] + residual[i], sum[i], 1e-4) << i;
-    EXPECT_LT(elements, 30'000U);
-    EXPECT_GT(elements, 1000U);
+      ASSERT_NEAR(received[i] + residual[i], sum[i], 1e-4) << i;
+    EXPECT_LT(sent_elements, 30'000U);
+    EXPECT_GT(sent_elements, 1000U);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(Threshold, KeepsNanInTheResidual) {
   EXPECT_TRUE(std::isnan(residual[0]));
 }
 
-/// A residual of infinity less infinity would be NaN from then on.
+/// Subtracting a sent infinity from the residual would leave NaN, which stays in the residual.
 TEST(Threshold, LeavesNoResidualOfASentInfinity) {
   std::vector<float> residual(2);
   const std::vector<float> g{INFINITY, -INFINITY};

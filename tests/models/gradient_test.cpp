@@ -14,7 +14,9 @@ namespace starling::models {
 namespace {
 
 struct GradientCase {
+  /// The text that parse_model() reads.
   std::string model;
+  /// Returns the data that the model is built for and computed on.
   Table (*data)();
 };
 
@@ -56,10 +58,10 @@ const std::vector<GradientCase> gradient_cases{
     {"net:input=3x2x1,layers=conv2d 2 kernel=2; tanh; flatten; dense 1", dense<6, 0>},
 };
 
-/// A model with its data and random parameters.
+/// A model with its data and random parameters. Its functions call those of the model.
 template <class T = double>
-struct Subject {
-  explicit Subject(const GradientCase& given)
+struct ModelUnderTest {
+  explicit ModelUnderTest(const GradientCase& given)
       : data(given.data()), model(parse_model<T>(given.model, data).value()) {
     Random random{5};
     w.resize(total_size(parameters()));
@@ -103,19 +105,20 @@ struct Subject {
 
 class Models : public testing::TestWithParam<GradientCase> {};
 
-void expect_differences_agree(Subject<>& subject, Batch batch) {
+/// Compares each element of the gradient with the central difference of the loss.
+void expect_finite_differences(ModelUnderTest<>& tested, Batch batch) {
   std::vector<double> g;
-  const double loss = subject.gradient(batch, g);
-  EXPECT_NEAR(loss, subject.evaluate(batch)[0].value, 1e-12);
+  const double loss = tested.gradient(batch, g);
+  EXPECT_NEAR(loss, tested.evaluate(batch)[0].value, 1e-12);
   constexpr double step = 1e-5;
   double largest = 0;
   for (std::size_t i = 0; i < g.size(); ++i) {
-    const double original = subject.w[i];
-    subject.w[i] = original + step;
-    const double above = subject.evaluate(batch)[0].value;
-    subject.w[i] = original - step;
-    const double below = subject.evaluate(batch)[0].value;
-    subject.w[i] = original;
+    const double original = tested.w[i];
+    tested.w[i] = original + step;
+    const double above = tested.evaluate(batch)[0].value;
+    tested.w[i] = original - step;
+    const double below = tested.evaluate(batch)[0].value;
+    tested.w[i] = original;
     EXPECT_NEAR(g[i], (above - below) / (2 * step), 1e-8) << "parameter " << i;
     largest = std::max(largest, std::abs(g[i]));
   }
@@ -123,80 +126,82 @@ void expect_differences_agree(Subject<>& subject, Batch batch) {
 }
 
 TEST_P(Models, GradientAgreesWithFiniteDifferences) {
-  Subject subject{GetParam()};
-  expect_differences_agree(subject, all_rows(subject.data));
+  ModelUnderTest tested{GetParam()};
+  expect_finite_differences(tested, all_rows(tested.data));
 }
 
 TEST_P(Models, GradientAgreesForScatteredAndRepeatedRows) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   const std::vector<std::uint32_t> batch{4, 22, 4, 0, 9, 4, 17};
-  expect_differences_agree(subject, batch);
+  expect_finite_differences(tested, batch);
 }
 
 TEST_P(Models, GradientAgreesForOneRow) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   const std::vector<std::uint32_t> batch{6};
-  expect_differences_agree(subject, batch);
+  expect_finite_differences(tested, batch);
 }
 
 TEST_P(Models, RepeatedRowsCountForEachRepetition) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   std::vector<double> once, other, mixed;
-  const double loss_once = subject.gradient(std::vector<std::uint32_t>{3}, once);
-  const double loss_other = subject.gradient(std::vector<std::uint32_t>{8}, other);
-  const double loss_mixed = subject.gradient(std::vector<std::uint32_t>{3, 8, 3}, mixed);
+  const double loss_once = tested.gradient(std::vector<std::uint32_t>{3}, once);
+  const double loss_other = tested.gradient(std::vector<std::uint32_t>{8}, other);
+  const double loss_mixed = tested.gradient(std::vector<std::uint32_t>{3, 8, 3}, mixed);
   EXPECT_NEAR(loss_mixed, (2 * loss_once + loss_other) / 3, 1e-12);
   for (std::size_t i = 0; i < mixed.size(); ++i)
     EXPECT_NEAR(mixed[i], (2 * once[i] + other[i]) / 3, 1e-12);
 }
 
+// A model computes a large batch in pieces; 690 rows are several pieces.
 TEST_P(Models, BatchesOfSeveralPiecesGiveMeansOverAllRows) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   std::vector<std::uint32_t> batch;
   for (std::uint32_t i = 0; i < 23 * 30; ++i) batch.push_back(i % 23);
-  std::vector<double> whole, many;
-  const double loss = subject.gradient(all_rows(subject.data), whole);
-  EXPECT_NEAR(subject.gradient(batch, many), loss, 1e-12);
-  for (std::size_t i = 0; i < many.size(); ++i) EXPECT_NEAR(many[i], whole[i], 1e-12);
-  const auto small = subject.evaluate(all_rows(subject.data));
-  const auto large = subject.evaluate(batch);
+  std::vector<double> each_row_once, each_row_30_times;
+  const double loss = tested.gradient(all_rows(tested.data), each_row_once);
+  EXPECT_NEAR(tested.gradient(batch, each_row_30_times), loss, 1e-12);
+  for (std::size_t i = 0; i < each_row_30_times.size(); ++i)
+    EXPECT_NEAR(each_row_30_times[i], each_row_once[i], 1e-12);
+  const auto small = tested.evaluate(all_rows(tested.data));
+  const auto large = tested.evaluate(batch);
   for (std::size_t m = 0; m < small.size(); ++m) EXPECT_NEAR(small[m].value, large[m].value, 1e-12);
 }
 
 TEST_P(Models, FloatAgreesWithDouble) {
-  Subject<double> exact{GetParam()};
-  Subject<float> rough{GetParam()};
+  ModelUnderTest<double> in_double{GetParam()};
+  ModelUnderTest<float> in_float{GetParam()};
   std::vector<double> g;
   std::vector<float> h;
-  const auto batch = all_rows(exact.data);
-  EXPECT_NEAR(exact.gradient(batch, g), rough.gradient(batch, h), 1e-4);
+  const auto batch = all_rows(in_double.data);
+  EXPECT_NEAR(in_double.gradient(batch, g), in_float.gradient(batch, h), 1e-4);
   for (std::size_t i = 0; i < g.size(); ++i) EXPECT_NEAR(g[i], static_cast<double>(h[i]), 1e-4);
 }
 
 TEST_P(Models, PredictionsAgreeWithTheMetric) {
-  Subject subject{GetParam()};
-  const auto batch = all_rows(subject.data);
-  const auto predicted = subject.predict(batch);
-  const auto metrics = subject.evaluate(batch);
+  ModelUnderTest tested{GetParam()};
+  const auto batch = all_rows(tested.data);
+  const auto predicted = tested.predict(batch);
+  const auto metrics = tested.evaluate(batch);
   ASSERT_EQ(metrics.size(), 2U);
   EXPECT_EQ(metrics[0].name, "loss");
   double sum = 0;
   for (const std::uint32_t row : batch) {
-    const float label = subject.data.label(row);
+    const float label = tested.data.label(row);
     const auto error = static_cast<double>(predicted[row] - label);
-    sum += subject.data.classes() > 0 ? (predicted[row] == label ? 1 : 0) : error * error;
+    sum += tested.data.classes() > 0 ? (predicted[row] == label ? 1 : 0) : error * error;
   }
-  EXPECT_EQ(metrics[1].name, subject.data.classes() > 0 ? "accuracy" : "mse");
+  EXPECT_EQ(metrics[1].name, tested.data.classes() > 0 ? "accuracy" : "mse");
   EXPECT_NEAR(metrics[1].value, sum / static_cast<double>(batch.size()), 1e-6);
 }
 
 TEST_P(Models, OnlyTouchedRowsAreReadOrWritten) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   const std::vector<std::uint32_t> batch{2, 11};
-  const auto touched = subject.touched(batch);
+  const auto touched = tested.touched(batch);
   std::vector<double> g, again;
-  const double loss = subject.gradient(batch, g);
-  const auto parameters = subject.parameters();
+  const double loss = tested.gradient(batch, g);
+  const auto parameters = tested.parameters();
   std::size_t start = 0;
   std::vector<bool> allowed(g.size(), true);
   for (std::size_t p = 0; p < parameters.size(); start += parameters[p].size(), ++p) {
@@ -211,51 +216,52 @@ TEST_P(Models, OnlyTouchedRowsAreReadOrWritten) {
   for (std::size_t i = 0; i < g.size(); ++i) {
     if (allowed[i]) continue;
     EXPECT_EQ(g[i], 0);
-    subject.w[i] = std::numeric_limits<double>::quiet_NaN();
+    tested.w[i] = std::numeric_limits<double>::quiet_NaN();
   }
-  EXPECT_EQ(subject.gradient(batch, again), loss);
+  EXPECT_EQ(tested.gradient(batch, again), loss);
   EXPECT_EQ(again, g);
 }
 
 TEST_P(Models, EmptyBatchesGiveZeroGradientAndLoss) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   std::vector<double> g;
-  EXPECT_EQ(subject.gradient({}, g), 0);
+  EXPECT_EQ(tested.gradient({}, g), 0);
   EXPECT_EQ(g, std::vector<double>(g.size(), 0));
-  EXPECT_EQ(subject.evaluate({})[0].value, 0);
+  EXPECT_EQ(tested.evaluate({})[0].value, 0);
 }
 
 TEST_P(Models, ExtremeParametersGiveFiniteGradients) {
-  Subject<float> subject{GetParam()};
-  for (float& value : subject.w) value *= 1e4F;
+  ModelUnderTest<float> tested{GetParam()};
+  for (float& value : tested.w) value *= 1e4F;
   std::vector<float> g;
-  EXPECT_TRUE(std::isfinite(subject.gradient(all_rows(subject.data), g)));
+  EXPECT_TRUE(std::isfinite(tested.gradient(all_rows(tested.data), g)));
   for (const float derivative : g) ASSERT_TRUE(std::isfinite(derivative));
 }
 
-TEST_P(Models, AreInitialisedAsDocumented) {
-  Subject subject{GetParam()};
+TEST_P(Models, StartAtZeroOnlyIfTheLossIsConvex) {
+  ModelUnderTest tested{GetParam()};
   Random random{7};
-  std::vector<double> w(subject.w.size(), -1);
-  std::visit([&](const auto& any) { any.initialise(w, random); }, subject.model);
-  const bool is_convex = subject.model.index() < 4;
+  std::vector<double> w(tested.w.size(), -1);
+  std::visit([&](const auto& any) { any.initialise(w, random); }, tested.model);
+  // The first four alternatives are linear, logistic, softmax and svm.
+  const bool is_convex = tested.model.index() < 4;
   const auto nonzeros = std::ranges::count_if(w, [](double value) { return value != 0; });
   EXPECT_EQ(is_convex, nonzeros == 0);
-  EXPECT_TRUE(std::ranges::none_of(w, [](double value) { return value == -1; }));
+  EXPECT_EQ(std::ranges::count(w, -1.0), 0) << "a parameter was not initialised";
 }
 
 TEST_P(Models, GradientDescentLowersTheLoss) {
-  Subject subject{GetParam()};
+  ModelUnderTest tested{GetParam()};
   Random random{7};
-  std::visit([&](const auto& any) { any.initialise(subject.w, random); }, subject.model);
-  const auto batch = all_rows(subject.data);
+  std::visit([&](const auto& any) { any.initialise(tested.w, random); }, tested.model);
+  const auto batch = all_rows(tested.data);
   std::vector<double> g;
-  const double first = subject.gradient(batch, g);
+  const double first = tested.gradient(batch, g);
   for (int step = 0; step < 200; ++step) {
-    subject.gradient(batch, g);
-    for (std::size_t i = 0; i < g.size(); ++i) subject.w[i] -= 0.05 * g[i];
+    tested.gradient(batch, g);
+    for (std::size_t i = 0; i < g.size(); ++i) tested.w[i] -= 0.05 * g[i];
   }
-  EXPECT_LT(subject.gradient(batch, g), 0.98 * first);
+  EXPECT_LT(tested.gradient(batch, g), 0.98 * first);
 }
 
 std::string name_of(const testing::TestParamInfo<GradientCase>& given) {

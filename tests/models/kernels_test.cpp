@@ -13,6 +13,7 @@
 namespace starling::models {
 namespace {
 
+/// Returns `n` uniform random numbers from -1 to 1.
 template <class T>
 std::vector<T> draw(std::size_t n, std::uint64_t seed) {
   Random random{seed};
@@ -30,7 +31,7 @@ class Kernels : public testing::Test {
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Kernels, Precisions);
 
-/// Sizes around every vector width and every unrolled loop.
+/// Sizes near the vector widths and the lengths of unrolled loops.
 const std::vector<std::size_t> sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 63, 64, 65, 127, 129, 1000};
 
 TYPED_TEST(Kernels, AddAndMultiplyLikePlainLoops) {
@@ -96,23 +97,23 @@ TYPED_TEST(Kernels, ComputeActivationsAndTheirDerivatives) {
   for (const std::size_t n : sizes) {
     auto x = draw<T>(n, 6);
     for (T& value : x) value *= T{5};
-    auto positive = x;
-    relu<T>(positive);
-    auto curved = x;
-    tanh<T>(curved);
-    auto power = x;
-    exp<T>(power);
-    std::vector<T> slope_relu(n, T{2});
-    relu_backward<T>(positive, slope_relu);
-    std::vector<T> slope_tanh(n, T{2});
-    tanh_backward<T>(curved, slope_tanh);
+    auto relu_x = x;
+    relu<T>(relu_x);
+    auto tanh_x = x;
+    tanh<T>(tanh_x);
+    auto exp_x = x;
+    exp<T>(exp_x);
+    std::vector<T> relu_derivative(n, T{2});
+    relu_backward<T>(relu_x, relu_derivative);
+    std::vector<T> tanh_derivative(n, T{2});
+    tanh_backward<T>(tanh_x, tanh_derivative);
     for (std::size_t i = 0; i < n; ++i) {
       const auto exact = static_cast<double>(x[i]);
-      EXPECT_EQ(positive[i], std::max(x[i], T{0}));
-      EXPECT_EQ(slope_relu[i], x[i] > 0 ? T{2} : T{0});
-      EXPECT_NEAR(static_cast<double>(curved[i]), std::tanh(exact), 3e-7);
-      EXPECT_NEAR(static_cast<double>(power[i]) / std::exp(exact), 1, 3e-7);
-      EXPECT_NEAR(static_cast<double>(slope_tanh[i]), 2 * (1 - std::pow(std::tanh(exact), 2)),
+      EXPECT_EQ(relu_x[i], std::max(x[i], T{0}));
+      EXPECT_EQ(relu_derivative[i], x[i] > 0 ? T{2} : T{0});
+      EXPECT_NEAR(static_cast<double>(tanh_x[i]), std::tanh(exact), 3e-7);
+      EXPECT_NEAR(static_cast<double>(exp_x[i]) / std::exp(exact), 1, 3e-7);
+      EXPECT_NEAR(static_cast<double>(tanh_derivative[i]), 2 * (1 - std::pow(std::tanh(exact), 2)),
                   2e-6);
     }
   }
@@ -131,25 +132,25 @@ TEST(FloatKernels, ExtremesSaturateAndNanStaysNan) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> x{1e4F, -1e4F, infinity, -infinity, nan};
-  auto curved = x;
-  tanh<float>(curved);
-  EXPECT_EQ(curved[0], 1);
-  EXPECT_EQ(curved[1], -1);
-  EXPECT_EQ(curved[2], 1);
-  EXPECT_EQ(curved[3], -1);
-  EXPECT_TRUE(std::isnan(curved[4]));
-  auto power = x;
-  exp<float>(power);
-  EXPECT_TRUE(std::isfinite(power[0]) && power[0] > 1e38F);
-  EXPECT_TRUE(power[1] >= 0 && power[1] < 1e-37F);
-  EXPECT_TRUE(std::isnan(power[4]));
+  auto tanh_x = x;
+  tanh<float>(tanh_x);
+  EXPECT_EQ(tanh_x[0], 1);
+  EXPECT_EQ(tanh_x[1], -1);
+  EXPECT_EQ(tanh_x[2], 1);
+  EXPECT_EQ(tanh_x[3], -1);
+  EXPECT_TRUE(std::isnan(tanh_x[4]));
+  auto exp_x = x;
+  exp<float>(exp_x);
+  EXPECT_TRUE(std::isfinite(exp_x[0]) && exp_x[0] > 1e38F);
+  EXPECT_TRUE(exp_x[1] >= 0 && exp_x[1] < 1e-37F);
+  EXPECT_TRUE(std::isnan(exp_x[4]));
   relu<float>(x);
   EXPECT_EQ(x[2], infinity);
   EXPECT_EQ(x[3], 0);
   EXPECT_TRUE(std::isnan(x[4]));
 }
 
-TYPED_TEST(Kernels, ClampReturnsTheSquaredNormBefore) {
+TYPED_TEST(Kernels, ClampReturnsTheSquaredNormOfTheOldValues) {
   std::vector<TypeParam> x{3, -4, TypeParam{0.25}};
   EXPECT_DOUBLE_EQ(clamp<TypeParam>(TypeParam{0.5}, x), 25.0625);
   EXPECT_EQ(x, (std::vector<TypeParam>{TypeParam{0.5}, TypeParam{-0.5}, TypeParam{0.25}}));
@@ -174,26 +175,29 @@ TYPED_TEST(Kernels, SparseRowsMultiplyLikeDenseOnes) {
   }
 }
 
+/// Compares gemm() with plain loops: c = a b + beta c, where a is m x k and b is k x n.
 template <class T>
-void expect_product(std::size_t m, std::size_t n, std::size_t k, bool turn_a, bool turn_b, T beta) {
+void expect_product(std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool transpose_b,
+                    T beta) {
   const double tolerance = std::is_same_v<T, float> ? 1e-4 : 1e-12;
   const auto a = draw<T>(m * k, 8);
   const auto b = draw<T>(k * n, 9);
   auto c = draw<T>(m * n, 10);
   const auto before = c;
   MatrixView<const T> left{a.data(), m, k};
-  if (turn_a) left = MatrixView<const T>{a.data(), k, m}.transpose();
+  if (transpose_a) left = MatrixView<const T>{a.data(), k, m}.transpose();
   MatrixView<const T> right{b.data(), k, n};
-  if (turn_b) right = MatrixView<const T>{b.data(), n, k}.transpose();
+  if (transpose_b) right = MatrixView<const T>{b.data(), n, k}.transpose();
   gemm<T>(left, right, beta, {c.data(), m, n});
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       double sum = static_cast<double>(beta) * static_cast<double>(before[i * n + j]);
       for (std::size_t l = 0; l < k; ++l)
-        sum += static_cast<double>(a[turn_a ? l * m + i : i * k + l]) *
-               static_cast<double>(b[turn_b ? j * k + l : l * n + j]);
+        sum += static_cast<double>(a[transpose_a ? l * m + i : i * k + l]) *
+               static_cast<double>(b[transpose_b ? j * k + l : l * n + j]);
       ASSERT_NEAR(static_cast<double>(c[i * n + j]), sum, tolerance)
-          << m << "x" << k << " by " << k << "x" << n << turn_a << turn_b << " beta " << beta;
+          << m << "x" << k << " by " << k << "x" << n << transpose_a << transpose_b << " beta "
+          << beta;
     }
   }
 }
@@ -202,10 +206,10 @@ TYPED_TEST(Kernels, ProductsAgreeWithPlainLoopsForEveryShape) {
   const std::vector<std::array<std::size_t, 3>> shapes{
       {1, 1, 1}, {1, 5, 3}, {7, 1, 4}, {3, 2, 1}, {17, 13, 9}, {64, 10, 33}, {65, 31, 129}};
   for (const auto& [m, n, k] : shapes)
-    for (const bool turn_a : {false, true})
-      for (const bool turn_b : {false, true})
+    for (const bool transpose_a : {false, true})
+      for (const bool transpose_b : {false, true})
         for (const TypeParam beta : {TypeParam{0}, TypeParam{1}, TypeParam{0.5}})
-          expect_product<TypeParam>(m, n, k, turn_a, turn_b, beta);
+          expect_product<TypeParam>(m, n, k, transpose_a, transpose_b, beta);
 }
 
 TYPED_TEST(Kernels, ProductsIgnoreOldValuesIfBetaIsZero) {

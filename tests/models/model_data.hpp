@@ -11,7 +11,7 @@
 
 namespace starling::models {
 
-/// Draws class indices, or normal values if `classes` is 0.
+/// Draws labels: class indices, or real targets with a normal distribution if `classes` is 0.
 inline std::vector<float> draw_labels(std::size_t rows, std::size_t classes, Random& random) {
   std::vector<float> labels(rows);
   for (float& label : labels)
@@ -20,6 +20,7 @@ inline std::vector<float> draw_labels(std::size_t rows, std::size_t classes, Ran
   return labels;
 }
 
+/// Returns a dense table of normal features, with labels as draw_labels() draws them.
 inline Table dense_table(std::size_t rows, std::size_t features, std::size_t classes,
                          std::uint64_t seed = 1) {
   Random random{seed};
@@ -29,7 +30,7 @@ inline Table dense_table(std::size_t rows, std::size_t features, std::size_t cla
   return {features, classes, std::move(x), draw_labels(rows, classes, random)};
 }
 
-/// Returns a sparse table that stores about a third of the entries; row 0 is empty.
+/// Returns the same as a sparse table that stores about a third of the entries; row 0 is empty.
 inline Table sparse_table(std::size_t rows, std::size_t features, std::size_t classes,
                           std::uint64_t seed = 1) {
   Random random{seed};
@@ -45,7 +46,7 @@ inline Table sparse_table(std::size_t rows, std::size_t features, std::size_t cl
   return {features, classes, std::move(x), draw_labels(rows, classes, random)};
 }
 
-/// Returns a table of random ratings: the features are a user id and an item id.
+/// Returns a table of random ratings: the features are a user id and an item id, the labels normal.
 inline Table ratings_table(std::size_t rows, std::size_t users, std::size_t items) {
   Random random{3};
   Table::Dense x;
@@ -56,6 +57,7 @@ inline Table ratings_table(std::size_t rows, std::size_t users, std::size_t item
   return {2, 0, std::move(x), draw_labels(rows, 0, random)};
 }
 
+/// Returns the indices of all rows, in order.
 inline std::vector<std::uint32_t> all_rows(const Table& table) {
   std::vector<std::uint32_t> rows(table.size());
   std::iota(rows.begin(), rows.end(), 0U);

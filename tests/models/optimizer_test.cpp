@@ -17,9 +17,9 @@ class Optimizers : public testing::Test {};
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Optimizers, Precisions);
 
-/// One parameter w, its state a and b, and the recurrences as the papers write them: one overload
-/// of step for each optimiser.
-struct Scalar {
+/// The expected result: one parameter w with the optimiser's state a and b, which step() updates by
+/// the recurrences of the papers.
+struct ReferenceParameter {
   double w, a = 0, b = 0;
 
   void update(const Optimizer& optimizer, double g, double scale, double l2, int t) {
@@ -42,7 +42,7 @@ struct Scalar {
   }
 };
 
-const std::vector<Optimizer> every{
+const std::vector<Optimizer> optimizers{
     Sgd{.lr = 0.1},
     Sgd{.lr = 0.05, .momentum = 0.9},
     Sgd{.lr = 0.05, .momentum = 0.8, .nesterov = true},
@@ -54,11 +54,11 @@ const std::vector<Optimizer> every{
 TYPED_TEST(Optimizers, FollowTheirRecurrences) {
   using T = TypeParam;
   const double tolerance = std::is_same_v<T, float> ? 2e-5 : 1e-12;
-  for (const Optimizer& optimizer : every) {
+  for (const Optimizer& optimizer : optimizers) {
     for (const std::size_t n : {1U, 7U, 33U, 130U}) {
       Random random{n};
       std::vector<T> w(n), g(n), state(slots(optimizer) * n);
-      std::vector<Scalar> expected;
+      std::vector<ReferenceParameter> expected;
       for (T& value : w) {
         value = static_cast<T>(random.real(-1, 1));
         expected.push_back({static_cast<double>(value)});
@@ -80,7 +80,7 @@ TYPED_TEST(Optimizers, FollowTheirRecurrences) {
 
 TYPED_TEST(Optimizers, UpdatingARangeInPartsEqualsUpdatingItAtOnce) {
   using T = TypeParam;
-  for (const Optimizer& optimizer : every) {
+  for (const Optimizer& optimizer : optimizers) {
     constexpr std::size_t n = 50;
     Random random{1};
     std::vector<T> w(n), g(n), state(slots(optimizer) * n);
@@ -88,28 +88,28 @@ TYPED_TEST(Optimizers, UpdatingARangeInPartsEqualsUpdatingItAtOnce) {
       w[i] = static_cast<T>(random.normal());
       g[i] = static_cast<T>(random.normal());
     }
-    auto pieces = w;
-    auto piece_state = state;
+    auto w_by_parts = w;
+    auto state_by_parts = state;
     for (std::uint64_t t = 1; t <= 3; ++t) {
       apply<T>(optimizer, w, g, state, {.t = t});
       for (const auto& [from, count] : {std::pair{0U, 13U}, {13U, 1U}, {14U, 36U}})
-        apply<T>(optimizer, std::span{pieces}.subspan(from, count),
+        apply<T>(optimizer, std::span{w_by_parts}.subspan(from, count),
                  std::span{g}.subspan(from, count),
-                 std::span{piece_state}.subspan(piece_state.empty() ? 0 : from), n, {.t = t});
+                 std::span{state_by_parts}.subspan(state_by_parts.empty() ? 0 : from), n, {.t = t});
     }
-    for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(w[i], pieces[i], 1e-6) << print(optimizer);
-    for (std::size_t i = 0; i < state.size(); ++i) EXPECT_NEAR(state[i], piece_state[i], 1e-6);
+    for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(w[i], w_by_parts[i], 1e-6) << print(optimizer);
+    for (std::size_t i = 0; i < state.size(); ++i) EXPECT_NEAR(state[i], state_by_parts[i], 1e-6);
   }
 }
 
-TEST(Optimizer, FirstAdamStepIsTheRateInTheGradientsDirection) {
+TEST(Optimizer, FirstAdamStepHasTheSizeOfTheLearningRate) {
   std::vector<double> w{0, 0}, g{1e-3, -50}, state(4);
   apply<double>(Adam{.lr = 0.1, .epsilon = 1e-12}, w, g, state, {});
   EXPECT_NEAR(w[0], -0.1, 1e-8);
   EXPECT_NEAR(w[1], 0.1, 1e-8);
 }
 
-TEST(Optimizer, CountsItsState) {
+TEST(Optimizer, CountsItsStateForEachParameter) {
   EXPECT_EQ(slots(Sgd{}), 0U);
   EXPECT_EQ(slots(Sgd{.momentum = 0.9}), 1U);
   EXPECT_EQ(slots(Adagrad{}), 1U);
@@ -125,7 +125,7 @@ TEST(Optimizer, TooLittleStateEndsTheProgram) {
 }
 
 TEST(Optimizer, PrintsWhatItReads) {
-  for (const Optimizer& optimizer : every)
+  for (const Optimizer& optimizer : optimizers)
     EXPECT_EQ(parse_optimizer(print(optimizer)).value(), optimizer) << print(optimizer);
   EXPECT_EQ(print(parse_optimizer("sgd:lr=0.1,momentum=0.9,nesterov").value()),
             "sgd:lr=0.1,momentum=0.9,nesterov");
@@ -136,7 +136,7 @@ TEST(Optimizer, PrintsWhatItReads) {
 
 TEST(Optimizer, EveryOptimizerIsTestedAndMovesParameters) {
   for_each_alternative<Optimizer>([]<class O>(const O& optimizer) {
-    EXPECT_TRUE(std::ranges::any_of(every, [](const Optimizer& one) {
+    EXPECT_TRUE(std::ranges::any_of(optimizers, [](const Optimizer& one) {
       return std::holds_alternative<O>(one);
     })) << O::name;
     EXPECT_EQ(parse_optimizer(O::name).value(), Optimizer{optimizer});

@@ -19,14 +19,15 @@
 
 namespace {
 
+/// The number of allocations by all other code.
 std::atomic<std::size_t> allocations{0};
-/// The number of allocations by oneDNN, which allocates a list of the arguments of each primitive
-/// that it runs, and the largest of them in bytes.
+/// The number of allocations by oneDNN, and the size of the largest in bytes. oneDNN allocates a
+/// list of arguments for each primitive that it runs.
 std::atomic<std::size_t> dnnl_allocations{0};
 std::atomic<std::size_t> dnnl_bytes_max{0};
 
-/// The range of addresses of oneDNN's code.
-struct Code {
+/// The addresses of oneDNN's code, [from, to); empty if oneDNN is not loaded.
+struct DnnlCode {
   std::uintptr_t from = 0;
   std::uintptr_t to = 0;
 
@@ -36,18 +37,19 @@ struct Code {
       const auto& part = library->dlpi_phdr[i];
       if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
       const std::uintptr_t from = library->dlpi_addr + part.p_vaddr;
-      *static_cast<Code*>(found) = {from, from + part.p_memsz};
+      *static_cast<DnnlCode*>(found) = {from, from + part.p_memsz};
     }
     return 0;
   }
-  Code() { dl_iterate_phdr(find, this); }
-  Code(std::uintptr_t begin, std::uintptr_t end) : from(begin), to(end) {}
+  DnnlCode() { dl_iterate_phdr(find, this); }
+  DnnlCode(std::uintptr_t begin, std::uintptr_t end) : from(begin), to(end) {}
 };
 
-void count(void* caller, std::size_t size) {
-  static const Code dnnl;
-  const auto at = reinterpret_cast<std::uintptr_t>(caller);
-  if (at < dnnl.from || at >= dnnl.to) {
+/// Counts an allocation of `size` bytes by the code at `caller`.
+void count_allocation(void* caller, std::size_t size) {
+  static const DnnlCode dnnl;
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  if (address < dnnl.from || address >= dnnl.to) {
     ++allocations;
     return;
   }
@@ -58,7 +60,7 @@ void count(void* caller, std::size_t size) {
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  count(__builtin_return_address(0), size);
+  count_allocation(__builtin_return_address(0), size);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc{};
 }
@@ -67,7 +69,7 @@ void count(void* caller, std::size_t size) {
 
 /// Counts the allocations of Arena.
 extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  count(__builtin_return_address(0), size);
+  count_allocation(__builtin_return_address(0), size);
   return memalign(alignment, size);
 }
 
@@ -92,6 +94,7 @@ std::vector<T> draw_parameters(const AnyModel<T>& model) {
   return w;
 }
 
+/// Expects that only oneDNN allocates in the second call of gradient().
 void expect_no_allocation(const char* text, const Table& data) {
   const auto model = parse_model<float>(text, data).value();
   const auto w = draw_parameters(model);
@@ -124,10 +127,10 @@ TEST(SteadyState, WarmNetsAllocateOnlyOneDnnsArgumentLists) {
   for (const char* name : {"lenet5", "psp-cnn", "resnet-small"}) {
     const Table data = dense_table(12, 784, 10);
     expect_no_allocation(name, data);
-    const std::size_t once = dnnl_allocations;
+    const std::size_t expected = dnnl_allocations;
     expect_no_allocation(name, data);
-    EXPECT_EQ(dnnl_allocations, once) << name;
-    EXPECT_LE(dnnl_bytes_max, 256U) << name << ": no list of arguments is as large";
+    EXPECT_EQ(dnnl_allocations, expected) << name;
+    EXPECT_LE(dnnl_bytes_max, 256U) << name << ": a list of arguments is smaller";
   }
 }
 
@@ -147,7 +150,7 @@ TEST(SteadyState, ThreadsComputeTheSameGradientsOnASharedModel) {
   for (const auto& g : gradients) EXPECT_EQ(g, gradients[0]);
 }
 
-/// Returns the number of threads of this process; 0 if the system does not tell it.
+/// Returns the number of threads of this process; 0 if /proc/self/status does not contain it.
 int thread_count() {
   std::ifstream status{"/proc/self/status"};
   for (std::string line; std::getline(status, line);)

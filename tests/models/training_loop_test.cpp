@@ -1,5 +1,5 @@
-/// Checks training on one thread: a step applies the gradient by the optimiser, buffers bypass the
-/// optimiser, and two loops with the same seed compute the same.
+/// Checks training on one thread: a step applies the optimiser to the gradient, a buffer (an
+/// untrained parameter) gets its gradient added, and two loops with the same seed compute the same.
 #include "starling/models/training_loop.hpp"
 
 #include <gtest/gtest.h>
@@ -14,13 +14,14 @@
 namespace starling::models {
 namespace {
 
-/// A model with two parameters far longer than a block, and a buffer between them. Its gradient is
-/// 1 for all elements of the first parameter, 2 for the buffer, 3 for the last parameter.
+/// A model with two long parameters, each of several of the loop's blocks, and a buffer between
+/// them. Its gradient is 1 for all elements of the first parameter, 2 for the buffer, 3 for the
+/// last parameter.
 struct ConstantGradient {
   using Scalar = double;
   static constexpr std::size_t width = 5000;
-  /// Becomes true if g is not zero on entry.
-  bool* dirty = nullptr;
+  /// Set to true if gradient() is called with a g that is not zero.
+  bool* g_was_dirty = nullptr;
 
   [[nodiscard]] std::vector<Parameter> parameters() const {
     return {{.name = "first", .shape = {width}},
@@ -30,7 +31,7 @@ struct ConstantGradient {
   void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 10.0); }
   double gradient(std::span<const double>, const Table&, Batch, std::span<double> g, Pass&) const {
     for (const double value : g)
-      if (value != 0) *dirty = true;
+      if (value != 0) *g_was_dirty = true;
     for (std::size_t i = 0; i < g.size(); ++i) g[i] += i < width ? 1 : i < width + 3 ? 2 : 3;
     return 0.5;
   }
@@ -41,23 +42,25 @@ struct ConstantGradient {
 
 TEST(TrainingLoop, AppliesTheGradientAndAddsTheChangeToBuffers) {
   const Table data = dense_table(8, 1, 0);
-  bool dirty = false;
+  bool g_was_dirty = false;
   TrainingLoop<ConstantGradient, Table> loop{
-      ConstantGradient{&dirty}, data, {.optimizer = Sgd{.lr = 0.5}, .batch = 4}};
+      ConstantGradient{&g_was_dirty}, data, {.optimizer = Sgd{.lr = 0.5}, .batch = 4}};
   EXPECT_EQ(loop.step(), 0.5);
   loop.step();
   const auto w = loop.parameters();
   for (std::size_t i = 0; i < w.size(); ++i)
     ASSERT_EQ(w[i], i < 5000 ? 9.0 : i < 5003 ? 14.0 : 7.0) << i;
-  EXPECT_FALSE(dirty) << "the gradient was not cleared";
+  EXPECT_FALSE(g_was_dirty) << "the gradient was not cleared";
   EXPECT_EQ(loop.steps(), 2U);
 }
 
 TEST(TrainingLoop, KeepsTheStateOfItsOptimiser) {
   const Table data = dense_table(8, 1, 0);
-  bool dirty = false;
+  bool g_was_dirty = false;
   TrainingLoop<ConstantGradient, Table> loop{
-      ConstantGradient{&dirty}, data, {.optimizer = Sgd{.lr = 1, .momentum = 0.5}, .batch = 4}};
+      ConstantGradient{&g_was_dirty},
+      data,
+      {.optimizer = Sgd{.lr = 1, .momentum = 0.5}, .batch = 4}};
   for (int i = 0; i < 3; ++i) loop.step();
   // The velocity is g, 1.5 g, then 1.75 g; their sum is 4.25 g.
   EXPECT_EQ(loop.parameters().front(), 10 - 4.25);
@@ -80,25 +83,25 @@ TEST(TrainingLoop, RepeatsItselfAndLearns) {
   EXPECT_LT(last, first / 4) << "400 steps on 200 samples did not learn them";
 }
 
-/// Throws after it has added its second gradient to g.
-struct Failing : ConstantGradient {
+/// The second call of gradient() throws after it has added to g.
+struct FailsOnce : ConstantGradient {
   int* calls = nullptr;
   double gradient(std::span<const double> w, const Table& data, Batch batch, std::span<double> g,
                   Pass& pass) const {
     const double loss = ConstantGradient::gradient(w, data, batch, g, pass);
-    if (++*calls == 2) throw std::runtime_error{"no"};
+    if (++*calls == 2) throw std::runtime_error{"second call"};
     return loss;
   }
 };
 
 TEST(TrainingLoop, RepeatsAStepWhoseModelThrew) {
   const Table data = dense_table(8, 1, 0);
-  bool dirty = false;
+  bool g_was_dirty = false;
   int calls = 0;
-  Failing model;
-  model.dirty = &dirty;
+  FailsOnce model;
+  model.g_was_dirty = &g_was_dirty;
   model.calls = &calls;
-  TrainingLoop<Failing, Table> loop{model, data, {.optimizer = Sgd{.lr = 1}, .batch = 4}};
+  TrainingLoop<FailsOnce, Table> loop{model, data, {.optimizer = Sgd{.lr = 1}, .batch = 4}};
   loop.step();
   EXPECT_THROW(loop.step(), std::runtime_error);
   EXPECT_EQ(loop.steps(), 1U);
@@ -106,7 +109,7 @@ TEST(TrainingLoop, RepeatsAStepWhoseModelThrew) {
   loop.step();
   EXPECT_EQ(loop.steps(), 2U);
   EXPECT_EQ(loop.parameters().front(), 8);
-  EXPECT_FALSE(dirty);
+  EXPECT_FALSE(g_was_dirty);
 }
 
 }  // namespace

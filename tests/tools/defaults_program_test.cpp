@@ -1,4 +1,4 @@
-/// Runs the program to train on a table with no other flag than `--data`.
+/// Trains on tables with the default settings, and checks hints and notes about settings.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -9,8 +9,9 @@
 namespace starling::program {
 namespace {
 
-/// Returns rows of three features of very different sizes and a target. `target` computes it from
-/// the standardised features and one draw of noise.
+/// Returns a CSV file with `rows` rows of three features, which differ by orders of magnitude, and
+/// a target. `target` computes the target from the standardised features and a normal random
+/// number.
 template <class Target>
 std::string table(std::size_t rows, unsigned seed, Target target) {
   std::mt19937 random{seed};
@@ -52,22 +53,23 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   EXPECT_FALSE(trained.contains("notes")) << trained["notes"];
   const auto evaluated = json_of(starling(folder, "evaluate m --data csv:b.csv --json"));
   EXPECT_DOUBLE_EQ(evaluated["mse"], trained["test_mse"]);
-  const auto again = json_of(starling(folder, "evaluate m --json"));
-  EXPECT_DOUBLE_EQ(again["mse"], trained["test_mse"]);
+  const auto evaluated_by_default = json_of(starling(folder, "evaluate m --json"));
+  EXPECT_DOUBLE_EQ(evaluated_by_default["mse"], trained["test_mse"]);
   const Ran predicted = starling(folder, "predict m --data csv:b.csv");
   std::istringstream lines{predicted.out};
   std::string line;
   std::getline(lines, line);
-  double squares = 0;
+  double squared_error_sum = 0;
   std::size_t rows = 0;
   while (std::getline(lines, line)) {
-    const auto first = line.find(',');
-    const auto second = line.find(',', first + 1);
-    squares += std::pow(std::stod(line.substr(first + 1)) - std::stod(line.substr(second + 1)), 2);
+    const auto first_comma = line.find(',');
+    const auto second_comma = line.find(',', first_comma + 1);
+    squared_error_sum += std::pow(
+        std::stod(line.substr(first_comma + 1)) - std::stod(line.substr(second_comma + 1)), 2);
     ++rows;
   }
   ASSERT_EQ(rows, 100U);
-  EXPECT_NEAR(squares / 100, trained["test_mse"].get<double>(), 1);
+  EXPECT_NEAR(squared_error_sum / 100, trained["test_mse"].get<double>(), 1);
 }
 
 TEST(Scale, DoesNotScaleArraysWithFeaturesBetween0And1) {
@@ -113,11 +115,11 @@ TEST(Scale, IsStoredInTheModelFile) {
   const Folder folder;
   const auto target = [](double a, double b, double, double) { return 7 * a + b; };
   folder.write("a.csv", table(200, 5, target));
-  const auto mse = [&](const std::string& how) {
-    const auto trained =
-        json_of(starling(folder, "train --data csv:a.csv --json --quiet --save m --scale " + how));
+  const auto mse = [&](const std::string& method) {
+    const auto trained = json_of(
+        starling(folder, "train --data csv:a.csv --json --quiet --save m --scale " + method));
     const auto evaluated = json_of(starling(folder, "evaluate m --json"));
-    EXPECT_DOUBLE_EQ(evaluated["mse"], trained["test_mse"]) << how;
+    EXPECT_DOUBLE_EQ(evaluated["mse"], trained["test_mse"]) << method;
     return trained["test_mse"].get<double>();
   };
   EXPECT_LT(mse("standard"), 0.1);
@@ -139,7 +141,7 @@ TEST(Hints, NameAValidAlternative) {
   folder.write("scale.toml", "scale = \"big\"\n");
   struct Case {
     const char* line;
-    std::vector<std::string> says;
+    std::vector<std::string> error_parts;
   };
   for (const Case& bad : std::vector<Case>{
            {"train bare.toml", {"bare.toml:1: is no TOML", "text stands in quotes, as in barrier"}},
@@ -151,8 +153,8 @@ TEST(Hints, NameAValidAlternative) {
             {"'t.npy' is a file; data is named with its format: npy:t.npy,LABELS"}}}) {
     const Ran ran = starling(folder, bad.line);
     EXPECT_EQ(ran.code, 2) << bad.line;
-    for (const std::string& said : bad.says)
-      EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+    for (const std::string& part : bad.error_parts)
+      EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   }
 }
 
@@ -170,7 +172,7 @@ TEST(Notes, WarnOfAModelThatIsNoBetterThanGuessing) {
   EXPECT_NE(ran.out.find("--scale standard"), std::string::npos) << ran.out;
 }
 
-/// The note comes even if the job is short.
+/// A short job gets the note too.
 TEST(Notes, WarnOfALossThatWasStillFalling) {
   const Folder folder;
   const auto target = [](double a, double, double, double) { return a > 0 ? 1 : 0; };

@@ -11,7 +11,7 @@
 
 namespace starling::program {
 
-/// A new folder in which programs run. The destructor removes it.
+/// A new temporary folder, in which a test runs programs. The destructor removes it.
 class Folder {
  public:
   Folder() {
@@ -28,9 +28,11 @@ class Folder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
+  /// Names are relative to the folder.
   void write(const std::string& name, const std::string& content) const {
     std::ofstream{path_ / name, std::ios::binary} << content;
   }
+  /// Returns the content of a file; empty if the file cannot be read.
   [[nodiscard]] std::string read(const std::string& name) const {
     std::ifstream stream{path_ / name, std::ios::binary};
     std::ostringstream text;
@@ -40,13 +42,13 @@ class Folder {
   [[nodiscard]] bool has(const std::string& name) const {
     return std::filesystem::exists(path_ / name);
   }
-  /// Returns the names of all files, sorted.
+  /// Returns the names of the files and folders in the folder, sorted. Does not look into folders.
   [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> all;
+    std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator{path_})
-      all.push_back(entry.path().filename().string());
-    std::sort(all.begin(), all.end());
-    return all;
+      found.push_back(entry.path().filename().string());
+    std::sort(found.begin(), found.end());
+    return found;
   }
 
  private:

@@ -13,19 +13,21 @@ namespace {
 /// Waits until the program has printed `words` on stderr.
 void wait_for(const Process& process, const std::string& words) {
   ASSERT_TRUE(wait_until([&] { return process.err().find(words) != std::string::npos; }))
-      << "it says '" << words << "': " << process.err();
+      << "stderr has no '" << words << "': " << process.err();
 }
 
+/// Waits until the program has printed a line of progress.
 void wait_for_progress(const Process& process) { wait_for(process, "  steps "); }
 
 /// Waits until the file exists and is not empty.
 void wait_for_file(const Folder& folder, const std::string& name) {
-  ASSERT_TRUE(wait_until([&] { return !folder.read(name).empty(); })) << "it writes " << name;
+  ASSERT_TRUE(wait_until([&] { return !folder.read(name).empty(); }))
+      << "the program has not written " << name;
 }
 
 class Interrupt : public testing::TestWithParam<int> {};
 
-TEST_P(Interrupt, StopsInOrderAndSaves) {
+TEST_P(Interrupt, StopsGracefullyAndSaves) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,
                   words("train --data digits:n=300 --seconds 100 --save m --checkpoint c "
@@ -39,9 +41,9 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
   EXPECT_LT(json["wall_s"], 60.0);
   EXPECT_EQ(json["saved"], "m");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "m", "x.jsonl"}));
-  const Ran after = starling(folder, "evaluate m --json");
-  ASSERT_EQ(after.code, 0) << after.err;
-  EXPECT_EQ(nlohmann::json::parse(after.out)["accuracy"], json["test_accuracy"]);
+  const Ran evaluated = starling(folder, "evaluate m --json");
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_EQ(nlohmann::json::parse(evaluated.out)["accuracy"], json["test_accuracy"]);
   const Ran resumed =
       starling(folder, "train --data digits:n=300 --seconds 0.2 --resume c --quiet");
   EXPECT_EQ(resumed.code, 0) << resumed.err;
@@ -68,7 +70,8 @@ TEST(InterruptOnce, SaysWhatASecondSignalDoes) {
   }
 }
 
-/// The second SIGHUP comes from a shell, which passes its own on to its jobs.
+/// A program may receive SIGHUP twice: from the system, and from its shell, which passes on its
+/// own.
 TEST(HangUp, TwiceCountsAsOnce) {
   const Folder folder;
   Process process{
@@ -92,39 +95,39 @@ TEST(HangUp, IsIgnoredIfItWasIgnoredBefore) {
   EXPECT_TRUE(folder.has("m"));
 }
 
-TEST(InterruptOfAQuestion, EndsAtOnceWithoutMentioningSaving) {
-  const int silent = ::socket(AF_INET, SOCK_STREAM, 0);
+TEST(InterruptWhileWaitingForANode, EndsAtOnceWithoutMentioningSaving) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(::bind(silent, plain, size), 0);
-  ASSERT_EQ(::listen(silent, 4), 0);
-  ASSERT_EQ(::getsockname(silent, plain, &size), 0);
+  auto* generic_address = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener, generic_address, size), 0);
+  ASSERT_EQ(::listen(listener, 4), 0);
+  ASSERT_EQ(::getsockname(listener, generic_address, &size), 0);
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,
                   words("status --to 127.0.0.1:" + std::to_string(ntohs(address.sin_port)))};
-  const int taken = ::accept(silent, nullptr, nullptr);
+  const int connection = ::accept(listener, nullptr, nullptr);
   process.signal(SIGINT);
   const Ran ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err, "\nstarling: interrupted\n");
-  ::close(taken);
-  ::close(silent);
+  ::close(connection);
+  ::close(listener);
 }
 
 TEST(InterruptWhileLoading, EndsAtOnceAndSaysThatNothingWasSaved) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM, words("train --data digits:n=400000 --save m")};
   wait_for(process, "loading digits:n=400000 ...");
-  const auto asked = std::chrono::steady_clock::now();
+  const auto interrupted_at = std::chrono::steady_clock::now();
   process.signal(SIGINT);
   const Ran ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err, "loading digits:n=400000 ...\nstarling: interrupted, nothing was saved\n");
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds{10});
+  EXPECT_LT(std::chrono::steady_clock::now() - interrupted_at, std::chrono::seconds{10});
   EXPECT_TRUE(folder.names().empty());
 }
 
@@ -141,23 +144,23 @@ TEST(InterruptWhileDelayed, StopsAtTheStepAndSaves) {
 
 TEST(InterruptTwice, EndsAtOnce) {
   const Folder folder;
-  // A step that takes some 10^12 operations keeps the job from stopping in order.
+  // A step that takes some 10^12 operations keeps the job from stopping gracefully in time.
   Process process{folder, STARLING_PROGRAM,
                   words("train --data digits:n=8000 --model mlp:784-4096-4096-10 --batch 8000 "
                         "--workers 1 --mode central --barrier asp --save m")};
   wait_for_progress(process);
   process.signal(SIGINT);
   wait_for(process, "again to end at once");
-  const auto second = std::chrono::steady_clock::now();
+  const auto second_signal_at = std::chrono::steady_clock::now();
   process.signal(SIGINT);
   const Ran ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_TRUE(ran.err.ends_with("\nstarling: interrupted twice, ended at once\n")) << ran.err;
-  EXPECT_LT(std::chrono::steady_clock::now() - second, std::chrono::seconds{20});
+  EXPECT_LT(std::chrono::steady_clock::now() - second_signal_at, std::chrono::seconds{20});
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(TerminatedTwiceAtOnce, StopsInOrderLikeOneSignal) {
+TEST(TerminatedTwiceAtOnce, StopsGracefullyLikeOneSignal) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,
                   words("train --data digits:n=300 --delay const:20h --save m")};

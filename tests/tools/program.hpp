@@ -1,4 +1,4 @@
-/// Runs a program as a user would, in a folder of its own. For tests.
+/// Runs programs in a folder, as a user would. For tests.
 #pragma once
 
 #include <fcntl.h>
@@ -28,34 +28,38 @@ namespace starling::program {
 
 /// The exit code and the output of a program that has ended.
 struct Ran {
+  /// The exit code; 128 + the signal's number if a signal ended the program.
   int code = -1;
   std::string out;
   std::string err;
 };
 
-/// Splits a command line at spaces. Quotes have no meaning, but '' is an empty argument.
+/// Splits a command line at spaces. `''` stands for an empty argument; other quotes have no
+/// meaning.
 inline std::vector<std::string> words(const std::string& line) {
   std::istringstream stream{line};
-  std::vector<std::string> all{std::istream_iterator<std::string>{stream}, {}};
-  for (std::string& word : all)
+  std::vector<std::string> split{std::istream_iterator<std::string>{stream}, {}};
+  for (std::string& word : split)
     if (word == "''") word.clear();
-  return all;
+  return split;
 }
 
-/// A running program.
+/// A program that runs in a folder, and its output. The destructor waits for its end as wait()
+/// does.
 class Process {
  public:
-  /// The child calls it before it executes the program. It must not allocate memory.
+  /// A function that the child process calls between fork() and exec(). It must not allocate
+  /// memory.
   using Prepare = std::function<void()>;
 
   Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words,
           const Prepare& prepare = {})
       : out_(folder.path().string() + ".out"), err_(folder.path().string() + ".err") {
-    std::vector<std::string> all{program};
-    all.insert(all.end(), words.begin(), words.end());
+    std::vector<std::string> command{program};
+    command.insert(command.end(), words.begin(), words.end());
     std::vector<char*> arguments;
-    arguments.reserve(all.size() + 1);
-    for (std::string& word : all) arguments.push_back(word.data());
+    arguments.reserve(command.size() + 1);
+    for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     child_ = ::fork();
     if (child_ != 0) return;
@@ -76,21 +80,21 @@ class Process {
   }
 
   [[nodiscard]] pid_t id() const { return child_; }
+  /// Sends a signal, unless the program is known to have ended.
   void signal(int number) const {
     if (child_ > 0 && !has_ended_) ::kill(child_, number);
   }
 
-  /// Return what the program has written to stdout and stderr so far.
+  /// These two return what the program has written to stdout and to stderr so far.
   [[nodiscard]] std::string out() const { return content(out_); }
   [[nodiscard]] std::string err() const { return content(err_); }
 
-  /// Returns whether the program still runs. wait() then returns how it ended.
+  /// Returns false once the program has ended. Does not wait.
   [[nodiscard]] bool is_running() {
     return child_ > 0 && !has_ended_ && !(has_ended_ = ::waitpid(child_, &status_, WNOHANG) != 0);
   }
 
-  /// Waits for the program's end, and kills it after two minutes. If a signal ended it, its code is
-  /// 128 + the signal.
+  /// Waits until the program has ended; kills it after two minutes.
   Ran wait() {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{2};
     while (is_running()) {
@@ -127,8 +131,8 @@ inline Ran run(const Folder& folder, const std::string& program,
   return Process{folder, program, arguments}.wait();
 }
 
-/// Returns the safetensors file without its checksum, and with NaN as one element of a tensor of
-/// float32.
+/// Returns the content of a safetensors file, changed: the element with index `element` of the
+/// float32 tensor `tensor` is NaN, and the checksum is gone.
 inline std::string with_nan(std::string file, const std::string& tensor, std::size_t element) {
   file.replace(file.find("crc32"), 5, "other");
   std::uint64_t length = 0;
@@ -141,18 +145,19 @@ inline std::string with_nan(std::string file, const std::string& tensor, std::si
 }
 
 #ifdef STARLING_PROGRAM
-/// Runs `starling` with the words of `line`.
+/// Runs `starling` with the arguments in `line`, which words() splits.
 inline Ran starling(const Folder& folder, const std::string& line) {
   return run(folder, STARLING_PROGRAM, words(line));
 }
 
-/// A job that takes a fraction of a second and always gives the same model.
+/// The command line of a job that takes a fraction of a second and always gives the same model.
+/// Ends with a space, so that flags can be appended.
 inline constexpr const char* small_job =
     "train --data digits:n=300 --model softmax --mode central --barrier bsp --workers 2 --quiet ";
 #endif
 
-/// Returns a model for `--model` whose parameters fit into this machine's memory, but which cannot
-/// be trained in it.
+/// Returns a model for `--model` whose parameters take half of this machine's memory. Training
+/// needs several times as much, so that jobs with this model must be refused.
 inline std::string model_of_half_the_memory() {
   const double bytes =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));

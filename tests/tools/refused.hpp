@@ -11,33 +11,37 @@
 
 namespace starling::program {
 
-struct Bad {
+struct RefusedLine {
+  /// The end of the test's name.
   std::string name;
   std::string line;
   /// Paths and contents of the files to write. A path that ends with / is a folder.
   std::vector<std::pair<std::string, std::string>> files;
-  /// Texts that the error contains.
-  std::vector<std::string> said;
+  /// Texts that the error message contains.
+  std::vector<std::string> error_parts;
 };
 
-inline void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.line; }
+inline void PrintTo(const RefusedLine& refused, std::ostream* out) { *out << refused.line; }
 
-inline std::string name_of(const testing::TestParamInfo<Bad>& info) { return info.param.name; }
+inline std::string name_of(const testing::TestParamInfo<RefusedLine>& info) {
+  return info.param.name;
+}
 
-/// Runs the command line. Expects exit code 2, each text of `said` in the error, and no new files.
-inline void expect_refused(const Bad& bad) {
+/// Writes the files into a new folder and runs the command line there. Expects exit code 2, each
+/// text of `error_parts` in the error message, no output and no new files.
+inline void expect_refused(const RefusedLine& refused) {
   const Folder folder;
-  for (const auto& [name, content] : bad.files) {
+  for (const auto& [name, content] : refused.files) {
     std::filesystem::create_directories((folder.path() / name).parent_path());
     if (!name.ends_with('/')) folder.write(name, content);
   }
   const auto before = folder.names();
-  const Ran ran = starling(folder, bad.line);
+  const Ran ran = starling(folder, refused.line);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(folder.names(), before);
-  for (const std::string& fragment : bad.said)
-    EXPECT_NE(ran.err.find(fragment), std::string::npos) << fragment << "\nis not in\n" << ran.err;
+  for (const std::string& part : refused.error_parts)
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\nis not in\n" << ran.err;
 }
 
 }  // namespace starling::program

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the source tree: tree.py CHECK ROOT.
 
-Prints one line a violation, `file:line: what broke which rule`, and exits 1 if there is any, 77 if
-the check could not run. docs/design/0001-layout.md says why the rules are what they are.
-tree_test.py shows each check failing on a planted violation.
+Prints one line for each violation, `file:line: what broke which rule`. Exits with 1 if there is a
+violation, and with 77 if the check could not run. docs/design/0001-layout.md gives the reasons for
+the rules. tree_test.py shows that each check fails on a planted violation.
 """
 import collections
 import pathlib
@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 
-# The folders that hold code, without their subfolders, each below those that may include it.
+# All folders with code, in the order of inclusion: a file may include files of its own folder and of
+# folders listed before that, if LAYERS allows it too.
 FOLDERS = """
     base base/distributions
     barrier/rules barrier
@@ -29,7 +30,7 @@ FOLDERS = """
     tools/sim tools/repro tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
     tools/command_line tools
 """.split()
-# Which folders, with their subfolders, a folder may include besides its own part of this list.
+# Each layer (a folder with its subfolders), and the other layers that it may include.
 LAYERS = {
     "base": [],
     "barrier": ["base"],
@@ -50,9 +51,9 @@ AT_THE_ROOT = ("CMakeLists.txt", "starling.hpp")
 LINES_MAX = 400
 FILES_MAX = 30
 
-# Libraries from outside: where their headers may stand, as patterns of files. What is in no row may
-# not be included in the folders above at all. Tests are free.
-OUTSIDE = {
+# External headers: a pattern of their names, and a pattern of the files that may include them. The
+# folders above may not include a header that matches no pattern. Tests may include any header.
+EXTERNAL_HEADERS = {
     r"Eigen/|unsupported/Eigen/|dnnl": r"models/.*\.cpp",
     r"(zlib|zip|png|turbojpeg)\.h$": r"(models|tools)/.*\.cpp",
     r"cuda|cublas|cudnn": r"models/cuda/.*",
@@ -60,15 +61,16 @@ OUTSIDE = {
     r"zmq|cereal/": r"actor/wire/.*",
     r"sodium": r"actor/.*\.cpp",
     r"CLI/|toml|fmt/|nlohmann/": r"(tools|examples|cmake/precompiled)/.*",
-    # The operating system's and the processor's: never in what users include.
+    # Headers of the operating system and the processor: never in an installed header.
     r"(sys|netinet|arpa|linux)/|(malloc|netdb|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":
         r"(base/(tensor_pool|input|memory)|(models|actor|tools)/.*)\.cpp|(tools|examples)/.*",
 }
 
-# Headers that CMake writes for the tests: they hold paths.
+# Headers with paths, which CMake writes for the tests.
 GENERATED = {"programs.hpp", "test_paths.hpp"}
 
-# Time arrives as an event, randomness is passed in, output is a value (<chrono>'s durations are fine).
+# These folders receive the time with each event and random numbers as an argument, and return output
+# as a value. They may use the durations of <chrono>.
 PURE = ("barrier", "engine")
 IMPURE_HEADERS = {
     "clock": {"ctime"},
@@ -85,7 +87,7 @@ IMPURE_WORDS = {
     "input or output": r"std::c(?:out|err|log|in)\b|f?printf\s*\(|fopen|getenv|::socket\s*\(|spdlog",
 }
 
-# Words that this code has used for things that have a name of their own in its field, and that name
+# Names that this code once used, and the standard terms that replace them
 # (docs/concepts/glossary.md).
 RETIRED = {
     "Letter": "PeerMessage", "Verdict": "LivenessUpdate, JobOutcome, DrawResult or ClaimStatus",
@@ -103,8 +105,9 @@ RETIRED = {
     "ClusterView": "ClusterSnapshot", "Milestones": "PeriodicTrigger", "PlanMaker": "JobPreparer",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b")
-# Sentences that a reader cannot understand alone.
-RIDDLE = re.compile(r"(?:^|[.:;] )(Of|Those|What|Whom|Whoever|Whose|Who)\b|\b(as good as|has its part)\b")
+# Beginnings of sentences, and phrases, that make a comment hard to understand.
+UNCLEAR_PHRASE = re.compile(
+    r"(?:^|[.:;] )(Of|Those|What|Whom|Whoever|Whose|Who)\b|\b(as good as|has its part)\b")
 COMMENT = re.compile(r"^\s*///? ?(.*)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -115,7 +118,7 @@ class Skipped(Exception):
 
 
 def paths(root, *patterns):
-    """All files of the tree, as sorted paths relative to root, that match one of the globs."""
+    """Returns the files of the tree that match a glob, as sorted paths relative to root."""
     found = set()
     for top in TOP:
         for pattern in patterns:
@@ -130,7 +133,7 @@ def read(root, path):
 
 
 def inclusions(root, path):
-    """Yields (line number, is written <so>, what is included)."""
+    """Yields (line number, True if written in angle brackets, the included header)."""
     for number, line in enumerate(read(root, path).splitlines(), 1):
         match = INCLUDE.match(line)
         if match:
@@ -142,39 +145,39 @@ def layer_of(path):
 
 
 def source_of(root, header):
-    """The file that an include names: "starling/base/text.hpp" is base/text.hpp in the tree."""
+    """Returns the included file, or None: "starling/base/text.hpp" is base/text.hpp in the tree."""
     path = header.removeprefix("starling/")
-    is_ours = path != header and (layer_of(path) or "/" not in path)
-    is_whole = header.startswith(("tests/", "cmake/"))
-    return path if (is_ours or is_whole) and (root / path).is_file() else None
+    is_library_header = path != header and (layer_of(path) or "/" not in path)
+    is_root_relative = header.startswith(("tests/", "cmake/"))
+    return path if (is_library_header or is_root_relative) and (root / path).is_file() else None
 
 
-def is_outside(header):
-    """The standard library's headers have neither a dot nor a slash in their names."""
+def is_external(header):
+    """True unless the name has neither dot nor slash, as names of standard headers do."""
     return "/" in header or "." in header
 
 
 def check_includes(root):
-    """Includes point one way; libraries from outside stay in their places."""
+    """Folders include only those listed before them, and external headers only where allowed."""
     for path in paths(root, "*.hpp", "*.cpp", "*.cu"):
         layer = layer_of(path)
         if path.split("/")[0] in LIBRARIES and str(pathlib.Path(path).parent) not in FOLDERS:
-            yield f"{path}:1: stands in no known folder; see FOLDERS in tests/tree/tree.py"
+            yield f"{path}:1: its folder is not listed in FOLDERS in tests/tree/tree.py"
             continue
         for number, angled, header in inclusions(root, path):
             at = f"{path}:{number}: "
             if angled:
-                yield from (at + m for m in outside_violations(path, header))
+                yield from (at + m for m in external_violations(path, header))
                 continue
             if path.startswith("tests/install/outside/") or header in GENERATED:
                 continue
             source = source_of(root, header)
             if source is None:
-                yield at + f'"{header}" is no file; includes are written starling/FOLDER/NAME or tests/...'
+                yield at + f'"{header}" is not a file; valid: starling/FOLDER/NAME or tests/...'
             elif layer:
-                yield from (at + m for m in arrow_violations(path, layer, source, header))
+                yield from (at + m for m in layer_violations(path, layer, source, header))
                 if path.endswith(".hpp") and is_internal(root, source) and not is_internal(root, path):
-                    yield at + f'"{header}" is not installed, and this header is'
+                    yield at + f'"{header}" is not installed, but this header is'
 
 
 def is_internal(root, path):
@@ -182,10 +185,10 @@ def is_internal(root, path):
     return read(root, path).startswith("/// Internal")
 
 
-def arrow_violations(path, layer, source, header):
+def layer_violations(path, layer, source, header):
     target = layer_of(source)
     if target is None:
-        yield f'"{header}" is no part of a library; {layer} may not include it'
+        yield f'"{header}" is not part of a library; {layer} may not include it'
         return
     if target != layer and target not in LAYERS[layer] and target.split("/")[0] not in LAYERS[layer]:
         allowed = ", ".join(LAYERS[layer]) or "nothing"
@@ -193,26 +196,27 @@ def arrow_violations(path, layer, source, header):
         return
     folders = [str(pathlib.Path(p).parent) for p in (path, source)]
     if all(f in FOLDERS for f in folders) and FOLDERS.index(folders[0]) < FOLDERS.index(folders[1]):
-        yield f"{folders[0]} may not include {folders[1]}, which stands above it in FOLDERS"
+        yield f"{folders[0]} may not include {folders[1]}, which FOLDERS lists after it"
 
 
-def outside_violations(path, header):
-    if not is_outside(header) or path.startswith("tests/"):
+def external_violations(path, header):
+    if not is_external(header) or path.startswith("tests/"):
         return
     if header.startswith("starling/"):
-        yield f'<{header}> is ours; write "{header}"'
+        yield f'<{header}> is a header of this tree; write "{header}"'
         return
-    for pattern, place in OUTSIDE.items():
+    for pattern, allowed_files in EXTERNAL_HEADERS.items():
         if re.match(pattern, header):
-            if not re.fullmatch(place, path):
-                yield f"<{header}> may only be included by {place}"
+            if not re.fullmatch(allowed_files, path):
+                yield f"<{header}> may only be included by {allowed_files}"
             return
     if layer_of(path) or path == "starling.hpp":
-        yield f"<{header}> is of no library that may be included here; see OUTSIDE in tests/tree/tree.py"
+        yield (f"<{header}> belongs to no library that may be included; "
+               "see EXTERNAL_HEADERS in tests/tree/tree.py")
 
 
 def without_comments(text):
-    """The text with comments and literals blanked, lines kept."""
+    """Returns the text without comments and literals, but with all its line breaks."""
     pattern = r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'"""
     return re.sub(pattern, lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
 
@@ -234,7 +238,7 @@ def check_purity(root):
 
 
 def check_files(root):
-    """Nothing in the tree is dead: all is built, included or reached by CMake."""
+    """Every file is used: sources are built, headers are included, folders are added by CMake."""
     lists = {str(pathlib.Path(p).parent): re.sub(r"#[^\n]*", "", read(root, p))
              for p in paths(root, "CMakeLists.txt")}
     for path in paths(root, "*.cpp", "*.cu"):
@@ -253,17 +257,17 @@ def check_files(root):
     for path in paths(root, "*.hpp"):
         is_precompiled = path.startswith("cmake/precompiled/")  # CMake has the compiler include it
         if path not in included and not is_precompiled:
-            yield f"{path}:1: nobody includes this header"
+            yield f"{path}:1: no file includes this header"
     modules = " ".join(lists.values()) + "".join(read(root, p) for p in paths(root, "*.cmake"))
     for path in paths(root, "*.cmake"):
         stem = pathlib.Path(path).stem
         if path.startswith("cmake/") and not re.search(
                 rf"include\({stem}\)|find_package\({stem.removeprefix('Find')}\b", modules):
-            yield f"{path}:1: nobody includes this module"
+            yield f"{path}:1: no file includes this module"
 
 
 def builds(folder, text, path):
-    """True where the CMakeLists.txt of `folder` names `path`, with or without its .cpp."""
+    """True if `text`, the CMakeLists.txt of `folder`, names `path`, with or without its .cpp."""
     if folder != "." and not path.startswith(folder + "/"):
         return False
     name = path.removeprefix(folder + "/").removesuffix(".cpp")
@@ -271,7 +275,7 @@ def builds(folder, text, path):
 
 
 def check_folders(root):
-    """A folder that holds too many files holds two things."""
+    """A folder with more than FILES_MAX files is likely to have two concepts."""
     files = collections.Counter(str(pathlib.Path(path).parent) for path in paths(root, "*"))
     for folder, count in files.items():
         if count > FILES_MAX:
@@ -279,7 +283,7 @@ def check_folders(root):
 
 
 def check_length(root):
-    """A file that grows too long holds two things."""
+    """A file with more than LINES_MAX lines is likely to have two concepts."""
     for path in paths(root, "*.hpp", "*.cpp", "*.cu", "*.py", "*.cmake", "CMakeLists.txt", "*.sh"):
         lines = read(root, path).count("\n")
         if lines > LINES_MAX:
@@ -287,19 +291,19 @@ def check_length(root):
 
 
 def check_headers(root):
-    """Headers are included once, and open with what they are for."""
+    """Headers have #pragma once and begin with a comment that states their purpose."""
     for path in paths(root, "*.hpp"):
         text = read(root, path)
         if not re.search(r"^#pragma once$", text, re.M):
             yield f"{path}:1: no #pragma once"
-        # Directives and the namespace may come before it; code may not.
+        # Directives and the namespace may come before the comment; code may not.
         opening = re.sub(r"^(\s*#[^\n]*\n|\s*namespace [^\n]*\{\n|\s*\n)+", "", text)
         if not opening.lstrip().startswith("///"):
-            yield f"{path}:1: a header opens with a /// comment: what it is for, who may call it"
+            yield f"{path}:1: a header begins with a /// comment: its purpose, and who may call it"
 
 
 def check_shell(root):
-    """Scripts are executable and parse."""
+    """Scripts are executable, and their syntax is valid."""
     for path in paths(root, "*"):
         with open(root / path, "rb") as file:
             first = file.readline()
@@ -313,21 +317,21 @@ def check_shell(root):
 
 
 def check_words(root):
-    """Names are the field's, and comments are sentences that a reader understands alone."""
+    """Names are standard terms, and comments are plain sentences."""
     for path in paths(root, "*.hpp", "*.cpp", "*.cu"):
-        is_open = False  # the last line was a comment, which this line goes on with
+        after_comment = False  # a comment may continue that of the previous line
         for number, line in enumerate(read(root, path).splitlines(), 1):
             for match in RETIRED_WORD.finditer(line):
-                yield f"{path}:{number}: '{match[0]}' is called {RETIRED[match[0]]}"
+                yield f"{path}:{number}: '{match[0]}' is now called {RETIRED[match[0]]}"
             comment = COMMENT.match(line)
-            for match in RIDDLE.finditer(comment[1]) if comment else ():
-                if match[2] or match.start() > 0 or not is_open:
-                    yield f"{path}:{number}: '{match[1] or match[2]}': no plain sentence"
-            is_open = comment is not None
+            for match in UNCLEAR_PHRASE.finditer(comment[1]) if comment else ():
+                if match[2] or match.start() > 0 or not after_comment:
+                    yield f"{path}:{number}: '{match[1] or match[2]}': not a plain sentence"
+            after_comment = comment is not None
 
 
 def check_format(root):
-    """C++ is laid out as .clang-format says; tools/format puts it right."""
+    """C++ is formatted by .clang-format; tools/format does this."""
     if shutil.which("clang-format") is None:
         raise Skipped("clang-format is not installed")
     sources = paths(root, "*.hpp", "*.cpp", "*.cu")
@@ -337,7 +341,7 @@ def check_format(root):
                           cwd=root, capture_output=True, text=True)
     places = re.findall(r"^(.+?:\d+):\d+: error:", done.stderr, re.M)
     for place in dict.fromkeys(places):
-        yield f"{place}: not laid out as .clang-format says; run tools/format"
+        yield f"{place}: not formatted as .clang-format says; run tools/format"
     if done.returncode != 0 and not places:
         yield f".clang-format:1: clang-format failed: {done.stderr.strip()}"
 
@@ -352,7 +356,7 @@ def main(arguments):
         return 2
     root = pathlib.Path(arguments[1])
     if not paths(root, "*"):
-        print(f"{root} holds no tree", file=sys.stderr)
+        print(f"{root} is not a source tree", file=sys.stderr)
         return 2
     try:
         violations = list(CHECKS[arguments[0]](root))

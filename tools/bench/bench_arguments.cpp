@@ -37,6 +37,7 @@ const std::vector<KeyDescription>& train_keys() {
   return keys;
 }
 
+/// Reads the time of each repeat. Refuses --seconds beside --steps.
 Result<void> put_time(BenchTrainOptions& options, const Settings& settings) {
   const std::string text = text_of(settings, "seconds");
   if (text.empty()) return {};

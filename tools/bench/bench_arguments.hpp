@@ -1,4 +1,4 @@
-/// The command line of `starling bench` and of its subcommands, each of which measures one thing.
+/// The command line of `starling bench` and of its subcommands `kernels` and `train`.
 #pragma once
 
 #include "starling/tools/job/arguments.hpp"
@@ -9,10 +9,11 @@ namespace starling::program {
 
 class BenchArguments {
  public:
+  /// `train_footer` is the beginning of the text at the end of the help of `bench train`.
   BenchArguments(CLI::App& program, const std::string& train_footer);
 
   [[nodiscard]] const Command& command() const { return bench_; }
-  /// Requires: the command was chosen.
+  /// Runs the chosen subcommand. Requires: the user chose `bench`.
   [[nodiscard]] Result<int> run(const Registry& registry) const;
 
  private:

@@ -14,17 +14,19 @@
 namespace starling::program {
 
 struct BenchKernelsOptions {
-  /// Rows of each product, images of each convolution.
+  /// The number of rows of each product, and of images of each convolution.
   std::uint64_t batch = 64;
+  /// The number of measurements, of which the median is shown.
   std::uint64_t repeats = 5;
   bool json = false;
 };
-/// Measures the products and convolutions of known nets by each library, on one thread.
+/// Measures how fast each library computes the products and convolutions of known nets on one
+/// thread.
 [[nodiscard]] Result<int> bench_kernels_command(const BenchKernelsOptions& options);
 
 struct BenchTrainOptions {
   std::string data = "digits:n=8000";
-  /// Empty: suitable_model() chooses one.
+  /// Empty: default_model() chooses one.
   std::string model;
   models::Optimizer optimizer = models::Sgd{.lr = 0.01};
   std::uint64_t batch = 64;
@@ -32,6 +34,7 @@ struct BenchTrainOptions {
   /// The steps of each repeat. Absent: each repeat lasts `time`.
   std::optional<std::uint64_t> steps = std::nullopt;
   std::chrono::nanoseconds time = std::chrono::seconds{2};
+  /// The number of measurements, of which the median is shown.
   std::uint64_t repeats = 5;
   bool json = false;
 };

@@ -17,19 +17,22 @@ namespace {
 using models::Library;
 
 constexpr std::array libraries{Library::onednn, Library::eigen};
-/// Much longer than it takes to read the clock, and shorter than most loads by other programs.
+/// The processor time of one measurement, in seconds. It is much longer than reading the clock
+/// takes, and so short that few measurements are disturbed by other programs.
 constexpr double measurement_s = 0.01;
 
 /// The measured speeds of one pass of a layer.
 struct Row {
   const KernelLayer* layer = nullptr;
   KernelPass pass = KernelPass::forward;
-  /// GFLOP/s by library; nothing for a library that is absent or has no code for the pass.
+  /// GFLOP/s by library; absent if this build lacks the library, or the library has no code for the
+  /// pass.
   std::array<std::optional<double>, libraries.size()> gflops{};
-  /// The library that training uses.
+  /// The library with which training computes this pass.
   Library chosen = Library::eigen;
 };
 
+/// Measures the libraries in turn, so that the load of other programs affects all of them alike.
 Row measure_row(const KernelLayer& layer, KernelPass pass, const BenchKernelsOptions& options) {
   Row row{.layer = &layer, .pass = pass};
   row.chosen = make_kernel(layer, pass, 1, models::preferred_library()).library;

@@ -29,11 +29,14 @@ struct Subject {
   std::shared_ptr<const AnyModel> model;
 };
 
-/// Steps per second of wall time and of processor time, one value for each repeat.
+/// The measurements of all repeats.
 struct Speeds {
+  /// Steps per second of wall time, and of processor time: one value for each repeat.
   std::vector<double> by_wall;
   std::vector<double> by_processor;
+  /// The number of steps of all repeats together.
   std::uint64_t steps = 0;
+  /// The loss of the last step.
   double loss = 0;
 };
 
@@ -41,12 +44,13 @@ double processor_seconds() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
+/// Loads the data and makes the model, or the model that suits the data if the options name none.
 Result<Subject> load(const Registry& registry, const BenchTrainOptions& options) {
-  auto data = load_whole(registry, options.data, options.seed);
+  auto data = load_source(registry, options.data, options.seed);
   if (!data) return std::move(data).error().within("--data");
   if (data->size() == 0) return Error{"--data: " + options.data + ": has no samples"};
   const std::string text =
-      options.model.empty() ? suitable_model(options.data, *data) : options.model;
+      options.model.empty() ? default_model(options.data, *data) : options.model;
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
                  valid_names(models_for(registry, *data))};
@@ -58,6 +62,7 @@ Result<Subject> load(const Registry& registry, const BenchTrainOptions& options)
   return Subject{*std::move(data), *std::move(model)};
 }
 
+/// Makes the steps of one repeat, and adds its speeds.
 void measure_once(const std::function<double()>& step, const BenchTrainOptions& options,
                   Speeds& speeds) {
   const auto started_at = Clock::now();
@@ -89,7 +94,8 @@ std::uint64_t batch_of(const Subject& subject, const BenchTrainOptions& options)
   return std::min<std::uint64_t>(options.batch, subject.data.size());
 }
 
-/// Returns the mean over an epoch, because its last batch may be smaller.
+/// Returns the mean number of samples in a step. The last batch of an epoch may be smaller than the
+/// others.
 double samples_per_step(const Subject& subject, const BenchTrainOptions& options) {
   const models::SampleOrder order{subject.data.size(), 1, options.batch, 0};
   return static_cast<double>(subject.data.size()) / static_cast<double>(order.steps_per_epoch());
@@ -116,11 +122,12 @@ std::string json_of(const Subject& subject, const BenchTrainOptions& options,
                                    {"max", std::ranges::max(speeds.by_processor)},
                                    {"all", speeds.by_processor}};
   json["loss"] = speeds.loss;
-  json["peak_memory_bytes"] = peak_memory();
+  json["peak_memory_bytes"] = peak_memory_bytes();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string spread_of(const std::vector<double>& values) {
+/// Returns the median and the range of the values: "71.2 (69.8 to 72.0)".
+std::string median_and_range(const std::vector<double>& values) {
   return fmt::format("{:.1f} ({:.1f} to {:.1f})", median(values), std::ranges::min(values),
                      std::ranges::max(values));
 }
@@ -139,13 +146,13 @@ std::string table_of(const Subject& subject, const BenchTrainOptions& options,
   text += line("batch", std::to_string(batch_of(subject, options)));
   text += line("repeats",
                fmt::format("{}, {} in all", options.repeats, print_count(speeds.steps, "step")));
-  text += "\n" + line("steps/s", spread_of(speeds.by_wall));
-  text += line("  processor", spread_of(speeds.by_processor));
+  text += "\n" + line("steps/s", median_and_range(speeds.by_wall));
+  text += line("  processor", median_and_range(speeds.by_processor));
   text += line("samples/s", fmt::format("{:.0f}", rate * samples_per_step(subject, options)));
   text += line("a step", fmt::format("{:.3f} ms", 1e3 / rate));
   text += line("last loss", fmt::format("{:.4g}", speeds.loss));
-  text +=
-      line("memory", fmt::format("{:.0f} MB at most", static_cast<double>(peak_memory()) / 1e6));
+  text += line("memory",
+               fmt::format("{:.0f} MB at most", static_cast<double>(peak_memory_bytes()) / 1e6));
   return text;
 }
 

@@ -17,7 +17,8 @@ using models::Library;
 using models::MatrixView;
 using Floats = std::vector<float>;
 
-Floats draw(std::size_t n) {
+/// Returns `n` normally distributed values, the same ones in each call with this `n`.
+Floats normal_values(std::size_t n) {
   Random random{n};
   Floats values(n);
   for (float& value : values) value = static_cast<float>(random.normal());
@@ -56,20 +57,21 @@ std::vector<KernelLayer> all_layers() {
           dense("psp-cnn", 1024, 10, false)};
 }
 
-/// The product x [n x inputs] W [inputs x outputs] = y, and its derivatives.
+/// The product x [batch x inputs] w [inputs x outputs] = y [batch x outputs], and its derivatives.
+/// The views `inputs`, `weights` and `outputs` are of x, w and y.
 struct Product {
   Floats x, w, y;
   MatrixView<float> inputs, weights, outputs;
   Library library;
 
-  Product(const DenseShape& s, std::uint64_t n, Library by)
-      : x(draw(n * s.inputs)),
-        w(draw(s.inputs * s.outputs)),
-        y(draw(n * s.outputs)),
-        inputs{x.data(), n, s.inputs},
+  Product(const DenseShape& s, std::uint64_t batch, Library library_used)
+      : x(normal_values(batch * s.inputs)),
+        w(normal_values(s.inputs * s.outputs)),
+        y(normal_values(batch * s.outputs)),
+        inputs{x.data(), batch, s.inputs},
         weights{w.data(), s.inputs, s.outputs},
-        outputs{y.data(), n, s.outputs},
-        library(by) {}
+        outputs{y.data(), batch, s.outputs},
+        library(library_used) {}
 
   void run(KernelPass pass) {
     if (pass == KernelPass::forward) multiply(inputs, weights, outputs);
@@ -83,20 +85,22 @@ struct Product {
   }
 };
 
-/// A convolution layer with its input, weights, bias and output.
+/// A convolution layer with its data.
 struct ConvolutionData {
   models::Convolution<float> convolution;
+  /// The number of images.
   std::uint64_t n;
+  /// Input, weights, bias and output.
   Floats x, w, b, y;
   models::Arena arena;
 
-  ConvolutionData(const ConvolutionShape& s, std::uint64_t batch, Library by)
-      : convolution(s, by),
+  ConvolutionData(const ConvolutionShape& s, std::uint64_t batch, Library library)
+      : convolution(s, library),
         n(batch),
-        x(draw(n * s.input_size())),
-        w(draw(s.window() * s.outputs)),
+        x(normal_values(n * s.input_size())),
+        w(normal_values(s.window() * s.outputs)),
         b(s.outputs),
-        y(draw(n * s.output_size())) {}
+        y(normal_values(n * s.output_size())) {}
 
   void run(KernelPass pass) {
     arena.reset();
@@ -107,17 +111,17 @@ struct ConvolutionData {
 };
 
 Kernel make(const DenseShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
-  const auto made = std::make_shared<Product>(shape, batch, library);
+  const auto product = std::make_shared<Product>(shape, batch, library);
   return {.flops = 2 * static_cast<double>(batch * shape.inputs * shape.outputs),
           .library = library,
-          .run = [made, pass] { made->run(pass); }};
+          .run = [product, pass] { product->run(pass); }};
 }
 
 Kernel make(const ConvolutionShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
-  const auto made = std::make_shared<ConvolutionData>(shape, batch, library);
+  const auto data = std::make_shared<ConvolutionData>(shape, batch, library);
   return {.flops = 2 * static_cast<double>(batch * shape.output_size() * shape.window()),
-          .library = made->convolution.library(),
-          .run = [made, pass] { made->run(pass); }};
+          .library = data->convolution.library(),
+          .run = [data, pass] { data->run(pass); }};
 }
 
 std::string print_of(const DenseShape& s) {

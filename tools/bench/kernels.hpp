@@ -1,5 +1,5 @@
-/// Lists the products and convolutions of known nets, and measures how fast a library computes
-/// them. Plain values and functions. Any thread.
+/// Lists layers of known nets, which compute products and convolutions, and measures how fast a
+/// library computes them. Plain values and functions. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +19,48 @@ struct DenseShape {
   std::size_t outputs = 0;
 };
 
-/// One layer of a net, whose passes are measured.
+/// A layer of a net whose passes are measured.
 struct KernelLayer {
   std::string net;
   std::variant<DenseShape, models::ConvolutionShape> shape;
-  /// True for the first layer of a net, for which derivatives by the inputs are not needed.
+  /// True for the first layer of a net. Training does not need its derivatives by the input.
   bool is_first = false;
 };
 
-/// Returns the layers of two perceptrons, of lenet5 and of psp-cnn, for 28 x 28 images of 10
-/// classes.
+/// Returns the dense and convolution layers of two perceptrons, of lenet5 and of psp-cnn, for 28 x
+/// 28 images of 10 classes.
 [[nodiscard]] const std::vector<KernelLayer>& kernel_layers();
 
 /// Prints "dense 784 -> 128" or "conv2d 14x14x6 -> 16, 5x5".
 [[nodiscard]] std::string print(const KernelLayer& layer);
 
-/// The computations of a layer: its output, and the derivatives by its weights and by its input.
-enum class KernelPass { forward, weights, input };
+/// A computation of a layer in training.
+enum class KernelPass {
+  /// The output of the layer.
+  forward,
+  /// The derivatives of the loss by the layer's weights.
+  weights,
+  /// The derivatives of the loss by the layer's input.
+  input,
+};
 [[nodiscard]] std::string_view name(KernelPass pass);
 
 /// One pass of a layer over a batch, which can be run repeatedly. One thread at a time.
 struct Kernel {
   /// Floating-point operations of one run.
   double flops = 0;
-  /// The library that runs it, which may differ from the one that was asked for.
+  /// The library that computes the pass. It may differ from the library that was asked for.
   models::Library library = models::Library::eigen;
   std::function<void()> run;
 };
 
-/// Allocates the data of a pass. Requires: batch > 0, a library that is present.
+/// Makes a pass with random data. If `library` has no code for the pass, another library computes
+/// it. Requires: batch > 0, and this build has `library`.
 [[nodiscard]] Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batch,
                                  models::Library library);
 
-/// Runs the kernel for at least `seconds` seconds of processor time, and returns FLOP per second of
-/// it. Requires: no other thread of this process computes.
+/// Runs the kernel for at least `seconds` seconds of processor time, and returns its FLOP per
+/// second of processor time. Requires: no other thread of this process computes meanwhile.
 [[nodiscard]] double measure(const Kernel& kernel, double seconds);
 
 }  // namespace starling::program

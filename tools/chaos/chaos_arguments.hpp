@@ -12,7 +12,7 @@ class ChaosArguments {
   explicit ChaosArguments(CLI::App& program);
 
   [[nodiscard]] const Command& command() const { return arguments_.command(); }
-  /// Requires: the command was chosen.
+  /// Runs the command. Requires: the user chose `chaos`.
   [[nodiscard]] Result<int> run() const;
 
  private:

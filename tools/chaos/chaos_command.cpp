@@ -30,6 +30,7 @@ struct SeedRange {
   [[nodiscard]] std::uint64_t count() const { return last - first + 1; }
 };
 
+/// Parses `A..B` or a single seed.
 Result<SeedRange> parse_seeds(const std::string& text) {
   constexpr std::uint64_t count_max = std::uint64_t{1} << 40U;
   const auto refuse = [&](const std::string& why) {
@@ -50,8 +51,8 @@ Result<SeedRange> parse_seeds(const std::string& text) {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs seeds on several threads until all have run, until the lowest failing seed is known, or
-/// until an interrupt.
+/// Runs the seeds on several threads, in ascending order. Ends when all seeds have run, when a seed
+/// has failed and all lower ones have run, or after an interrupt.
 class Campaign {
  public:
   Campaign(SeedRange seeds, std::size_t threads)
@@ -59,7 +60,7 @@ class Campaign {
 
   void run() {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < threads_; ++i) threads.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < threads_; ++i) threads.emplace_back([this] { run_seeds(); });
     Display display{false};
     while (running_threads_.load() > 0 || started_threads_.load() < threads_) {
       std::this_thread::sleep_for(std::chrono::milliseconds{100});
@@ -69,18 +70,19 @@ class Campaign {
 
   [[nodiscard]] ChaosTotals totals() const {
     ChaosTotals totals = totals_;
-    totals.asked = seeds_.count();
-    totals.interrupted = is_interrupted() && totals.runs < totals.asked;
+    totals.seeds_requested = seeds_.count();
+    totals.interrupted = is_interrupted() && totals.runs < totals.seeds_requested;
     totals.wall_s = seconds_since(started_at_);
     return totals;
   }
+  /// Returns the lowest seed that failed, with its report; nothing if none failed.
   [[nodiscard]] const std::optional<std::pair<std::uint64_t, ChaosReport>>& failed() const {
     return failed_;
   }
 
  private:
-  /// Runs seeds on one thread.
-  void work() {
+  /// Runs seeds on this thread.
+  void run_seeds() {
     ++running_threads_;
     ++started_threads_;
     while (!is_interrupted()) {
@@ -96,6 +98,7 @@ class Campaign {
     --running_threads_;
   }
 
+  /// Returns the progress line.
   std::string progress() {
     const std::scoped_lock lock{mutex_};
     return fmt::format(
@@ -107,10 +110,12 @@ class Campaign {
   const Clock::time_point started_at_ = Clock::now();
   SeedRange seeds_;
   std::size_t threads_;
+  /// The next seed to run.
   std::atomic<std::uint64_t> next_;
   std::atomic<std::uint64_t> lowest_failed_{UINT64_MAX};
   std::atomic<std::size_t> running_threads_{0};
   std::atomic<std::size_t> started_threads_{0};
+  /// Guards the members below.
   std::mutex mutex_;
   ChaosTotals totals_;
   std::optional<std::pair<std::uint64_t, ChaosReport>> failed_;
@@ -123,6 +128,7 @@ Result<int> report(const ChaosOptions& options, const ChaosTotals& totals,
       options.json ? chaos_json(totals, failure) + "\n" : chaos_text(totals, failure), code);
 }
 
+/// Runs the scenario in the file `options.replay`.
 Result<int> replay(const ChaosOptions& options) {
   const auto content = read_small_file(options.replay, "a scenario as chaos writes it");
   if (!content) return Error{"--replay: " + content.error().message};
@@ -139,7 +145,8 @@ Result<int> replay(const ChaosOptions& options) {
   return report(options, totals, failure);
 }
 
-/// Shrinks the scenario of a failed seed, and writes it to a file from which it can be run again.
+/// Shrinks the scenario of a failed seed, and writes it to a file that --replay reads. `out` is the
+/// name of the file; empty for the default.
 ChaosFailure shrink_failure(std::uint64_t seed, const std::string& out) {
   ChaosFailure failure{.seed = seed,
                        .scenario = sim::shrink(sim::draw_scenario(seed)),

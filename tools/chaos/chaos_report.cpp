@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 
 double virtual_time_s(const ChaosReport& report) { return in_seconds(report.end); }
 
+/// Describes the violation, and prints the scenario and the command that replays it.
 std::string text_of(const ChaosFailure& failure) {
   std::string text =
       fmt::format("FAILED: {}\n  seed {}, {}, after {} at {:.6f} s of virtual time\n  {}:\n",
@@ -33,13 +34,14 @@ std::string text_of(const ChaosFailure& failure) {
   return text;
 }
 
-/// Says that all invariants held and, after an interrupt, in how many of the seeds asked for.
+/// Returns the line which says that all invariants held. After an interrupt, it also says in how
+/// many seeds.
 std::string success_text(const ChaosTotals& totals) {
   if (!totals.interrupted) return "  no update lost, none applied twice, no worker stuck\n";
   return fmt::format(
       "  interrupted after {} of {}; in these no update lost, none applied twice, no worker "
       "stuck\n",
-      totals.runs, print_count(totals.asked, "seed"));
+      totals.runs, print_count(totals.seeds_requested, "seed"));
 }
 
 Json json_of(const ChaosFailure& failure) {
@@ -98,7 +100,7 @@ std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailu
   json["version"] = version();
   json["commit"] = commit();
   json["seeds"] = totals.runs;
-  json["seeds_asked"] = totals.asked;
+  json["seeds_asked"] = totals.seeds_requested;
   json["interrupted"] = totals.interrupted;
   json["events"] = sum.events;
   json["packets"] = sum.packets;

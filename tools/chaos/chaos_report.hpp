@@ -1,5 +1,5 @@
-/// The report of a campaign of deterministic simulation testing, or of one scenario that was run
-/// again. Plain values and functions; any thread.
+/// The report of `starling chaos`: of the simulations of many seeds, or of one scenario that was
+/// replayed. Plain values and functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,18 @@ namespace starling::program {
 
 /// The totals of many runs.
 struct ChaosTotals {
-  /// The number of seeds that were run, and of those that were asked for.
+  /// The number of seeds that were run, and the number that the user asked for.
   std::uint64_t runs = 0;
-  std::uint64_t asked = 1;
+  std::uint64_t seeds_requested = 1;
+  /// True if an interrupt ended the runs before all seeds were run.
   bool interrupted = false;
-  /// The sums of the counts of all runs.
+  /// The counts of a run, each summed over all runs.
   sim::ChaosReport sum = {};
-  /// Jobs that ended with an error in scenarios that allow this.
+  /// The number of jobs that ended with an error in a scenario that allows it.
   std::uint64_t gave_up = 0;
   double wall_s = 0;
 
+  /// Adds the counts of a run.
   void add(const sim::ChaosReport& report);
 };
 
@@ -39,10 +41,11 @@ struct ChaosFailure {
 /// Returns "starling VERSION, commit COMMIT".
 [[nodiscard]] std::string build_text();
 
+/// Returns the report for people.
 [[nodiscard]] std::string chaos_text(const ChaosTotals& totals,
                                      const std::optional<ChaosFailure>& failure);
 
-/// Returns one JSON object.
+/// Returns the report as one JSON object.
 [[nodiscard]] std::string chaos_json(const ChaosTotals& totals,
                                      const std::optional<ChaosFailure>& failure);
 

@@ -1,5 +1,6 @@
-/// The commands of `starling` that act on a cluster, one function each, with the options that each
-/// takes. They return exit codes as tools/train/commands.hpp describes.
+/// The commands of `starling` that act on a cluster. For each command, NAME_options() returns the
+/// options that it has, and NAME_command() runs it and returns an exit code as
+/// tools/train/commands.hpp describes.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@
 namespace starling::program {
 
 [[nodiscard]] const std::vector<KeyDescription>& node_options();
-/// Returns the options of `submit`: those of a job, and those that say to which cluster it goes.
+/// Includes the options of a job.
 [[nodiscard]] const std::vector<KeyDescription>& submit_options();
 [[nodiscard]] const std::vector<KeyDescription>& attach_options();
 [[nodiscard]] const std::vector<KeyDescription>& status_options();
@@ -35,7 +36,7 @@ namespace starling::program {
 /// signal ends this command, not the job.
 [[nodiscard]] Result<int> attach_command(const Registry& registry, const Settings& settings);
 
-/// Prints the nodes and jobs of a cluster.
+/// Prints the nodes of a cluster and the jobs that they hold.
 [[nodiscard]] Result<int> status_command(const Settings& settings);
 
 /// Prints the running jobs of a cluster, and those that ended within the last day.

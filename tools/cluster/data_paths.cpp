@@ -25,13 +25,14 @@ std::string absolute_path(const std::string& file) {
   return failed ? file : path.string();
 }
 
-/// True if `address` is of this machine: if a socket can be bound to it.
+/// Returns true if the host of `address` is this machine: a socket can be bound to it.
 bool is_on_this_machine(const std::string& address) {
   const auto parsed = parse_address(wire::without_key(address), false);
   if (!parsed) return false;
   if (is_loopback(*parsed)) return true;
   const auto colon = parsed->rfind(':');
-  std::string host = parsed->substr(6, colon - 6);
+  constexpr std::size_t host_begin = std::string_view{"tcp://"}.size();
+  std::string host = parsed->substr(host_begin, colon - host_begin);
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;
@@ -46,7 +47,7 @@ bool is_on_this_machine(const std::string& address) {
   return is_bound;
 }
 
-/// Returns pointers to the paths of files and folders in `source`.
+/// Returns pointers to the paths of files and folders in a built-in source.
 std::vector<std::string*> files_of(models::Source& source) {
   if (auto* idx = std::get_if<models::IdxSource>(&source.kind)) return {&idx->images, &idx->labels};
   if (auto* csv = std::get_if<models::CsvSource>(&source.kind)) return {&csv->file};
@@ -84,7 +85,7 @@ std::string with_files_among_leading_options(const std::string& source,
   return text;
 }
 
-/// Returns a setting's text with the paths in it made absolute; the same text if it names no file.
+/// Returns a setting's text with the paths in it made absolute; the same text if it has no path.
 std::string with_absolute_paths_in(const Setting& setting) {
   if (setting.key == "data" || setting.key == "test")
     return with_files(setting.text, absolute_path);

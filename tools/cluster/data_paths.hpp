@@ -1,5 +1,5 @@
-/// Paths in the settings of a job: all of its nodes read a file by the same path, which therefore
-/// must be absolute.
+/// Makes the paths in a job's settings absolute, because all nodes of the job read a file by the
+/// same path, and their working folders differ. Blocking.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace starling::program {
 
-/// Returns a data source with each of its files replaced by `path_of(file)`; the same text if that
-/// changes no file. The files of a source that is not built in are the existing files among
-/// its leading options, before the first `KEY=VALUE`.
+/// Returns the data source `source` with each of its files replaced by `path_of(file)`; the same
+/// text if no file changes. For a source that is not built in, the options before the first
+/// `KEY=VALUE` that name an existing file count as its files.
 [[nodiscard]] std::string with_files(const std::string& source,
                                      std::string (*path_of)(const std::string& file));
 
-/// Returns a job's settings with the paths that are relative to this program's working folder made
-/// absolute, as its nodes receive them. Returns an Error if there are such paths and a live node is
-/// on another machine.
+/// Returns a job's settings with all relative paths made absolute, from this program's working
+/// folder. Returns an Error if there is a relative path and a live node of `nodes` is on another
+/// machine, where that path may name another file.
 [[nodiscard]] Result<Settings> with_absolute_paths(Settings settings,
                                                    const std::vector<core::NodeRecord>& nodes);
 

@@ -9,27 +9,29 @@
 namespace starling::program {
 namespace {
 
-/// The most letters that a name takes from the model, and from the data.
+/// The most characters of the model's text that become part of a job's name, and also of the
+/// data's.
 constexpr std::size_t part_length_max = 24;
 
 bool may_stand_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Returns the first run of letters, digits and '_' in `text` that does not begin with '_';
-/// `fallback` if there is none.
+/// Returns the first run of letters, digits and '_' in the first part_length_max characters of
+/// `text`, without a '_' at its beginning; `fallback` if there is none.
 std::string name_part(std::string_view text, const std::string& fallback) {
-  std::string letters;
+  std::string part;
   for (const char c : text.substr(0, part_length_max)) {
-    if (may_stand_in_name(c) && (c != '_' || !letters.empty()))
-      letters += c;
-    else if (!letters.empty())
+    if (may_stand_in_name(c) && (c != '_' || !part.empty()))
+      part += c;
+    else if (!part.empty())
       break;
   }
-  return letters.empty() ? fallback : letters;
+  return part.empty() ? fallback : part;
 }
 
-/// Returns the name of a data source: of the generator, or of the first file without its folder.
+/// Returns a name for a data source: that of its first file without the folder, or that of the
+/// generator if the source names no file.
 std::string_view data_name(std::string_view data) {
   const auto colon = data.find(':');
   const std::string_view kind = data.substr(0, colon);

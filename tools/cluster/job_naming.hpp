@@ -1,4 +1,4 @@
-/// Chooses names for jobs without one. Pure; any thread.
+/// Chooses names for jobs to which the user gave none. Pure; any thread.
 #pragma once
 
 #include <set>
@@ -8,11 +8,11 @@
 
 namespace starling::program {
 
-/// Returns the beginning of a name for a job, from its model and data: "softmax-digits".
+/// Returns the beginning of a job's name, from its model and data, such as "softmax-digits".
 [[nodiscard]] std::string name_stem(const wire::JobSettings& settings);
 
-/// Returns `stem` and a number, one more than the highest that names in `taken` have after `stem`:
-/// "softmax-digits-3".
+/// Returns `stem`, a hyphen and a number: one more than the highest number of such a name in
+/// `taken`. An example is "softmax-digits-3".
 [[nodiscard]] std::string next_name(const std::string& stem, const std::set<std::string>& taken);
 
 }  // namespace starling::program

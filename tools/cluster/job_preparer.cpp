@@ -13,41 +13,42 @@
 namespace starling::program {
 namespace {
 
+/// A training job whose data and model are in memory.
 class PreparedTraining final : public actor::PreparedJob {
  public:
   explicit PreparedTraining(PreparedRun prepared)
       : prepared_(std::move(prepared)),
         fingerprint_(program::fingerprint(prepared_.data.train) ^
-                     program::fingerprint(prepared_.running.options.resume)) {}
+                     program::fingerprint(prepared_.resolved.options.resume)) {}
 
   [[nodiscard]] const actor::JobOptions& options() const override {
-    return prepared_.running.options.job;
+    return prepared_.resolved.options.job;
   }
   [[nodiscard]] std::size_t ranges() const override {
     return prepared_.model->layout(options()).ranges.size();
   }
   [[nodiscard]] core::Step steps_per_epoch() const override {
-    return prepared_.running.steps_per_epoch;
+    return prepared_.resolved.steps_per_epoch;
   }
-  [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
-    return check_memory_of_node(*prepared_.model, prepared_.running.options, nodes);
+  [[nodiscard]] Result<void> check_memory(std::size_t nodes) const override {
+    return check_memory_of_node(*prepared_.model, prepared_.resolved.options, nodes);
   }
-  /// Draws the model's first values, so that make_local_job() is quick.
+  /// Draws the model's initial values now, because that takes long, and make_local_job() must not.
   [[nodiscard]] Result<void> make_initial_values() const override {
-    auto start = prepared_.model->initial_state(prepared_.data.train, prepared_.running.options);
-    if (!start) return std::move(start).error();
-    prepared_.running.options.resume = *std::move(start);
+    auto states = prepared_.model->initial_state(prepared_.data.train, prepared_.resolved.options);
+    if (!states) return std::move(states).error();
+    prepared_.resolved.options.resume = *std::move(states);
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       actor::LocalJobOptions local_options) const override {
-    return prepared_.model->make_local_job(prepared_.data.train, prepared_.running.options,
+    return prepared_.model->make_local_job(prepared_.data.train, prepared_.resolved.options,
                                            std::move(local_options));
   }
 
  private:
-  /// Has the model's first values once make_initial_values() was called.
+  /// make_initial_values() stores the model's initial values in `resolved.options.resume`.
   mutable PreparedRun prepared_;
   std::uint64_t fingerprint_;
 };
@@ -85,9 +86,9 @@ actor::JobPreparer job_preparer(const Registry& registry) {
   return
       [&registry](
           const wire::JobSettings& received) -> Result<std::shared_ptr<const actor::PreparedJob>> {
-        auto read = from_wire(received);
-        if (!read) return std::move(read).error();
-        Settings settings = *std::move(read);
+        auto converted = from_wire(received);
+        if (!converted) return std::move(converted).error();
+        Settings settings = *std::move(converted);
         settings.push_back({"quiet", "true", "--quiet"});
         auto prepared = prepare(registry, settings, "");
         if (!prepared) return std::move(prepared).error();

@@ -1,5 +1,5 @@
-/// Translates a job's settings to and from the form in which nodes receive them, and prepares a job
-/// on a node.
+/// Converts a job's settings to and from the form that is sent to nodes, and prepares a job on a
+/// node.
 #pragma once
 
 #include <string_view>
@@ -10,18 +10,19 @@
 
 namespace starling::program {
 
-/// True for options that concern only the program that follows a job: nodes write no files, show
-/// nothing and evaluate nothing.
+/// Returns true for options that only the program that follows a job uses, such as `save`: nodes
+/// write no files, show nothing and evaluate nothing.
 [[nodiscard]] bool is_for_follower(std::string_view key);
 
-/// Returns the settings of a job that nodes receive: all but those for which is_for_follower()
-/// holds.
+/// Returns the settings that are sent to nodes: all but those for which is_for_follower() returns
+/// true.
 [[nodiscard]] wire::JobSettings to_wire(const Settings& settings);
-/// Reads the settings that a node received. An Error names an option that nodes do not receive.
+/// Converts the settings that a node received. Returns an Error if one is not an option of a job,
+/// or is one that is never sent to nodes.
 [[nodiscard]] Result<Settings> from_wire(const wire::JobSettings& received);
 
-/// Returns the function by which a node prepares a job: it reads the data and makes the model.
-/// `registry` outlives that function and the prepared jobs.
+/// Returns the function that a node calls to prepare a job. It reads the data and makes the model.
+/// Requires: `registry` outlives that function and the prepared jobs.
 [[nodiscard]] actor::JobPreparer job_preparer(const Registry& registry);
 
 }  // namespace starling::program

@@ -17,7 +17,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the record of a running job, in the form that an ended job has.
+/// Returns a record of a running job, like those that nodes keep of ended jobs.
 wire::JobRecord record_of(wire::JobId id, const JobSnapshot& job) {
   wire::JobRecord record{id, job.name, actor::summary_of(job.settings), job.client};
   record.summary = {job.state(), job.failure_reason()};
@@ -38,14 +38,15 @@ std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterSnapshot& sna
   return all;
 }
 
-/// Returns a figure from the summary that the job's follower has sent, which may know more than the
-/// nodes do; nothing if the summary lacks it.
+/// Returns a figure of the summary that the program that followed the job has sent to the nodes;
+/// nothing if the summary lacks it.
 std::optional<double> summary_figure(const wire::JobRecord& job, std::string_view name) {
   const auto found =
       std::ranges::find(job.summary.figures, name, &std::pair<std::string, double>::first);
   return found == job.summary.figures.end() ? std::nullopt : std::optional{found->second};
 }
 
+/// Returns the number of updates in the summary, or the sum over the nodes if the summary has none.
 double updates_of(const wire::JobRecord& job) {
   return summary_figure(job, "updates").value_or(static_cast<double>(job.updates));
 }
@@ -86,14 +87,15 @@ nlohmann::ordered_json json_of(const wire::JobRecord& job) {
   return json;
 }
 
-/// Erases from `jobs` all but those that the setting `job` names, if it is set.
+/// If the setting `job` is set, erases all jobs that it does not name.
 Result<void> keep_requested(std::vector<wire::JobRecord>& jobs, const Settings& settings) {
   const std::string location = location_of(settings, "job");
   if (location.empty()) return {};
   std::vector<JobCandidate> candidates;
   for (const wire::JobRecord& job : jobs) {
+    // Several jobs may have had the same name, one after the other. The first stands for all of
+    // them, and the others are named by their numbers, so that the name is not ambiguous.
     const bool is_taken = std::ranges::count(candidates, job.name, &JobCandidate::name) > 0;
-    // A later job may have the name of one that has ended; it is then chosen by its number.
     candidates.push_back({job.job, is_taken ? std::to_string(job.job) : job.name, job.description});
   }
   const auto chosen =

@@ -28,6 +28,7 @@ struct Host {
   std::string address;
 };
 
+/// Returns `word` in single quotes, so that a shell takes it as one word.
 std::string quoted_for_shell(std::string_view word) {
   std::string text = "'";
   for (const char letter : word) text += letter == '\'' ? "'\\''" : std::string(1, letter);
@@ -53,6 +54,8 @@ Result<Host> parse_host(const std::string& line) {
   return Host{user + host, words.size() > 1 ? words[1] : host, address};
 }
 
+/// Reads a hosts file: one host per line, `#` begins a comment. Returns an Error if two hosts have
+/// the same name or address, or if there is none.
 Result<std::vector<Host>> read_hosts(const std::string& path) {
   std::ifstream file{path};
   if (!file) return Error{path + ": " + std::strerror(errno)};
@@ -90,28 +93,31 @@ struct LaunchOptions {
   bool must_stop = false;
 };
 
-/// Exit codes of stop_script(), beside 0 for a node that has ended.
+/// Exit codes of stop_script(), beside 0 for a node that it has ended: there is no pid file, the
+/// node had ended before, it did not end within 10 s, or the process in the pid file is not the
+/// node.
 enum StopCode { no_pid_file = 3, had_ended = 4, still_runs = 5, is_other_process = 6 };
 
-/// Replaces each NAME in `text`.
+/// Replaces each NAME in `text` by `name`.
 std::string with_name(std::string text, const std::string& name) {
   for (auto at = text.find("NAME"); at != std::string::npos; at = text.find("NAME", at))
     text.replace(at, 4, name), at += name.size();
   return text;
 }
 
-/// Returns a shell script that starts the node of `host` in the background, and fails if the node
-/// ends within 1 s.
-std::string start_script(const LaunchOptions& options, const Host& host, const Host& first) {
+/// Returns a shell script that starts the node of `host` in the background and writes its process
+/// number to the pid file. It fails if the node ends within 1 s. The node joins that of `seed`,
+/// unless `host` is `seed`.
+std::string start_script(const LaunchOptions& options, const Host& host, const Host& seed) {
   const bool is_keyed = !options.key_file.empty();
   std::string node =
       quoted_for_shell(options.program) + " node --listen " + quoted_for_shell(host.address);
   if (is_keyed) node += " --keys " + quoted_for_shell(with_name(options.key_file, host.name));
   if (!is_keyed) node += " --name " + quoted_for_shell(host.name);
   if (options.insecure) node += " --insecure";
-  if (&host != &first)
-    node += " --join " +
-            quoted_for_shell((is_keyed ? first.name + "@" : std::string{}) + first.address);
+  if (&host != &seed)
+    node +=
+        " --join " + quoted_for_shell((is_keyed ? seed.name + "@" : std::string{}) + seed.address);
   const std::string log = quoted_for_shell(with_name(options.log_file, host.name));
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
   return "nohup " + node + " >" + log +
@@ -119,9 +125,10 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
          "; else cat " + log + " >&2; exit 1; fi";
 }
 
-/// Returns a shell script that sends SIGTERM to the node of `host` and waits up to 10 s for its
-/// end. It leaves alone another process that has the node's process number now, and the pid file
-/// then. A process that has ended has no command line.
+/// Returns a shell script that sends SIGTERM to the node of `host`, waits up to 10 s until it has
+/// ended, and removes the pid file. The script knows the node by the command line of the process in
+/// the pid file. If another process has that number now, the script does not touch it, nor the pid
+/// file. If there is no such process, it has no command line, and the node had ended.
 std::string stop_script(const LaunchOptions& options, const Host& host) {
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
   return "p=$(cat " + pid +
@@ -134,16 +141,18 @@ std::string stop_script(const LaunchOptions& options, const Host& host) {
          pid;
 }
 
-/// Stops a node. Returns true if it has ended.
+/// Stops the node of `host` and reports the outcome. Returns true if the node has ended. Returns an
+/// Error if ssh could not be run.
 Result<bool> stop(const LaunchOptions& options, const Host& host) {
   auto code = run_program({options.ssh, host.login, stop_script(options, host)});
   if (!code) return std::move(code).error().within("--ssh");
   const std::string node = host.name + " at " + host.address;
   const std::string pid = with_name(options.pid_file, host.name);
   if (*code == done || *code == had_ended) {
-    auto put = write_stdout(node + (*code == done ? " has ended\n" : " had ended before\n"), done);
-    if (!put) return std::move(put).error();
-    return *put == done;
+    auto printed =
+        write_stdout(node + (*code == done ? " has ended\n" : " had ended before\n"), done);
+    if (!printed) return std::move(printed).error();
+    return *printed == done;
   }
   if (*code == no_pid_file)
     print_error(node + ": was not started by `launch`: there is no " + pid + " there");

@@ -15,11 +15,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto reply_timeout = 5s;
-/// A node ends after 30 s of handing over at most.
+/// Longer than the 30 s for which a node hands over at most.
 constexpr auto leave_timeout = 35s;
 
-/// True if the node that was asked to leave has left: if another node reports that, or, without
-/// another node, if it no longer answers.
+/// Returns true if the node that was asked to leave has left. Asks the first other live node that
+/// answers; if there is none, a node that no longer answers counts as one that has left.
 bool has_left(Access& access, const wire::NodeStatus& leaving) {
   for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto follow_interval = 500ms;
 constexpr auto log_timeout = 5s;
-/// The most lines that are read from a node at a time: as many as a node keeps.
+/// The most lines that one call of LogReader::read() reads from a node: as many as a node keeps.
 constexpr std::size_t lines_max = 1000;
 
 /// A log line, and the node that wrote it.
@@ -38,29 +38,30 @@ class LogReader {
   LogReader(Access& access, std::string node_name)
       : access_(access), node_name_(std::move(node_name)) {}
 
-  /// Returns the lines since the last call, in the order of the nodes' clocks. Returns an Error if
-  /// the seed node does not answer, or no live node has the wanted name.
+  /// Returns the lines since the last call, sorted by the times that the nodes gave them. Returns
+  /// an Error if the seed node does not answer, or if no live node is called `node_name`.
   [[nodiscard]] Result<std::vector<NodeLine>> read() {
     auto snapshot = take_snapshot(access_, SnapshotScope::seed_node);
     if (!snapshot) return std::move(snapshot).error();
     std::vector<NodeLine> lines;
-    bool is_any_live = false;
+    bool has_found_node = false;
     for (const core::NodeRecord& node : snapshot->nodes) {
       if (!core::is_live(node.state) || (!node_name_.empty() && node.name != node_name_)) continue;
-      is_any_live = true;
+      has_found_node = true;
       read(node, lines);
     }
-    if (!is_any_live)
+    if (!has_found_node)
       return Error{"'" + node_name_ + "' is no node that runs; valid: " + live_names(*snapshot)};
     std::ranges::stable_sort(lines, {}, [](const NodeLine& line) { return line.line.time_us; });
     return lines;
   }
 
  private:
+  /// Appends the lines of one node since the last call.
   void read(const core::NodeRecord& node, std::vector<NodeLine>& lines) {
     std::uint64_t& next = next_lines_[node.id];
-    const std::size_t lines_before = lines.size();
-    while (lines.size() < lines_before + lines_max) {
+    const std::size_t size_before = lines.size();
+    while (lines.size() < size_before + lines_max) {
       const auto reply =
           access_.client->ask_for<wire::LogLines>(node.address, wire::GetLog{next}, log_timeout);
       if (!reply || reply->lines.empty() || reply->next <= next) return;
@@ -70,38 +71,39 @@ class LogReader {
   }
 
   static std::string live_names(const ClusterSnapshot& snapshot) {
-    std::string all;
+    std::string names;
     for (const core::NodeRecord& node : snapshot.nodes)
-      if (core::is_live(node.state)) all += (all.empty() ? "" : ", ") + node.name;
-    return all;
+      if (core::is_live(node.state)) names += (names.empty() ? "" : ", ") + node.name;
+    return names;
   }
 
   Access& access_;
   const std::string node_name_;
-  /// The number of the first line of each node that was not read yet.
+  /// For each node, the number of its first line that was not read yet.
   std::map<wire::NodeId, std::uint64_t> next_lines_;
 };
 
-/// Returns the name of the job that the settings name: one that runs, one that has ended, or one
-/// that only log lines mention.
+/// Returns the full name of the job that the setting `job` names: a running one, an ended one, or
+/// one that only log lines mention.
 Result<std::string> find_job_name(Access& access, const Settings& settings,
                                   const std::vector<NodeLine>& lines) {
   const auto snapshot = take_snapshot(access, SnapshotScope::all_nodes);
   if (!snapshot) return snapshot.error();
-  std::vector<JobCandidate> all;
+  std::vector<JobCandidate> candidates;
   const auto add = [&](wire::JobId id, const std::string& name, const std::string& description) {
-    if (!name.empty() && std::ranges::count(all, name, &JobCandidate::name) == 0)
-      all.push_back({id, name, description});
+    if (!name.empty() && std::ranges::count(candidates, name, &JobCandidate::name) == 0)
+      candidates.push_back({id, name, description});
   };
   for (const auto& [id, job] : snapshot->jobs) add(id, job.name, actor::summary_of(job.settings));
   for (const auto& [id, job] : ended_jobs(access, *snapshot)) add(id, job.name, job.description);
-  for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
+  for (const NodeLine& line : lines) add(0, printable(line.line.job), {});
   const auto chosen =
-      choose(text_of(settings, "job"), all, "the nodes have logged nothing about any job");
+      choose(text_of(settings, "job"), candidates, "the nodes have logged nothing about any job");
   if (!chosen) return Error{chosen.error()}.within(location_of(settings, "job"));
-  return all[*chosen].name;
+  return candidates[*chosen].name;
 }
 
+/// Returns the lines about the job of that name as text; all lines if `job` is empty.
 std::string text_of(const std::vector<NodeLine>& lines, const std::string& job) {
   std::string text;
   for (const auto& [line, node] : lines)
@@ -130,8 +132,8 @@ Result<int> logs_command(const Settings& settings) {
   if (!access) return std::move(access).error();
   LogReader reader{*access, text_of(settings, "node")};
   const bool follows = !text_of(settings, "follow").empty();
-  std::optional<GracefulStop> orderly;
-  if (follows) orderly.emplace(nullptr);
+  std::optional<GracefulStop> graceful_stop;
+  if (follows) graceful_stop.emplace(nullptr);
   std::optional<std::string> job;
   while (true) {
     const auto lines = reader.read();
@@ -145,8 +147,8 @@ Result<int> logs_command(const Settings& settings) {
       if (!name) return std::move(name).error();
       job = *std::move(name);
     }
-    auto put = write_stdout(text_of(*lines, *job), done);
-    if (!put || *put != done || !follows) return put;
+    auto code = write_stdout(text_of(*lines, *job), done);
+    if (!code || *code != done || !follows) return code;
     if (wait_for_interrupt_until(std::chrono::steady_clock::now() + follow_interval)) return done;
   }
 }

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <future>
 #include <memory>
 #include <thread>
@@ -28,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The most workers that one node has in one job.
+/// The most workers of one node in one job.
 constexpr std::uint64_t workers_max = 64;
 constexpr std::uint64_t jobs_max = 1000;
 constexpr std::uint64_t threads_max = 65'536;
@@ -36,17 +35,19 @@ constexpr std::uint64_t threads_max = 65'536;
 constexpr std::size_t threads_per_processor = 16;
 constexpr std::size_t threads_min = 128;
 
+/// The most time for which a node hands over its ranges: after a signal, unless --handover sets
+/// another time; after `starling leave`, which waits until the node has left; and if the cluster
+/// refuses the node.
 constexpr std::chrono::milliseconds default_handover = 2s;
-/// The time for handing over after a request of `starling leave`, which waits for the node's end.
 constexpr auto requested_handover = 30s;
-/// The time for handing over of a node that the cluster refuses.
 constexpr auto refused_handover = 2s;
 
-/// The time after handing over in which computing and reading of data have to end.
+/// After the handover, the process waits for this time until its threads have ended their steps and
+/// their reading of data.
 constexpr auto shutdown_timeout = 700ms;
 
 /// Ends the process after `time`, even if it is still computing a step or reading data: both may
-/// take long, and neither leaves anything to keep.
+/// take long, and their results are not needed.
 void exit_after(std::chrono::milliseconds time, int code) {
   std::thread{[time, code] {
     std::this_thread::sleep_for(time);
@@ -54,18 +55,20 @@ void exit_after(std::chrono::milliseconds time, int code) {
   }}.detach();
 }
 
-/// Hands over for at most `handover`, leaves the cluster, and ends the process even if code of a
-/// job hangs: a reader of data, a step of minutes, a model whose first values are being drawn.
+/// Hands over the node's ranges for at most `handover`, leaves the cluster, and returns `code`.
+/// Ends the process with `code` itself if a thread of a job does not end in time: one that reads
+/// data, computes a step, or draws a model's initial values.
 int leave(std::unique_ptr<actor::ClusterNode> node, std::chrono::milliseconds handover, int code) {
   exit_after(handover + shutdown_timeout, code);
   node->leave(handover);
-  const std::size_t readers_left = node->stop_readers();
+  const std::size_t running_readers = node->stop_readers();
   node.reset();
-  if (readers_left == 0) return code;
+  if (running_readers == 0) return code;
   print_error("the node ends while a job still reads data");
   std::_Exit(code);
 }
 
+/// Returns the name of this machine; "node" if the system does not tell it.
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
@@ -74,27 +77,25 @@ std::string host_name() {
 /// Writes the revocations that the node receives to a file beside its key file.
 class RevocationKeeper {
  public:
-  RevocationKeeper(std::string key_file, security::RevocationList all,
-                   std::function<void(const std::string&)> print_error)
-      : key_file_(std::move(key_file)),
-        all_(std::move(all)),
-        print_error_(std::move(print_error)) {}
+  /// `received` are the revocations that the file already has.
+  RevocationKeeper(std::string key_file, security::RevocationList received)
+      : key_file_(std::move(key_file)), received_(std::move(received)) {}
 
   void add(const std::vector<security::Revocation>& added) {
-    all_.revocations.insert(all_.revocations.end(), added.begin(), added.end());
-    if (const auto put = write_received_revocations(key_file_, all_); !put)
-      print_error_(put.error().message +
-                   ": after its next start this node does not know who is revoked until another "
-                   "node tells it");
+    received_.revocations.insert(received_.revocations.end(), added.begin(), added.end());
+    if (const auto written = write_received_revocations(key_file_, received_); !written)
+      print_error(written.error().message +
+                  ": after its next start this node does not know who is revoked until another "
+                  "node tells it");
   }
 
  private:
   std::string key_file_;
-  security::RevocationList all_;
-  std::function<void(const std::string&)> print_error_;
+  security::RevocationList received_;
 };
 
-/// Puts the secrets of the key file into `options`, and the name that it has.
+/// Reads the key file of `--keys`, if there is one, and sets the secrets and the name of the node
+/// from it. Sets the callback that stores the revocations that the node receives.
 Result<void> set_secrets(const Settings& settings, actor::ClusterOptions& options) {
   auto secrets = read_keys(settings);
   if (!secrets) return std::move(secrets).error();
@@ -112,14 +113,12 @@ Result<void> set_secrets(const Settings& settings, actor::ClusterOptions& option
   options.name = (*secrets)->certificate.name;
   options.appends_port_to_name = false;
   options.network.secrets = *std::move(secrets);
-  options.on_revoked = [keeper = std::make_shared<RevocationKeeper>(
-                            path, *std::move(received), [](const std::string& line) {
-                              print_error(line);
-                            })](const auto& added) { keeper->add(added); };
+  options.on_revoked = [keeper = std::make_shared<RevocationKeeper>(path, *std::move(received))](
+                           const auto& added) { keeper->add(added); };
   return {};
 }
 
-/// Sets the name that `--name` gives; with a key file it must be the name in that file.
+/// Sets the name of the node from `--name`. Returns an Error if a key file has another name.
 Result<void> set_name(const Setting& setting, actor::ClusterOptions& options) {
   if (options.network.secrets && setting.text != options.name)
     return Error{setting.location + ": '" + setting.text + "' is not the name of the key file, '" +
@@ -131,7 +130,7 @@ Result<void> set_name(const Setting& setting, actor::ClusterOptions& options) {
   return {};
 }
 
-/// Logs once that the certificate has expired: from then on no node accepts this one's messages.
+/// Logs once that the node's certificate has expired: other nodes then refuse its messages.
 class ExpiryLogger {
  public:
   explicit ExpiryLogger(const actor::ClusterOptions& options) : options_(options) {}
@@ -151,6 +150,7 @@ class ExpiryLogger {
   bool has_logged_ = false;
 };
 
+/// Sets how many jobs and compute threads the node accepts, of all clients and of each one.
 Result<void> set_limits(const Settings& settings, actor::JobLimits& limits) {
   limits.threads = std::max<std::size_t>(
       threads_min, threads_per_processor * std::thread::hardware_concurrency());
@@ -181,6 +181,7 @@ Result<void> set_limits(const Settings& settings, actor::JobLimits& limits) {
   return {};
 }
 
+/// Makes the options of the node from those of the command line, except `--handover` and `--quiet`.
 Result<actor::ClusterOptions> make_options(const Settings& settings) {
   actor::ClusterOptions options;
   options.network.listen = "tcp://127.0.0.1:7400";
@@ -188,7 +189,7 @@ Result<actor::ClusterOptions> make_options(const Settings& settings) {
   options.name = host_name();
   options.appends_port_to_name = true;
   if (auto set = set_secrets(settings, options); !set) return std::move(set).error();
-  bool insecure = false;
+  bool is_insecure = false;
   std::uint64_t workers = 1;
   if (auto put = put_count(workers, settings, "workers", 1, workers_max); !put)
     return std::move(put).error();
@@ -208,14 +209,14 @@ Result<actor::ClusterOptions> make_options(const Settings& settings) {
     } else if (setting.key == "name") {
       if (auto set = set_name(setting, options); !set) return std::move(set).error();
     } else if (setting.key == "insecure") {
-      insecure = true;
+      is_insecure = true;
     }
   }
-  if (insecure && options.network.secrets)
+  if (is_insecure && options.network.secrets)
     return Error{location_of(settings, "insecure") +
                  ": a node with a key file accepts only others with one; valid: either"};
   const std::string& listen = options.network.listen;
-  if (!is_loopback(listen) && !insecure && !options.network.secrets)
+  if (!is_loopback(listen) && !is_insecure && !options.network.secrets)
     return Error{location_of(settings, "listen") + ": " + listen +
                  ": others could reach this node, and nothing is encrypted or authenticated; "
                  "valid: --keys FILE, an address of this machine alone, like 127.0.0.1:7400, or "
@@ -290,7 +291,7 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
     options->log(
         "the system does not let this process lock memory (ulimit -l): its secret keys may be "
         "written to swap");
-  const GracefulStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
+  const GracefulStop graceful_stop{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = actor::ClusterNode::open(*options);
   if (!node) return std::move(node).error();
   const std::string name = (*node)->status().self.name;

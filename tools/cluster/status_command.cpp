@@ -36,12 +36,13 @@ std::string state_of(const wire::MemberStatus& member) {
   return member.state < states.size() ? states.at(member.state) : "unknown";
 }
 
-/// Returns a node's HOST:PORT. It is made printable because another process wrote it.
+/// Returns a node's HOST:PORT, with characters that cannot be printed replaced, because another
+/// process wrote it.
 std::string printable_address(const core::NodeRecord& node) {
   return printable(wire::without_key(node.address));
 }
 
-/// Returns a warning for each name that more than one live node has.
+/// Returns a warning for each name that several live nodes have.
 std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot) {
   std::map<std::string, std::vector<std::string>> addresses_by_name;
   for (const core::NodeRecord& node : snapshot.nodes)
@@ -58,7 +59,7 @@ std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot
 }
 
 /// Returns "  copies 1 of 2 wanted, 3 on their way"; empty if no node has sent the configuration.
-std::string copies_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
+std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   if (!job.configuration) return {};
   const std::size_t incomplete = copies_incomplete(job);
   return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, snapshot.nodes),
@@ -66,7 +67,8 @@ std::string copies_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
                      incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
 }
 
-std::string configuration_of(const JobSnapshot& job) {
+/// Returns a line about the latest configuration; empty if no node has sent one.
+std::string configuration_line(const JobSnapshot& job) {
   if (!job.configuration) return {};
   const core::Configuration& latest = *job.configuration;
   return fmt::format(
@@ -78,16 +80,18 @@ std::string configuration_of(const JobSnapshot& job) {
 std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   std::string text = fmt::format("job {}: {}\n  {}\n", job.name, actor::summary_of(job.settings),
                                  progress_text(job, utc_now_us() / 1000));
-  text += configuration_of(job) + copies_of(snapshot, job);
+  text += configuration_line(job) + copies_line(snapshot, job);
   if (const auto steps = job.steps(); !steps.empty())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
   if (!job.blocked_reason.empty() && job.failure_reason().empty())
     text += fmt::format("  waits: {}\n", job.blocked_reason);
-  for (const auto& [member, seen] : job.members)
-    text += fmt::format(
-        "  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step, state_of(seen.status),
-        seen.node, seen.status.held > 0 ? ", holds " + print_count(seen.status.held, "range") : "",
-        seen.status.why.empty() ? "" : ": " + seen.status.why);
+  for (const auto& [id, member] : job.members) {
+    const wire::MemberStatus& status = member.status;
+    text += fmt::format("  member {}: step {}, {}, on {}{}{}\n", id, status.step, state_of(status),
+                        member.node,
+                        status.held > 0 ? ", holds " + print_count(status.held, "range") : "",
+                        status.why.empty() ? "" : ": " + status.why);
+  }
   return text;
 }
 
@@ -139,18 +143,20 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) 
   json["waits"] = job.blocked_reason;
   json["failure"] = job.give_up_reason;
   json["members"] = nlohmann::json::array();
-  for (const auto& [member, seen] : job.members)
-    json["members"].push_back({{"member", member},
-                               {"node", seen.node},
-                               {"state", state_of(seen.status)},
-                               {"why", seen.status.why},
-                               {"step", seen.status.step},
-                               {"ranges_held", seen.status.held},
-                               {"samples", seen.status.samples},
-                               {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9},
-                               {"draws", seen.status.draws},
-                               {"passes", seen.status.passes},
-                               {"drawn", seen.status.drawn}});
+  for (const auto& [member_id, member] : job.members) {
+    const wire::MemberStatus& status = member.status;
+    json["members"].push_back({{"member", member_id},
+                               {"node", member.node},
+                               {"state", state_of(status)},
+                               {"why", status.why},
+                               {"step", status.step},
+                               {"ranges_held", status.held},
+                               {"samples", status.samples},
+                               {"waited_s", static_cast<double>(status.waited_ns) / 1e9},
+                               {"draws", status.draws},
+                               {"passes", status.passes},
+                               {"drawn", status.drawn}});
+  }
   return json;
 }
 
@@ -178,13 +184,13 @@ std::string json_of(const ClusterSnapshot& snapshot, const std::vector<wire::Job
 Result<std::vector<wire::JobId>> jobs_of(const Settings& settings,
                                          const ClusterSnapshot& snapshot) {
   if (!location_of(settings, "job").empty()) {
-    const auto one = find_requested_job(settings, snapshot);
-    if (!one) return one.error();
-    return std::vector{*one};
+    const auto requested = find_requested_job(settings, snapshot);
+    if (!requested) return requested.error();
+    return std::vector{*requested};
   }
-  std::vector<wire::JobId> all;
-  for (const auto& [id, job] : snapshot.jobs) all.push_back(id);
-  return all;
+  std::vector<wire::JobId> ids;
+  for (const auto& [id, job] : snapshot.jobs) ids.push_back(id);
+  return ids;
 }
 
 bool is_set(const Settings& settings, const std::string& key) {
@@ -211,8 +217,8 @@ Result<int> status_command(const Settings& settings) {
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const bool watches = is_set(settings, "watch");
-  std::optional<GracefulStop> orderly;
-  if (watches) orderly.emplace(nullptr);
+  std::optional<GracefulStop> graceful_stop;
+  if (watches) graceful_stop.emplace(nullptr);
   for (bool is_first = true;; is_first = false) {
     auto snapshot = take_snapshot(
         *access, is_set(settings, "here") ? SnapshotScope::seed_node : SnapshotScope::all_nodes);
@@ -225,8 +231,8 @@ Result<int> status_command(const Settings& settings) {
     for (const std::string& line : duplicate_name_warnings(*snapshot)) print_error(line);
     const bool is_json = is_set(settings, "json");
     const std::string text = is_json ? json_of(*snapshot, *jobs) : text_of(*snapshot, *jobs);
-    auto put = write_stdout(!is_first && !is_json ? "\n" + text : text, done);
-    if (!put || *put != done || !watches) return put;
+    auto code = write_stdout(!is_first && !is_json ? "\n" + text : text, done);
+    if (!code || *code != done || !watches) return code;
     if (wait_for_interrupt_until(snapshot->taken_at + watch_interval)) return done;
   }
 }

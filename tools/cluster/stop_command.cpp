@@ -11,8 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns the request that ends a job. It closes a job that has not begun, or whose model is to be
-/// dropped. A job that has ended already keeps the state in which it ended.
+/// Returns the request that ends a job. A job that has not begun, or whose model must be dropped,
+/// is closed; any other job is stopped. A job that has ended already keeps its state when it is
+/// closed.
 wire::RequestBody request_for(wire::JobId id, const JobSnapshot& job, bool must_drop) {
   const wire::JobState state = job.state();
   const bool is_preparing = state == wire::JobState::preparing;

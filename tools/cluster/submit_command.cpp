@@ -25,7 +25,8 @@
 namespace starling::program {
 namespace {
 
-/// Returns `settings` without the options in `removed`, which are the command's and not the job's.
+/// Returns `settings` without the options in `removed`: options of this command that are not part
+/// of the job.
 Settings without(const std::vector<KeyDescription>& removed, Settings settings) {
   std::erase_if(settings, [&](const Setting& setting) {
     return std::ranges::count(removed, setting.key, &KeyDescription::name) > 0;
@@ -33,8 +34,8 @@ Settings without(const std::vector<KeyDescription>& removed, Settings settings) 
   return settings;
 }
 
-/// Returns the settings of a job without `device`, which only its nodes use: this process computes
-/// nothing. Returns an Error if a setting is invalid.
+/// Checks the settings of a job, and returns them without `device`: only nodes use it, because this
+/// process does not train. Returns an Error if a setting is invalid.
 Result<Settings> without_device(const Registry& registry, Settings job) {
   if (const std::string location = location_of(job, "device"); !location.empty())
     if (auto device = models::parse_device(text_of(job, "device")); !device)
@@ -44,10 +45,11 @@ Result<Settings> without_device(const Registry& registry, Settings job) {
   return job;
 }
 
-/// Returns the settings that nodes receive. They include the defaults, so that `status` can show
-/// them, and the layers of a net in place of its file, which nodes need not have.
+/// Returns the settings that nodes receive. They include the defaults of the most important
+/// settings, so that `status` can show them. They have the layers of a net in place of `net:FILE`,
+/// because nodes may not have that file.
 wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
-  const auto& options = ready.running.options.job;
+  const auto& options = ready.resolved.options.job;
   std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
   job.push_back({"model", ready.model->print(), "--model"});
   for (const auto& [key, text] : {std::pair{"data", ready.job.data.data},
@@ -59,15 +61,15 @@ wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
   return to_wire(job);
 }
 
-/// The time that nodes have to send the names of their jobs. It may be short, because a node also
-/// refuses a submitted job whose name is taken.
+/// The time that nodes have to send the names of their jobs. It can be short: if a node is late, it
+/// still refuses a submitted job whose name is taken.
 constexpr std::chrono::milliseconds names_timeout{300};
 
-/// Returns the limits that nodes have for reading: no pipes. This command has the same, and
-/// therefore refuses such a file before it asks any node.
+/// Returns the limits under which nodes read files: they read no pipes. The commands of this file
+/// read under the same limits, so that they refuse a pipe before they ask any node.
 ReadLimits read_limits_of_nodes() {
   ReadLimits limits;
-  limits.regular_only = true;
+  limits.refuses_pipes = true;
   return limits;
 }
 
@@ -76,10 +78,10 @@ KeyDescription detach_key() {
           "Where"};
 }
 
-/// Warns of settings that have no effect on a job that no program follows. Returns an Error if the
-/// job would never end.
+/// Warns of settings that have no effect with --detach, because no program follows the job. Returns
+/// an Error if the job would never end.
 Result<void> check_detached(const Settings& settings, const PreparedRun& ready) {
-  const auto& options = ready.running.options.job;
+  const auto& options = ready.resolved.options.job;
   if (options.steps == barrier::finished && !options.time)
     return Error{"no program sees when " + location_of(settings, "until") +
                  " is reached; valid beside it: epochs, steps or seconds"}
@@ -101,8 +103,8 @@ wire::JobSummary summary_of(const EndedJob& ended) {
                   : has_stopped_early  ? wire::JobState::stopped
                                        : wire::JobState::done;
   summary.why = ended.error;
-  const auto all = nlohmann::json::parse(summary_json(ended), nullptr, false);
-  for (const auto& [name, value] : all.items()) {
+  const auto figures = nlohmann::json::parse(summary_json(ended), nullptr, false);
+  for (const auto& [name, value] : figures.items()) {
     const bool is_result = name.starts_with("test_") || name.starts_with("train_") ||
                            name == "updates" || name == "updates_per_s" || name == "wall_s" ||
                            name == "waiting_share" || name == "workers_lost";
@@ -132,15 +134,17 @@ Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapsho
   return {};
 }
 
-/// Follows a job to its end and reports it as `train` does. Nodes then drop the model if it was
-/// written, or if no file was asked for and `on_leave` is `stop_job`; else they keep it.
+/// Follows a job to its end and reports it as `train` does. Then asks the nodes to drop the model
+/// if it was saved, or if the user asked for no file and `on_leave` is `stop_job`; else they keep
+/// it.
 Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, MetricsFile metrics,
                    JobWatcher::OnLeave on_leave) {
-  const std::string name = "job " + ready.running.name;
-  const std::string attach_call = "`" + program_name() + " attach " + ready.running.name;
+  const std::string name = "job " + ready.resolved.name;
+  const std::string attach_call = "`" + program_name() + " attach " + ready.resolved.name;
   Recorder recorder{ready, std::move(metrics)};
-  Follower follower{*access.client, access.seed, id, ready.running.options.job.wait_for_nodes};
-  // Without this poll, the first progress line would count only the seed node's workers.
+  Follower follower{*access.client, access.seed, id, ready.resolved.options.job.wait_for_nodes};
+  // The first poll asks only the seed node, and learns the others from it. Its result is not shown,
+  // because it counts only the seed node's workers.
   (void)follower.poll();
   JobWatcher watcher{follower, recorder, ready, on_leave};
   const auto end = watcher.run();
@@ -155,7 +159,7 @@ Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, Met
     follower.close(summary_of(ended));
   else if (end == JobWatcher::End::ended)
     print_error(name + " stays on its nodes: " + attach_call + " --save FILE` saves its model, `" +
-                program_name() + " stop --drop " + ready.running.name + "` drops it");
+                program_name() + " stop --drop " + ready.resolved.name + "` drops it");
   return report(ended, ready.job);
 }
 
@@ -173,16 +177,16 @@ const std::vector<KeyDescription>& submit_options() {
 
 Result<int> submit_command(const Registry& registry, const Settings& settings,
                            const std::string& job_file) {
-  const ReadScope as_nodes{read_limits_of_nodes()};
+  const ReadScope read_scope{read_limits_of_nodes()};
   auto own_options = connection_options("");
   own_options.push_back(detach_key());
   const Settings job = without(own_options, settings);
   const bool must_detach = !location_of(settings, "detach").empty();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  const auto job_here = without_device(registry, job);
-  if (!job_here) return job_here.error();
-  // Asks the nodes first, because they answer soon, and data may take long to load.
+  const auto local_settings = without_device(registry, job);
+  if (!local_settings) return local_settings.error();
+  // Asks the nodes before it loads data, because they answer soon, and loading may take long.
   const auto node = access->ask_status();
   const auto snapshot = node ? take_snapshot(*access, SnapshotScope::all_nodes, names_timeout)
                              : Result<ClusterSnapshot>{node.error()};
@@ -191,17 +195,17 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
     return job_failed;
   }
   if (auto checked = check_name(job, *snapshot); !checked) return std::move(checked).error();
-  const auto job_on_nodes = with_absolute_paths(job, snapshot->nodes);
-  if (!job_on_nodes) return job_on_nodes.error();
-  auto ready = prepare(registry, *job_here, job_file);
+  const auto remote_settings = with_absolute_paths(job, snapshot->nodes);
+  if (!remote_settings) return remote_settings.error();
+  auto ready = prepare(registry, *local_settings, job_file);
   if (!ready) return std::move(ready).error();
   if (must_detach)
     if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
   auto metrics = MetricsFile::open(must_detach ? std::string{} : ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
-  // From here on a job may exist, and a signal stops it.
-  const GracefulStop orderly{ready->job.quiet ? nullptr : stop_message_without_saving};
-  wire::JobSettings sent = settings_for_nodes(*job_on_nodes, *ready);
+  // From here on the job may exist on nodes: a signal stops it in order.
+  const GracefulStop graceful_stop{ready->job.quiet ? nullptr : stop_message_without_saving};
+  wire::JobSettings sent = settings_for_nodes(*remote_settings, *ready);
   std::set<std::string> taken = names_in_use(*access, *snapshot);
   const std::string stem = ready->job.name.empty() ? name_stem(sent) : std::string{};
   const NameGenerator new_name = [&] {
@@ -220,23 +224,23 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   }
   const wire::JobId id = (*submitted)->job;
   access->seed = (*submitted)->seed;
-  ready->running.id = std::to_string(id);
-  ready->running.name = (*submitted)->name;
+  ready->resolved.id = std::to_string(id);
+  ready->resolved.name = (*submitted)->name;
   if (must_detach && is_interrupted()) {
     Follower follower{*access->client, access->seed, id};
     (void)follower.poll();
     follower.close({wire::JobState::stopped, "interrupted"});
-    print_error("job " + ready->running.name + " was dropped");
+    print_error("job " + ready->resolved.name + " was dropped");
     return interrupted_code;
   }
   if (must_detach)
-    return write_stdout(ready->job.json ? nlohmann::ordered_json{{"job", ready->running.id},
-                                                                 {"name", ready->running.name}}
+    return write_stdout(ready->job.json ? nlohmann::ordered_json{{"job", ready->resolved.id},
+                                                                 {"name", ready->resolved.name}}
                                                   .dump() +
                                               "\n"
-                                        : "job " + ready->running.name + " begins\n",
+                                        : "job " + ready->resolved.name + " begins\n",
                         done);
-  Display{ready->job.quiet}.show("job " + ready->running.name + " begins");
+  Display{ready->job.quiet}.show("job " + ready->resolved.name + " begins");
   return follow(*access, id, *ready, *std::move(metrics), JobWatcher::OnLeave::stop_job);
 }
 
@@ -259,7 +263,7 @@ const std::vector<KeyDescription>& attach_options() {
 }
 
 Result<int> attach_command(const Registry& registry, const Settings& settings) {
-  const ReadScope as_nodes{read_limits_of_nodes()};
+  const ReadScope read_scope{read_limits_of_nodes()};
   auto chosen = choose_job(settings);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return job_failed;
@@ -271,8 +275,9 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto known = from_wire(seen.settings);
   if (!known) return std::move(known).error();
-  // Only nodes need the file of `resume`, which may have been replaced since the job began. The
-  // file of `init` is needed here: its model says how the test data are scaled.
+  // The file of `resume` is not read here: only nodes need it, and it may have been replaced since
+  // the job began. The file of `init` is read here, because its model says how the test data are
+  // scaled.
   const bool has_init = !location_of(*known, "init").empty();
   std::erase_if(*known, [&](const Setting& setting) {
     return setting.key == "resume" || (setting.key == "trust-file" && !has_init);
@@ -286,9 +291,9 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
-  ready->running.id = std::to_string(id);
-  ready->running.name = seen.name;
-  const GracefulStop orderly{nullptr};
+  ready->resolved.id = std::to_string(id);
+  ready->resolved.name = seen.name;
+  const GracefulStop graceful_stop{nullptr};
   return follow(access, id, *ready, *std::move(metrics), JobWatcher::OnLeave::leave_running);
 }
 

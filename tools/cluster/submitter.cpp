@@ -15,15 +15,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A request that has no answer after this time is sent again.
+/// A submission that has no answer after this time is sent again.
 constexpr auto submit_reply_timeout = 1s;
 constexpr auto close_timeout = 2s;
-/// A node that has not answered for this time counts as dead. Only a very busy one takes so long.
+/// A seed node that has not answered for this time counts as dead. Only a very busy one takes so
+/// long.
 constexpr auto silence_max = 4s;
 /// The most new names that are tried: other programs that submit jobs at the same moment may choose
 /// the same names.
 constexpr int renames_max = 8;
 
+/// Does the work of submit_job().
 class Submitter {
  public:
   Submitter(Access& access, const wire::NodeStatus& node, wire::JobSettings settings,
@@ -36,20 +38,21 @@ class Submitter {
     update_from(node);
   }
 
-  Result<std::optional<Submitted>> run() {
+  Result<std::optional<SubmittedJob>> run() {
     while (true) {
       const auto reply = ask(wire::SubmitJob{job_, settings_});
       if (reply) {
         const auto* refused = std::get_if<wire::Refused>(&*reply);
         if (refused != nullptr && refused->is_name_taken && rename()) continue;
         if (refused != nullptr) return Error{printable(refused->why)};
-        if (const auto* begun = std::get_if<wire::JobStarted>(&*reply)) return accept(*begun);
+        if (const auto* started = std::get_if<wire::JobStarted>(&*reply))
+          return result_of(*started);
         return Error{"the node at " + wire::without_key(seed_) +
                      " answered a request that was not made"};
       }
       if (is_interrupted()) {
         drop();
-        return std::optional<Submitted>{};
+        return std::optional<SubmittedJob>{};
       }
       if (is_seed_alive()) continue;
       if (auto moved = move_to_next_node(); !moved) return std::move(moved).error();
@@ -59,19 +62,22 @@ class Submitter {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Sends a request to the seed node and returns the reply; nothing if none arrives in time.
   std::optional<wire::ReplyBody> ask(const wire::RequestBody& body) {
     auto replies = client_.ask_all({seed_}, body, submit_reply_timeout);
     if (replies.front()) last_reply_at_ = Clock::now();
     return std::move(replies.front());
   }
 
-  std::optional<Submitted> accept(const wire::JobStarted& begun) {
-    for (const std::string& name : begun.lost)
+  /// Warns of nodes that died before the job began, and returns the job.
+  std::optional<SubmittedJob> result_of(const wire::JobStarted& started) {
+    for (const std::string& name : started.lost)
       print_error("node " + printable(name) + " is gone: the job begins without it");
-    return Submitted{begun.job, seed_, actor::text_of(settings_, "name")};
+    return SubmittedJob{started.job, seed_, actor::text_of(settings_, "name")};
   }
 
-  /// True if the seed node answers now or did so not long ago.
+  /// Asks the seed node for its status. Returns true if it answers, or has answered within
+  /// silence_max.
   bool is_seed_alive() {
     const auto reply = ask(wire::GetStatus{});
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
@@ -79,7 +85,7 @@ class Submitter {
     return Clock::now() < last_reply_at_ + silence_max;
   }
 
-  /// Stores the seed node's name and the addresses of the live nodes that it knows.
+  /// Stores the seed node's name and the addresses of the other live nodes.
   void update_from(const wire::NodeStatus& status) {
     seed_name_ = printable(status.self.name);
     other_addresses_.clear();
@@ -98,8 +104,8 @@ class Submitter {
     return true;
   }
 
-  /// Takes the next node that answers as the seed node, and gives the job a new id: the former seed
-  /// node may still live, and start the job under the former id.
+  /// Makes the first other node that answers the seed node, and gives the job a new id, because the
+  /// former seed node may still live and start the job under the former id.
   Result<void> move_to_next_node() {
     const std::string former = "node " + seed_name_ + " at " + wire::without_key(seed_);
     drop();
@@ -122,17 +128,17 @@ class Submitter {
 
   /// Asks all nodes to drop the job and the data that they have read for it.
   void drop() {
-    std::vector<std::string> all{other_addresses_.begin(), other_addresses_.end()};
-    all.push_back(seed_);
-    (void)client_.ask_all(all, wire::CloseJob{job_}, close_timeout);
+    std::vector<std::string> addresses{other_addresses_.begin(), other_addresses_.end()};
+    addresses.push_back(seed_);
+    (void)client_.ask_all(addresses, wire::CloseJob{job_}, close_timeout);
   }
 
   actor::ClusterClient& client_;
   wire::JobSettings settings_;
   const NameGenerator& new_name_;
   int renames_ = 0;
+  /// The address and the name of the node to which the job is submitted.
   std::string seed_;
-  /// The name of the seed node.
   std::string seed_name_;
   wire::JobId job_ = wire::draw_id();
   Clock::time_point last_reply_at_ = Clock::now();
@@ -141,9 +147,9 @@ class Submitter {
 
 }  // namespace
 
-Result<std::optional<Submitted>> submit_job(Access& access, const wire::NodeStatus& node,
-                                            wire::JobSettings settings,
-                                            const NameGenerator& new_name) {
+Result<std::optional<SubmittedJob>> submit_job(Access& access, const wire::NodeStatus& node,
+                                               wire::JobSettings settings,
+                                               const NameGenerator& new_name) {
   return Submitter{access, node, std::move(settings), new_name}.run();
 }
 

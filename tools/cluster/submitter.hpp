@@ -1,4 +1,4 @@
-/// Submits a job to the nodes of a cluster, some of which may die meanwhile.
+/// Submits a job to a cluster whose nodes may die meanwhile.
 #pragma once
 
 #include <functional>
@@ -10,25 +10,26 @@
 
 namespace starling::program {
 
-/// A job that has begun.
-struct Submitted {
+/// A job that has begun on the nodes.
+struct SubmittedJob {
   wire::JobId job = 0;
   /// The address of the node that accepted the job, which its follower asks first.
   std::string seed;
   std::string name;
 };
 
-/// Returns a new name for a job whose name another job has taken meanwhile; empty if the job has to
-/// keep its name.
+/// Returns a new name for a job whose name another job has taken meanwhile; empty if the user chose
+/// the job's name, which then must not change.
 using NameGenerator = std::function<std::string()>;
 
-/// Submits a job and waits until it has begun, for as long as its nodes prepare it. If a node no
-/// longer answers, submits the job to another one. If another job has its name, submits the job
-/// under the name that `new_name` returns. Returns nothing if the program was interrupted: nodes
-/// drop the job then. An Error says which node refuses it and why, or that no node answers.
-[[nodiscard]] Result<std::optional<Submitted>> submit_job(Access& access,
-                                                          const wire::NodeStatus& node,
-                                                          wire::JobSettings settings,
-                                                          const NameGenerator& new_name);
+/// Submits a job to the seed node of `access`, whose status is `node`, and waits until all nodes
+/// have prepared the job and it has begun. If the seed node no longer answers, submits the job to
+/// another node. If another job has the same name, submits the job under the name that `new_name`
+/// returns. If the program is interrupted, asks the nodes to drop the job and returns nothing. An
+/// Error says which node refuses the job and why, or that no node answers.
+[[nodiscard]] Result<std::optional<SubmittedJob>> submit_job(Access& access,
+                                                             const wire::NodeStatus& node,
+                                                             wire::JobSettings settings,
+                                                             const NameGenerator& new_name);
 
 }  // namespace starling::program

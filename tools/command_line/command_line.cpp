@@ -25,14 +25,15 @@
 namespace starling::program {
 namespace {
 
+/// Returns the part of a help text that lists the data sources.
 std::string sources_help(const Registry& registry) {
   std::string text = "Sources of data:\n";
-  const auto line = [&](const std::string& name, const std::string& summary) {
+  const auto add_line = [&](const std::string& name, const std::string& summary) {
     text +=
         "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') + summary + "\n";
   };
-  for (const auto& entry : registry.data()) line(entry.name, entry.summary);
-  for (const auto& [name, summary] : models::source_names()) line(name, summary);
+  for (const auto& entry : registry.data()) add_line(entry.name, entry.summary);
+  for (const auto& [name, summary] : models::source_names()) add_line(name, summary);
   return text;
 }
 
@@ -80,7 +81,7 @@ std::string twin_footer(const Registry& registry) {
          "simulated, or the job failed, 2 bad input, 130 interrupted.";
 }
 
-/// The arguments of `evaluate` and `predict`.
+/// The arguments of `evaluate` or of `predict`.
 class EvaluateArguments {
  public:
   EvaluateArguments(CLI::App& program, const std::string& name, const std::string& summary,
@@ -122,7 +123,7 @@ class EvaluateArguments {
                    " exclude each other; valid: one of them, as in " + call};
     EvaluateOptions options = options_;
     options.model_file = file_.empty() ? model_file_flag_ : file_;
-    options.trusts_file = trusts_file_;
+    options.accepts_missing_checksum = trusts_file_;
     auto device = models::parse_device(device_);
     if (!device) return std::move(device).error().within("--device");
     options.device = *device;
@@ -140,7 +141,7 @@ class EvaluateArguments {
  private:
   Command command_;
   EvaluateOptions options_;
-  /// The model's file: FILE, and the value of --model-file.
+  /// The model's file: by the argument FILE, or by --model-file.
   std::string file_;
   std::string model_file_flag_;
   bool trusts_file_ = false;
@@ -181,17 +182,18 @@ std::string check_is_no_flag(const std::string& text) {
   return text.starts_with("--") || text == "-h" ? needs_value_text : std::string{};
 }
 
-/// Returns CLI11's error, in clearer words for a flag that is given twice or has no value.
+/// Returns CLI11's error; replaces its text if a flag is given twice or has no value.
 Error usage_error(const CLI::ParseError& fault) {
-  const std::string what = fault.what();
-  if (fault.get_name() != "ArgumentMismatch") return Error{what};
-  const bool many =
-      what.find("received ") != std::string::npos && what.find("received 0") == std::string::npos;
-  return Error{what.substr(0, what.find(':')) + ": " +
-               (many ? "is given twice" : needs_value_text)};
+  const std::string message = fault.what();
+  if (fault.get_name() != "ArgumentMismatch") return Error{message};
+  const bool is_repeated = message.find("received ") != std::string::npos &&
+                           message.find("received 0") == std::string::npos;
+  return Error{message.substr(0, message.find(':')) + ": " +
+               (is_repeated ? "is given twice" : needs_value_text)};
 }
 
-/// Makes all commands below `app` refuse a flag that stands where a value is expected.
+/// Makes all commands of `app`, and their commands, refuse a flag that stands where a value is
+/// expected.
 void refuse_flags_as_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) {
     for (CLI::Option* option : command->get_options())
@@ -226,13 +228,13 @@ class CommandLine {
   }
 
   Result<int> run(int argc, const char* const* argv) {
-    std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
-    if (!words.empty() && words.front() == "help") {
-      if (auto turned = turn_help_into_flag(words); !turned) return std::move(turned).error();
+    std::vector<std::string> arguments{argv + std::min(argc, 1), argv + argc};
+    if (!arguments.empty() && arguments.front() == "help") {
+      if (auto turned = turn_help_into_flag(arguments); !turned) return std::move(turned).error();
     }
     try {
-      std::ranges::reverse(words);  // CLI11 takes them in reverse order
-      program_.parse(std::move(words));
+      std::ranges::reverse(arguments);  // CLI11 expects the last argument first
+      program_.parse(std::move(arguments));
     } catch (const CLI::Success& request) {
       return print_help_or_version(request);
     } catch (const CLI::ParseError& fault) {
@@ -242,7 +244,7 @@ class CommandLine {
   }
 
  private:
-  /// Turns `help keys node` into `keys node --help`. An Error if there is no such command.
+  /// Turns `help keys node` into `keys node --help`. Returns an Error if there is no such command.
   Result<void> turn_help_into_flag(std::vector<std::string>& words) const {
     words.erase(words.begin());
     const CLI::App* parent = &program_;

@@ -6,7 +6,8 @@
 
 namespace starling::program {
 
-/// Parses the arguments and runs their command. Returns the exit code, or an error of the input.
+/// Parses the arguments and runs the command that they name. Returns its exit code, or an Error if
+/// the user's input is invalid.
 [[nodiscard]] Result<int> run_command_line(int argc, const char* const* argv,
                                            const Registry& registry);
 

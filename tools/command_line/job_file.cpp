@@ -13,8 +13,9 @@ namespace {
 
 const std::string valid_file = "a job file of `key = value` lines";
 
-std::string valid_for(ValueType kind) {
-  switch (kind) {
+/// Returns the part of an error that describes the valid values of a type.
+std::string valid_values(ValueType type) {
+  switch (type) {
     case ValueType::text:
       return "a string, in quotes";
     case ValueType::count:
@@ -31,38 +32,39 @@ std::string valid_for(ValueType kind) {
   return {};
 }
 
-/// Returns the texts by which a flag would give the same value; none if the type is wrong.
-std::vector<std::string> texts_of(const toml::node& value, ValueType kind) {
-  const auto text = [](const toml::node& v) { return v.as_string()->get(); };
-  if (kind == ValueType::flag) {
+/// Returns a value as the texts that flags of the command line would have; one text for each
+/// element of a list. Returns no text if the value is not of type `type`.
+std::vector<std::string> texts_of(const toml::node& value, ValueType type) {
+  const auto string_in = [](const toml::node& node) { return node.as_string()->get(); };
+  if (type == ValueType::flag) {
     const auto* flag = value.as_boolean();
     return flag ? std::vector<std::string>{flag->get() ? "true" : "false"}
                 : std::vector<std::string>{};
   }
-  const bool is_number = kind == ValueType::number || kind == ValueType::duration;
-  const bool is_text =
-      kind == ValueType::text || kind == ValueType::texts || kind == ValueType::duration;
-  if (value.is_integer() && (kind == ValueType::count || is_number))
+  const bool may_be_number = type == ValueType::number || type == ValueType::duration;
+  const bool may_be_string =
+      type == ValueType::text || type == ValueType::texts || type == ValueType::duration;
+  if (value.is_integer() && (type == ValueType::count || may_be_number))
     return {std::to_string(value.as_integer()->get())};
-  if (value.is_floating_point() && is_number)
+  if (value.is_floating_point() && may_be_number)
     return {print_number(value.as_floating_point()->get())};
-  if (value.is_string() && is_text) return {text(value)};
-  std::vector<std::string> all;
-  if (value.is_array() && kind == ValueType::texts)
+  if (value.is_string() && may_be_string) return {string_in(value)};
+  std::vector<std::string> texts;
+  if (value.is_array() && type == ValueType::texts)
     for (const toml::node& element : *value.as_array()) {
       if (!element.is_string()) return {};
-      all.push_back(text(element));
+      texts.push_back(string_in(element));
     }
-  return all;
+  return texts;
 }
 
 /// Reads the settings of one TOML table, in the order of the lines.
 struct TableReader {
   const std::string& path;
   const std::vector<const KeyDescription*> keys;
-  /// The name of a table inside this one that is not read; empty for none.
+  /// The name of a table inside this one that is not read; empty to read all tables.
   const std::string skipped_table;
-  std::vector<std::pair<std::size_t, Setting>> found{};
+  Settings settings{};
 
   Result<void> read_value(const std::string& name, const toml::node& value) {
     if (!skipped_table.empty() && name == skipped_table && value.is_table()) return {};
@@ -70,13 +72,13 @@ struct TableReader {
     const std::string location = path + ":" + std::to_string(line) + ": ";
     const auto key = std::ranges::find(keys, name, &KeyDescription::name);
     if (key == keys.end()) return Error{location + unknown_key_text(name)};
-    const ValueType kind = (*key)->kind;
+    const ValueType type = (*key)->kind;
     const bool is_empty = value.is_array() && value.as_array()->empty();
     if (is_empty && name == "barrier") return Error{location + name + ": is an empty list"};
-    if (is_empty && kind == ValueType::texts) return {};
-    const auto texts = texts_of(value, kind);
-    if (texts.empty()) return Error{location + name + ": must be " + valid_for(kind)};
-    for (const std::string& text : texts) found.push_back({line, {name, text, location + name}});
+    if (is_empty && type == ValueType::texts) return {};
+    const auto texts = texts_of(value, type);
+    if (texts.empty()) return Error{location + name + ": must be " + valid_values(type)};
+    for (const std::string& text : texts) settings.push_back({name, text, location + name});
     return {};
   }
 
@@ -87,24 +89,23 @@ struct TableReader {
   }
 
   Result<Settings> read(const toml::table& table) && {
-    std::vector<std::pair<std::size_t, std::string>> order;
-    for (const auto& [name, value] : table) order.emplace_back(line_of(value), name.str());
-    std::ranges::sort(order);
-    for (const auto& [line, name] : order)
+    std::vector<std::pair<std::size_t, std::string>> names_by_line;
+    for (const auto& [name, value] : table) names_by_line.emplace_back(line_of(value), name.str());
+    std::ranges::sort(names_by_line);
+    for (const auto& [line, name] : names_by_line)
       if (auto done = read_value(name, *table.get(name)); !done) return std::move(done).error();
-    Settings settings;
-    for (auto& [line, setting] : found) settings.push_back(std::move(setting));
-    return settings;
+    return std::move(settings);
   }
 };
 
-/// Returns pointers to the KeyDescription part of each key.
+/// Returns a pointer to the description of each key. Keys are of a type derived from
+/// KeyDescription.
 template <class Keys>
-std::vector<const KeyDescription*> forms_of(const Keys& keys) {
-  std::vector<const KeyDescription*> forms;
-  forms.reserve(keys.size());
-  for (const auto& key : keys) forms.push_back(&key);
-  return forms;
+std::vector<const KeyDescription*> descriptions_of(const Keys& keys) {
+  std::vector<const KeyDescription*> descriptions;
+  descriptions.reserve(keys.size());
+  for (const auto& key : keys) descriptions.push_back(&key);
+  return descriptions;
 }
 
 /// A job file's own settings, and those below `[sim]`.
@@ -113,13 +114,14 @@ struct JobFile {
   Settings sim;
 };
 
-Result<JobFile> parts_of(const std::string& path, const toml::table& file) {
+/// Reads the settings of a parsed job file.
+Result<JobFile> read_tables(const std::string& path, const toml::table& file) {
   const std::string sim = "sim";
-  auto job = TableReader{path, forms_of(job_keys()), sim}.read(file);
+  auto job = TableReader{path, descriptions_of(job_keys()), sim}.read(file);
   if (!job) return std::move(job).error();
   const toml::table* table = file[sim].as_table();
   if (table == nullptr) return JobFile{*std::move(job), {}};
-  auto sim_settings = TableReader{path, forms_of(sim_keys()), {}}.read(*table);
+  auto sim_settings = TableReader{path, descriptions_of(sim_keys()), {}}.read(*table);
   if (!sim_settings) return std::move(sim_settings).error();
   return JobFile{*std::move(job), *std::move(sim_settings)};
 }
@@ -127,7 +129,7 @@ Result<JobFile> parts_of(const std::string& path, const toml::table& file) {
 Result<JobFile> parse(std::string_view content, const std::string& path) {
   const auto file = parse_toml(content, path, valid_file);
   if (!file) return file.error();
-  return parts_of(path, *file);
+  return read_tables(path, *file);
 }
 
 Result<std::string> read_job_text(const std::string& path) {

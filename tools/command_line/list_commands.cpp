@@ -24,14 +24,16 @@ void print_error(const std::string& message) {
 
 std::string barriers_list(const Registry& registry) {
   std::string text;
-  const auto line = [&](const std::string& form, const std::string& summary, bool central) {
-    text +=
-        fmt::format("  {:<18} {:<14} {}\n", form, central ? "central mode" : "every mode", summary);
+  const auto add_line = [&](const std::string& form, const std::string& summary,
+                            bool needs_central_mode) {
+    text += fmt::format("  {:<18} {:<14} {}\n", form,
+                        needs_central_mode ? "central mode" : "every mode", summary);
   };
-  for (const auto& d : barrier::descriptions()) line(d.form, d.summary, d.central_only);
+  for (const auto& built_in : barrier::descriptions())
+    add_line(built_in.form, built_in.summary, built_in.central_only);
   for (const auto& [rule, summary] : registry.barriers()) {
-    line(rule.label, summary, true);
-    line("p" + rule.label + ":beta=2", summary, false);
+    add_line(rule.label, summary, true);
+    add_line("p" + rule.label + ":beta=2", summary, false);
   }
   return text;
 }

@@ -12,8 +12,8 @@
 namespace starling {
 namespace {
 
-/// Checks the barriers that the user's program defines, whatever the command is, and then runs the
-/// command.
+/// Checks the barriers that the user's program defines, even if the command uses none, and then
+/// runs the command.
 Result<int> run(int argc, const char* const* argv, const Registry& registry) {
   for (const auto& rule : registry.rules())
     if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();
@@ -25,7 +25,7 @@ Result<int> run(int argc, const char* const* argv, const Registry& registry) {
 int main(int argc, const char* const* argv, Registry registry) {
   try {
     if (argc > 0) program::set_program_name(argv[0]);
-    program::watch_interrupts();
+    program::install_signal_handlers();
     const auto code = run(argc, argv, program::with_built_in(std::move(registry)));
     if (code) return *code;
     program::print_error(code.error().message);

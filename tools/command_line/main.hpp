@@ -6,8 +6,8 @@
 ///       return starling::main(argc, argv, starling::Registry{}.model<Ring>("ring", "my model"));
 ///     }
 ///
-/// It trains, evaluates, predicts and helps like `starling`, with your models, data and barriers
-/// beside the built-in ones (registry.hpp). examples/07_own_program.cpp is such a program.
+/// The executable has all commands of `starling`, with your models, data and barriers beside the
+/// built-in ones (registry.hpp). examples/07_own_program.cpp is such a program.
 #pragma once
 
 #include "starling/tools/registry/model_of.hpp"
@@ -15,8 +15,9 @@
 
 namespace starling {
 
-/// Runs the program and returns its exit code: 0 done, 1 the job failed, 2 bad input and nothing
-/// was started, 130 interrupted. Handles SIGINT, SIGTERM and SIGHUP. Call once.
+/// Runs the program and returns its exit code: 0 if it is done, 1 if the job failed, 2 if the input
+/// is bad and nothing was started, 130 if it was interrupted. Handles SIGINT, SIGTERM and SIGHUP.
+/// Call it once.
 [[nodiscard]] int main(int argc, const char* const* argv, Registry registry = {});
 
 }  // namespace starling

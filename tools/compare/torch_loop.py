@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One training loop of PyTorch, measured: torch_loop.py NET [--batch N] [--rows N] [--seconds T].
+"""Measures a training loop of PyTorch: torch_loop.py NET [--batch N] [--rows N] [--seconds T].
 
-NET is a name of `starling models`: mlp:784-128-10, lenet5, psp-cnn, vgg-small, resnet-small. One
-thread; each step draws a batch from a shuffled tensor of random samples, then come forward pass,
-softmax cross-entropy, backward pass and a plain SGD step. Prints one JSON object. compare runs it;
-needs PyTorch.
+NET is a model as `starling models` lists them: mlp:784-128-10, lenet5, psp-cnn, vgg-small or
+resnet-small. The loop runs on one thread. A step takes a batch from a shuffled tensor of random
+samples, and makes the forward pass, the softmax cross-entropy, the backward pass and a step of
+plain SGD. Prints one JSON object. The script `compare` runs this one. Needs PyTorch.
 """
 import argparse
 import json
@@ -13,7 +13,7 @@ import resource
 import sys
 import time
 
-# BLAS libraries have threads of their own, which torch.set_num_threads does not know.
+# BLAS libraries have their own threads, whose number torch.set_num_threads does not change.
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[name] = "1"
 try:
@@ -81,7 +81,7 @@ NETS = {"lenet5": (lenet5, (1, 28, 28)), "psp-cnn": (psp_cnn, (1, 28, 28)),
 
 
 def make(net):
-    """The model of a name, and the shape of a sample."""
+    """Returns the named model and the shape of one of its samples."""
     if net.startswith("mlp:"):
         widths = [int(width) for width in net.removeprefix("mlp:").split("-")]
         return perceptron(widths), (widths[0],)
@@ -92,6 +92,8 @@ def make(net):
 
 
 class Loop:
+    """A training loop over random samples."""
+
     def __init__(self, model, shape, batch, rows, channels_last):
         self.x = torch.rand(rows, *shape)
         if channels_last:
@@ -102,13 +104,14 @@ class Loop:
         self.batch, self.rows = batch, rows
         self.optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         self.loss_of = nn.CrossEntropyLoss()
-        self.at = rows
+        self.position = rows  # where the next batch begins in self.order
 
     def step(self):
-        if self.at + self.batch > self.rows:
-            self.order, self.at = torch.randperm(self.rows), 0
-        chosen = self.order[self.at:self.at + self.batch]
-        self.at += self.batch
+        """Makes one step and returns its loss."""
+        if self.position + self.batch > self.rows:
+            self.order, self.position = torch.randperm(self.rows), 0
+        chosen = self.order[self.position:self.position + self.batch]
+        self.position += self.batch
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss_of(self.model(self.x[chosen]), self.y[chosen])
         loss.backward()
@@ -117,7 +120,7 @@ class Loop:
 
 
 def blas():
-    """The files of the libraries that multiply for PyTorch; none where they are part of it."""
+    """Returns the files of the loaded BLAS libraries; empty if PyTorch contains its own."""
     with open("/proc/self/maps") as maps:
         files = {line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line}
     return sorted(file for file in files
@@ -146,7 +149,7 @@ def main():
     print(json.dumps({
         "version": torch.__version__, "threads": torch.get_num_threads(),
         "onednn": torch.backends.mkldnn.is_available(), "blas": blas(),
-        # Running statistics too; a count of batches is none.
+        # Counts the running statistics of batch normalisation too, but not its counters of batches.
         "parameters": sum(t.numel() for t in [*model.parameters(), *model.buffers()] if t.dim() > 0),
         "steps_per_s": steps / took, "steps_per_processor_s": steps / processor,
         "loss": loss.item(),

@@ -24,14 +24,14 @@ struct UnfinishedFolder {
   std::array<char, 4096> path{};
   std::atomic<bool> in_use = false;
 };
-/// A command makes at most so many folders.
+/// A command creates at most four folders.
 std::array<UnfinishedFolder, 4> unfinished_folders;
 
 Error system_error(const std::string& path, const char* what) {
   return Error{path + ": " + what + ": " + std::strerror(errno)};
 }
 
-/// An open file descriptor.
+/// Owns a file descriptor, or -1, and closes it in its destructor.
 class Descriptor {
  public:
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
@@ -48,8 +48,8 @@ class Descriptor {
   int fd_;
 };
 
-/// Removes a temporary file in its destructor unless keep() was called, and lets
-/// discard_unfinished() remove it before.
+/// Removes a temporary file in its destructor unless keep() was called. While the object lives,
+/// discard_unfinished() removes the file too.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string path) : path_(std::move(path)) {
@@ -60,15 +60,15 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
-    if (!kept_) ::unlink(path_.c_str());
+    if (!is_kept_) ::unlink(path_.c_str());
     has_unfinished = false;
   }
-  void keep() noexcept { kept_ = true; }
+  void keep() noexcept { is_kept_ = true; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
   std::string path_;
-  bool kept_ = false;
+  bool is_kept_ = false;
 };
 
 std::string folder_of(const std::string& path) {
@@ -83,23 +83,23 @@ std::string temporary_beside(const std::string& path) {
 
 /// Returns whether `name` is the name of a temporary file that any process made beside `target`.
 bool is_temporary_of(std::string_view name, std::string_view target) {
-  constexpr std::string_view before = ".starling-";
-  constexpr std::string_view after = ".tmp";
+  constexpr std::string_view prefix = ".starling-";
+  constexpr std::string_view suffix = ".tmp";
   if (!name.starts_with(target)) return false;
   name.remove_prefix(target.size());
-  if (!name.starts_with(before) || !name.ends_with(after)) return false;
-  name.remove_prefix(before.size());
-  if (name.size() <= after.size()) return false;
-  name.remove_suffix(after.size());
+  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return false;
+  name.remove_prefix(prefix.size());
+  if (name.size() <= suffix.size()) return false;
+  name.remove_suffix(suffix.size());
   return name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Locks a file; returns false if another process holds the lock. The lock shows that its process
-/// still runs: the system releases it when the process ends, and it is seen from other machines and
-/// containers too, on which a process id would mean nothing.
+/// Locks a file; returns false if another process holds the lock. A lock shows that the process
+/// that took it still runs, because the system releases it when that process ends. Unlike a process
+/// id, it has this meaning on other machines and in other containers too.
 bool try_lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-/// Removes `path` if it is a regular file that nobody is writing.
+/// Removes `path` if it is a regular file of this user that no process is writing.
 void remove_if_abandoned(const std::string& path) {
   const Descriptor fd{::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
   struct stat info {};
@@ -118,8 +118,8 @@ void remove_abandoned_temporaries(const std::string& target) {
       remove_if_abandoned(entry->path().string());
 }
 
-/// Creates and locks a file. Tries again if another process took the new file for an abandoned one
-/// and removed it before it was locked.
+/// Creates and locks a file. Returns its descriptor, or -1 with errno set. Tries again if another
+/// process took the new file for an abandoned one and removed it before it was locked.
 int create(const std::string& path) {
   for (;;) {
     const int fd =
@@ -130,8 +130,8 @@ int create(const std::string& path) {
   }
 }
 
-/// Creates a file that only its owner may read. Removes an old one first, because another process
-/// may have it open.
+/// Creates a file that only its owner may read. Returns its descriptor, or -1 with errno set.
+/// Removes an existing file first, because another process may have it open.
 int create_secret(const std::string& path) {
   ::unlink(path.c_str());
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -147,28 +147,30 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-/// Writes `pieces` to the descriptor `created`, syncs it to the disk and closes it. Errors name
-/// `path`.
-Result<void> write_file(const std::string& path, int created,
+/// Writes `pieces` to the descriptor `fd`, syncs it to the disk and closes it. If `fd` is -1,
+/// returns an Error from errno. Errors name `path`.
+Result<void> write_file(const std::string& path, int fd,
                         std::span<const std::span<const std::byte>> pieces) {
-  Descriptor fd{created};
-  if (fd.get() < 0) return system_error(path, "cannot be written");
+  Descriptor file{fd};
+  if (file.get() < 0) return system_error(path, "cannot be written");
   for (const auto piece : pieces)
-    if (!write_all(fd.get(), piece)) return system_error(path, "cannot be written");
-  if (::fsync(fd.get()) != 0) return system_error(path, "cannot be brought to the disk");
-  if (!fd.close()) return system_error(path, "cannot be written");
+    if (!write_all(file.get(), piece)) return system_error(path, "cannot be written");
+  if (::fsync(file.get()) != 0) return system_error(path, "cannot be synced to the disk");
+  if (!file.close()) return system_error(path, "cannot be written");
   return {};
 }
 
-/// Syncs a folder to the disk after a rename in it. Only an input or output error is a failure.
+/// Syncs a folder to the disk after a rename in it. Only EIO counts as a failure: some file systems
+/// cannot sync folders.
 Result<void> sync_folder(const std::string& folder) {
   const Descriptor fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (fd.get() < 0) return {};
   if (::fsync(fd.get()) != 0 && errno == EIO)
-    return system_error(folder, "cannot be brought to the disk");
+    return system_error(folder, "cannot be synced to the disk");
   return {};
 }
 
+/// Returns an Error if `path` is empty or names anything but a regular file or a free name.
 Result<void> check_target(const std::string& path) {
   if (path.empty()) return Error{"the name of a file is empty"};
   struct stat info {};
@@ -189,10 +191,10 @@ Error already_exists(const std::string& path) {
 std::string resolve_links(const std::string& path) {
   constexpr int links_max = 40;
   std::error_code fault;
-  auto at = std::filesystem::absolute(path, fault);
-  for (int links = 0; links < links_max && std::filesystem::is_symlink(at, fault); ++links)
-    at = at.parent_path() / std::filesystem::read_symlink(at, fault);
-  const auto real = std::filesystem::weakly_canonical(at, fault);
+  auto target = std::filesystem::absolute(path, fault);
+  for (int links = 0; links < links_max && std::filesystem::is_symlink(target, fault); ++links)
+    target = target.parent_path() / std::filesystem::read_symlink(target, fault);
+  const auto real = std::filesystem::weakly_canonical(target, fault);
   return fault ? path : real.string();
 }
 
@@ -210,9 +212,10 @@ Result<void> replace_file(const std::string& path,
   const std::string target = resolve_links(path);
   remove_abandoned_temporaries(target);
   TemporaryFile temporary{temporary_beside(target)};
-  const int created = create(temporary.path());
-  const Descriptor locked{created < 0 ? -1 : ::fcntl(created, F_DUPFD_CLOEXEC, 0)};
-  if (auto written = write_file(path, created, pieces); !written) return written;
+  const int fd = create(temporary.path());
+  // A second descriptor keeps the lock until the rename; write_file() closes `fd`.
+  const Descriptor lock{fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+  if (auto written = write_file(path, fd, pieces); !written) return written;
   if (::rename(temporary.path().c_str(), target.c_str()) != 0)
     return system_error(path, "cannot be replaced");
   temporary.keep();
@@ -252,14 +255,14 @@ void add_unfinished_folder(const std::string& path) noexcept {
   }
 }
 
-void drop_unfinished_folder(const std::string& path) noexcept {
+void forget_unfinished_folder(const std::string& path) noexcept {
   for (UnfinishedFolder& folder : unfinished_folders)
     if (folder.in_use && path == folder.path.data()) folder.in_use = false;
 }
 
 void discard_unfinished() noexcept {
   if (has_unfinished) ::unlink(unfinished_path.data());
-  // In reverse order, because an inner folder was made after the outer one.
+  // In reverse order, because an inner folder was created after the outer one.
   for (std::size_t i = unfinished_folders.size(); i-- > 0;)
     if (unfinished_folders[i].in_use) ::rmdir(unfinished_folders[i].path.data());
 }

@@ -1,5 +1,5 @@
-/// Checks that a command does not overwrite one of its own files with another. Asks the file
-/// system. Any thread.
+/// Checks that no two files of a command are the same file, so that one does not overwrite another.
+/// Reads the file system. Any thread.
 #pragma once
 
 #include <span>
@@ -9,19 +9,20 @@
 
 namespace starling::program {
 
-/// A file that a command reads or writes. An empty path is no file.
+/// A file that a command reads or writes. An empty path stands for no file.
 struct FileUse {
-  /// Where the file was named: `--save`, or `job.toml:3: data`.
+  /// The flag or the line that names the file: `--save`, or `job.toml:3: data`.
   std::string location;
   std::string path;
 };
 
-/// Refuses an output that is the same file as one of `taken`, even if the paths differ because of
-/// links or relative folders. Never refuses devices and pipes.
+/// Returns an Error if `output` is the same file as one of `taken`, even if the paths differ
+/// because of links or relative folders. Two uses of one device or pipe are no conflict.
 [[nodiscard]] Result<void> check_no_conflict(const FileUse& output, std::span<const FileUse> taken);
 
-/// Reads a file that people write by hand. Refuses more than 1 MiB, because then the path probably
-/// names something else, such as a data file. Errors say that `valid` is what the file should be.
+/// Reads a file that people write by hand. Returns an Error for a file of more than 1 MiB, because
+/// the path then probably names something else, such as a data file. `valid` describes the expected
+/// file in errors, such as "a job file of `key = value` lines".
 [[nodiscard]] Result<std::string> read_small_file(const std::string& path,
                                                   const std::string& valid);
 

@@ -13,16 +13,19 @@
 namespace starling::program {
 namespace {
 
-/// Returns the descriptor of stdout or stderr if that is this very file, else -1. The caller must
-/// not open such a file again, because both descriptors would write from its beginning.
+/// Returns the descriptor of stdout or stderr if that is the same file as `info`, else -1. Such a
+/// file must not be opened again, because both descriptors would write from its beginning.
 int standard_stream(const struct stat& info) {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    struct stat own {};
-    if (::fstat(fd, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino) return fd;
+    struct stat stream {};
+    if (::fstat(fd, &stream) == 0 && stream.st_dev == info.st_dev && stream.st_ino == info.st_ino)
+      return fd;
   }
   return -1;
 }
 
+/// Returns true for a pipe, a character device, and the file that stdout or stderr is: append()
+/// does not cut a partial line off their ends.
 bool is_stream(const struct stat& info) {
   return S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) || standard_stream(info) >= 0;
 }
@@ -54,7 +57,7 @@ Result<MetricsFile> MetricsFile::open(const std::string& path, bool keeps_conten
   std::setvbuf(metrics.file_.get(), nullptr, _IONBF, 0);
   struct stat info {};
   if (::fstat(fd, &info) != 0 || is_stream(info))
-    std::signal(SIGPIPE, SIG_IGN);  // if the reader closes the pipe, append() returns an error
+    std::signal(SIGPIPE, SIG_IGN);  // append() returns an error if the reader has closed the pipe
   else
     metrics.size_ = info.st_size;
   return metrics;

@@ -1,5 +1,5 @@
-/// The file of `--metrics`: complete lines, each of which is handed to the operating system before
-/// append() returns. It may be a pipe or a device too. One thread at a time.
+/// The file of `--metrics`, which grows by whole lines. append() hands a line to the operating
+/// system before it returns. The file may also be a pipe or a device. One thread at a time.
 #pragma once
 
 #include <cstdio>
@@ -13,15 +13,15 @@ namespace starling::program {
 
 class MetricsFile {
  public:
-  /// Refuses a path to which no line can be written. Leaves nothing behind.
+  /// Returns an Error if no line can be written to `path`. Leaves nothing behind.
   [[nodiscard]] static Result<void> check(const std::string& path);
 
-  /// Opens the file to append to it if `keeps_content`, else empties it. With an empty path
-  /// append() writes nothing. Waits for a pipe's reader.
+  /// Opens the file; empties it unless `keeps_content`. If `path` is empty, append() writes
+  /// nothing. If `path` is a named pipe, waits until a process reads it.
   [[nodiscard]] static Result<MetricsFile> open(const std::string& path, bool keeps_content);
 
-  /// Adds a line. After an error the file ends with the last whole line, and nothing more is
-  /// written to it.
+  /// Adds `line` and a newline. After an error a regular file ends with its last whole line, and
+  /// later calls write nothing.
   [[nodiscard]] Result<void> append(const std::string& line);
 
  private:
@@ -30,7 +30,8 @@ class MetricsFile {
   };
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
-  /// The size of the whole lines so far, in bytes; absent if the file is a pipe or a device.
+  /// The size of the whole lines so far, in bytes; absent if the file is a pipe, a device, or the
+  /// file of stdout or stderr.
   std::optional<long> size_;
 };
 

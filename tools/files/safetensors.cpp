@@ -30,18 +30,18 @@ constexpr std::size_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr const char* checksum_key = "crc32";
 
-/// Prints JSON as the header holds it. Replaces bytes that are not UTF-8.
+/// Prints JSON in the form that the header has. Replaces bytes that are not UTF-8.
 std::string json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Returns the CRC-32 over the metadata in the order of the keys and the tensors in the order of
-/// their names, so that it does not depend on the order in the file.
+/// Returns the CRC-32 of the metadata in the order of the keys, followed by the tensors in the
+/// order of their names. It does not depend on the order in the file.
 template <class T>
 std::string checksum_of(const Metadata& metadata, const std::vector<T>& tensors) {
   uLong crc = 0;
   const auto add = [&](std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;  // zlib would take a null pointer as a request to begin anew
+    if (bytes.empty()) return;  // given a null pointer, zlib would start a new checksum
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   };
   const auto add_text = [&](const Json& json) {
@@ -60,22 +60,23 @@ std::string checksum_of(const Metadata& metadata, const std::vector<T>& tensors)
   return text.data();
 }
 
-std::vector<View> widest_first(std::span<const View> tensors) {
+std::vector<View> largest_elements_first(std::span<const View> tensors) {
   std::vector<View> sorted(tensors.begin(), tensors.end());
   std::ranges::stable_sort(sorted, std::ranges::greater{},
                            [](const View& tensor) { return size_of(tensor.dtype); });
   return sorted;
 }
 
+/// Returns the JSON header, padded with spaces to a multiple of 8 bytes.
 std::string header_of(const Metadata& metadata, std::span<const View> tensors) {
   Json header = Json::object();
   header[std::string{metadata_key}] = metadata;
-  std::uint64_t at = 0;
+  std::uint64_t begin = 0;
   for (const View& tensor : tensors) {
-    const std::uint64_t end = at + tensor.bytes.size();
+    const std::uint64_t end = begin + tensor.bytes.size();
     header[tensor.name] = {
-        {"dtype", print(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
-    at = end;
+        {"dtype", print(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+    begin = end;
   }
   std::string text = json_text(header);
   text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');
@@ -87,41 +88,46 @@ struct Entry {
   std::string name;
   Dtype dtype = Dtype::f32;
   std::vector<std::uint64_t> shape;
+  /// The tensor's first byte and the byte behind its last one, counted from the end of the header.
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// The file's content is wrong. The message does not name the file. Thrown inside this source only.
+/// Thrown if the file's content is wrong. The message does not name the file. Never leaves this
+/// source file.
 struct Malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// The file cannot be read. The message names the file. Thrown inside this source only.
+/// Thrown if the file cannot be read. The message names the file. Never leaves this source file.
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses the header. Refuses a name that occurs twice, and deeper nesting than a header has.
+/// Parses the header. Throws if an object has a name twice, or if values are nested deeper than in
+/// a valid header.
 Json parse_header(const std::string& text) {
-  std::vector<std::set<std::string>> open;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+  // The names so far in each object or array that has begun and not ended, from the outermost on.
+  std::vector<std::set<std::string>> names_by_level;
+  const auto check_event = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start)
-      open.emplace_back();
+      names_by_level.emplace_back();
     if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end)
-      open.pop_back();
-    if (open.size() > 3) throw Malformed{"the header is nested too deeply"};
+      names_by_level.pop_back();
+    if (names_by_level.size() > 3) throw Malformed{"the header is nested too deeply"};
     if (event == Json::parse_event_t::key) {
       const auto name = parsed.get<std::string>();
-      if (!open.back().insert(name).second)
+      if (!names_by_level.back().insert(name).second)
         throw Malformed{"the header names '" + name + "' twice"};
     }
     return true;
   };
-  Json header = Json::parse(text, watch);
+  Json header = Json::parse(text, check_event);
   if (!header.is_object()) throw Malformed{"the header is no JSON object"};
   return header;
 }
 
-Metadata metadata_in(Json& header) {
+/// Moves the metadata out of the header.
+Metadata extract_metadata(Json& header) {
   const auto at = header.find(metadata_key);
   if (at == header.end()) return {};
   if (!at->is_object()) throw Malformed{"__metadata__ is no JSON object"};
@@ -187,33 +193,34 @@ Entry entry_in(const std::string& name, const Json& tensor, std::uint64_t body_b
   return entry;
 }
 
-/// Returns the header's entries by their offset. Together they must cover the `body_bytes` bytes
-/// behind the header without a gap or an overlap.
+/// Returns the header's entries in the order of their offsets. Throws unless they cover the
+/// `body_bytes` bytes after the header without a gap or an overlap.
 std::vector<Entry> entries_in(const Json& header, std::uint64_t body_bytes) {
   std::vector<Entry> entries;
   for (const auto& [name, tensor] : header.items())
     entries.push_back(entry_in(name, tensor, body_bytes));
   std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair{e.begin, e.end}; });
-  std::uint64_t at = 0;
+  std::uint64_t covered = 0;
   for (const Entry& entry : entries) {
-    if (entry.begin != at)
+    if (entry.begin != covered)
       throw Malformed{"tensor '" + entry.name + "' starts at byte " + std::to_string(entry.begin) +
-                      (entry.begin < at ? ", inside another" : ", behind a gap") +
-                      "; valid there: " + std::to_string(at)};
-    at = entry.end;
+                      (entry.begin < covered ? ", inside another" : ", behind a gap") +
+                      "; valid there: " + std::to_string(covered)};
+    covered = entry.end;
   }
-  if (at != body_bytes)
-    throw Malformed{"holds " + std::to_string(body_bytes - at) + " bytes behind its last tensor"};
+  if (covered != body_bytes)
+    throw Malformed{"holds " + std::to_string(body_bytes - covered) +
+                    " bytes behind its last tensor"};
   return entries;
 }
 
 /// An open file whose size is known.
 class Input {
  public:
-  /// Refuses pipes, because the size of the whole file is needed before it is read.
+  /// Returns an Error for a pipe, because reading needs the size of the whole file beforehand.
   static Result<Input> open(const std::string& path) {
     ReadLimits limits = ReadScope::limits();
-    limits.regular_only = true;
+    limits.refuses_pipes = true;
     const ReadScope scope{std::move(limits)};
     auto file = InputDescriptor::open(path);
     if (!file) return std::move(file).error();
@@ -222,7 +229,7 @@ class Input {
 
   [[nodiscard]] std::uint64_t size() const { return file_.size().value_or(0); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
-  /// Fills `out`; throws if the file ends before.
+  /// Fills `out`; throws if the file ends earlier or cannot be read.
   void read_exactly(std::span<std::byte> out) {
     while (!out.empty()) {
       const auto got = file_.read(out);
@@ -238,10 +245,11 @@ class Input {
   InputDescriptor file_;
 };
 
-/// The most memory that parsed JSON takes for a byte of its text, in bytes. An object of the
-/// shortest members takes so much.
+/// The most memory that parsed JSON takes for each byte of its text, in bytes: that of an object
+/// with the shortest possible members.
 constexpr std::uint64_t parsed_bytes_per_byte = 128;
 
+/// Reads the length of the header and returns its text. `size` is the size of the file, in bytes.
 std::string read_header(Input& input, std::uint64_t size) {
   if (size < length_bytes)
     throw Malformed{"is not a safetensors file: it has " + std::to_string(size) + " bytes"};
@@ -266,7 +274,7 @@ std::string read_header(Input& input, std::uint64_t size) {
 File read_file(Input& input, std::uint64_t size) {
   const std::string text = read_header(input, size);
   Json header = parse_header(text);
-  File file{.metadata = metadata_in(header), .tensors = {}};
+  File file{.metadata = extract_metadata(header), .tensors = {}};
   for (Entry& entry : entries_in(header, size - length_bytes - text.size())) {
     Tensor tensor{std::move(entry.name), entry.dtype, std::move(entry.shape),
                   std::vector<std::byte>(entry.end - entry.begin)};
@@ -278,7 +286,7 @@ File read_file(Input& input, std::uint64_t size) {
       stored && stored.mapped() != sum)
     throw Malformed{"is damaged: its content has the CRC-32 " + sum + ", but it says " +
                     stored.mapped() + "; valid: the file as it was written"};
-  file.is_checked = !stored.empty();
+  file.has_checksum = !stored.empty();
   return file;
 }
 
@@ -308,10 +316,10 @@ const Tensor* File::find(std::string_view name) const {
 
 Result<void> write(const std::string& path, const Metadata& metadata,
                    std::span<const View> tensors) {
-  const auto sorted = widest_first(tensors);
-  Metadata signed_metadata = metadata;
-  signed_metadata[checksum_key] = checksum_of(metadata, sorted);
-  const std::string header = header_of(signed_metadata, sorted);
+  const auto sorted = largest_elements_first(tensors);
+  Metadata with_checksum = metadata;
+  with_checksum[checksum_key] = checksum_of(metadata, sorted);
+  const std::string header = header_of(with_checksum, sorted);
   const std::uint64_t length = header.size();
   std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span{&length, 1}),
                                                  std::as_bytes(std::span{header})};
@@ -327,14 +335,14 @@ bool has_safetensors_header(const std::string& path) {
   auto input = Input::open(path);
   if (!input) return false;
   std::uint64_t length = 0;
-  std::array<std::byte, 1> first{};
+  std::array<std::byte, 1> first_byte{};
   try {
     input->read_exactly(std::as_writable_bytes(std::span{&length, 1}));
-    input->read_exactly(first);
+    input->read_exactly(first_byte);
   } catch (const std::runtime_error&) {
     return false;
   }
-  return length <= header_max && first[0] == std::byte{'{'};
+  return length <= header_max && first_byte[0] == std::byte{'{'};
 }
 
 Result<File> read(const std::string& path) {
@@ -346,8 +354,8 @@ Result<File> read(const std::string& path) {
     return Error{unreadable.what()};
   } catch (const Malformed& malformed) {
     return Error{path + ": " + malformed.what()};
-  } catch (const std::exception& fault_in_json) {
-    return Error{path + ": the header is no valid JSON: " + fault_in_json.what()};
+  } catch (const std::exception& invalid_json) {
+    return Error{path + ": the header is no valid JSON: " + invalid_json.what()};
   }
 }
 

@@ -16,7 +16,7 @@ std::string_view before_line(std::string_view content, std::size_t line) {
   return content.substr(0, end);
 }
 
-/// Returns the last line of `file` that gives `key`, in any of its tables.
+/// Returns the last line of `file` that sets `key`, in any of its tables; nothing if no line does.
 std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view key) {
   std::optional<std::size_t> line;
   for (const auto& [name, value] : file) {
@@ -27,7 +27,8 @@ std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view
   return line;
 }
 
-/// Returns the last line of `content` that gives `key`; nothing if none does or it is not TOML.
+/// Returns the last line of `content` that sets `key`; nothing if no line does, or if `content` is
+/// not valid TOML.
 std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_view key) {
   try {
     return line_of_key(toml::parse(content), key);
@@ -45,18 +46,20 @@ std::string_view key_of_line(std::string_view content, std::size_t line) {
   return text;
 }
 
-/// Returns a message about a key that is given twice, with the line of the first; empty for other
-/// errors. The parser's own message ends with the key in quotes, but garbles a key that has quotes
-/// itself.
-std::string repetition(std::string_view content, const toml::parse_error& error) {
-  constexpr std::string_view sign = "cannot redefine existing ";
-  const std::string_view words = error.description();
-  const auto from = words.find('\'');
-  if (words.find(sign) == std::string_view::npos || from == std::string_view::npos) return {};
+/// Returns a message about a key that is given twice, with the first line that gives it; empty for
+/// other errors. The parser's own message ends with the key in quotes, but garbles a key that has
+/// quotes itself: such a key is read from the line.
+std::string duplicate_key_message(std::string_view content, const toml::parse_error& error) {
+  constexpr std::string_view marker = "cannot redefine existing ";
+  const std::string_view description = error.description();
+  const auto begin = description.find('\'');
+  if (description.find(marker) == std::string_view::npos || begin == std::string_view::npos)
+    return {};
   const std::size_t line = error.source().begin.line;
-  const std::string_view named = words.substr(from + 1, words.rfind('\'') - from - 1);
-  const std::string key{named.find('"') == std::string_view::npos ? named
-                                                                  : key_of_line(content, line)};
+  const std::string_view quoted =
+      description.substr(begin + 1, description.rfind('\'') - begin - 1);
+  const std::string key{quoted.find('"') == std::string_view::npos ? quoted
+                                                                   : key_of_line(content, line)};
   const auto first = line_of_key_in(before_line(content, line), key);
   return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "");
 }
@@ -64,19 +67,19 @@ std::string repetition(std::string_view content, const toml::parse_error& error)
 Error syntax_error(std::string_view content, const std::string& path,
                    const toml::parse_error& error) {
   const std::string location = path + ":" + std::to_string(error.source().begin.line) + ": ";
-  if (const std::string twice = repetition(content, error); !twice.empty())
-    return Error{location + twice};
+  if (const std::string duplicate = duplicate_key_message(content, error); !duplicate.empty())
+    return Error{location + duplicate};
   const std::string why{error.description()};
-  const bool is_bare = why.find("could not determine value type") != std::string::npos;
+  const bool is_unquoted_text = why.find("could not determine value type") != std::string::npos;
   return Error{location + "is no TOML: " + why +
-               (is_bare ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
+               (is_unquoted_text ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
 }
 
-/// Refuses a line with more than 200 dots, because each dot of a key nests one more table. With
-/// 50,000 nested tables, which nested values reach with 200 dots a line, toml++ 3.3 exhausts the
-/// stack when it frees them.
+/// Returns an Error for a line with more than 200 dots, because each dot of a key nests one more
+/// table. toml++ 3.3 exhausts the stack when it frees 50,000 nested tables, which nested values
+/// reach with more dots than that.
 Result<void> check_dots(std::string_view content, const std::string& path,
-                        const std::string& what) {
+                        const std::string& valid) {
   constexpr std::size_t dots_max = 200;
   std::size_t line = 1;
   std::size_t dots = 0;
@@ -87,7 +90,7 @@ Result<void> check_dots(std::string_view content, const std::string& path,
     }
     if (c == '.' && ++dots > dots_max)
       return Error{path + ":" + std::to_string(line) + ": holds more than " +
-                   std::to_string(dots_max) + " dots; valid: " + what};
+                   std::to_string(dots_max) + " dots; valid: " + valid};
   }
   return {};
 }
@@ -95,8 +98,8 @@ Result<void> check_dots(std::string_view content, const std::string& path,
 }  // namespace
 
 Result<toml::table> parse_toml(std::string_view content, const std::string& path,
-                               const std::string& what) {
-  if (auto dots = check_dots(content, path, what); !dots) return std::move(dots).error();
+                               const std::string& valid) {
+  if (auto checked = check_dots(content, path, valid); !checked) return std::move(checked).error();
   try {
     return toml::parse(content);
   } catch (const toml::parse_error& error) {

@@ -1,4 +1,4 @@
-/// Parses TOML by toml++, with errors for people. Any thread.
+/// Parses TOML with toml++, and rewrites its errors for users. Any thread.
 #pragma once
 
 #include <toml++/toml.h>
@@ -9,10 +9,10 @@
 
 namespace starling::program {
 
-/// Parses `content` as TOML. Errors name `path` and the line. `what` says in errors what the file
-/// should be, such as "a job file of `key = value` lines".
+/// Parses `content` as TOML. Errors name `path` and the line. `valid` describes the expected file
+/// in errors, such as "a job file of `key = value` lines".
 [[nodiscard]] Result<toml::table> parse_toml(std::string_view content, const std::string& path,
-                                             const std::string& what);
+                                             const std::string& valid);
 
 /// Returns the line on which a value begins. Lines count from 1.
 [[nodiscard]] inline std::size_t line_of(const toml::node& value) {

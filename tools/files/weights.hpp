@@ -1,4 +1,4 @@
-/// A model's parameter vector in float32 or float64. Plain values.
+/// A model's parameter vector in float32 or float64.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace starling::program {
 
-/// The type that parameters are stored and computed in.
+/// The type in which parameters are stored and computed.
 enum class ElementType { float32, float64 };
 
 template <class T>
@@ -21,7 +21,7 @@ inline constexpr ElementType element_type =
 [[nodiscard]] Result<ElementType> parse_element_type(std::string_view text);
 [[nodiscard]] std::string print(ElementType type);
 
-/// Every parameter of a model, one after the other.
+/// All parameters of a model, one after the other.
 using Weights = std::variant<std::vector<float>, std::vector<double>>;
 
 }  // namespace starling::program

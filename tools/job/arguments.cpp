@@ -9,7 +9,8 @@
 namespace starling::program {
 namespace {
 
-/// Breaks longer lines, so that the help is readable on a narrow terminal.
+/// Breaks a text into lines of at most 64 characters, so that the help is readable on a narrow
+/// terminal.
 std::string wrap_lines(const std::string& text) {
   constexpr std::size_t width = 64;
   std::string out;
@@ -32,9 +33,9 @@ void KeyFlags::add(Command& command, const KeyDescription& key) {
   keys_.push_back(&key);
   const std::string flag = "--" + key.name;
   if (key.kind == ValueType::flag)
-    command.add_flag(flag, set_[key.name], wrap_lines(key.help), key.group);
+    command.add_flag(flag, is_given_[key.name], wrap_lines(key.help), key.group);
   else
-    command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.form, key.group);
+    command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.placeholder, key.group);
 }
 
 Settings KeyFlags::settings() const {
@@ -42,7 +43,7 @@ Settings KeyFlags::settings() const {
   for (const KeyDescription* key : keys_) {
     const std::string location = "--" + key->name;
     if (key->kind == ValueType::flag) {
-      if (set_.at(key->name)) flags.push_back({key->name, "true", location});
+      if (is_given_.at(key->name)) flags.push_back({key->name, "true", location});
     } else {
       for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, location});
     }

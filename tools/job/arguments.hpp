@@ -17,24 +17,29 @@ namespace starling::program {
 /// Declares each key as a flag, and holds the values that the user gave.
 class KeyFlags {
  public:
+  /// Requires: `keys` outlives this object.
   template <class Keys>
   KeyFlags(Command& command, const Keys& keys) {
     for (const auto& key : keys) add(command, key);
   }
 
+  /// Returns the settings of the flags that the user gave.
   [[nodiscard]] Settings settings() const;
 
  private:
   void add(Command& command, const KeyDescription& key);
 
   std::vector<const KeyDescription*> keys_;
-  std::map<std::string, bool> set_;
+  /// By key: for a key without a value, whether its flag was given; for any other key, the values
+  /// that were given.
+  std::map<std::string, bool> is_given_;
   std::map<std::string, std::vector<std::string>> texts_;
 };
 
 /// A command that reads a job file and flags that override it.
 class JobArguments {
  public:
+  /// Reads the settings of a job file.
   using ReadFile = Result<Settings> (*)(const std::string& path);
 
   template <class Keys>
@@ -49,6 +54,7 @@ class JobArguments {
   /// The job file, empty if none was named.
   [[nodiscard]] const std::string& file() const { return file_; }
 
+  /// Reads the job file, and returns its settings overridden by those of the flags.
   [[nodiscard]] Result<Settings> settings() const;
 
  private:
@@ -68,7 +74,7 @@ class FlagArguments {
   [[nodiscard]] Command& command() { return command_; }
   [[nodiscard]] const Command& command() const { return command_; }
 
-  /// Lets the user write the value of `--job` as a word without the flag.
+  /// Accepts the value of `--job` as a positional argument too.
   void accept_job_argument();
 
   [[nodiscard]] Result<Settings> settings() const;
@@ -76,7 +82,9 @@ class FlagArguments {
  private:
   Command command_;
   KeyFlags flags_;
+  /// The positional argument JOB; empty if it was not given.
   std::string job_;
+  /// The names of the keys whose flag may be repeated.
   std::set<std::string> repeatable_;
 };
 

@@ -9,11 +9,11 @@
 namespace starling::program {
 namespace {
 
-/// Begins the error with the setting's location instead of the key's name, which the location
-/// contains.
+/// Puts the setting's location before the error. If the error begins with the key's name, removes
+/// the name, because the location contains it.
 Error add_location_of(const Setting& setting, Error error) {
-  const std::string own = setting.key + ": ";
-  if (error.message.starts_with(own)) error.message.erase(0, own.size());
+  const std::string key_name = setting.key + ": ";
+  if (error.message.starts_with(key_name)) error.message.erase(0, key_name.size());
   return std::move(error).within(setting.location);
 }
 
@@ -28,12 +28,12 @@ Result<void> refuse_repeats(const Settings& settings) {
   return {};
 }
 
-Result<void> refuse_clashes(const Job& job, const Settings& settings) {
+Result<void> refuse_conflicts(const Job& job, const Settings& settings) {
   const auto location = [&](const char* key) { return location_of(settings, key); };
   const auto& options = job.train.job;
   if (options.checkpoint_every > 0 && job.checkpoint.empty())
     return Error{location("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
-  if (job.trusts_file && job.resume.empty() && job.init.empty())
+  if (job.accepts_missing_checksum && job.resume.empty() && job.init.empty())
     return Error{location("trust-file") +
                  ": needs the name of a file: --resume FILE or --init FILE"};
   if (!job.init.empty() && !job.resume.empty())
@@ -41,9 +41,10 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
                  " exclude each other, because a checkpoint has its own parameters; valid: one of "
                  "them"};
   if (job.evaluate_every == core::Step{0}) {
-    const std::string never = ": is never looked at with eval-every 0; valid: eval-every of 1 or ";
-    if (job.patience > 0) return Error{location("patience") + never + "more, or patience 0"};
-    if (job.keep == Keep::best) return Error{location("keep") + never + "more, or keep last"};
+    const std::string unused =
+        ": is never looked at with eval-every 0; valid: eval-every of 1 or more, or ";
+    if (job.patience > 0) return Error{location("patience") + unused + "patience 0"};
+    if (job.keep == Keep::best) return Error{location("keep") + unused + "keep last"};
   }
   return check_shards(options.shards, options.mode, settings);
 }
@@ -54,8 +55,8 @@ void limit_sample_size(actor::JobOptions& options) {
   if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
 }
 
-/// Adds the barriers of the user's program to the valid ones in an error, if the error is about a
-/// barrier that needs every worker's step in a mode that does not know it.
+/// Adds the barriers of the user's program to those that the error lists as valid, if the job's
+/// barrier needs every worker's step and no member knows all steps in the job's mode.
 Error add_user_barriers(Error error, const actor::JobOptions& options, const Registry& registry) {
   if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
     return error;
@@ -73,17 +74,15 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
   for (const Setting& setting : settings)
     if (auto done = find_key(setting.key)->set({job, registry, setting.text}); !done)
       return add_location_of(setting, std::move(done).error());
-  if (auto fits = refuse_clashes(job, settings); !fits) return std::move(fits).error();
+  if (auto fits = refuse_conflicts(job, settings); !fits) return std::move(fits).error();
   auto& options = job.train.job;
   if (location_of(settings, "barrier").empty()) limit_sample_size(options);
   if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
     job.epochs = epochs_default, job.has_default_length = true;
-  if (auto valid = actor::check([&] {
-        auto limited = options;
-        if (job.epochs) limited.steps = 1;
-        return limited;
-      }());
-      !valid)
+  // A job must have a limit. `epochs` is one too, but it is not yet converted to steps.
+  auto limited = options;
+  if (job.epochs) limited.steps = 1;
+  if (auto valid = actor::check(limited); !valid)
     return add_location(add_user_barriers(std::move(valid).error(), options, registry), settings);
   return job;
 }

@@ -19,55 +19,62 @@ namespace starling::program {
 
 struct Job {
   DataRequest data;
-  /// Empty: suitable_model() chooses one.
+  /// Empty: default_model() chooses one.
   std::string model;
   std::optional<ElementType> element_type = std::nullopt;
   models::Device device = {};
-  /// Holds steps, time and target. `epochs` are not yet converted to steps.
+  /// The options of training, with the limits of steps and time and the target. The step limit does
+  /// not include `epochs`, which can be converted to steps only once the data is loaded.
   actor::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
-  /// Passes over the training data that end the job.
+  /// Passes over the training data after which the job ends.
   std::optional<double> epochs = std::nullopt;
   /// True if no limit was given: the job makes `epochs_default` passes over the data, and at least
   /// as many steps as the model's recipe says.
   bool has_default_length = false;
-  /// Steps between evaluations. Absent: one pass over the data, or a hundredth of a job that only
-  /// its steps can end, if that is more.
+  /// Steps between two evaluations; 0: only at the end. Absent: the steps of one pass over the
+  /// training data, or, if a limit of steps is the job's only limit, a hundredth of it if that is
+  /// more.
   std::optional<core::Step> evaluate_every = std::nullopt;
   /// Ends the job after so many evaluations in a row without a better test loss; 0: never.
   std::size_t patience = 0;
-  /// Absent: the best model if `patience` is set, else the last one.
+  /// The model to save and report. Absent: the best one if `patience` is set, else the last one.
   std::optional<Keep> keep = std::nullopt;
 
   /// The job's name on a cluster. Empty: the command that submits the job chooses one.
   std::string name;
 
-  /// Paths of files to write and read; empty if not asked for.
+  /// Paths of files to write and read; each is empty if the user did not name the file.
   std::string save;
   std::string checkpoint;
   std::string resume;
-  /// A saved model with whose parameters the job begins.
+  /// A saved model; its parameters are the job's initial parameters.
   std::string init;
   /// True if the files `resume` and `init` may lack a checksum.
-  bool trusts_file = false;
+  bool accepts_missing_checksum = false;
   std::string metrics;
   std::string report;
 
+  /// True if the summary is printed as JSON.
   bool json = false;
+  /// True if no progress is shown.
   bool quiet = false;
 };
 
 /// Passes over the training data if no limit is given.
 inline constexpr double epochs_default = 10;
 
-/// Reads every setting. The error for the first bad one begins with its location.
+/// Makes a job from its settings. The error for the first bad setting begins with its location.
 [[nodiscard]] Result<Job> make_job(const Settings& settings, const Registry& registry);
 
-/// Refuses a number of shards in a mode that has no servers; 0 means that none was given.
+/// Refuses a number of shards in a mode that has no servers. `shards` is 0 if the user gave no
+/// number.
 [[nodiscard]] Result<void> check_shards(std::size_t shards, core::Mode mode,
                                         const Settings& settings);
 
-/// Begins an error, such as one of actor::check() about a combination of settings, with the
-/// location of the setting that it names.
+/// Puts the location of a setting before an error about it, for example before an error of
+/// actor::check() about a combination of settings. The first word of the error names the setting.
+/// If it names `barrier` or `recheck` and the user did not set that one, the location is that of
+/// `workers` or `mode`. Returns the error unchanged if none of these is set.
 [[nodiscard]] Error add_location(Error error, const Settings& settings);
 
 }  // namespace starling::program

@@ -30,7 +30,7 @@ Result<std::uint64_t> read_count(Text text, std::uint64_t least, std::uint64_t m
 
 enum class Zero { allowed, refused };
 
-/// Reads a finite number from 0 to `most`.
+/// Reads a finite number from 0 to `most`; refuses 0 if `zero` says so.
 Result<double> read_number(Text text, Zero zero, double most) {
   const auto value = parse_number(text);
   const bool refuses_zero = zero == Zero::refused;
@@ -39,11 +39,11 @@ Result<double> read_number(Text text, Zero zero, double most) {
                (most < std::numeric_limits<double>::max() ? " and <= " + print_number(most) : "")};
 }
 
-/// Stores a value that was read in `into`, or returns its error.
+/// Stores a parsed value in `into`, or returns the error of parsing it.
 template <class To, class From>
-Result<void> put(To& into, Result<From> read) {
-  if (!read) return std::move(read).error();
-  into = static_cast<To>(*std::move(read));
+Result<void> put(To& into, Result<From> parsed) {
+  if (!parsed) return std::move(parsed).error();
+  into = static_cast<To>(*std::move(parsed));
   return {};
 }
 
@@ -81,7 +81,7 @@ Result<void> put_seconds(Job& job, Text text) {
 Result<std::chrono::nanoseconds> read_wait_time(Text text) {
   using namespace std::chrono_literals;
   const auto time = parse_duration(parse_number(text) ? text + "s" : text);
-  // The nodes need some seconds to tell a dead node from a slow one.
+  // Nodes need some seconds to find out whether a node is dead or only slow.
   if (!time || *time < 5s || *time > 24h * 365)
     return Error{"'" + text + "' must be seconds, or a time like 30s or 2min, from 5s to a year"};
   return *time;
@@ -119,13 +119,15 @@ std::vector<Key> data_keys() {
   const std::string group = "Data";
   return {
       {{"data", ValueType::text, "SOURCE",
-        "what is trained on (sources: see below) [digits:n=30000]", group},
+        "the training data (sources: see below) [digits:n=30000]", group},
        [](In in) { return put_data(in.job.data.data, in.registry, in.text); }},
-      {{"test", ValueType::text, "SOURCE", "what is tested on", group},
+      {{"test", ValueType::text, "SOURCE", "the test data", group},
        [](In in) { return put_data(in.job.data.test.emplace(), in.registry, in.text); }},
-      {{"split", ValueType::count, "ROWS", "or: the first rows train, the rest test", group},
+      {{"split", ValueType::count, "ROWS", "or: train on the first ROWS rows, test on the others",
+        group},
        [](In in) { return put(in.job.data.split, read_count(in.text, 1, UINT32_MAX)); }},
-      {{"holdout", ValueType::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
+      {{"holdout", ValueType::number, "SHARE",
+        "or: test on this share of the rows, drawn by seed [0.2]", group},
        [](In in) { return put_holdout(in.job, in.text); }},
       {{"scale", ValueType::text, "HOW",
         "scale features, and the targets of a regression: none | standard (mean 0, deviation 1) | "
@@ -133,7 +135,7 @@ std::vector<Key> data_keys() {
         "npy: and npz: unless all features lie between 0 and 1; none for other data]",
         group},
        [](In in) { return put(in.job.data.scale.emplace(), models::parse_scale(in.text)); }},
-      {{"seed", ValueType::count, "N", "decides all that is random [1]", group},
+      {{"seed", ValueType::count, "N", "decides all random draws [1]", group},
        [](In in) { return put_seed(in.job, in.text); }},
   };
 }
@@ -141,8 +143,8 @@ std::vector<Key> data_keys() {
 std::vector<Key> model_keys() {
   const std::string group = "Learning";
   return {
-      {{"model", ValueType::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
-        group},
+      {{"model", ValueType::text, "MODEL",
+        "the model to train [mlp:784-128-10 for digits]; see below", group},
        [](In in) { return put_model(in.job, in.text); }},
       {{"dtype", ValueType::text, "TYPE", "float32 or float64 [float32]", group},
        [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
@@ -164,7 +166,7 @@ std::vector<Key> model_keys() {
         group},
        [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
       {{"init", ValueType::text, "FILE",
-        "begin with the parameters of a saved model, whose scaling is taken over [drawn by seed]",
+        "begin with the parameters and the scaling of a saved model [parameters drawn by seed]",
         group},
        [](In in) { return put_file(in.job.init, in.text); }},
       {{"batch", ValueType::count, "N", "samples of one step of one worker [32]", group},
@@ -199,7 +201,7 @@ std::vector<Key> limit_keys() {
 std::vector<Key> worker_keys() {
   const std::string group = "Workers and barriers";
   return {
-      {{"workers", ValueType::count, "N", "how many compute updates [4]", group},
+      {{"workers", ValueType::count, "N", "the number of workers [4]", group},
        [](In in) { return put(in.job.train.job.workers, read_count(in.text, 1, members_max)); }},
       {{"mode", ValueType::text, "MODE",
         "central | hybrid | peer: who holds the model and who knows the steps [peer]", group},
@@ -269,7 +271,7 @@ std::vector<Key> output_keys() {
        [](In in) { return put_file(in.job.resume, in.text); }},
       {{"trust-file", ValueType::flag, "",
         "--resume and --init take a file without a checksum, too", group},
-       [](In in) { return put_flag(in.job.trusts_file, in.text); }},
+       [](In in) { return put_flag(in.job.accepts_missing_checksum, in.text); }},
       {{"eval-every", ValueType::count, "STEPS",
         "steps between two tests, 0: only at the end [an epoch, or a hundredth of a job that only "
         "steps end, if that is more]",

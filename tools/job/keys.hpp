@@ -29,7 +29,7 @@ enum class ValueType {
   texts,
 };
 
-/// The input of Key::set: a value as text, and the job to put it into.
+/// The input of Key::set: a value as text, and the job in which to store it.
 struct KeyInput {
   Job& job;
   const Registry& registry;
@@ -40,15 +40,15 @@ struct KeyInput {
 struct KeyDescription {
   std::string name;
   ValueType kind = ValueType::text;
-  /// The word that stands for the value in `--help`, like N in `--steps N`.
-  std::string form;
+  /// The word that stands for the value in `--help`, like N in `--steps N`; empty for a flag.
+  std::string placeholder;
   std::string help;
   /// The heading of its group in `--help`.
   std::string group;
 };
 
 struct Key : KeyDescription {
-  /// Puts a value into a job, or returns what is wrong with it.
+  /// Stores a value in a job. An error says what is wrong with the value.
   Result<void> (*set)(const KeyInput& in) = nullptr;
 };
 

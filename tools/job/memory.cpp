@@ -11,8 +11,9 @@ namespace starling::program {
 namespace {
 
 struct ParameterBytes {
-  double all = 0;
-  /// Without row-sparse parameters: workers copy only single rows of those.
+  double total = 0;
+  /// The bytes of the parameters that are not row-sparse. A worker copies only the rows that it
+  /// needs of a row-sparse parameter.
   double dense = 0;
 };
 
@@ -21,7 +22,7 @@ ParameterBytes bytes_of(const AnyModel& model) {
   ParameterBytes size;
   for (const models::Parameter& parameter : model.parameters()) {
     const double bytes = width * static_cast<double>(parameter.size());
-    size.all += bytes;
+    size.total += bytes;
     if (!parameter.row_sparse) size.dense += bytes;
   }
   return size;
@@ -34,7 +35,7 @@ double thread_bytes(const ParameterBytes& size, std::size_t threads) {
 
 /// Returns the bytes of the parameters with the optimiser's state.
 double state_bytes(const ParameterBytes& size, const actor::TrainOptions& options) {
-  return size.all * static_cast<double>(1 + models::slots(options.optimizer));
+  return size.total * static_cast<double>(1 + models::slots(options.optimizer));
 }
 
 std::string parameters_of(const AnyModel& model) {
@@ -49,11 +50,11 @@ Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& opti
   const std::size_t threads = std::min(options.job.workers, actor::compute_threads(options.job));
   const double bytes = state_bytes(size, options) + thread_bytes(size, threads);
   if (bytes <= memory_bytes()) return {};
-  return Error{fmt::format(
-      "{}; with the state of {} and what {} computing threads hold, training needs {:.1f} GB at "
-      "least; this machine has {:.1f} GB of memory",
-      parameters_of(model), models::print(options.optimizer), threads, bytes / 1e9,
-      memory_bytes() / 1e9)};
+  return Error{
+      fmt::format("{}; with the state of {} and the copies of {} computing threads, training needs "
+                  "{:.1f} GB at least; this machine has {:.1f} GB of memory",
+                  parameters_of(model), models::print(options.optimizer), threads, bytes / 1e9,
+                  memory_bytes() / 1e9)};
 }
 
 Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptions& options,
@@ -64,7 +65,8 @@ Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptio
   const std::size_t owners = std::min(nodes, actor::wanted_owner_count(options.job));
   const double share =
       std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
-  const double bytes = size.all + share * state_bytes(size, options) + thread_bytes(size, threads);
+  const double bytes =
+      size.total + share * state_bytes(size, options) + thread_bytes(size, threads);
   const double free_bytes = free_memory_bytes();
   if (bytes <= free_bytes) return {};
   return Error{fmt::format(

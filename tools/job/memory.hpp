@@ -13,9 +13,9 @@ namespace starling::program {
 /// parameters, the optimiser's state, and for each computing thread the values and a gradient of
 /// the parameters that are not row-sparse.
 [[nodiscard]] Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& options);
-/// The same for one of `nodes` nodes that train together, compared with the memory that is free
+/// Refuses to train as one of `nodes` nodes if that needs more memory than is free on this machine
 /// now. Counts the initial parameters, this node's share of their replicas with the optimiser's
-/// state, and its workers.
+/// state, and the values and gradients of its computing threads.
 [[nodiscard]] Result<void> check_memory_of_node(const AnyModel& model,
                                                 const actor::TrainOptions& options,
                                                 std::size_t nodes);

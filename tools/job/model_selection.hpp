@@ -14,11 +14,11 @@
 
 namespace starling::program {
 
-/// The model that a job leaves.
+/// Which of its models a job saves and reports.
 enum class Keep {
-  /// The one with the smallest test loss of all that were evaluated.
+  /// The evaluated model with the smallest test loss.
   best,
-  /// The one at the end.
+  /// The model at the end of the job.
   last,
 };
 

@@ -8,7 +8,7 @@
 namespace starling::program {
 namespace {
 
-bool chooses_test(std::string_view key) {
+bool chooses_test_data(std::string_view key) {
   constexpr std::array<std::string_view, 3> keys{"test", "split", "holdout"};
   return std::ranges::find(keys, key) != keys.end();
 }
@@ -39,7 +39,7 @@ Result<void> put_count(std::uint64_t& into, const Settings& settings, const std:
 
 Settings override_settings(Settings file, const Settings& flags) {
   const auto replaces = [](const Setting& flag, const Setting& old) {
-    return flag.key == old.key || (chooses_test(flag.key) && chooses_test(old.key));
+    return flag.key == old.key || (chooses_test_data(flag.key) && chooses_test_data(old.key));
   };
   std::erase_if(file, [&](const Setting& old) {
     return std::ranges::any_of(flags, [&](const Setting& flag) { return replaces(flag, old); });

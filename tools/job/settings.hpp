@@ -27,14 +27,14 @@ using Settings = std::vector<Setting>;
 /// Returns the value of a key's first setting as text; empty if the key was not set.
 [[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
 
-/// Reads the value of a key as a whole number from `least` to `most` into `into`, which stays as it
-/// is if the key was not set.
+/// Stores the value of a key in `into`. Refuses a value that is not a whole number from `least` to
+/// `most`. Leaves `into` unchanged if the key was not set.
 [[nodiscard]] Result<void> put_count(std::uint64_t& into, const Settings& settings,
                                      const std::string& key, std::uint64_t least,
                                      std::uint64_t most);
 
-/// Returns the settings of `file`, of which `flags` replace those with the same key. The keys that
-/// choose test data (test, split, holdout) count as the same key.
+/// Returns the settings of `flags`, and those of `file` whose key is not set in `flags`. The keys
+/// that choose test data (test, split, holdout) count as one key.
 [[nodiscard]] Settings override_settings(Settings file, const Settings& flags);
 
 }  // namespace starling::program

@@ -31,10 +31,12 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
   return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
 }
 
-/// If there are more names than this, an error does not list those of single classes.
+/// An error lists figures of single classes, such as recall:LABEL, only if there are at most this
+/// many figures in all.
 constexpr std::size_t figures_shown_max = 24;
 
-/// Refuses a target that a figure of figure_of() cannot reach.
+/// Refuses a value that the target's figure cannot have, and a target that would be reached by
+/// getting worse. Requires: the figure is one of figure_names().
 Result<void> check_figure(const actor::Target& target) {
   const bool is_error = is_better_if_lower(target.metric);
   const std::string text = "until: '" + print(target) + "'";
@@ -52,18 +54,18 @@ Result<void> check_figure(const actor::Target& target) {
 Result<actor::Target> parse_target(std::string_view text) {
   const Error bad{"'" + std::string{text} +
                   "' is no goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
-  const auto equals = text.rfind('=');  // labels may hold one, as in recall:<=50K=0.8
+  const auto equals = text.rfind('=');  // a label may contain '=', as in recall:<=50K=0.8
   if (equals == std::string_view::npos || equals == 0) return bad;
   const char before = text[equals - 1];
-  const bool directed = before == '<' || before == '>';
-  const auto metric = trim(text.substr(0, equals - (directed ? 1 : 0)));
+  const bool has_direction = before == '<' || before == '>';
+  const auto metric = trim(text.substr(0, equals - (has_direction ? 1 : 0)));
   const auto value = parse_number(trim(text.substr(equals + 1)));
   if (metric.empty() || !value) return bad;
-  if (auto reachable = check_value(text, metric, *value, directed ? before : '='); !reachable)
+  if (auto reachable = check_value(text, metric, *value, has_direction ? before : '='); !reachable)
     return std::move(reachable).error();
   return actor::Target{.metric = std::string{metric},
                        .value = *value,
-                       .at_least = directed ? before == '>' : !is_better_if_lower(metric)};
+                       .at_least = has_direction ? before == '>' : !is_better_if_lower(metric)};
 }
 
 std::string print(const actor::Target& target) {

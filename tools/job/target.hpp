@@ -10,16 +10,18 @@
 
 namespace starling::program {
 
-/// Reads `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, a loss or an error (loss,
-/// mse, rmse, mae, error) is to fall to the value, and any other metric is to rise to it. Refuses
-/// the wrong direction for losses, errors and accuracy, and values that they cannot have.
+/// Reads a target like `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, a target for
+/// loss, mse, rmse, mae or error is reached if the metric is at most the value, and a target for
+/// any other metric if it is at least the value. For these five metrics and for accuracy, refuses
+/// the opposite direction and values that the metric cannot have.
 [[nodiscard]] Result<actor::Target> parse_target(std::string_view text);
 
-/// Prints a target, in quotes if it has spaces, so that a shell takes it for one word.
+/// Prints a target, in quotes if it has spaces, so that a shell reads it as one argument.
 [[nodiscard]] std::string print(const actor::Target& target);
 
-/// Refuses a target whose name is not one of `metrics`, which the model computes itself, nor one of
-/// `figures`, the names of figure_names(). Refuses a value that a figure of that name cannot have.
+/// Refuses a target whose metric is neither one of `metrics`, which the model computes itself, nor
+/// named in `figures`, the result of figure_names(). Refuses a value that the named figure cannot
+/// have, and the direction in which it would get worse.
 [[nodiscard]] Result<void> check_target(const actor::Target& target, const models::Metrics& metrics,
                                         const std::vector<std::string>& figures = {});
 

@@ -21,19 +21,19 @@ class Command {
   CLI::App& app() { return app_; }
   [[nodiscard]] bool is_chosen() const;
   [[nodiscard]] const std::string& name() const;
-  /// Returns the words that call the command: `starling keys node`.
+  /// Returns the words by which a user calls the command: `starling keys node`.
   [[nodiscard]] std::string call() const;
   [[nodiscard]] bool has_flag(const std::string& flag) const;
 
-  /// Refuses a second subcommand.
+  /// Allows at most one subcommand on the command line.
   void allow_one_subcommand();
   [[nodiscard]] bool has_chosen_subcommand() const;
 
   /// Sets the text that stands below the flags in the help.
   void set_footer(const std::string& text);
 
-  // `flag` is "--name"; `type` stands for the value in the help. References must outlive the
-  // command.
+  // `flag` is "--name"; `type` is the placeholder of the value in the help, like FILE. Parsing
+  // writes the value to the reference, which must outlive the command.
   void add_flag(const std::string& flag, bool& is_given, const std::string& help,
                 const std::string& group = "Options");
   void add_value(const std::string& flag, std::string& value, const std::string& help,
@@ -41,18 +41,18 @@ class Command {
   /// Adds a flag that may be repeated, with one value each time.
   void add_values(const std::string& flag, std::vector<std::string>& values,
                   const std::string& help, const std::string& type, const std::string& group);
-  // Arguments without a flag: `name` stands for the word in the help.
+  // Arguments without a flag: `name` is the placeholder of the argument in the help.
   void add_argument(const std::string& name, std::string& value, const std::string& help);
   void add_required_argument(const std::string& name, std::string& value, const std::string& help);
   void add_arguments(const std::string& name, std::vector<std::string>& values,
                      const std::string& help);
 
-  /// Returns an Error for a word that is no flag or argument of the command, with the nearest flag
-  /// that is one.
+  /// Returns an Error if the user gave a flag or an argument that the command does not have. The
+  /// Error suggests the flag with the most similar name.
   [[nodiscard]] Result<void> refuse_extras() const;
-  /// Returns the error for a command that needs a subcommand and got none. If no word was given,
-  /// the error begins with `missing` and ends with `hint`. If an unknown word was given, the error
-  /// begins with `wrong`, in which that word replaces "{}".
+  /// Returns the error for a command that needs a subcommand and got no valid one. If the user gave
+  /// no subcommand, the error begins with `missing` and ends with `hint`. If the user gave an
+  /// unknown one, the error begins with `wrong`, in which the unknown word replaces "{}".
   [[nodiscard]] Error missing_command_error(const std::string& missing, const std::string& hint,
                                             const std::string& wrong) const;
 

@@ -1,5 +1,5 @@
-/// Shows progress on stderr. On a terminal, show() rewrites one line; elsewhere it prints a line
-/// about every second. One thread at a time.
+/// Shows progress on stderr. On a terminal, show() overwrites its line; elsewhere it prints at most
+/// one line a second. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,6 @@ class Display {
   explicit Display(bool quiet);
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
-  /// Ends the line on the terminal.
   ~Display() { close(); }
 
   /// Prints the first part of a line before work that may take long.
@@ -21,15 +20,17 @@ class Display {
   /// Prints the rest of that line after the work.
   void finish(const std::string& outcome);
 
-  /// Shows how far a job is.
+  /// Shows a line of progress in place of the one before.
   void show(const std::string& line);
+  /// Ends an unfinished line of begin() or show() with a newline.
   void close();
 
  private:
   bool quiet_;
   bool is_terminal_;
+  /// True if the last line on stderr has no newline yet.
   bool is_open_ = false;
-  /// Without a terminal: when show() may print its next line.
+  /// If stderr is not a terminal: the earliest time at which show() prints its next line.
   std::chrono::steady_clock::time_point next_line_at_{};
 };
 

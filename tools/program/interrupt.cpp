@@ -17,17 +17,20 @@ namespace {
 static_assert(std::atomic<bool>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,
               "signal handlers may use these");
+/// True while a GracefulStop exists.
 std::atomic<bool> is_graceful = false;
-std::atomic<const char*> first_signal_notice = nullptr;
-std::atomic<const char*> abort_notice = "\nstarling: interrupted, nothing was saved\n";
-std::atomic<bool> stop_requested = false;
-/// When the first signal came, in ms of the monotonic clock. The far future before: a second signal
-/// may come before the handler of the first has set it.
+/// The message of a first signal that does not end the program; null for no message.
+std::atomic<const char*> first_signal_message = nullptr;
+/// The message of a first signal that ends the program.
+std::atomic<const char*> abort_message = "\nstarling: interrupted, nothing was saved\n";
+std::atomic<bool> is_stop_requested = false;
+/// The time of the first signal, in ms of the monotonic clock. In the far future until the handler
+/// of that signal sets it, because a second signal may come before that.
 std::atomic<std::int64_t> stop_requested_at_ms = INT64_MAX / 2;
 
 /// Writes to stderr. Safe in a signal handler.
-void write_error(std::string_view words) {
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+void write_error(std::string_view text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 std::int64_t milliseconds_now() {
@@ -36,9 +39,9 @@ std::int64_t milliseconds_now() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// Returns whether a signal only repeats the first one. When a terminal is lost, both its shell and
-/// the system send SIGHUP; supervisors such as timeout(1) send SIGTERM to a process and then to its
-/// group.
+/// Returns true if a later signal has the same cause as the first one, so that it must not end the
+/// program. When a terminal is lost, both its shell and the system send SIGHUP; supervisors such as
+/// timeout(1) send SIGTERM to a process and then to its group.
 bool repeats_first_signal(int signal) {
   constexpr std::int64_t repeated_within_ms = 1000;
   return signal == SIGHUP ||
@@ -46,21 +49,21 @@ bool repeats_first_signal(int signal) {
 }
 
 void on_signal(int signal) {
-  if (is_graceful && !stop_requested.exchange(true)) {
+  if (is_graceful && !is_stop_requested.exchange(true)) {
     stop_requested_at_ms = milliseconds_now();
-    if (const char* words = first_signal_notice) write_error(words);
+    if (const char* message = first_signal_message) write_error(message);
     return;
   }
   if (is_graceful && repeats_first_signal(signal)) return;
   discard_unfinished();
-  write_error(stop_requested ? "\nstarling: interrupted twice, ended at once\n"
-                             : abort_notice.load());
+  write_error(is_stop_requested ? "\nstarling: interrupted twice, ended at once\n"
+                                : abort_message.load());
   ::_exit(interrupted_code);
 }
 
 }  // namespace
 
-void watch_interrupts() {
+void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -72,18 +75,18 @@ void watch_interrupts() {
     sigaction(SIGHUP, &action, nullptr);
 }
 
-void omit_saving_from_signal_message() noexcept { abort_notice = "\nstarling: interrupted\n"; }
+void omit_saving_from_signal_message() noexcept { abort_message = "\nstarling: interrupted\n"; }
 
-bool is_interrupted() noexcept { return stop_requested; }
+bool is_interrupted() noexcept { return is_stop_requested; }
 
-bool wait_for_interrupt_until(std::chrono::steady_clock::time_point then) {
-  while (!is_interrupted() && std::chrono::steady_clock::now() < then)
+bool wait_for_interrupt_until(std::chrono::steady_clock::time_point deadline) {
+  while (!is_interrupted() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   return is_interrupted();
 }
 
-GracefulStop::GracefulStop(const char* words) noexcept {
-  first_signal_notice = words;
+GracefulStop::GracefulStop(const char* message) noexcept {
+  first_signal_message = message;
   is_graceful = true;
 }
 GracefulStop::~GracefulStop() { is_graceful = false; }

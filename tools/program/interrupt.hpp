@@ -1,6 +1,7 @@
-/// Handles Ctrl-C, SIGTERM, and SIGHUP, which comes when the terminal is lost. The first signal
-/// asks a running job to stop in order, the second ends the program at once; all SIGHUPs count as
-/// one. Process-wide.
+/// Handles SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which the system sends when the terminal is lost.
+/// The first signal asks a running job to stop and save; the second ends the program at once. A
+/// SIGHUP never counts as the second, nor does a SIGTERM within 1 s of the first signal.
+/// Process-wide.
 #pragma once
 
 #include <chrono>
@@ -10,32 +11,33 @@ namespace starling::program {
 /// The exit code of an interrupted program.
 inline constexpr int interrupted_code = 130;
 
-/// Installs handlers for these signals, but for SIGHUP only if it is not ignored (as nohup has it).
-/// While no GracefulStop exists, a signal ends the program at once: with a message and
-/// interrupted_code, and without leaving a temporary file.
-void watch_interrupts();
+/// Installs handlers for these signals; for SIGHUP only if it is not ignored already, as it is
+/// under nohup. While no GracefulStop exists, a signal ends the program at once: the handler
+/// removes the temporary file that is being written, prints a message, and exits with
+/// interrupted_code.
+void install_signal_handlers();
 
-/// For commands that have nothing to save: from here on, the message of a signal that ends the
+/// For commands that have nothing to save: after this call, the message of a signal that ends the
 /// program does not mention saving.
 void omit_saving_from_signal_message() noexcept;
 
-/// True once a signal came during an GracefulStop. Any thread.
+/// Returns true once a signal has come while a GracefulStop existed. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
 
-/// Waits until `then` or for a signal. Returns true if a signal came.
-[[nodiscard]] bool wait_for_interrupt_until(std::chrono::steady_clock::time_point then);
+/// Waits until `deadline` or until a signal comes. Returns true if a signal has come.
+[[nodiscard]] bool wait_for_interrupt_until(std::chrono::steady_clock::time_point deadline);
 
-/// Messages that a first signal may print: they say what a second signal does.
+/// Messages for GracefulStop: they say what a second signal does.
 inline constexpr const char* stop_message_without_saving =
     "\nstarling: stopping; again to end at once without saving\n";
 inline constexpr const char* stop_message = "\nstarling: stopping; again to end at once\n";
 
 /// While an object of this class exists, the first signal does not end the program: it makes
-/// is_interrupted() true and prints `words`, if there are any, on stderr.
+/// is_interrupted() true, and the signal handler prints `message` on stderr, unless that is null.
 class GracefulStop {
  public:
-  /// Requires: `words` live as long as the program, or are null.
-  explicit GracefulStop(const char* words) noexcept;
+  /// Requires: `message` is null or lives as long as the program.
+  explicit GracefulStop(const char* message) noexcept;
   GracefulStop(const GracefulStop&) = delete;
   GracefulStop& operator=(const GracefulStop&) = delete;
   ~GracefulStop();

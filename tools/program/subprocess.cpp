@@ -9,10 +9,10 @@
 
 namespace starling::program {
 
-Result<int> run_program(std::vector<std::string> words, std::optional<StandardFiles> files) {
+Result<int> run_program(std::vector<std::string> command, std::optional<StandardFiles> files) {
   std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.reserve(command.size() + 1);
+  for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -23,10 +23,10 @@ Result<int> run_program(std::vector<std::string> words, std::optional<StandardFi
   const int fault =
       ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (fault != 0) return Error{words[0] + ": " + std::strerror(fault)};
+  if (fault != 0) return Error{command[0] + ": " + std::strerror(fault)};
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return Error{words[0] + ": " + std::strerror(errno)};
+    if (errno != EINTR) return Error{command[0] + ": " + std::strerror(errno)};
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

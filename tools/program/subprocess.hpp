@@ -10,13 +10,14 @@
 
 namespace starling::program {
 
-/// The standard input, output and error of another program: descriptors of this process.
+/// The file descriptors of this process that become another program's standard input, output and
+/// error.
 using StandardFiles = std::array<int, 3>;
 
-/// Runs the program words[0], which is looked up in PATH, with the other words as arguments, and
-/// waits for its end. Returns its exit code, or 128 plus the number of the signal that ended it.
-/// Returns an Error if it cannot be started.
-[[nodiscard]] Result<int> run_program(std::vector<std::string> words,
+/// Runs the program command[0], which is looked up in PATH, with the other elements as arguments,
+/// and waits until it ends. Returns its exit code, or 128 plus the number of the signal that ended
+/// it. Returns an Error if it cannot be started. Without `files` it shares those of this process.
+[[nodiscard]] Result<int> run_program(std::vector<std::string> command,
                                       std::optional<StandardFiles> files = std::nullopt);
 
 }  // namespace starling::program

@@ -1,5 +1,5 @@
-/// Holds a data set of any type, so that one program trains on built-in tables and on a user's own
-/// types alike. Immutable and shared. Any thread may read it.
+/// Holds a data set of any type, so that the program can train on tables and on data types of
+/// users. Immutable; copies share the data. Any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace starling::program {
 
-/// Data that can be divided into training and test samples: select() returns the samples `rows` as
-/// the same type.
+/// Data that can be divided into training and test samples: `select(rows)` returns these samples as
+/// data of the same type.
 template <class D>
 concept DivisibleData = models::DataSet<D> &&
     requires(const D data, std::span<const std::uint32_t> rows) {
@@ -48,7 +48,7 @@ class AnyData {
   [[nodiscard]] const models::Table* table() const noexcept { return as<models::Table>(); }
 
   [[nodiscard]] bool is_divisible() const { return held_->is_divisible(); }
-  /// Requires: is_divisible(), each row < size().
+  /// Returns the samples `rows` as a data set. Requires: is_divisible(), each row < size().
   [[nodiscard]] AnyData select(std::span<const std::uint32_t> rows) const {
     return held_->select(rows);
   }

@@ -1,5 +1,5 @@
-/// The interface through which the program uses a model of any type over data of any type, built-in
-/// or a user's own. Immutable. Any thread may call it.
+/// The interface through which the program uses a model of any type over data of any type, both
+/// either built-in or a user's own. Immutable. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,9 @@ struct Scores {
   std::vector<float> values;
 };
 
-/// A model, and the device on which it computes; see NetOnDevice.
+/// The result of AnyModel::put_on_device(); `device` and `note` are as in NetOnDevice.
 struct ModelOnDevice {
-  /// Null if the original model is to be used as it is.
+  /// Null if the caller keeps using its own model, which computes on the CPU.
   std::shared_ptr<const AnyModel> model;
   std::string device;
   std::string note = {};
@@ -58,32 +58,35 @@ class AnyModel {
  public:
   virtual ~AnyModel() = default;
 
-  /// Returns the text from which a job file makes an equal model.
+  /// Returns the text of `--model` that makes an equal model for the same data.
   [[nodiscard]] virtual std::string print() const = 0;
   [[nodiscard]] virtual ElementType element_type() const = 0;
   [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
+  /// Returns the defaults with which this model is trained.
   [[nodiscard]] virtual models::Recipe recipe() const = 0;
+  /// Returns how a job divides the parameters into ranges.
   [[nodiscard]] virtual core::Layout layout(const actor::JobOptions& job) const = 0;
 
-  /// Refuses data of another type or shape, with the reason. The functions below require accepted
-  /// data.
+  /// Returns an Error with the reason if the model cannot learn from data of this type or shape.
+  /// The functions below require data for which there is no Error.
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
-  /// Refuses a batch of `samples` samples, with the reason.
+  /// Returns an Error with the reason if the model cannot compute a batch of `samples` samples.
   [[nodiscard]] virtual Result<void> accepts_batch(std::size_t samples) const = 0;
-  /// Returns the same model on that device, for batches of up to `rows` samples. An Error if the
-  /// device cannot be used (see put_on_device() in device.hpp), or if the model is not a net of
-  /// float32.
+  /// Returns the same model on `device`, for batches of up to `rows` samples. Returns an Error if
+  /// the device cannot be used (see put_on_device() in device.hpp), or if it is a CUDA device and
+  /// the model is not a net of float32.
   [[nodiscard]] virtual Result<ModelOnDevice> put_on_device(const models::Device& device,
                                                             std::size_t rows) const = 0;
+  /// Runs a training job in this process to its end. `test` may be null.
   [[nodiscard]] virtual Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
                                                      const actor::TrainOptions& options) const = 0;
-  /// Returns a function that trains on the caller's thread alone, without an engine: each call
-  /// makes one step and returns the mean loss over its batch. `data` must outlive the function. One
+  /// Returns a function that trains on the caller's thread alone, without actors: each call makes
+  /// one step and returns the mean loss over its batch. `data` must outlive the function. One
   /// thread at a time may call it.
   [[nodiscard]] virtual std::function<double()> make_stepper(
       const AnyData& data, const models::LoopOptions& options) const = 0;
   /// Returns the states of all ranges before a job's first step. May take long, because it draws
-  /// the initial values.
+  /// the initial values of all parameters.
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
       const AnyData& data, const actor::TrainOptions& options) const = 0;
   /// Makes this node's part of a job that runs on several nodes.
@@ -95,22 +98,24 @@ class AnyModel {
   /// normalised_error(), and is absent if that returns nothing.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
       const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const = 0;
-  /// Returns the metrics of an untrained model over one sample: they show which metrics evaluate()
+  /// Evaluates the untrained model on the first sample. The result shows which metrics evaluate()
   /// returns.
-  [[nodiscard]] virtual models::Metrics try_metrics(const AnyData& data) const = 0;
+  [[nodiscard]] virtual models::Metrics metrics_of_one_sample(const AnyData& data) const = 0;
+  /// Returns the metrics of the parameters `w` over all of `data`.
   [[nodiscard]] virtual models::Metrics evaluate(const Weights& w, const AnyData& data) const = 0;
   /// Returns one prediction for each sample; nothing if the model cannot predict.
   [[nodiscard]] virtual std::optional<std::vector<float>> predict(const Weights& w,
                                                                   const AnyData& data) const = 0;
-  /// Returns the outputs behind the predictions; nothing if the model has no scores().
+  /// Returns the scores from which the predictions derive; nothing if the model has no scores().
   [[nodiscard]] virtual std::optional<Scores> scores(const Weights& w,
                                                      const AnyData& data) const = 0;
-  /// Returns ||w - w*|| / ||w0 - w*||. The data was generated from the parameters w*, and w0 is the
-  /// initial model of `seed`. Nothing if the data does not know w*.
+  /// Returns ||w - w*|| / ||w0 - w*||, where w* are the parameters from which the data was
+  /// generated and w0 are the initial parameters of `seed`. Returns nothing if the data was not
+  /// generated from parameters of this model.
   [[nodiscard]] virtual std::optional<double> normalised_error(const Weights& w,
                                                                const AnyData& data,
                                                                std::uint64_t seed) const = 0;
-  /// Returns the parameter vector that a job's ranges hold.
+  /// Joins the values of a job's ranges to the parameter vector.
   [[nodiscard]] virtual Weights collect(const actor::JobOptions& job,
                                         std::span<const core::RangeState> states) const = 0;
 };

@@ -18,9 +18,9 @@ std::vector<std::string> names_of(const Registry& registry, const auto& wanted) 
   return names;
 }
 
-Error unknown(const Registry& registry, const std::string& name) {
-  const auto all = [](const ModelEntry&) { return true; };
-  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(registry, all))};
+Error unknown_model(const Registry& registry, const std::string& name) {
+  const auto any = [](const ModelEntry&) { return true; };
+  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(registry, any))};
 }
 
 }  // namespace
@@ -29,12 +29,12 @@ std::vector<std::string> models_for(const Registry& registry, const AnyData& dat
   return names_of(registry, [&](const ModelEntry& model) { return model.accepts(data); });
 }
 
-Registry with_built_in(Registry own) {
-  add_models<float>(own);
-  add_models<double>(own);
-  own.data(safetensors_source, safetensors_summary,
-           [](SpecReader& read, std::uint64_t) { return load_safetensors(read); });
-  return own;
+Registry with_built_in(Registry registry) {
+  add_models<float>(registry);
+  add_models<double>(registry);
+  registry.data(safetensors_source, safetensors_summary,
+                [](SpecReader& options, std::uint64_t) { return load_safetensors(options); });
+  return registry;
 }
 
 Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
@@ -42,19 +42,19 @@ Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
                                                    std::optional<ElementType> type) {
   const auto spec = Spec::parse(text);
   if (!spec) return spec.error();
-  const ModelEntry* named = nullptr;
-  const ModelEntry* typed = nullptr;
+  const ModelEntry* with_name = nullptr;
+  const ModelEntry* with_name_and_type = nullptr;
   for (const ModelEntry& entry : registry.models()) {
     if (entry.name != spec->name) continue;
-    if (named == nullptr) named = &entry;
+    if (with_name == nullptr) with_name = &entry;
     if (type && entry.element_type != *type) continue;
-    if (typed == nullptr) typed = &entry;
+    if (with_name_and_type == nullptr) with_name_and_type = &entry;
     if (entry.accepts(data)) return entry.make(*spec, data);
   }
-  if (named == nullptr) return unknown(registry, spec->name);
-  if (typed == nullptr)
+  if (with_name == nullptr) return unknown_model(registry, spec->name);
+  if (with_name_and_type == nullptr)
     return Error{"model " + spec->name + " does not compute in " + print(*type) +
-                 "; valid: " + print(named->element_type)};
+                 "; valid: " + print(with_name->element_type)};
   return Error{"model " + spec->name + " learns from data of another type; " +
                valid_names(models_for(registry, data))};
 }

@@ -10,13 +10,14 @@
 
 namespace starling::program {
 
-/// Returns `own` with the built-in models in float32 and float64 and the safetensors data source
-/// added.
-[[nodiscard]] Registry with_built_in(Registry own);
+/// Adds the built-in models in float32 and float64, and the safetensors data source, to the entries
+/// that a user's program has registered.
+[[nodiscard]] Registry with_built_in(Registry registry);
 
-/// Makes the model that `text` describes for `data`, with elements of `type` if one is given. Fails
-/// for an unknown name (the error has the nearest valid one), a bad option, and data of a type from
-/// which the model cannot learn.
+/// Makes the model that `text` describes, for `data`. `type` chooses the element type; without it,
+/// the first registered model of that name is taken. Returns an Error for an unknown name (with the
+/// most similar valid one), for a bad option, and for data of a type from which the model cannot
+/// learn.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> make_model(
     const Registry& registry, const std::string& text, const AnyData& data,
     std::optional<ElementType> type = {});
@@ -24,7 +25,8 @@ namespace starling::program {
 /// Returns the names of the models that learn from data of this type.
 [[nodiscard]] std::vector<std::string> models_for(const Registry& registry, const AnyData& data);
 
-/// Adds the built-in models of float or double. Internal.
+/// Adds the built-in models with elements of type T, float or double. Only with_built_in() calls
+/// it.
 template <class T>
 void add_models(Registry& registry);
 

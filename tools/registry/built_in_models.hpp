@@ -1,5 +1,5 @@
-/// Internal: adds the built-in models of one element type. Each element type has a source file of
-/// its own, because the models take long to compile.
+/// Defines add_models() of built_in.hpp. Only built_in_float.cpp and built_in_double.cpp include
+/// it: the models take long to compile, so that each element type has a source file of its own.
 #pragma once
 
 #include <string>
@@ -17,17 +17,19 @@ namespace starling::program {
 inline constexpr std::string_view net_summary =
     "layers of your own, from a TOML file or as text: net:FILE | net:layers=LAYERS[,...]";
 
+/// Adds a model that has static members `name` and `summary`.
 template <class T, class Model>
 void add_model(Registry& registry, std::type_identity<Model>) {
   registry.model<Model>();
 }
 
+/// Adds Net under each of its names, such as `lenet5`.
 template <class T>
 void add_model(Registry& registry, std::type_identity<models::Net<T>>) {
-  for (const models::ModelEntry& known : models::Net<T>::names()) {
-    const bool is_net = known.name == "net";
-    registry.model<models::Net<T>>(std::string{known.name},
-                                   std::string{is_net ? net_summary : known.summary}, make_net<T>);
+  for (const models::ModelEntry& entry : models::Net<T>::names()) {
+    const bool is_net = entry.name == "net";
+    registry.model<models::Net<T>>(std::string{entry.name},
+                                   std::string{is_net ? net_summary : entry.summary}, make_net<T>);
   }
 }
 

@@ -15,20 +15,21 @@
 namespace starling::program {
 namespace {
 
-/// Changes the seed of test data, so that a user's source gives other samples than for training.
+/// Changes the seed for test data, so that a source of the registry returns other samples than for
+/// training.
 constexpr std::uint64_t test_stream = 0x74657374;
 
-const DataEntry* find_user_source(const Registry& registry, const std::string& name) {
+const DataEntry* find_registered_source(const Registry& registry, const std::string& name) {
   const auto at = std::ranges::find(registry.data(), name, &DataEntry::name);
   return at == registry.data().end() ? nullptr : &*at;
 }
 
-bool is_user_source(const Registry& registry, const std::string& text) {
+bool is_registered_source(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
-  return spec && find_user_source(registry, spec->name) != nullptr;
+  return spec && find_registered_source(registry, spec->name) != nullptr;
 }
 
-Error unknown(const Registry& registry, const Spec& spec) {
+Error unknown_source(const Registry& registry, const Spec& spec) {
   std::vector<std::string> names;
   for (const auto& entry : registry.data()) names.push_back(entry.name);
   for (const auto& [known, summary] : models::source_names()) names.push_back(known);
@@ -40,28 +41,31 @@ Result<AnyData> as_any(Result<models::Table> table) {
   return AnyData::of(*std::move(table));
 }
 
-Result<AnyData> load_user_source(const DataEntry& entry, const Spec& spec, std::uint64_t seed) {
-  SpecReader read{spec};
-  auto loaded = entry.load(read, seed);
-  if (auto done = read.finish(); !done) return std::move(done).error();
+Result<AnyData> load_registered_source(const DataEntry& entry, const Spec& spec,
+                                       std::uint64_t seed) {
+  SpecReader options{spec};
+  auto loaded = entry.load(options, seed);
+  if (auto done = options.finish(); !done) return std::move(done).error();
   if (!loaded) return loaded;
   if (loaded->size() == 0) return Error{entry.name + ": holds no samples"};
   if (loaded->size() > UINT32_MAX) return Error{entry.name + ": holds more than 2^32 - 1 samples"};
   return loaded;
 }
 
-Result<void> refuse_two_tests(const DataRequest& request) {
+/// Returns an Error if the request has more than one of the options that choose the test data.
+Result<void> check_test_options(const DataRequest& request) {
   std::vector<std::string> given;
   if (request.test) given.emplace_back("--test");
   if (request.split) given.emplace_back("--split");
   if (request.holdout) given.emplace_back("--holdout");
   if (given.size() < 2) return {};
-  std::string text = given[0];
+  std::string flags = given[0];
   for (std::size_t i = 1; i < given.size(); ++i)
-    text += (i + 1 == given.size() ? " and " : ", ") + given[i];
-  return Error{text + " exclude each other; valid: one of --test, --split and --holdout"};
+    flags += (i + 1 == given.size() ? " and " : ", ") + given[i];
+  return Error{flags + " exclude each other; valid: one of --test, --split and --holdout"};
 }
 
+/// Divides the data of one source into training and test data.
 Result<TrainAndTest> divide(const AnyData& data, const DataRequest& request) {
   if (!data.is_divisible()) {
     if (request.split || request.holdout)
@@ -78,7 +82,8 @@ Result<TrainAndTest> divide(const AnyData& data, const DataRequest& request) {
   return TrainAndTest{data.select(rows->train), data.select(rows->test)};
 }
 
-Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
+/// Loads training and test data from two sources that are not in the registry.
+Result<TrainAndTest> load_pair(const std::string& data, const std::string& test,
                                std::uint64_t seed) {
   auto loaded = models::load_pair(models::Source::parse(data).value(),
                                   models::Source::parse(test).value(), seed);
@@ -86,8 +91,8 @@ Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
   return TrainAndTest{AnyData::of(std::move(loaded->train)), AnyData::of(std::move(loaded->test))};
 }
 
-/// Returns the field of a source that chooses between classes and real targets; null if this kind
-/// of source has none.
+/// Returns the field `task` of a source, which chooses between classes and real targets; null if
+/// this kind of source has no such field.
 std::optional<models::LabelKind>* task_of(models::Source& source) {
   return std::visit(
       []<class Kind>(Kind& kind) -> std::optional<models::LabelKind>* {
@@ -97,19 +102,20 @@ std::optional<models::LabelKind>* task_of(models::Source& source) {
       source.kind);
 }
 
-/// Refuses test data that numbers its classes otherwise than the training data, because predictions
-/// would be compared with the wrong classes.
-Result<void> check_numbering(const AnyData& test, const std::optional<models::Labelling>& rule) {
+/// Returns an Error if the labels of the test data number the classes in another way than those of
+/// the training data, because predictions would then be compared with the wrong classes.
+Result<void> check_class_numbering(const AnyData& test,
+                                   const std::optional<models::Labelling>& trained) {
   const models::Table* table = test.table();
-  if (table == nullptr || !rule || table->classes() == 0 || rule->classes == 0) return {};
-  const models::Labelling& own = table->labelling;
-  if (own.signs == rule->signs && (own.signs || own.first == rule->first)) return {};
-  return Error{"its classes begin with " + print_number(double{own.written(0)}) +
-               ", those that were trained on with " + print_number(double{rule->written(0)}) +
+  if (table == nullptr || !trained || table->classes() == 0 || trained->classes == 0) return {};
+  const models::Labelling& tested = table->labelling;
+  if (tested.signs == trained->signs && (tested.signs || tested.first == trained->first)) return {};
+  return Error{"its classes begin with " + print_number(double{tested.written(0)}) +
+               ", those of the training data with " + print_number(double{trained->written(0)}) +
                "; valid: labels written alike"};
 }
 
-/// Returns a table without rows that has the same shape; nothing if the data is no table.
+/// Returns the table without its rows; nothing if the data is not a table.
 std::optional<models::Table> shape_of(const AnyData& data) {
   const models::Table* table = data.table();
   return table == nullptr ? std::nullopt : std::optional{table->select({})};
@@ -121,37 +127,39 @@ bool has_whole_labels(const models::Table& table) {
   return true;
 }
 
+/// Loads training and test data as load_data() does, but fills no missing numbers.
 Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& request) {
-  if (auto one = refuse_two_tests(request); !one) return std::move(one).error();
+  if (auto valid = check_test_options(request); !valid) return std::move(valid).error();
   if (auto valid = check_data(registry, request.data); !valid)
     return std::move(valid).error().within("data");
   if (request.test)
     if (auto valid = check_data(registry, *request.test); !valid)
       return std::move(valid).error().within("test");
-  if (request.test && !is_user_source(registry, request.data) &&
-      !is_user_source(registry, *request.test))
-    return load_both(request.data, *request.test, request.seed);
-  auto data = load_whole(registry, request.data, request.seed);
+  if (request.test && !is_registered_source(registry, request.data) &&
+      !is_registered_source(registry, *request.test))
+    return load_pair(request.data, *request.test, request.seed);
+  auto data = load_source(registry, request.data, request.seed);
   if (!data) return std::move(data).error().within("data");
   if (auto labelled = check_labels(*data, request.data); !labelled)
     return std::move(labelled).error().within("data");
   if (!request.test) return divide(*data, request);
-  auto test = load_unseen(registry, *request.test, request.seed, shape_of(*data));
+  auto test = load_test_data(registry, *request.test, request.seed, shape_of(*data));
   if (!test) return std::move(test).error().within("test");
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
-/// Returns whether every feature is between 0 and 1, like the pixels of an image.
-bool lies_between_0_and_1(const models::Table& table) {
+/// Returns true if all features are between 0 and 1, like the pixels of an image. A sparse table
+/// does not count as such.
+bool are_features_between_0_and_1(const models::Table& table) {
   if (table.is_sparse()) return false;
-  const auto lies_there = [](float value) { return value >= 0 && value <= 1; };
+  const auto is_between_0_and_1 = [](float value) { return value >= 0 && value <= 1; };
   for (std::size_t row = 0; row < table.size(); ++row)
-    if (!std::ranges::all_of(table.dense_row(row), lies_there)) return false;
+    if (!std::ranges::all_of(table.dense_row(row), is_between_0_and_1)) return false;
   return true;
 }
 
-/// Replaces missing numbers by the means of the training part.
-Result<TrainAndTest> fill(TrainAndTest data) {
+/// Replaces each missing number by the mean of its column in the training data.
+Result<TrainAndTest> fill_missing_numbers(TrainAndTest data) {
   const models::Table* train = data.train.table();
   if (train == nullptr || !train->encoding || !train->encoding->fills) return data;
   const auto encoding = models::fit_fill_values(*train);
@@ -175,10 +183,10 @@ Result<void> check_labels(const AnyData& data, const std::string& text) {
 Result<void> check_data(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
   if (!spec) return spec.error();
-  if (find_user_source(registry, spec->name) != nullptr) return {};
+  if (find_registered_source(registry, spec->name) != nullptr) return {};
   const auto& known = models::source_names();
   if (std::ranges::none_of(known, [&](const auto& source) { return source.first == spec->name; }))
-    return unknown(registry, *spec);
+    return unknown_source(registry, *spec);
   const auto source = models::Source::parse(text);
   if (!source) return source.error();
   if (spec->name != "csv" && spec->name != "libsvm") return {};
@@ -189,7 +197,7 @@ std::vector<std::string> files_in(const Registry& registry, const std::string& t
   const auto spec = Spec::parse(text);
   if (!spec) return {};
   std::vector<std::string> files;
-  if (find_user_source(registry, spec->name) != nullptr) {
+  if (find_registered_source(registry, spec->name) != nullptr) {
     std::error_code ignored;
     for (const auto& [key, value] : spec->options)
       if (std::filesystem::is_regular_file(value, ignored)) files.push_back(value);
@@ -213,24 +221,24 @@ std::vector<std::string> files_in(const Registry& registry, const std::string& t
   return files;
 }
 
-Result<AnyData> load_whole(const Registry& registry, const std::string& text, std::uint64_t seed) {
+Result<AnyData> load_source(const Registry& registry, const std::string& text, std::uint64_t seed) {
   if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = find_user_source(registry, spec.name))
-    return load_user_source(*own, spec, seed);
+  if (const DataEntry* entry = find_registered_source(registry, spec.name))
+    return load_registered_source(*entry, spec, seed);
   return as_any(models::load(models::Source::parse(text).value(), seed));
 }
 
-Result<AnyData> load_unseen(const Registry& registry, const std::string& text, std::uint64_t seed,
-                            const std::optional<models::Table>& shape) {
+Result<AnyData> load_test_data(const Registry& registry, const std::string& text,
+                               std::uint64_t seed, const std::optional<models::Table>& shape) {
   if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
-  const auto rule = shape ? std::optional{shape->labelling} : std::nullopt;
+  const auto labelling = shape ? std::optional{shape->labelling} : std::nullopt;
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = find_user_source(registry, spec.name)) {
-    auto data = load_user_source(*own, spec, mix(seed ^ test_stream));
+  if (const DataEntry* entry = find_registered_source(registry, spec.name)) {
+    auto data = load_registered_source(*entry, spec, mix(seed ^ test_stream));
     if (!data) return data;
-    if (auto alike = check_numbering(*data, rule); !alike)
-      return std::move(alike).error().within(text);
+    if (auto valid = check_class_numbering(*data, labelling); !valid)
+      return std::move(valid).error().within(text);
     return data;
   }
   models::Source source = models::Source::parse(text).value();
@@ -244,7 +252,7 @@ Result<AnyData> load_unseen(const Registry& registry, const std::string& text, s
     libsvm->base = shape->first_index;
     libsvm->base_decided_by = "the training data";
   }
-  auto table = models::load_test(source, seed, rule);
+  auto table = models::load_test(source, seed, labelling);
   if (table && csv != nullptr && csv->training_table != nullptr && shape->encoding)
     table = models::filled(*std::move(table), shape->encoding);
   return as_any(std::move(table));
@@ -252,7 +260,7 @@ Result<AnyData> load_unseen(const Registry& registry, const std::string& text, s
 
 Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request) {
   auto data = load_parts(registry, request);
-  if (data) data = fill(*std::move(data));
+  if (data) data = fill_missing_numbers(*std::move(data));
   if (!data) return data;
   if (auto labelled = check_labels(data->train, request.data); !labelled)
     return std::move(labelled).error().within("data");
@@ -273,18 +281,19 @@ models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
                           std::holds_alternative<models::NpzSource>(source->kind);
   if (is_text) return models::Scale::standard;
   const models::Table* table = train.table();
-  return are_arrays && table != nullptr && !lies_between_0_and_1(*table) ? models::Scale::standard
-                                                                         : models::Scale::none;
+  return are_arrays && table != nullptr && !are_features_between_0_and_1(*table)
+             ? models::Scale::standard
+             : models::Scale::none;
 }
 
-Result<TrainAndTest> scale_data(models::Scale how, TrainAndTest data) {
-  if (how == models::Scale::none) return data;
+Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data) {
+  if (scale == models::Scale::none) return data;
   const models::Table* train = data.train.table();
   if (train == nullptr || (data.test && data.test->table() == nullptr))
-    return Error{"scale: " + print(how) +
+    return Error{"scale: " + print(scale) +
                  " needs tables, the data are of another type; valid: none"};
-  const models::Scaling scaling = models::fit(how, *train);
-  const models::Labelling labelling = models::fit_targets(how, *train);
+  const models::Scaling scaling = models::fit(scale, *train);
+  const models::Labelling labelling = models::fit_targets(scale, *train);
   data.train = AnyData::of(models::scaled(*train, scaling, labelling));
   if (data.test) data.test = AnyData::of(models::scaled(*data.test->table(), scaling, labelling));
   return data;
@@ -292,17 +301,19 @@ Result<TrainAndTest> scale_data(models::Scale how, TrainAndTest data) {
 
 Result<AnyData> scale_like(const models::Table& shape, const AnyData& data) {
   const models::Labelling& labels = shape.labelling;
-  const bool is_plain = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
+  const bool is_unscaled = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
   const models::Table* table = data.table();
-  if (table == nullptr || is_plain) return data;
-  const std::size_t known = shape.scaling.shift.size();
-  if (known > 0 && (table->is_sparse() ? table->features() > known : table->features() != known))
-    return Error{"has " + print_count(table->features(), "feature") +
-                 ", the model was trained on " + std::to_string(known)};
-  return AnyData::of(models::scaled(*data.table(), shape.scaling, labels));
+  if (table == nullptr || is_unscaled) return data;
+  const std::size_t trained = shape.scaling.shift.size();
+  const std::size_t features = table->features();
+  // A sparse table may lack the last features, because its rows leave out zeros.
+  if (trained > 0 && (table->is_sparse() ? features > trained : features != trained))
+    return Error{"has " + print_count(features, "feature") + ", the model was trained on " +
+                 std::to_string(trained)};
+  return AnyData::of(models::scaled(*table, shape.scaling, labels));
 }
 
-std::string suitable_model(const std::string& text, const AnyData& data) {
+std::string default_model(const std::string& text, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr) return {};
   const auto source = models::Source::parse(text);

@@ -16,82 +16,88 @@
 namespace starling::program {
 
 struct DataRequest {
+  /// The source of the training data, as `--data` has it.
   std::string data = "digits:n=30000";
-  /// At most one of `test`, `split` and `holdout` is set. With none, a fifth of the data is held
-  /// out if the data can be divided.
+  /// The test data: another source (`test`), all samples but the first `split`, or the share
+  /// `holdout` of random samples. At most one of the three is set. If none is set, 20 % of the data
+  /// is held out, unless the data cannot be divided.
   std::optional<std::string> test = std::nullopt;
   std::optional<std::uint64_t> split = std::nullopt;
   std::optional<double> holdout = std::nullopt;
   std::uint64_t seed = 1;
-  /// Absent: scale_of() chooses one.
+  /// If absent, scale_of() chooses a scale.
   std::optional<models::Scale> scale = std::nullopt;
 };
 
 struct TrainAndTest {
   AnyData train;
-  /// Absent if no test data was named and a user's own data cannot be divided.
+  /// Absent if the user named no test data and the data cannot be divided.
   std::optional<AnyData> test;
 };
 
-/// Refuses a text that does not describe a source. Reads no data.
+/// Returns an Error if `text` does not describe a source. Reads no data.
 [[nodiscard]] Result<void> check_data(const Registry& registry, const std::string& text);
 
-/// Returns the files that a source reads. For a user's own source: the options that name a regular
-/// file.
+/// Returns the files that a source reads; of a source in `registry`, the options that name an
+/// existing regular file.
 [[nodiscard]] std::vector<std::string> files_in(const Registry& registry, const std::string& text);
 
-/// Loads the data to train on and to test on. An error begins with `data:`, `test:` or the flag
-/// that it is about.
+/// Loads the training data and the test data, and fills missing numbers. An error begins with
+/// `data:`, `test:` or the wrong flag.
 [[nodiscard]] Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request);
 
-/// Returns the scale that the request asks for. Without one, and if the recipe wants standardised
-/// features: `standard` for text files, and for NumPy arrays unless all of `train` is between 0 and
-/// 1, as in images; else none, because images and generated data have a common scale already.
+/// Returns the scale of the request, if it has one. Else returns `standard` if the recipe wants
+/// standardised features and `train` is from a text file, or is from NumPy arrays and has a feature
+/// outside of 0 to 1. Else returns `none`, because images and generated data have a common scale
+/// already.
 [[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
                                      const AnyData& train);
 
-/// Scales the data by the statistics of the training part. Refuses data that are not tables, unless
-/// the scale is none.
-[[nodiscard]] Result<TrainAndTest> scale_data(models::Scale how, TrainAndTest data);
+/// Scales training and test data by the statistics of the training data. Returns an Error if the
+/// data are not tables, unless the scale is `none`.
+[[nodiscard]] Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data);
 
-/// Scales `data` by the scaling that `shape`, the training data without rows, holds. Refuses data
-/// with another number of features.
+/// Scales `data` as the training data was scaled; `shape` is the training data without its rows.
+/// Returns an Error if the number of features differs.
 [[nodiscard]] Result<AnyData> scale_like(const models::Table& shape, const AnyData& data);
 
-/// Loads all samples of one source, as for training.
-[[nodiscard]] Result<AnyData> load_whole(const Registry& registry, const std::string& text,
-                                         std::uint64_t seed);
+/// Loads all samples of one source, as training with `seed` does.
+[[nodiscard]] Result<AnyData> load_source(const Registry& registry, const std::string& text,
+                                          std::uint64_t seed);
 
-/// Loads all samples of one source to test a model that was trained with `seed`. Generators give
-/// samples that training with `seed` does not use. Labels are read as those of `shape`, the
-/// training data without rows, if it is given; a file that has only as many columns as `shape` has
-/// features is taken to have no labels.
-[[nodiscard]] Result<AnyData> load_unseen(const Registry& registry, const std::string& text,
-                                          std::uint64_t seed,
-                                          const std::optional<models::Table>& shape);
+/// Loads all samples of one source to test a model that was trained with `seed`. A generator
+/// returns other samples than load_source() with the same `seed`. If `shape`, the training data
+/// without its rows, is given, labels are read in the same way as there, and a file with only as
+/// many columns as `shape` has features counts as a file without labels.
+[[nodiscard]] Result<AnyData> load_test_data(const Registry& registry, const std::string& text,
+                                             std::uint64_t seed,
+                                             const std::optional<models::Table>& shape);
 
-/// Refuses a table without labels. A model can predict such data, but cannot be trained or tested
-/// on it.
+/// Returns an Error for a table without labels: a model can predict such data, but cannot be
+/// trained or tested on it. `text` is the source.
 [[nodiscard]] Result<void> check_labels(const AnyData& data, const std::string& text);
 
-/// Returns the default model for the data; empty if the data is of a user's own type.
-[[nodiscard]] std::string suitable_model(const std::string& text, const AnyData& data);
+/// Returns the text of the default model for the data; empty if the data is of a user's own type.
+/// `text` is the source.
+[[nodiscard]] std::string default_model(const std::string& text, const AnyData& data);
 
-/// The same file with its labels read otherwise: classes as real targets, or whole numbers as
-/// classes.
+/// A source that reads the same file for the other task: its classes as real targets, or its whole
+/// numbers as classes.
 struct OtherTask {
   std::string source;
-  /// A table of that shape, without rows.
+  /// A table without rows that has the features and classes of that source.
   AnyData shape;
 };
 
-/// Returns the other task's source; nothing if the source has no such choice.
+/// Returns the source of the other task for the source `text`. Returns nothing if the source has no
+/// option for the task, if its classes have names, or if its real targets are not whole numbers.
 [[nodiscard]] std::optional<OtherTask> other_task(const std::string& text, const AnyData& data);
 
 /// Returns a text such as "20000 rows, 784 features, 10 classes".
 [[nodiscard]] std::string describe(const AnyData& data);
 
-/// Returns a hash of all values and labels of a table; of other data, a hash of its size.
+/// Returns a hash of all values and labels of a table, and of its scaling and encoding. For data of
+/// another type, returns a hash of its size.
 [[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
 
 }  // namespace starling::program

@@ -8,8 +8,8 @@
 namespace starling::program {
 namespace {
 
-/// A format that Starling does not read, and Python code that converts such a file to one that it
-/// reads. FILE stands for the file's name, STEM for the name without its ending.
+/// A file format that Starling does not read, and Python code that converts such a file to a format
+/// that Starling reads. FILE stands for the file's name, STEM for the name without its ending.
 struct UnreadFormat {
   const char* ending;
   const char* python;
@@ -49,16 +49,16 @@ constexpr std::array unread_formats{
                  ".to_csv('STEM.csv', index=False)"},
 };
 
-/// Returns the command that converts a file of this name; empty if none is known.
+/// Returns the shell command that converts a file of this name; empty if none is known.
 std::string conversion_of(const std::string& path) {
   for (const auto& [ending, python] : unread_formats) {
     if (!path.ends_with(ending)) continue;
-    std::string line = python;
+    std::string code = python;
     const std::string stem = path.substr(0, path.size() - std::string_view{ending}.size());
-    for (const auto& [word, value] : {std::pair{std::string{"FILE"}, path}, {"STEM", stem}})
-      if (const auto at = line.find(word); at != std::string::npos)
-        line.replace(at, word.size(), value);
-    return "python3 -c \"" + line + "\"";
+    for (const auto& [placeholder, value] : {std::pair{std::string{"FILE"}, path}, {"STEM", stem}})
+      if (const auto at = code.find(placeholder); at != std::string::npos)
+        code.replace(at, placeholder.size(), value);
+    return "python3 -c \"" + code + "\"";
   }
   return {};
 }
@@ -70,8 +70,8 @@ Error unread_error(const std::string& path, const std::string& conversion) {
 
 /// Returns the first option without a key, which is a file in most sources.
 std::string first_file(const Spec& spec) {
-  for (const auto& [key, word] : spec.options)
-    if (key.empty()) return word;
+  for (const auto& [key, value] : spec.options)
+    if (key.empty()) return value;
   return {};
 }
 
@@ -98,8 +98,8 @@ Error unknown_data(const Spec& spec, std::span<const std::string> names) {
   const std::string& name = spec.name;
   std::error_code ignored;
   for (const std::string& file : {name, first_file(spec)})
-    if (const std::string line = conversion_of(file); !line.empty())
-      return unread_error(file, line);
+    if (const std::string command = conversion_of(file); !command.empty())
+      return unread_error(file, command);
   if (std::filesystem::is_directory(name, ignored))
     return Error{"'" + name +
                  "' is a folder; data is named with its format: " + suggest_sources(name)};
@@ -114,8 +114,8 @@ Result<void> check_text_file(const std::string& source, const std::string& path)
   if (is_numpy(path))
     return Error{"'" + path + "' is no text, as " + source +
                  ": reads; valid: " + suggest_sources(path)};
-  const std::string line = conversion_of(path);
-  if (!line.empty()) return unread_error(path, line);
+  const std::string command = conversion_of(path);
+  if (!command.empty()) return unread_error(path, command);
   return {};
 }
 

@@ -17,27 +17,29 @@ using models::Device;
 
 constexpr const char* library_name = "libstarling_cuda.so";
 
-/// Returns the paths at which the library may be: beside the program and in ../lib, which the build
-/// and `cmake --install` use, and where the system looks.
+/// Returns the paths at which the CUDA library may be: the program's folder and ../lib, where the
+/// build and `cmake --install` put it, and its bare name, which dlopen() looks up in the system's
+/// folders.
 std::vector<std::string> library_paths() {
-  std::error_code unknown;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  if (unknown) return {library_name};
+  std::error_code fault;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", fault).parent_path();
+  if (fault) return {library_name};
   return {folder / library_name, folder.parent_path() / "lib" / library_name, library_name};
 }
 
-/// Returns whether program and plugin are of one build, so that they agree on the layout of nets.
+/// Returns true if program and plugin are of one build, so that they agree on the memory layout of
+/// nets.
 bool is_same_build(const cuda::Plugin& plugin) {
-  const std::string own = version();
-  return plugin.build == cuda::PluginBuild{.version = own};
+  const std::string program_version = version();
+  return plugin.build == cuda::PluginBuild{.version = program_version};
 }
 
-/// Loads the plugin. It is never unloaded.
+/// Loads the plugin from the first path at which it exists. Never unloads it.
 Result<const cuda::Plugin*> load() {
   std::string why;
   for (const std::string& path : library_paths()) {
-    std::error_code unknown;
-    if (path != library_name && !std::filesystem::exists(path, unknown)) continue;
+    std::error_code ignored;
+    if (path != library_name && !std::filesystem::exists(path, ignored)) continue;
     void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       why = ::dlerror();
@@ -51,6 +53,7 @@ Result<const cuda::Plugin*> load() {
   return Error{"CUDA cannot be used: " + why};
 }
 
+/// Returns the plugin, which the first call loads, or the reason why it cannot be loaded.
 const Result<const cuda::Plugin*>& plugin() {
   static const auto loaded = load();
   return loaded;
@@ -80,17 +83,17 @@ std::string find_device_problem() {
 
 Result<NetOnDevice> put_on_device(const models::Net<float>& net, const Device& device,
                                   std::size_t rows) {
-  const NetOnDevice own{net, print(Device{})};
+  const NetOnDevice on_cpu{net, print(Device{})};
   if (device.kind == Device::Kind::cuda) return put_on_cuda(net, device, rows);
-  if (device.kind == Device::Kind::cpu) return own;
+  if (device.kind == Device::Kind::cpu) return on_cpu;
   if (auto problem = find_device_problem(); !problem.empty())
-    return NetOnDevice{own.net, own.device, std::move(problem)};
+    return NetOnDevice{on_cpu.net, on_cpu.device, std::move(problem)};
   auto moved = put_on_cuda(net, Device{.kind = Device::Kind::cuda}, rows);
   if (moved) return moved;
-  return NetOnDevice{own.net, own.device, moved.error().message};
+  return NetOnDevice{on_cpu.net, on_cpu.device, moved.error().message};
 }
 
-Result<void> check_on_cpu(const Device& device, const std::string& why) {
+Result<void> refuse_cuda(const Device& device, const std::string& why) {
   if (device.kind != Device::Kind::cuda) return {};
   return Error{print(device) + ": " + why};
 }

@@ -1,4 +1,4 @@
-/// Puts models on the device that a job asks for. Any thread.
+/// Prepares nets to compute on the device that `--device` names. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,24 @@ inline constexpr const char* device_help =
     "where the model is computed: cpu | cuda:0 | auto, a CUDA device if there is one; nets only "
     "[cpu]";
 
-/// A net, and the device on which it computes: "cpu" or "cuda:0".
+/// A net that computes on a device.
 struct NetOnDevice {
   models::Net<float> net;
+  /// "cpu", or a CUDA device such as "cuda:0".
   std::string device;
-  /// With `auto`: why the net does not compute on a CUDA device; else empty.
+  /// With `auto`: the reason why the net does not compute on a CUDA device. Empty if it does.
   std::string note = {};
 };
 
-/// Returns `net` on that device, for batches of `rows`. Errors begin with the device: a build
-/// without CUDA, no driver or too old a one, no such device, a device for which this build has no
-/// code, or too little memory. With `auto`, the net computes on the CPU then.
+/// Returns `net` on `device`, for batches of up to `rows` samples. A CUDA device is an Error if
+/// this build has no CUDA or no code for the device, if there is no driver, an old one or no such
+/// device, or if its memory is too small. The Error begins with the device. With `auto`, there is
+/// no Error: the net then computes on the CPU, and `note` has the reason.
 [[nodiscard]] Result<NetOnDevice> put_on_device(const models::Net<float>& net,
                                                 const models::Device& device, std::size_t rows);
 
-/// Refuses a CUDA device for a model that computes on the CPU only; `why` is the error's text.
-[[nodiscard]] Result<void> check_on_cpu(const models::Device& device, const std::string& why);
+/// Returns an Error with the text `why` if `device` is a CUDA device. For models that compute on
+/// the CPU only.
+[[nodiscard]] Result<void> refuse_cuda(const models::Device& device, const std::string& why);
 
 }  // namespace starling::program

@@ -1,5 +1,5 @@
-/// Metrics of a model's predictions, such as precision, recall and mean errors. Plain functions of
-/// values.
+/// Computes metrics from the labels and predictions of samples: precision, recall, mean errors and
+/// others. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,46 @@ namespace starling::program {
 /// The largest number of classes for which a confusion matrix is counted.
 inline constexpr std::size_t confusion_max = 1000;
 
-/// Figures of predicted classes.
-struct ClassFigures {
+/// Metrics of predicted classes.
+struct ClassificationMetrics {
   /// The number of samples at [label][prediction]; empty if there are more classes than
   /// `confusion_max`.
   std::vector<std::vector<std::uint64_t>> confusion;
-  /// By class. A precision is absent if no sample was predicted as that class, a recall if no
-  /// sample has that label.
+  /// One element for each class. A precision is absent if no prediction is that class, a recall if
+  /// no label is.
   std::vector<std::optional<double>> precision;
   std::vector<std::optional<double>> recall;
 };
 
-/// Figures of predicted real targets, in their unit.
-struct TargetFigures {
+/// Metrics of predicted real targets. The errors are in the unit of the targets.
+struct RegressionMetrics {
+  /// The mean absolute error.
   double mae = 0;
+  /// The root of the mean squared error.
   double rmse = 0;
   /// 1 - (sum of squared errors) / (sum of squared distances from the mean); absent if all
   /// targets are the same.
   std::optional<double> r2;
 };
 
-/// Requires: labels and predictions are classes below `classes`, and equally many.
-[[nodiscard]] ClassFigures class_figures(std::size_t classes, std::span<const float> labels,
-                                         std::span<const float> predictions);
+/// Requires: as many predictions as labels; all of them are classes, from 0 to `classes` - 1.
+[[nodiscard]] ClassificationMetrics class_figures(std::size_t classes,
+                                                  std::span<const float> labels,
+                                                  std::span<const float> predictions);
 
-/// Requires: equally many labels and predictions, at least one.
-[[nodiscard]] TargetFigures target_figures(std::span<const double> labels,
-                                           std::span<const double> predictions);
+/// Requires: as many predictions as labels, at least one.
+[[nodiscard]] RegressionMetrics target_figures(std::span<const double> labels,
+                                               std::span<const double> predictions);
 
 /// Returns the area under the receiver operating characteristic of two classes: the probability
-/// that a sample of class 1 scores above one of class 0, ties counted as one half (Hanley, McNeil,
-/// Radiology 1982). Absent if one of the classes has no sample or a score is not finite. Requires:
-/// equally many labels and scores.
+/// that a random sample of class 1 has a higher score than one of class 0, where a tie counts one
+/// half (Hanley, McNeil, Radiology 1982). Returns nothing if one of the classes has no sample or a
+/// score is not finite. Requires: as many scores as labels; the labels are 0 or 1.
 [[nodiscard]] std::optional<double> area_under_curve(std::span<const float> labels,
                                                      std::span<const float> scores);
 
-/// Returns the probability of each class, samples x classes; nothing if the scores have no link.
+/// Returns the probability of each class for each sample, samples x classes in row-major order;
+/// nothing if the scores have no link function.
 [[nodiscard]] std::optional<std::vector<double>> probabilities(const Scores& scores);
 
 }  // namespace starling::program

@@ -1,5 +1,5 @@
-/// Wraps a model of any type as an AnyModel. Include it only where models are registered, because
-/// it includes the engines.
+/// Wraps a model of any type as an AnyModel. Include this header only where models are registered,
+/// because it includes the code that trains and simulates.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@
 
 namespace starling::program {
 
-/// A model that predicts one number for each sample.
+/// A model that can predict one number for each sample.
 template <class M, class D>
 concept PredictingModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,
@@ -31,7 +31,8 @@ concept PredictingModel = models::Model<M, D> &&
   model.predict(w, data, batch, pass, out);
 };
 
-/// A model that gives the scores behind its predictions, outputs() for each sample.
+/// A model that can return the scores from which it derives its predictions: outputs() scores for
+/// each sample.
 template <class M, class D>
 concept ScoringModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,
@@ -41,13 +42,14 @@ concept ScoringModel = models::Model<M, D> &&
   { model.link() } -> std::same_as<models::Link>;
 };
 
-/// Implements AnyModel by a model M over data of type D.
+/// Implements AnyModel with a model M over data of type D.
 template <class M, class D>
 requires models::Model<M, D>
 class ModelOf final : public AnyModel {
  public:
   using T = typename M::Scalar;
 
+  /// print() returns `text`.
   ModelOf(M model, std::string text) : model_(std::move(model)), text_(std::move(text)) {}
 
   [[nodiscard]] std::string print() const override { return text_; }
@@ -64,9 +66,9 @@ class ModelOf final : public AnyModel {
   }
 
   [[nodiscard]] Result<void> accepts(const AnyData& data) const override {
-    const D* own = data.as<D>();
-    if (own == nullptr) return Error{"model " + text_ + " learns from data of another type"};
-    if constexpr (models::CheckedModel<M, D>) return model_.accepts(*own);
+    const D* typed = data.as<D>();
+    if (typed == nullptr) return Error{"model " + text_ + " learns from data of another type"};
+    if constexpr (models::CheckedModel<M, D>) return model_.accepts(*typed);
     return {};
   }
   [[nodiscard]] Result<void> accepts_batch([[maybe_unused]] std::size_t samples) const override {
@@ -83,14 +85,14 @@ class ModelOf final : public AnyModel {
                            std::move(moved->device), std::move(moved->note)};
     }
     const bool is_net = std::is_same_v<M, models::Net<double>>;
-    if (auto fits = check_on_cpu(
+    if (auto allowed = refuse_cuda(
             device,
             is_net ? "a net of float64 computes on the CPU only; valid: cpu, auto, or dtype float32"
                    : "model " + text_ +
                          " computes on the CPU only; valid: cpu, auto, "
                          "or a net like lenet5");
-        !fits)
-      return std::move(fits).error();
+        !allowed)
+      return std::move(allowed).error();
     return ModelOnDevice{nullptr, models::print(models::Device{})};
   }
 
@@ -122,24 +124,25 @@ class ModelOf final : public AnyModel {
 
   [[nodiscard]] Result<sim::ProtocolResult> simulate(
       const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const override {
-    const AnyData& shown = test == nullptr ? data : *test;
-    const auto figures = [&](std::span<const T> w) {
+    const AnyData& evaluated = test == nullptr ? data : *test;
+    const auto metrics_of = [&](std::span<const T> w) {
       const Weights weights = std::vector<T>(w.begin(), w.end());
-      models::Metrics all = evaluate(weights, shown);
+      models::Metrics metrics = evaluate(weights, evaluated);
       if (const auto error = normalised_error(weights, data, options.protocol.seed))
-        all.push_back({"error", *error});
-      return all;
+        metrics.push_back({"error", *error});
+      return metrics;
     };
-    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::Figures<T>{figures});
+    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::Figures<T>{metrics_of});
   }
 
-  [[nodiscard]] models::Metrics try_metrics(const AnyData& data) const override {
+  [[nodiscard]] models::Metrics metrics_of_one_sample(const AnyData& data) const override {
     const std::vector<T> w = initial_parameters(1);
-    const std::uint32_t first = 0;
+    const std::uint32_t first_row = 0;
     models::Arena arena;
     Random random{0};
     models::Pass pass{.random = random, .arena = arena, .training = false};
-    return model_.evaluate(std::span<const T>{w}, *data.as<D>(), models::Batch{&first, 1}, pass);
+    return model_.evaluate(std::span<const T>{w}, *data.as<D>(), models::Batch{&first_row, 1},
+                           pass);
   }
 
   [[nodiscard]] models::Metrics evaluate(const Weights& w, const AnyData& data) const override {
@@ -156,15 +159,15 @@ class ModelOf final : public AnyModel {
 
   [[nodiscard]] std::optional<Scores> scores(const Weights& w, const AnyData& data) const override {
     if constexpr (ScoringModel<M, D>) {
-      Scores all{model_.outputs(), model_.link(), {}};
-      all.values.reserve(data.size() * all.columns);
-      std::vector<T> some;
+      Scores result{model_.outputs(), model_.link(), {}};
+      result.values.reserve(data.size() * result.columns);
+      std::vector<T> chunk_scores;
       for_chunks(*data.as<D>(), [&](models::Batch rows, models::Pass& pass) {
-        some.assign(rows.size() * all.columns, T{});
-        model_.scores(values(w), *data.as<D>(), rows, pass, some);
-        for (const T score : some) all.values.push_back(static_cast<float>(score));
+        chunk_scores.assign(rows.size() * result.columns, T{});
+        model_.scores(values(w), *data.as<D>(), rows, pass, chunk_scores);
+        for (const T score : chunk_scores) result.values.push_back(static_cast<float>(score));
       });
-      return all;
+      return result;
     }
     (void)w, (void)data;
     return std::nullopt;
@@ -175,11 +178,12 @@ class ModelOf final : public AnyModel {
     if constexpr (requires(std::span<const T> v) { model_.weights(v); }) {
       const models::Table* table = data.table();
       if (table == nullptr || table->truth.empty()) return std::nullopt;
-      const std::vector<T> first = initial_parameters(seed);
-      const auto before = distance(model_.weights(std::span<const T>{first}), table->truth);
-      const auto after = distance(model_.weights(values(w)), table->truth);
-      if (!before || !after || *before == 0) return std::nullopt;
-      return *after / *before;
+      const std::vector<T> initial = initial_parameters(seed);
+      const auto initial_error =
+          distance(model_.weights(std::span<const T>{initial}), table->truth);
+      const auto error = distance(model_.weights(values(w)), table->truth);
+      if (!initial_error || !error || *initial_error == 0) return std::nullopt;
+      return *error / *initial_error;
     }
     (void)w, (void)data, (void)seed;
     return std::nullopt;
@@ -193,7 +197,7 @@ class ModelOf final : public AnyModel {
  private:
   static std::span<const T> values(const Weights& w) { return std::get<std::vector<T>>(w); }
 
-  /// Returns the parameters with which a job of this seed begins.
+  /// Returns the parameters with which a job with this seed begins.
   [[nodiscard]] std::vector<T> initial_parameters(std::uint64_t seed) const {
     std::vector<T> w(models::total_size(model_.parameters()));
     Random random = Random::stream(seed, actor::initial_stream);
@@ -201,7 +205,8 @@ class ModelOf final : public AnyModel {
     return w;
   }
 
-  /// Calls `visit(rows, pass)` for chunks of samples until all were visited.
+  /// Calls `visit(rows, pass)` for consecutive chunks of samples, of evaluation_rows_max rows at
+  /// most, until all samples were visited.
   template <class Visit>
   static void for_chunks(const D& data, Visit visit) {
     std::vector<std::uint32_t> rows;
@@ -225,6 +230,7 @@ class ModelOf final : public AnyModel {
     return out;
   }
 
+  /// Returns the Euclidean distance; nothing if the sizes differ.
   static std::optional<double> distance(std::span<const T> w, const std::vector<float>& truth) {
     if (w.size() != truth.size()) return std::nullopt;
     double sum = 0;

@@ -12,16 +12,17 @@ namespace {
 
 const std::string valid_file = "a net's file of the keys input, loss and layers";
 
-/// Returns a string, or a list of strings joined by ';'; nothing if the value is neither.
+/// Returns a string, or the elements of a list of strings joined by ';'; nothing if the value is
+/// neither.
 std::optional<std::string> text_of(const toml::node& value) {
   if (value.is_string()) return value.as_string()->get();
   if (!value.is_array()) return std::nullopt;
-  std::string all;
-  for (const toml::node& part : *value.as_array()) {
-    if (!part.is_string()) return std::nullopt;
-    all += (all.empty() ? "" : "; ") + part.as_string()->get();
+  std::string joined;
+  for (const toml::node& element : *value.as_array()) {
+    if (!element.is_string()) return std::nullopt;
+    joined += (joined.empty() ? "" : "; ") + element.as_string()->get();
   }
-  return all;
+  return joined;
 }
 
 Result<void> read_value(const std::string& key, const toml::node& value,

@@ -1,4 +1,4 @@
-/// Reads the layers of a net from a TOML file. Blocking. Any thread.
+/// Reads the description of a net from a TOML file. Blocking. Any thread.
 #pragma once
 
 #include <string>
@@ -12,24 +12,25 @@
 
 namespace starling::program {
 
-/// Reads the keys:
+/// Parses a file with these keys:
 ///
 ///     input = "28x28x1"                # if absent, derived from the data
 ///     loss = "softmax"                 # if absent, chosen by the labels
 ///     layers = ["conv2d 6 kernel=5", "relu", "flatten", "dense 10"]
 ///
-/// `layers` is a string, or a list of strings, of layers that `;` separates (description.hpp).
+/// `layers` is a string or a list of strings; in a string, `;` separates layers (description.hpp).
 /// Errors name `path`, and the line if it is known.
 [[nodiscard]] Result<models::NetDescription> parse_net_file(std::string_view content,
                                                             const std::string& path);
 
 [[nodiscard]] Result<models::NetDescription> read_net_file(const std::string& path);
 
-/// Returns FILE if the model is `net:FILE`; empty for another model.
+/// Returns FILE if `spec` is `net:FILE`; else an empty string.
 [[nodiscard]] std::string net_file_in(const Spec& spec);
 
-/// Makes the net that `--model` describes: `net:FILE`, or a text that Net::parse() reads. A net
-/// from a file prints its layers, so that whatever reads that text does not need the file.
+/// Makes the net that `--model` describes: `net:FILE`, or a text that Net::parse() reads. print()
+/// of a net from a file returns its layers, so that a program that parses that text does not need
+/// the file.
 template <class T>
 [[nodiscard]] Result<models::Net<T>> make_net(const Spec& spec, const models::Table& data) {
   const std::string file = net_file_in(spec);

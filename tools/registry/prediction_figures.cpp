@@ -10,55 +10,59 @@
 namespace starling::program {
 namespace {
 
-TargetFigures figures_of_targets(const models::Table& table,
-                                 const std::vector<float>& predictions) {
-  const auto written = [&](float value) {
+/// Computes the metrics of real targets in the unit of the data's source, before any scaling.
+RegressionMetrics unscaled_target_figures(const models::Table& table,
+                                          const std::vector<float>& predictions) {
+  const auto unscaled = [&](float value) {
     return static_cast<double>(table.labelling.written(value));
   };
   std::vector<double> labels;
   std::vector<double> predicted;
   for (std::size_t row = 0; row < table.size(); ++row) {
-    labels.push_back(written(table.label(row)));
-    predicted.push_back(written(predictions[row]));
+    labels.push_back(unscaled(table.label(row)));
+    predicted.push_back(unscaled(predictions[row]));
   }
   return target_figures(labels, predicted);
 }
 
-/// Returns for each sample a score that is the higher the more likely the second of two classes is;
+/// Returns a score for each sample: the more likely class 1 of two, the higher the score. Returns
 /// nothing if the model has no such score.
 std::optional<std::vector<float>> class_1_scores(const AnyModel& model, const Weights& w,
                                                  const AnyData& data) {
   const auto scores = model.scores(w, data);
   if (!scores) return std::nullopt;
-  const bool has_both = scores->columns == 2 && scores->link == models::Link::softmax;
-  if (scores->columns != 1 && !has_both) return std::nullopt;
-  std::vector<float> ones;
-  for (std::size_t at = 0; at < scores->values.size(); at += scores->columns)
-    ones.push_back(has_both ? scores->values[at + 1] - scores->values[at] : scores->values[at]);
-  return ones;
+  const bool has_score_per_class = scores->columns == 2 && scores->link == models::Link::softmax;
+  if (scores->columns != 1 && !has_score_per_class) return std::nullopt;
+  std::vector<float> class_1;
+  for (std::size_t i = 0; i < scores->values.size(); i += scores->columns)
+    class_1.push_back(has_score_per_class ? scores->values[i + 1] - scores->values[i]
+                                          : scores->values[i]);
+  return class_1;
 }
 
-std::optional<double> mean_of(const ClassFigures& figures,
-                              const std::vector<std::optional<double>>& of_classes) {
+/// Returns the mean of a value over the classes that have samples.
+std::optional<double> mean_over_classes(const ClassificationMetrics& figures,
+                                        const std::vector<std::optional<double>>& value_of_class) {
   double sum = 0;
   std::size_t counted = 0;
-  for (std::size_t c = 0; c < of_classes.size(); ++c) {
-    if (!figures.recall[c]) continue;
-    sum += of_classes[c].value_or(0);
+  for (std::size_t c = 0; c < value_of_class.size(); ++c) {
+    if (!figures.recall[c]) continue;  // a class without samples has no recall
+    sum += value_of_class[c].value_or(0);
     ++counted;
   }
   if (counted == 0) return std::nullopt;
   return sum / static_cast<double>(counted);
 }
 
-/// Returns the class whose label is written like this; nothing if there is none.
+/// Returns the class whose label is written as `label` in the data's source; nothing if there is
+/// none.
 std::optional<std::size_t> class_of(const models::Labelling& labelling, std::string_view label) {
   for (std::size_t c = 0; c < labelling.classes; ++c)
     if (labelling.text(static_cast<float>(c)) == label) return c;
   return std::nullopt;
 }
 
-/// Returns one sample of each class, or two samples with different targets.
+/// Returns the rows of one sample of each class, or of two samples with different real targets.
 std::vector<std::uint32_t> pick_samples(const models::Table& table) {
   std::vector<std::uint32_t> rows;
   std::vector<float> seen;
@@ -79,39 +83,39 @@ Weights zeros(const AnyModel& model) {
 
 }  // namespace
 
-PredictionFigures prediction_figures(const AnyModel& model, const Weights& w, const AnyData& data) {
-  PredictionFigures figures;
+PredictionMetrics prediction_figures(const AnyModel& model, const Weights& w, const AnyData& data) {
+  PredictionMetrics figures;
   const models::Table* table = data.table();
   const auto predictions = model.predict(w, data);
   if (table == nullptr || !predictions || predictions->empty()) return figures;
   const std::size_t classes = table->labelling.classes;
   if (classes == 0) {
-    figures.targets = figures_of_targets(*table, *predictions);
+    figures.targets = unscaled_target_figures(*table, *predictions);
     return figures;
   }
   const auto is_class = [&](float value) {
     return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
   };
-  // A user's own model may predict something else.
+  // A user's own model may predict something other than classes.
   if (!std::ranges::all_of(*predictions, is_class)) return figures;
   std::vector<float> labels;
   for (std::size_t row = 0; row < table->size(); ++row) labels.push_back(table->label(row));
   figures.classes = class_figures(classes, labels, *predictions);
   if (classes == 2)
-    if (const auto ranks = class_1_scores(model, w, data))
-      figures.auc = area_under_curve(labels, *ranks);
+    if (const auto scores = class_1_scores(model, w, data))
+      figures.auc = area_under_curve(labels, *scores);
   return figures;
 }
 
-std::optional<double> macro_precision(const ClassFigures& figures) {
-  return mean_of(figures, figures.precision);
+std::optional<double> macro_precision(const ClassificationMetrics& figures) {
+  return mean_over_classes(figures, figures.precision);
 }
 
-std::optional<double> macro_recall(const ClassFigures& figures) {
-  return mean_of(figures, figures.recall);
+std::optional<double> macro_recall(const ClassificationMetrics& figures) {
+  return mean_over_classes(figures, figures.recall);
 }
 
-std::optional<double> figure_of(const PredictionFigures& figures,
+std::optional<double> figure_of(const PredictionMetrics& figures,
                                 const models::Labelling& labelling, std::string_view name) {
   if (name == "auc") return figures.auc;
   if (figures.targets) {
@@ -135,8 +139,9 @@ std::optional<double> figure_of(const PredictionFigures& figures,
 std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr) return {};
-  const AnyData some = data.select(pick_samples(*table));
-  const PredictionFigures figures = prediction_figures(model, zeros(model), some);
+  // The metrics that have a value for a few samples and a model of zeros have one for all data.
+  const AnyData few_samples = data.select(pick_samples(*table));
+  const PredictionMetrics figures = prediction_figures(model, zeros(model), few_samples);
   std::vector<std::string> names;
   for (const char* name : {"auc", "mae", "rmse", "r2", "precision", "recall"})
     if (figure_of(figures, table->labelling, name)) names.emplace_back(name);

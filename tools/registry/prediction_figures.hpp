@@ -1,5 +1,5 @@
-/// Computes those figures of figures.hpp that suit a model and its data, and finds them by name.
-/// Plain functions.
+/// Computes the metrics of figures.hpp that a model and its data allow, and finds a metric by name.
+/// Any thread.
 #pragma once
 
 #include <optional>
@@ -12,31 +12,33 @@
 
 namespace starling::program {
 
-/// Holds `classes` or `targets`, or neither.
-struct PredictionFigures {
-  std::optional<ClassFigures> classes;
-  std::optional<TargetFigures> targets;
+/// The metrics of the predictions for one data set. At most one of `classes` and `targets` is set.
+struct PredictionMetrics {
+  std::optional<ClassificationMetrics> classes;
+  std::optional<RegressionMetrics> targets;
+  /// The area under the receiver operating characteristic; absent unless there are two classes.
   std::optional<double> auc;
 };
 
-/// Computes the figures. Returns none if the data is not a table or the model does not predict.
-/// Requires: the model accepts `data`, which has labels.
-[[nodiscard]] PredictionFigures prediction_figures(const AnyModel& model, const Weights& w,
+/// Predicts all of `data` with the parameters `w` and computes the metrics. All are absent if the
+/// data is not a table or the model cannot predict. Requires: the model accepts `data`, which has
+/// labels.
+[[nodiscard]] PredictionMetrics prediction_figures(const AnyModel& model, const Weights& w,
                                                    const AnyData& data);
 
-/// Return the mean over the classes. A class that was never predicted counts with a precision of 0;
-/// a class without samples does not count.
-[[nodiscard]] std::optional<double> macro_precision(const ClassFigures& figures);
-[[nodiscard]] std::optional<double> macro_recall(const ClassFigures& figures);
+/// Return the mean of the classes' precisions or recalls. A class that was never predicted counts
+/// with a precision of 0. A class without samples does not count. Nothing if no class counts.
+[[nodiscard]] std::optional<double> macro_precision(const ClassificationMetrics& figures);
+[[nodiscard]] std::optional<double> macro_recall(const ClassificationMetrics& figures);
 
-/// Returns the figure of that name: `auc`, `r2`, `mae`, `rmse`, `precision` and `recall` (means
-/// over the classes), `precision:LABEL` and `recall:LABEL`. Absent if it has no value.
-[[nodiscard]] std::optional<double> figure_of(const PredictionFigures& figures,
+/// Returns the metric `name`: `auc`, `r2`, `mae`, `rmse`, `precision` and `recall` (means over the
+/// classes), `precision:LABEL` or `recall:LABEL`. Returns nothing if it has no value.
+[[nodiscard]] std::optional<double> figure_of(const PredictionMetrics& figures,
                                               const models::Labelling& labelling,
                                               std::string_view name);
 
-/// Returns the names for which figure_of() can have a value, with `precision:LABEL` and
-/// `recall:LABEL` for each class. Requires the same as prediction_figures().
+/// Returns the names for which figure_of() can have a value with this model and data, among them
+/// `precision:LABEL` and `recall:LABEL` for each class. Requires the same as prediction_figures().
 [[nodiscard]] std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data);
 
 }  // namespace starling::program

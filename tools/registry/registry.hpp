@@ -9,8 +9,8 @@
 ///       return starling::main(argc, argv, std::move(registry));
 ///     }
 ///
-/// A model or data source of your own hides a built-in one of the same name; a barrier must not
-/// have a built-in name.
+/// A model or data source of your own hides a built-in one of the same name. A barrier must not
+/// have the name of a built-in one.
 #pragma once
 
 #include <concepts>
@@ -35,16 +35,18 @@ namespace starling {
 
 namespace program {
 
-/// A kind of model: its name, and the function that makes one for data.
+/// A kind of model under a name, for one element type and one type of data.
 struct ModelEntry {
   std::string name;
   std::string summary;
   ElementType element_type = ElementType::float32;
+  /// Returns true if the data is of the type from which the model learns.
   std::function<bool(const AnyData&)> accepts;
+  /// Makes the model with the options of a spec. Requires: accepts() returns true for the data.
   std::function<Result<std::shared_ptr<const AnyModel>>(const Spec&, const AnyData&)> make;
 };
 
-/// A source of data beyond the built-in ones.
+/// A data source that this registry adds to those of models::source_names().
 struct DataEntry {
   std::string name;
   std::string summary;
@@ -56,13 +58,15 @@ struct BarrierEntry {
   std::string summary;
 };
 
-/// Defined in model_of.hpp, which main.hpp includes. Include it in files that add models.
+/// Wraps a model; `text` is what AnyModel::print() returns. Defined in model_of.hpp, which main.hpp
+/// includes. Include it in files that add models.
 template <class M, class D>
 [[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
 
 /// Returns the text from which Spec::parse() reads the same spec.
 [[nodiscard]] std::string print(const Spec& spec);
 
+/// The type of the value in a Result; T itself if T is no Result.
 template <class T>
 struct ResultOf {
   using Value = T;
@@ -72,7 +76,7 @@ struct ResultOf<Result<T>> {
   using Value = T;
 };
 
-/// Returns a plain value or a Result as a Result.
+/// Converts a plain value to a Result, and returns a Result as it is.
 template <class T>
 [[nodiscard]] Result<T> as_result(T value) {
   return value;
@@ -82,7 +86,7 @@ template <class T>
   return result;
 }
 
-/// A model that reads its own options: `static Result<M> parse(const Spec&, const D&)`.
+/// A model that parses its own options: `static Result<M> parse(const Spec&, const D&)`.
 template <class M, class D>
 concept ParsedModel = requires(const Spec& spec, const D& data) {
   { M::parse(spec, data) } -> std::same_as<Result<M>>;
@@ -92,16 +96,17 @@ concept ParsedModel = requires(const Spec& spec, const D& data) {
 
 class Registry {
  public:
-  /// Adds a model over data of type D, written `--model name[:options]`. The first of these that
-  /// exists makes it: `M::parse(const Spec&, const D&)` -> Result<M>, the constructor `M(const
-  /// D&)`, or `M()`, which leaves the fields of an aggregate at their defaults. For other values
-  /// pass a function, see below:
+  /// Adds a model over data of type D, written `--model name[:options]`. To make the model, the
+  /// registry calls `M::parse(const Spec&, const D&)` -> Result<M> if it exists, else the
+  /// constructor `M(const D&)` if it exists, else `M()`, which leaves the fields of an aggregate at
+  /// their defaults. To make it otherwise, pass a function:
   ///
   ///     registry.model<Ring>("ring", "my model",
   ///                          [](SpecReader&, const models::Table&) { return Ring{.radius = 2}; });
   ///
-  /// Only the shape of a table may be read here: when a saved model is loaded, the table has the
-  /// features and classes of the training data, but no rows.
+  /// parse(), the constructor and the function may read only the shape of a table: when a saved
+  /// model is loaded, they get a table with the features and classes of the training data, but
+  /// without rows.
   template <class M, class D = models::Table>
   requires models::Model<M, D> Registry& model(std::string name, std::string summary) {
     return add_model<M, D>(std::move(name), std::move(summary), {});
@@ -115,18 +120,18 @@ class Registry {
                            [](const M& made) { return made.print(); });
   }
 
-  /// Adds a model that `make(SpecReader& options, const D& data)` makes. It returns an M or a
-  /// Result<M>; options that it does not read are refused.
+  /// Adds a model that `make(SpecReader& options, const D& data)` makes. `make` returns an M or a
+  /// Result<M>. An option that `make` does not read is an error.
   template <class M, class D = models::Table, class Make>
   requires models::Model<M, D> && std::invocable<Make, SpecReader&, const D&> Registry& model(
       std::string name, std::string summary, Make make) {
-    auto whole = [make = std::move(make)](const Spec& spec, const D& data) -> Result<M> {
-      SpecReader read{spec};
-      auto made = program::as_result<M>(make(read, data));
-      if (auto done = read.finish(); !done) return std::move(done).error();
+    auto make_from_spec = [make = std::move(make)](const Spec& spec, const D& data) -> Result<M> {
+      SpecReader options{spec};
+      auto made = program::as_result<M>(make(options, data));
+      if (auto done = options.finish(); !done) return std::move(done).error();
       return made;
     };
-    return add_made<M, D>(std::move(name), std::move(summary), std::move(whole), {});
+    return add_entry<M, D>(std::move(name), std::move(summary), std::move(make_from_spec), {});
   }
 
   /// Adds a model that `make(const Spec&, const D&)` -> Result<M> makes, and whose print() returns
@@ -135,31 +140,33 @@ class Registry {
   requires models::Model<M, D> &&
       std::is_same_v<std::invoke_result_t<Make, const Spec&, const D&>, Result<M>>
           Registry& model(std::string name, std::string summary, Make make) {
-    return add_made<M, D>(std::move(name), std::move(summary), std::move(make),
-                          [](const M& made) { return made.print(); });
+    return add_entry<M, D>(std::move(name), std::move(summary), std::move(make),
+                           [](const M& made) { return made.print(); });
   }
 
   /// Adds a data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t
-  /// seed)` returns a data set of any type D, or a Result of one. With `--test name` it is called
-  /// again with another seed. If D has `select(rows)`, test samples can be held out.
+  /// seed)` returns a data set of any type D, or a Result<D>. With `--test name` it is called
+  /// again, with another seed. If D has `select(rows)`, a part of the data can be held out for
+  /// tests.
   template <class Load>
   requires std::invocable<Load, SpecReader&, std::uint64_t> Registry& data(std::string name,
                                                                            std::string summary,
                                                                            Load load) {
     using D = typename program::ResultOf<
         std::remove_cvref_t<std::invoke_result_t<Load, SpecReader&, std::uint64_t>>>::Value;
-    auto erased = [load = std::move(load)](SpecReader& read,
-                                           std::uint64_t seed) -> Result<program::AnyData> {
-      auto loaded = program::as_result<D>(load(read, seed));
+    auto load_any = [load = std::move(load)](SpecReader& options,
+                                             std::uint64_t seed) -> Result<program::AnyData> {
+      auto loaded = program::as_result<D>(load(options, seed));
       if (!loaded) return std::move(loaded).error();
       return program::AnyData::of<D>(*std::move(loaded));
     };
-    data_.push_back({std::move(name), std::move(summary), std::move(erased)});
+    data_.push_back({std::move(name), std::move(summary), std::move(load_any)});
     return *this;
   }
 
   /// Adds a barrier, written `--barrier label`, or `--barrier plabel:beta=N` for its sampled form.
-  /// When the program starts, it refuses a label that is a built-in barrier's or cannot be written.
+  /// When the program starts, it refuses a label that is the name of a built-in barrier, or that
+  /// users could not write on the command line.
   Registry& barrier(barrier::Predicate rule, std::string summary = {}) {
     barriers_.push_back({std::move(rule), std::move(summary)});
     return *this;
@@ -171,15 +178,18 @@ class Registry {
 
   /// Returns the rules of barriers(), for barrier::parse().
   [[nodiscard]] std::vector<barrier::Predicate> rules() const {
-    std::vector<barrier::Predicate> all;
-    for (const auto& entry : barriers_) all.push_back(entry.rule);
-    return all;
+    std::vector<barrier::Predicate> rules;
+    for (const auto& entry : barriers_) rules.push_back(entry.rule);
+    return rules;
   }
 
  private:
+  /// Returns the text of a model that its parse() reads.
   template <class M>
   using Print = std::function<std::string(const M&)>;
 
+  /// Makes a model by the first of parse(), M(const D&) and M() that exists. The latter two take no
+  /// options.
   template <class M, class D>
   static Result<M> make_from(const Spec& spec, const D& data) {
     if constexpr (program::ParsedModel<M, D>) {
@@ -187,8 +197,8 @@ class Registry {
     } else {
       static_assert(std::is_constructible_v<M, const D&> || std::is_default_constructible_v<M>,
                     "a model needs parse(), M(const D&), M() or a function that makes it");
-      SpecReader read{spec};
-      if (auto done = read.finish(); !done) return std::move(done).error();
+      SpecReader options{spec};
+      if (auto done = options.finish(); !done) return std::move(done).error();
       if constexpr (std::is_constructible_v<M, const D&>)
         return M(data);
       else
@@ -198,12 +208,14 @@ class Registry {
 
   template <class M, class D>
   Registry& add_model(std::string name, std::string summary, Print<M> print) {
-    return add_made<M, D>(std::move(name), std::move(summary), make_from<M, D>, std::move(print));
+    return add_entry<M, D>(std::move(name), std::move(summary), make_from<M, D>, std::move(print));
   }
 
+  /// Adds a model that `make(const Spec&, const D&)` makes. Without `print`, the text of a model is
+  /// the spec from which it was made.
   template <class M, class D, class Make>
-  Registry& add_made(std::string name, std::string summary, Make make, Print<M> print) {
-    auto erased =
+  Registry& add_entry(std::string name, std::string summary, Make make, Print<M> print) {
+    auto make_any =
         [make = std::move(make), print = std::move(print)](
             const Spec& spec,
             const program::AnyData& data) -> Result<std::shared_ptr<const program::AnyModel>> {
@@ -212,9 +224,10 @@ class Registry {
       std::string text = print ? print(*made) : program::print(spec);
       return program::any_model_of<M, D>(*std::move(made), std::move(text));
     };
-    models_.push_back(
-        {std::move(name), std::move(summary), program::element_type<typename M::Scalar>,
-         [](const program::AnyData& data) { return data.as<D>() != nullptr; }, std::move(erased)});
+    models_.push_back({std::move(name), std::move(summary),
+                       program::element_type<typename M::Scalar>,
+                       [](const program::AnyData& data) { return data.as<D>() != nullptr; },
+                       std::move(make_any)});
     return *this;
   }
 

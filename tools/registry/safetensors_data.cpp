@@ -25,41 +25,41 @@ using safetensors::Tensor;
 constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
 constexpr double classes_max = 1'000'000;
 
-std::optional<LabelKind> read_task(SpecReader& read) {
-  static const std::vector<std::string> words{"class", "value"};
-  const std::string word = read.text("task", "");
-  if (word == "class") return LabelKind::classes;
-  if (word == "value") return LabelKind::values;
-  if (!word.empty()) read.refuse("task=" + word + " is unknown; " + suggest(word, words));
+std::optional<LabelKind> read_task(SpecReader& options) {
+  static const std::vector<std::string> tasks{"class", "value"};
+  const std::string task = options.text("task", "");
+  if (task == "class") return LabelKind::classes;
+  if (task == "value") return LabelKind::values;
+  if (!task.empty()) options.refuse("task=" + task + " is unknown; " + suggest(task, tasks));
   return std::nullopt;
 }
 
-bool is_whole(Dtype dtype) { return dtype != Dtype::f32 && dtype != Dtype::f64; }
+bool is_integer(Dtype dtype) { return dtype != Dtype::f32 && dtype != Dtype::f64; }
 
-Error wrong(const std::string& path, const Tensor& tensor, const std::string& what) {
-  return Error{path + ": tensor '" + tensor.name + "' is " + tensor.describe() + "; " + what};
+Error shape_error(const std::string& path, const Tensor& tensor, const std::string& reason) {
+  return Error{path + ": tensor '" + tensor.name + "' is " + tensor.describe() + "; " + reason};
 }
 
-/// Returns the tensor that has one of two names; an error if both or none exist.
-Result<const Tensor*> find(const std::string& path, const File& file, const char* name,
-                           const char* other) {
-  const Tensor* one = file.find(name);
-  const Tensor* two = file.find(other);
-  const std::string both = std::string{"'"} + name + "' or '" + other + "'";
-  if (one != nullptr && two != nullptr)
-    return Error{path + ": has a tensor '" + name + "' and a tensor '" + other +
+/// Returns the tensor that is called `name` or `alias`; an Error if both or neither exist.
+Result<const Tensor*> find_tensor(const std::string& path, const File& file, const char* name,
+                                  const char* alias) {
+  const Tensor* by_name = file.find(name);
+  const Tensor* by_alias = file.find(alias);
+  if (by_name != nullptr && by_alias != nullptr)
+    return Error{path + ": has a tensor '" + name + "' and a tensor '" + alias +
                  "'; valid: one of them"};
-  if (one != nullptr || two != nullptr) return one != nullptr ? one : two;
+  if (by_name != nullptr || by_alias != nullptr) return by_name != nullptr ? by_name : by_alias;
   std::vector<std::string> names;
   for (const Tensor& tensor : file.tensors) names.push_back(quote(tensor.name));
-  return Error{path + ": has no tensor " + both + "; it has: " +
+  return Error{path + ": has no tensor '" + name + "' or '" + alias + "'; it has: " +
                (names.empty() ? "none"
                               : std::accumulate(names.begin() + 1, names.end(), names.front(),
-                                                [](std::string all, const std::string& next) {
-                                                  return std::move(all) + ", " + next;
+                                                [](std::string joined, const std::string& next) {
+                                                  return std::move(joined) + ", " + next;
                                                 }))};
 }
 
+/// Returns element `i` of a tensor whose elements are of type T.
 template <class T>
 double number_at(const Tensor& tensor, std::size_t i) {
   T value;
@@ -85,79 +85,85 @@ double number_at(const Tensor& tensor, std::size_t i) {
   return 0;
 }
 
+/// Returns the elements divided by `divisor`. Returns an Error if one is not finite as a float, or
+/// is an integer that a float cannot hold exactly.
 Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tensor, float divisor) {
   if (auto fits = ReadBudget{path}.check_total(tensor.size() * sizeof(float)); !fits)
     return std::move(fits).error();
   std::vector<float> values(tensor.size());
-  const std::size_t row = tensor.shape[0] == 0 ? 1 : values.size() / tensor.shape[0];
+  const std::size_t row_length = tensor.shape[0] == 0 ? 1 : values.size() / tensor.shape[0];
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double number = number_at(tensor, i);
     values[i] = static_cast<float>(number) / divisor;
-    const bool is_exact = !is_whole(tensor.dtype) || static_cast<float>(number) == number;
+    const bool is_exact = !is_integer(tensor.dtype) || static_cast<float>(number) == number;
     if (!std::isfinite(values[i]) || !is_exact)
-      return Error{path + ": tensor '" + tensor.name + "': sample " + std::to_string(i / row + 1) +
-                   " holds what is no finite number that a float holds"};
+      return Error{path + ": tensor '" + tensor.name + "': sample " +
+                   std::to_string(i / row_length + 1) +
+                   " holds a number that is not finite or that a float cannot hold"};
   }
   return values;
 }
 
-/// Returns how many numbers a sample has.
-Result<std::size_t> row_size(const std::string& path, const Tensor& x) {
-  if (x.shape.size() < 2) return wrong(path, x, "valid: [n, ...]");
-  if (x.shape[0] == 0) return wrong(path, x, "it holds no samples");
+/// Returns how many features a sample has. Returns an Error if the shape of the tensor `x` is
+/// invalid.
+Result<std::size_t> feature_count(const std::string& path, const Tensor& x) {
+  if (x.shape.size() < 2) return shape_error(path, x, "valid: [n, ...]");
+  if (x.shape[0] == 0) return shape_error(path, x, "it holds no samples");
   const std::uint64_t row = x.size() / x.shape[0];
   if (row == 0 || row > features_max)
-    return wrong(path, x, "valid: 1 to " + std::to_string(features_max) + " numbers a sample");
+    return shape_error(path, x,
+                       "valid: 1 to " + std::to_string(features_max) + " numbers a sample");
   const auto may_be_colours = [&](std::size_t d) { return x.shape[d] == 3 || x.shape[d] == 4; };
   if (x.shape.size() == 4 && may_be_colours(1) && !may_be_colours(3) && x.shape[3] != 1)
-    return wrong(path, x,
-                 "images with their colours first; valid: [n, height, width, channels], as "
-                 "permute(0, 2, 3, 1) of PyTorch makes it");
+    return shape_error(path, x,
+                       "images with their colours first; valid: [n, height, width, channels], as "
+                       "permute(0, 2, 3, 1) of PyTorch makes it");
   return row;
 }
 
-Result<void> check_labels(const std::string& path, const Tensor& x, const Tensor& y) {
-  const bool one_each = y.shape.size() == 1 || (y.shape.size() == 2 && y.shape[1] == 1);
-  if (!one_each) return wrong(path, y, "valid: [n] or [n, 1]");
+/// Returns an Error unless the tensor `y` has one number for each sample of `x`.
+Result<void> check_label_shape(const std::string& path, const Tensor& x, const Tensor& y) {
+  const bool has_one_column = y.shape.size() == 1 || (y.shape.size() == 2 && y.shape[1] == 1);
+  if (!has_one_column) return shape_error(path, y, "valid: [n] or [n, 1]");
   if (y.shape[0] == x.shape[0]) return {};
-  return wrong(path, y,
-               "but '" + x.name + "' holds " + std::to_string(x.shape[0]) +
-                   " samples; valid: a label for each");
+  return shape_error(path, y,
+                     "but '" + x.name + "' holds " + std::to_string(x.shape[0]) +
+                         " samples; valid: a label for each");
 }
 
-/// Returns the classes 0 to the largest label, at least two: the meaning of a label does not depend
-/// on which labels the file happens to hold.
-Result<models::Labelling> classes_of(const std::string& path, const Tensor& y) {
-  double most = 1;
+/// Returns a labelling with the classes from 0 to the largest label, at least two. A label k is
+/// class k, even if not all smaller labels occur in the file.
+Result<models::Labelling> labelling_of(const std::string& path, const Tensor& y) {
+  double largest = 1;
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double label = number_at(y, i);
     if (!(label >= 0 && label < classes_max) || label != std::floor(label))
       return Error{path + ": tensor '" + y.name + "': sample " + std::to_string(i + 1) +
                    " has the label " + print_number(label) +
                    "; valid: classes 0 to 999999, or task=value"};
-    most = std::max(most, label);
+    largest = std::max(largest, label);
   }
   return models::Labelling{
-      .classes = static_cast<std::size_t>(most) + 1, .first = 0, .signs = false};
+      .classes = static_cast<std::size_t>(largest) + 1, .first = 0, .signs = false};
 }
 
 Result<models::Table> table_of(const std::string& path, const File& file,
                                std::optional<LabelKind> task) {
-  const auto x = find(path, file, "features", "x");
+  const auto x = find_tensor(path, file, "features", "x");
   if (!x) return x.error();
-  const auto y = find(path, file, "labels", "y");
+  const auto y = find_tensor(path, file, "labels", "y");
   if (!y) return y.error();
-  const auto features = row_size(path, **x);
+  const auto features = feature_count(path, **x);
   if (!features) return features.error();
-  if (auto fits = check_labels(path, **x, **y); !fits) return std::move(fits).error();
+  if (auto valid = check_label_shape(path, **x, **y); !valid) return std::move(valid).error();
   models::RawTable raw{
       .source = path,
       .features = *features,
-      .task = task.value_or(is_whole((*y)->dtype) ? LabelKind::classes : LabelKind::values)};
+      .task = task.value_or(is_integer((*y)->dtype) ? LabelKind::classes : LabelKind::values)};
   if (raw.task == LabelKind::classes) {
-    const auto rule = classes_of(path, **y);
-    if (!rule) return rule.error();
-    raw.labelling = *rule;
+    const auto labelling = labelling_of(path, **y);
+    if (!labelling) return labelling.error();
+    raw.labelling = *labelling;
   }
   auto labels = floats_of(path, **y, 1);
   if (!labels) return std::move(labels).error();
@@ -165,21 +171,21 @@ Result<models::Table> table_of(const std::string& path, const File& file,
   if (!values) return std::move(values).error();
   raw.labels = *std::move(labels);
   raw.x = models::Table::Dense{*std::move(values)};
-  const auto rule = models::infer_labelling(raw);
-  if (!rule) return rule.error();
-  return models::finish(std::move(raw), *rule);
+  const auto labelling = models::infer_labelling(raw);
+  if (!labelling) return labelling.error();
+  return models::finish(std::move(raw), *labelling);
 }
 
 }  // namespace
 
-Result<models::Table> load_safetensors(SpecReader& read) {
-  const std::string path = read.positional();
-  const auto task = read_task(read);
+Result<models::Table> load_safetensors(SpecReader& options) {
+  const std::string path = options.positional();
+  const auto task = read_task(options);
   if (path.empty())
-    read.refuse(
+    options.refuse(
         "names no file; valid: safetensors:FILE[,task=class|value], no ',' or '=' in a file's "
         "name");
-  if (auto fine = read.finish(); !fine) return std::move(fine).error();
+  if (auto done = options.finish(); !done) return std::move(done).error();
   const auto file = safetensors::read(path);
   if (!file) return file.error();
   return table_of(path, *file, task);

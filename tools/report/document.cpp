@@ -14,8 +14,8 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-/// The page is light or dark like the reader's system. gnuplot's black and white become the page's
-/// text and background colours.
+/// The style sheet of a page, which is light or dark like the reader's system. The style replaces
+/// the black and the white of gnuplot's drawings by the page's text and background colours.
 constexpr const char* style =
     ":root{color-scheme:light dark}"
     "body{font:16px/1.5 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;"
@@ -38,7 +38,8 @@ void replace_all(std::string& text, std::string_view from, const std::string& to
     text.replace(at, from.size(), to);
 }
 
-/// Returns the <svg> element alone, with ids that no other drawing on the page has.
+/// Returns the picture's <svg> element alone. Puts the picture's name before the ids in it, because
+/// gnuplot uses the same ids in every drawing.
 std::string inline_svg(const Picture& picture) {
   std::string svg = picture.svg.substr(std::min(picture.svg.find("<svg"), picture.svg.size()));
   constexpr std::array<std::string_view, 5> names{"gpDot", "gpPt", "textbox", "greybox",

@@ -14,10 +14,10 @@ struct Paragraph {
   std::string text;
 };
 
-/// A picture. If `svg` is empty, an HTML page shows the caption and says in which file the data is,
+/// A picture. If `svg` is empty, an HTML page shows the caption and names the file with the data,
 /// and a Markdown page shows the caption alone.
 struct Picture {
-  /// The name of its files without their extension, different for each picture of a document.
+  /// The name of the picture's files without their extension; unique in the document.
   std::string name;
   std::string caption;
   std::string svg;
@@ -25,7 +25,7 @@ struct Picture {
 
 /// A long table that an HTML page hides until the reader opens it.
 struct FoldedTable {
-  /// Different for each element of the page.
+  /// The id of the HTML element; unique on the page.
   std::string name;
   std::string summary;
   TextTable table;
@@ -36,7 +36,7 @@ using Block = std::variant<Paragraph, TextTable, Picture, FoldedTable>;
 struct Section {
   std::string title;
   std::vector<Block> blocks;
-  /// True if its pictures are shown side by side when the page is wide enough.
+  /// True if an HTML page shows the pictures side by side where it is wide enough.
   bool is_gallery = false;
 };
 
@@ -45,7 +45,7 @@ struct Document {
   std::vector<Section> sections;
 };
 
-/// Returns an HTML page that contains its pictures and style, and loads nothing.
+/// Returns an HTML page that contains its pictures and its style, and loads no other file.
 [[nodiscard]] std::string html_text(const Document& document);
 
 /// Returns a Markdown page whose pictures are the files `folder`/NAME.svg.

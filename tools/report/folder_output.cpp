@@ -5,6 +5,7 @@
 #include "starling/tools/files/file_output.hpp"
 
 namespace starling::program {
+
 std::vector<std::string> plot_file_names(const std::string& name) {
   return {name + ".dat", name + ".gp", name + ".svg"};
 }
@@ -40,10 +41,10 @@ Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
 }
 
 OutputFolder::~OutputFolder() {
-  if (made_.empty()) return;
-  std::error_code ignored;  // a folder with files in it stays
-  std::filesystem::remove(made_, ignored);
-  drop_unfinished_folder(made_);
+  if (created_path_.empty()) return;
+  std::error_code ignored;  // remove() fails if there are files in the folder, which then stays
+  std::filesystem::remove(created_path_, ignored);
+  forget_unfinished_folder(created_path_);
 }
 
 Result<void> write_plot_source(const std::string& folder, const Plot& plot) {

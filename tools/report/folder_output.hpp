@@ -18,25 +18,27 @@ namespace starling::program {
 /// Returns `folder`/`name`.
 [[nodiscard]] std::string path_inside(const std::string& folder, const std::string& name);
 
-/// A folder for outputs. If prepare() made the folder, the destructor removes it again unless it
-/// holds files.
+/// A folder for outputs. If prepare() made the folder, the destructor removes it again unless there
+/// are files in it.
 class OutputFolder {
  public:
-  /// Makes the folder if it does not exist. Refuses a folder that is one of `taken`, and one in
-  /// which a file of `names` is one of `taken` or cannot be written.
+  /// Makes the folder if it does not exist. `names` are the files that the command will write into
+  /// it, and `taken` the command's other inputs and outputs. Returns an error if the folder or one
+  /// of these files is one of `taken`, or if a file cannot be written.
   static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
                                       std::span<const FileUse> taken);
 
-  OutputFolder(OutputFolder&& other) noexcept : made_(std::exchange(other.made_, {})) {}
+  OutputFolder(OutputFolder&& other) noexcept
+      : created_path_(std::exchange(other.created_path_, {})) {}
   OutputFolder& operator=(OutputFolder&&) = delete;
   ~OutputFolder();
 
  private:
-  explicit OutputFolder(std::string made) : made_(std::move(made)) {}
+  explicit OutputFolder(std::string created_path) : created_path_(std::move(created_path)) {}
   static Result<OutputFolder> make(const std::string& path);
 
-  /// The folder that was made; empty if it existed before.
-  std::string made_;
+  /// The path of the folder if make() created it; empty if it existed before.
+  std::string created_path_;
 };
 
 /// Writes the data and the script of a plot.

@@ -76,7 +76,7 @@ nlohmann::ordered_json json_of(const Machine& machine) {
   return json;
 }
 
-std::uint64_t peak_memory() {
+std::uint64_t peak_memory_bytes() {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;

@@ -22,14 +22,15 @@ namespace {
 constexpr std::array<const char*, 8> colours{"#d1495b", "#e08e0b", "#3a86c8", "#2e9e5b",
                                              "#a05fc2", "#16a3a3", "#a9745f", "#808080"};
 
-/// Sizes in pixels. The last three are those that gnuplot uses for a character of a font of 13
-/// pixels, a line of the legend and the sample of a line in it.
+/// Sizes in pixels: of the picture, and of the frame around the curves.
 constexpr double width = 720;
 constexpr double frame_width = 620;
 constexpr double frame_height = 340;
+/// Sizes in pixels that gnuplot uses in the legend: the width of a character in a font of 13
+/// pixels, the height of a row, and the width of the piece of line beside a name.
 constexpr double character_width = 7.8;
-constexpr double legend_line = 22;
-constexpr double legend_sample = 60;
+constexpr double legend_row_height = 22;
+constexpr double legend_sample_width = 60;
 
 std::string in_quotes(const std::string& text) {
   std::string out = "\"";
@@ -63,7 +64,8 @@ struct Range {
   [[nodiscard]] bool is_empty() const { return low > high; }
 };
 
-/// Returns the range of all values, and of their sums if series are stacked.
+/// Returns the range of all y values, with their error bars and, if series are stacked, the heights
+/// of the stacks.
 Range values_of(const Plot& plot) {
   Range range;
   for (const Series& series : plot.series)
@@ -91,19 +93,20 @@ struct Legend {
   std::size_t rows = 0;
 };
 
-/// Puts as many names side by side as fit.
+/// Returns the rows and columns of the legend, with as many columns as the frame has space for. A
+/// plot without names or with panels has no legend, which is one of 0 rows.
 Legend legend_of(const Plot& plot) {
   std::size_t longest = 0;
   for (const Series& series : plot.series) longest = std::max(longest, series.name.size());
   if (longest == 0 || plot.has_panels) return {};
-  const double column = character_width * static_cast<double>(longest) + legend_sample;
+  const double column = character_width * static_cast<double>(longest) + legend_sample_width;
   const auto columns = std::max<std::size_t>(1, static_cast<std::size_t>(frame_width / column));
   return {columns, (plot.series.size() + columns - 1) / columns};
 }
 
-/// Sets the y axis of a panel. All shares have the same axis. Another figure has its own, which
-/// marks the highest value.
-std::string panel_range(const Plot& plot, const Series& series) {
+/// Returns the commands for the y axis of a panel. For shares, the axis is the same in all panels.
+/// For other values, it depends on the highest value of the series, which it marks.
+std::string panel_y_range(const Plot& plot, const Series& series) {
   if (plot.is_share) return "set yrange [0:105]\nset ytics 0,50,100\n";
   Range range;
   for (const PlotPoint& point : series.points) range.include(point.y);
@@ -112,11 +115,11 @@ std::string panel_range(const Plot& plot, const Series& series) {
                      high);
 }
 
-/// Sets the range of the y axis, and leaves space above all values for the legend.
+/// Returns the commands for the y axis, which has space for the legend above all values.
 std::string y_range(const Plot& plot) {
   const Range range = values_of(plot);
   if (range.is_empty()) return "set yrange [*:*]\n";
-  const double legend_height = legend_line * static_cast<double>(legend_of(plot).rows) + 14;
+  const double legend_height = legend_row_height * static_cast<double>(legend_of(plot).rows) + 14;
   const double stretch = 1 / (1 - std::min(0.6, legend_height / frame_height));
   if (plot.log_y) {
     const double ratio = std::max(2.0, 1.3 * range.high / range.low);
@@ -129,12 +132,12 @@ std::string y_range(const Plot& plot) {
   const double low = is_above_zero ? 0 : range.low - span / 20;
   double high = low + (range.high - low) * stretch;
   if (high <= low) high = low + 1;
-  const bool is_whole = is_above_zero && plot.is_share && range.high > 50;
+  const bool marks_every_20 = is_above_zero && plot.is_share && range.high > 50;
   return fmt::format("set yrange [{:.6g}:{:.6g}]\n{}", low, high,
-                     is_whole ? "set ytics 0,20,100\n" : "");
+                     marks_every_20 ? "set ytics 0,20,100\n" : "");
 }
 
-/// Puts names below the stacks, and turns them if they would overlap.
+/// Returns the commands that put the labels below the stacks, turned if they would overlap.
 std::string label_ticks(const Plot& plot) {
   std::string text =
       "set xrange [-0.7:" + fmt::format("{:.1f}", static_cast<double>(plot.labels.size()) - 0.3) +
@@ -144,10 +147,13 @@ std::string label_ticks(const Plot& plot) {
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", in_quotes(plot.labels[i]), i);
     longest = std::max(longest, plot.labels[i].size());
   }
-  const double all = 7 * static_cast<double>(longest * plot.labels.size());
-  return text + (all < frame_width ? ")\n" : ") rotate by -25\n");
+  constexpr double label_character_width = 7;
+  const double labels_width =
+      label_character_width * static_cast<double>(longest * plot.labels.size());
+  return text + (labels_width < frame_width ? ")\n" : ") rotate by -25\n");
 }
 
+/// Returns the commands for the x axis and, for stacks, for their style.
 std::string x_range(const Plot& plot) {
   if (plot.style == PlotStyle::stacked)
     return "set style data histograms\nset style histogram rowstacked\n"
@@ -165,6 +171,7 @@ double height_of(const Plot& plot) {
   return plot.has_panels ? 100 + 110 * static_cast<double>(plot.series.size()) : 440;
 }
 
+/// Returns the commands for everything but the output file and the curves.
 std::string settings(const Plot& plot) {
   std::string text = fmt::format(
       "set terminal svg size {:.0f},{:.0f} font \"sans-serif,13\" background \"white\" noenhanced "
@@ -181,17 +188,17 @@ std::string settings(const Plot& plot) {
   return text + y_range(plot) + x_range(plot);
 }
 
-/// Returns how gnuplot draws a series. A line with few points gets marks, because a single point
-/// makes no line.
+/// Returns how gnuplot draws a series. A line with few points has a mark at each, because gnuplot
+/// draws no line for a single point.
 std::string style_text(const Plot& plot, const Series& series) {
-  constexpr std::size_t few = 40;
+  constexpr std::size_t marked_points_max = 40;
   const std::string y = plot.is_share ? "($2*100)" : "2";
   if (series.is_marked) return "using 1:" + y + " with points pt 7 ps 1.2";
   switch (plot.style) {
     case PlotStyle::line:
       return "using 1:" + y +
-             (series.points.size() <= few ? " with linespoints lw 2 pt 7 ps 0.4"
-                                          : " with lines lw 2");
+             (series.points.size() <= marked_points_max ? " with linespoints lw 2 pt 7 ps 0.4"
+                                                        : " with lines lw 2");
     case PlotStyle::steps:
       return "using 1:" + y + " with steps lw 2";
     case PlotStyle::points:
@@ -202,21 +209,24 @@ std::string style_text(const Plot& plot, const Series& series) {
   return "";
 }
 
+/// Returns the part of the plot command that draws series `i`.
 std::string curve(const Plot& plot, const std::string& source, std::size_t i) {
   const Series& series = plot.series[i];
   return fmt::format("{} index {} {} lc rgb \"{}\" title {}", source, i, style_text(plot, series),
                      colour(i), in_quotes(series.name));
 }
 
-/// Draws one panel for each series, under its name; all panels have the same x axis.
+/// Returns the commands that draw a panel for each series, below the series' name. All panels have
+/// the same x axis.
 std::string panels(const Plot& plot, const std::string& source) {
   const double height = height_of(plot);
-  const auto at = [height](double pixels) { return 1 - pixels / height; };
+  // Converts pixels from the top of the picture to gnuplot's screen coordinate, 1 at the top.
+  const auto screen_y = [height](double pixels) { return 1 - pixels / height; };
   std::string text = fmt::format(
       "set multiplot\nset lmargin at screen 0.11\nset rmargin at screen 0.98\nunset title\n"
       "unset xlabel\nunset ylabel\nset label 1 {} at screen 0.5,{:.4f} center\n"
       "set label 2 {} at screen 0.02,0.5 center rotate\n",
-      in_quotes(plot.title), at(18), in_quotes(plot.y));
+      in_quotes(plot.title), screen_y(18), in_quotes(plot.y));
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const double top = 52 + 110 * static_cast<double>(i);
     const bool is_last = i + 1 == plot.series.size();
@@ -224,8 +234,8 @@ std::string panels(const Plot& plot, const std::string& source) {
         "set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n"
         "set label 3 {} at graph 0,1.12 left textcolor rgb \"{}\"\n{}{}plot {}\n"
         "unset label 1\nunset label 2\n",
-        at(top), at(top + 78), in_quotes(plot.series[i].name), colour(i),
-        panel_range(plot, plot.series[i]),
+        screen_y(top), screen_y(top + 78), in_quotes(plot.series[i].name), colour(i),
+        panel_y_range(plot, plot.series[i]),
         is_last ? "set format x\nset xlabel " + in_quotes(plot.x) + "\n"
                 : std::string{"set format x \"\"\n"},
         has_values(plot.series[i]) ? curve(plot, source, i) : "NaN notitle");
@@ -233,8 +243,9 @@ std::string panels(const Plot& plot, const std::string& source) {
   return text + "unset multiplot\n";
 }
 
-/// Returns the plot command. `source` is a file's name in quotes, or the name of a block of data.
-std::string command(const Plot& plot, const std::string& source) {
+/// Returns the commands that draw the curves. `source` is the name of the data file in quotes, or
+/// the name of a data block of the script.
+std::string plot_commands(const Plot& plot, const std::string& source) {
   if (std::ranges::none_of(plot.series, has_values))
     return "unset key\nset label \"nothing to show\" at graph 0.5,0.5 center\n"
            "plot [0:1] [0:1] NaN\n";
@@ -248,10 +259,11 @@ std::string command(const Plot& plot, const std::string& source) {
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-/// A file without a name, which the system removes when the program ends in any way.
+/// A file without a name. The system removes it when it is closed, even if the program is killed.
 using ScratchFile = std::unique_ptr<std::FILE, CloseFile>;
 
-ScratchFile scratch(const std::string& content = {}) {
+/// Makes a file with this content, to be read from its beginning; null if that fails.
+ScratchFile make_scratch_file(const std::string& content = {}) {
   ScratchFile file{std::tmpfile()};
   if (!file) return file;
   if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) return {};
@@ -284,7 +296,7 @@ std::string plot_data(const Plot& plot) {
 
 std::string plot_script(const Plot& plot) {
   return settings(plot) + "set output " + in_quotes(plot.name + ".svg") + "\n" +
-         command(plot, in_quotes(plot.name + ".dat"));
+         plot_commands(plot, in_quotes(plot.name + ".dat"));
 }
 
 bool has_gnuplot() {
@@ -298,10 +310,10 @@ Result<std::string> draw(const Plot& plot) {
   if (!has_gnuplot())
     return Error{"gnuplot is not installed; valid: apt-get install gnuplot-nox, then `gnuplot " +
                  plot.name + ".gp` beside the data"};
-  const auto in = scratch("$data << EOD\n" + plot_data(plot) + "EOD\n" + settings(plot) +
-                          command(plot, "$data"));
-  const auto out = scratch();
-  const auto err = scratch();
+  const auto in = make_scratch_file("$data << EOD\n" + plot_data(plot) + "EOD\n" + settings(plot) +
+                                    plot_commands(plot, "$data"));
+  const auto out = make_scratch_file();
+  const auto err = make_scratch_file();
   if (!in || !out || !err)
     return Error{std::string{"no temporary file can be made for gnuplot: "} + std::strerror(errno)};
   const auto code = run_program(

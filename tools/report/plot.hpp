@@ -1,4 +1,4 @@
-/// Describes plots of curves as values, and draws them by gnuplot. Any thread.
+/// Describes plots as values, and draws them with gnuplot. Any thread.
 #pragma once
 
 #include <string>
@@ -18,23 +18,23 @@ struct PlotPoint {
 struct Series {
   std::string name;
   std::vector<PlotPoint> points{};
-  /// True if the series is drawn as points without a line, whatever the plot's style.
+  /// True if the series is drawn as points without a line, instead of in the plot's style.
   bool is_marked = false;
 };
 
 /// How all series of a plot are drawn.
 enum class PlotStyle {
   line,
-  /// A line that goes up at each point: a distribution.
+  /// A staircase, as for a cumulative distribution.
   steps,
-  /// Points with error bars, joined.
+  /// Points with error bars, joined by a line.
   points,
-  /// Boxes on top of each other, one stack for each label.
+  /// A stack of boxes for each label, with one box for each series.
   stacked,
 };
 
 struct Plot {
-  /// The name of its files without their extension: letters, digits and dashes.
+  /// The name of the plot's files without their extension: letters, digits and dashes.
   std::string name;
   std::string title;
   /// The labels of the axes, with their units.
@@ -42,13 +42,13 @@ struct Plot {
   std::string y{};
   std::vector<Series> series{};
   PlotStyle style = PlotStyle::line;
-  /// True if y is a share from 0 to 1. Its axis shows percent.
+  /// True if y is a share from 0 to 1, for which the axis shows percent.
   bool is_share = false;
-  /// True if the y axis covers only the values; else it begins at 0.
+  /// True if the y axis covers only the range of the values; false if it begins at 0.
   bool is_zoomed = false;
   /// True if each series has a panel of its own, one below another, because the curves would hide
-  /// each other. All panels have the same x axis, and panels of shares also the same y axis. Only
-  /// for lines whose y begins at 0.
+  /// each other. All panels have the same x axis, and panels of shares also the same y axis.
+  /// Requires: the style is `line`, and y >= 0.
   bool has_panels = false;
   bool log_x = false;
   bool log_y = false;
@@ -63,6 +63,7 @@ struct Plot {
 /// `gnuplot NAME.gp` in their folder.
 [[nodiscard]] std::string plot_script(const Plot& plot);
 
+/// Returns whether a program gnuplot is in a folder of PATH.
 [[nodiscard]] bool has_gnuplot();
 
 /// Draws the plot and returns it as SVG. Fails if gnuplot is not installed or fails. Leaves no

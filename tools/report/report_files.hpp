@@ -18,12 +18,13 @@ inline constexpr const char* pictures_folder = "pictures";
 [[nodiscard]] Result<void> write_plot_sources(const std::vector<Plot>& plots,
                                               const std::string& folder);
 
-/// Draws the plots into files in `folder`, and sets the SVG of the document's pictures of the same
-/// names. Fails without gnuplot. Requires: a plot for each picture.
+/// Draws each plot into the file NAME.svg in `folder`, and sets the SVG of the document's picture
+/// with the same name. Fails without gnuplot. Requires: each picture of the document has a plot.
 [[nodiscard]] Result<void> draw_all(Document& document, const std::vector<Plot>& plots,
                                     const std::string& folder);
 
-/// Writes the Markdown page `folder`/`name`, and its pictures into the folder beside it.
+/// Writes the Markdown page `folder`/`name`, and its pictures into `folder`/`pictures_folder`,
+/// which must exist.
 [[nodiscard]] Result<void> write_page(const Document& document, const std::string& folder,
                                       const std::string& name);
 

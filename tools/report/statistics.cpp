@@ -24,18 +24,18 @@ double cosine_integral(double power, double end) {
 }  // namespace
 
 Summary compute_statistics(std::span<const double> values) {
-  Summary all;
-  if (values.empty()) return all;
-  all.count = values.size();
+  Summary summary;
+  if (values.empty()) return summary;
+  summary.count = values.size();
   const auto n = static_cast<double>(values.size());
-  for (const double value : values) all.mean += value / n;
+  for (const double value : values) summary.mean += value / n;
   double squares = 0;
-  for (const double value : values) squares += (value - all.mean) * (value - all.mean);
-  if (all.count > 1) all.sd = std::sqrt(squares / (n - 1));
+  for (const double value : values) squares += (value - summary.mean) * (value - summary.mean);
+  if (summary.count > 1) summary.sd = std::sqrt(squares / (n - 1));
   const auto [min, max] = std::ranges::minmax(values);
-  all.min = min;
-  all.max = max;
-  return all;
+  summary.min = min;
+  summary.max = max;
+  return summary;
 }
 
 double median(std::vector<double> values) {
@@ -60,7 +60,7 @@ double student_t_95(std::size_t degrees) {
   STARLING_CHECK(degrees > 0);
   const auto n = static_cast<double>(degrees);
   double low = 0;
-  // The bound of the angle: beyond it the integral is negligible, whatever `degrees` is.
+  // The largest angle that matters: the integral beyond it is negligible for every `degrees`.
   double high = std::min(std::numbers::pi / 2, 40 / std::sqrt(n));
   const double whole = cosine_integral(n - 1, high);
   const double most = high;

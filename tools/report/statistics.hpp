@@ -18,7 +18,7 @@ struct Summary {
   double max = 0;
 };
 
-/// Returns zeros if there are no values.
+/// Summarises the values; all fields are 0 if there are none.
 [[nodiscard]] Summary compute_statistics(std::span<const double> values);
 
 /// Returns the middle value, or the mean of the two middle ones. Requires: at least one value.

@@ -25,12 +25,12 @@ std::vector<std::size_t> widths_of(const TextTable& table) {
   return widths;
 }
 
-std::string plain_row(const Row& row, const std::vector<std::size_t>& widths, bool is_words) {
+std::string plain_row(const Row& row, const std::vector<std::size_t>& widths, bool holds_words) {
   std::string line;
   for (std::size_t i = 0; i < row.size(); ++i) {
     const std::string gap(widths[i] - width_of(row[i]), ' ');
     if (i > 0) line += "  ";
-    line += i == 0 || is_words ? row[i] + gap : gap + row[i];
+    line += i == 0 || holds_words ? row[i] + gap : gap + row[i];
   }
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
@@ -74,8 +74,8 @@ std::string html_row(const Row& row, const std::string& tag) {
 
 std::string plain_text(const TextTable& table) {
   const auto widths = widths_of(table);
-  std::string text = plain_row(table.head, widths, table.is_words);
-  for (const Row& row : table.rows) text += plain_row(row, widths, table.is_words);
+  std::string text = plain_row(table.head, widths, table.holds_words);
+  for (const Row& row : table.rows) text += plain_row(row, widths, table.holds_words);
   return text;
 }
 
@@ -88,14 +88,14 @@ std::string csv_text(const TextTable& table) {
 std::string markdown_text(const TextTable& table) {
   std::string text = markdown_row(table.head) + "|";
   for (std::size_t i = 0; i < table.head.size(); ++i)
-    text += i == 0 || table.is_words ? " --- |" : " ---: |";
+    text += i == 0 || table.holds_words ? " --- |" : " ---: |";
   text += "\n";
   for (const Row& row : table.rows) text += markdown_row(row);
   return text;
 }
 
 std::string html_text(const TextTable& table) {
-  const std::string kind = table.is_words ? " class=\"words\"" : "";
+  const std::string kind = table.holds_words ? " class=\"words\"" : "";
   std::string text =
       "<table" + kind + ">\n<thead>\n" + html_row(table.head, "th") + "</thead>\n<tbody>\n";
   for (const Row& row : table.rows) text += html_row(row, "td");

@@ -13,10 +13,11 @@ struct TextTable {
   /// Each row has as many cells as the head.
   std::vector<std::vector<std::string>> rows{};
   /// True if all columns hold words and are aligned to the left.
-  bool is_words = false;
+  bool holds_words = false;
 };
 
-/// Returns aligned columns with two spaces between them, and a line for each row.
+/// Returns a line for the head and one for each row, with aligned columns and two spaces between
+/// them.
 [[nodiscard]] std::string plain_text(const TextTable& table);
 
 /// Returns CSV as in RFC 4180: commas between cells, and quotes around a cell that needs them.

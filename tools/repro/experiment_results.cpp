@@ -1,8 +1,8 @@
 #include "starling/tools/repro/experiment_results.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <cmath>
 
 #include "starling/base/text.hpp"
@@ -10,17 +10,18 @@
 namespace starling::program {
 namespace {
 
-/// The largest relative differences from a published figure that count as reproduced (it may have
-/// been read wrongly off its plot by as much), and as close.
+/// The largest relative difference from a published number with which a claim counts as reproduced:
+/// the error with which the number was read off its plot.
 constexpr double reproduced_max = 0.03;
+/// The largest relative difference with which a claim counts as close.
 constexpr double close_max = 0.10;
 
 double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
   return over_runs(runs, figure).mean;
 }
 
-/// Returns the spread of the workers' steps, like "19.8, 338-471": the mean of the sd over the
-/// seeds, and the fewest and the most steps of all seeds.
+/// Returns the spread of the workers' steps, like "19.8, 338-471": the mean over the seeds of the
+/// standard deviation, and the fewest and the most steps of a worker under any seed.
 std::string spread_text(const SimRuns& runs) {
   return fmt::format("{:.1f}, {:.0f}-{:.0f}", mean_sd(runs),
                      over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min,
@@ -105,16 +106,16 @@ void request(ExperimentRunner& runner, const Sweep& sweep) {
 }
 
 std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sweep) {
-  std::vector<Series> all;
+  std::vector<Series> curves;
   for (const auto& barrier : sweep.barriers) {
     Series series{.name = barrier};
     for (const double value : sweep.values) {
       const auto steps = mean_steps(runner.runs_of(sweep.setting(barrier, value)));
       series.points.push_back({value, steps.mean, standard_error(steps)});
     }
-    all.push_back(std::move(series));
+    curves.push_back(std::move(series));
   }
-  return all;
+  return curves;
 }
 
 TextTable sweep_table(const ExperimentRunner& runner, const std::string& head, const Sweep& sweep,

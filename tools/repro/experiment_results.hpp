@@ -1,5 +1,5 @@
 /// The results of a report's experiments: claims with their status, plots, and the tables and texts
-/// that they are shown in. Plain values and functions; any thread.
+/// that show them. Plain values and functions; any thread.
 #pragma once
 
 #include <string>
@@ -11,18 +11,21 @@
 
 namespace starling::program {
 
+/// Whether a claim is reproduced.
 enum class ClaimStatus {
   reproduced,
-  /// The difference is larger than an error in reading the published figure, but not much larger.
+  /// The number found here differs from the published one by more than an error in reading it off
+  /// its plot, but not by much more.
   close,
   not_reproduced,
 };
 [[nodiscard]] std::string print(ClaimStatus status);
 
-/// A published finding, and what was found here.
+/// A published finding, compared with the result of this report.
 struct Claim {
   /// The quantity or the statement that is compared.
   std::string finding;
+  /// Its published value, and its value in this report.
   std::string published;
   std::string here;
   ClaimStatus status = ClaimStatus::not_reproduced;
@@ -32,25 +35,25 @@ struct ExperimentResults {
   std::vector<Claim> claims;
   std::vector<Plot> plots;
 
-  /// Adds a plot. Returns the picture that a section shows; the plot is drawn later.
+  /// Adds a plot, which is drawn later. Returns the picture to put into a section, with no SVG yet.
   Picture add(Plot plot, const std::string& caption);
   /// Adds a claim that is either reproduced or not.
   void add(const std::string& finding, const std::string& published, const std::string& here,
            bool is_reproduced);
-  /// Adds a claim about a number that was read off a published plot with an error of some 3 %: a
-  /// mean within 3 % of it is reproduced, within 10 % close.
+  /// Adds a claim about a number that was read off a published plot with an error of about 3 %. The
+  /// claim is reproduced if the mean is within 3 % of this number, and close if it is within 10 %.
   void add(const std::string& finding, double published, const Summary& here);
 
-  /// Counts the claims that are reproduced.
+  /// Returns the number of reproduced claims.
   [[nodiscard]] std::size_t reproduced() const;
 };
 
 /// Returns a mean and its standard error: "257.9 ± 0.2".
 [[nodiscard]] std::string with_error(const Summary& values, int digits = 1);
 
-/// Return the means over the runs of the workers' mean steps, and of the standard deviation of
-/// their steps.
+/// Summarises over the runs the mean of the workers' steps.
 [[nodiscard]] Summary mean_steps(const SimRuns& runs);
+/// Returns the mean over the runs of the standard deviation of the workers' steps.
 [[nodiscard]] double mean_sd(const SimRuns& runs);
 
 /// A row of progress_table().
@@ -58,12 +61,14 @@ struct SettingRow {
   std::string label;
   SimulatedSetting setting;
 };
-/// Returns a table of settings: the progress of each with its standard error, its spread, its share
-/// of waiting, and its messages. `head` is the title of the column of labels.
+/// Returns a table with a row for each setting: the mean steps with their standard error, the
+/// spread of the steps, the share of time spent waiting, and the messages for each step. `head` is
+/// the title of the column of labels.
 [[nodiscard]] TextTable progress_table(const ExperimentRunner& runner, const std::string& head,
                                        const std::vector<SettingRow>& rows);
 
-/// Settings in which a quantity takes each of `values`, under each of `barriers`.
+/// Settings that differ in the barrier and in one quantity: one for each of `barriers` and
+/// `values`.
 struct Sweep {
   std::vector<std::string> barriers;
   std::vector<double> values;
@@ -72,10 +77,11 @@ struct Sweep {
 };
 /// Asks the runner for the runs of all settings of a sweep.
 void request(ExperimentRunner& runner, const Sweep& sweep);
-/// Returns a curve for each barrier: mean steps with standard errors over the values.
+/// Returns a curve for each barrier: the mean steps, with standard errors, over the values.
 [[nodiscard]] std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sweep);
-/// Returns a table with a row for each value and a column for each barrier. A cell is "mean ± error
-/// (sd, min-max)".
+/// Returns a table with a row for each value and a column for each barrier. A cell is "mean ±
+/// standard error (sd, min-max)" of the steps. `unit` follows each value in the first column, whose
+/// title is `head`.
 [[nodiscard]] TextTable sweep_table(const ExperimentRunner& runner, const std::string& head,
                                     const Sweep& sweep, const std::string& unit);
 

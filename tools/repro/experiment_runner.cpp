@@ -25,11 +25,12 @@ sim::StepOptions options_of(const SimulatedSetting& setting, std::uint64_t seed)
   return options;
 }
 
-/// The error at which a run ends unless it is of full length.
+/// The error at which a run ends, unless it has full length.
 constexpr double error_end = 0.5 * ExperimentRunner::error_goal;
 
-/// Returns the share that is done of a run that ends at `error_end`. It is estimated from the
-/// logarithm of the error, which falls at about an even rate.
+/// Estimates the share that is done of a run that ends at `error_end`, from the logarithm of the
+/// error, which falls at a nearly constant rate. `time_share` is the share of the longest time that
+/// has passed.
 double done_share(const LinearLearner& learner, double time_share) {
   const double error = std::clamp(learner.error(), error_end, 1.0);
   return std::max(time_share, std::log(error) / std::log(error_end));
@@ -38,9 +39,9 @@ double done_share(const LinearLearner& learner, double time_share) {
 }  // namespace
 
 const std::vector<std::string>& published_five() {
-  static const std::vector<std::string> all{"bsp", "ssp:s=4", "pbsp:beta=10", "pssp:s=4,beta=10",
-                                            "asp"};
-  return all;
+  static const std::vector<std::string> barriers{"bsp", "ssp:s=4", "pbsp:beta=10",
+                                                 "pssp:s=4,beta=10", "asp"};
+  return barriers;
 }
 
 void ExperimentRunner::request_learning(const SimulatedSetting& setting, bool is_full_length) {
@@ -60,7 +61,7 @@ void ExperimentRunner::simulate() {
       options.push_back(options_of(setting, options_.seed + i));
   RunDisplay display{options_.quiet, "simulating"};
   auto results = simulate_all(options, options_.threads,
-                              [&](const PieceProgress& done) { display.show(done); });
+                              [&](const OverallProgress& done) { display.show(done); });
   display.finish(results);
   auto next = results.begin();
   for (auto& [setting, runs] : runs_)
@@ -87,25 +88,26 @@ void ExperimentRunner::learn() {
   for (const Piece& piece : pieces)
     kinds.push_back(
         kind_of(kinds.size() / options_.seeds, barrier::parse(piece.setting.barrier).value()));
-  ProgressEstimator watch{kinds, options_.threads};
+  ProgressEstimator estimator{kinds, options_.threads};
   RunDisplay display{options_.quiet, "learning"};
   for_each_piece(
       pieces.size(), options_.threads,
       [&](std::size_t i) {
         const Piece& piece = pieces[i];
-        watch.begin(i);
+        estimator.begin(i);
         LinearLearner learner{problem, learner_options(piece.setting.workers, piece.run.seed)};
         auto options = options_of(piece.setting, piece.run.seed);
         if (!piece.is_full_length) options.horizon = 400s;
         options.on_progress = [&](double share) {
-          watch.set(i, std::min(0.999, piece.is_full_length ? share : done_share(learner, share)));
+          estimator.set(i,
+                        std::min(0.999, piece.is_full_length ? share : done_share(learner, share)));
           return piece.is_full_length || learner.error() > error_end;
         };
         static_cast<void>(sim::simulate(options, &learner));
         piece.run.errors = learner.errors();
-        watch.set(i, 1);
+        estimator.set(i, 1);
       },
-      [&] { display.show(watch.progress()); });
+      [&] { display.show(estimator.progress()); });
 }
 
 }  // namespace starling::program

@@ -1,5 +1,6 @@
-/// Runs the settings that the experiments of a report ask for. Each setting runs once, even if
-/// several experiments ask for it, and all of them run side by side. One thread; run() uses more.
+/// Runs the settings that the experiments of a report ask for, under every seed. A setting is run
+/// only once, even if several experiments ask for it. One thread at a time; run() uses several
+/// threads.
 #pragma once
 
 #include <compare>
@@ -14,7 +15,8 @@
 
 namespace starling::program {
 
-/// One setting of the published simulation, with exponential steps of 100 ms on average, for 40 s.
+/// A setting of the published simulation: 40 s of virtual time, in which a step takes an
+/// exponentially distributed time with a mean of 100 ms.
 struct SimulatedSetting {
   std::string barrier;
   std::size_t workers = 1000;
@@ -25,7 +27,7 @@ struct SimulatedSetting {
   auto operator<=>(const SimulatedSetting&) const = default;
 };
 
-/// The five barriers of the published figures.
+/// Returns the five barriers of the paper's figures.
 [[nodiscard]] const std::vector<std::string>& published_five();
 
 /// A run in which a linear model learns.
@@ -36,17 +38,21 @@ struct LearningRun {
 };
 
 struct ExperimentOptions {
+  /// The first seed, and the number of consecutive seeds.
   std::uint64_t seed = 1;
   std::uint64_t seeds = 20;
+  /// The number of runs at the same time.
   std::size_t threads = 1;
-  /// Runs fewer settings with less data, to check that everything works.
+  /// True if fewer settings run with less data, to check that everything works.
   bool quick = false;
+  /// True if no progress is shown.
   bool quiet = false;
 };
 
 /// The runs of one setting in which a model learns.
 struct LearningRuns {
-  /// True if each run lasts 40 s of virtual time; else it may end when its error is small.
+  /// True if each run lasts 40 s of virtual time; false if it ends when its error is small, or at
+  /// 400 s.
   bool is_full_length = false;
   std::vector<LearningRun> runs{};
 };
@@ -57,16 +63,16 @@ class ExperimentRunner {
 
   [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 
-  /// Asks for runs of a setting under every seed. Requires: the texts of the setting parse.
+  /// Asks for runs of a setting. Requires: the texts of the setting can be parsed.
   void request(const SimulatedSetting& setting) { runs_[setting]; }
-  /// Asks for runs in which a model learns: for 40 s if `is_full_length`, else until its error is
-  /// below error_goal.
+  /// Asks for runs of a setting in which a model learns: for 40 s if `is_full_length`, else until
+  /// its error is half of error_goal, for 400 s at most.
   void request_learning(const SimulatedSetting& setting, bool is_full_length);
 
   /// Makes all runs that were requested.
   void run();
 
-  /// Return the runs of a setting. Require: it was requested, and run() has returned.
+  /// Return the runs of a setting. Require: the setting was requested, and run() has returned.
   [[nodiscard]] const SimRuns& runs_of(const SimulatedSetting& setting) const {
     return runs_.at(setting);
   }

@@ -1,4 +1,5 @@
-/// The simulated experiments of the PSP paper (arXiv 1709.07772), and further ones. One thread.
+/// The experiments that the PSP paper simulated (arXiv 1709.07772), and further ones. One thread at
+/// a time.
 #pragma once
 
 #include <vector>
@@ -10,25 +11,31 @@
 namespace starling::program {
 
 struct Experiment {
-  /// Requests the runs that the experiment needs.
+  /// Asks the runner for the runs that the experiment needs.
   void (*request_runs)(ExperimentRunner& runner);
-  /// Returns the section of the report, and adds its claims and plots to `results`. Requires: the
-  /// runner has run.
+  /// Returns the experiment's section of the report, and adds its claims and plots to `results`.
+  /// Requires: the runner has made these runs.
   Section (*report)(const ExperimentRunner& runner, ExperimentResults& results);
 };
 
 /// Returns the experiments in the order of the report.
 [[nodiscard]] std::vector<Experiment> psp_experiments();
 
-/// The experiments that psp_experiments() returns, each defined in the file of its kind.
+/// The experiments that psp_experiments() returns.
+/// In experiments_progress.cpp: the workers' steps under several barriers, for several sample
+/// sizes, and over time.
 [[nodiscard]] Experiment progress_experiment();
 [[nodiscard]] Experiment sample_size_experiment();
 [[nodiscard]] Experiment time_experiment();
+/// In experiments_sweeps.cpp: the workers' steps by the share of stragglers, by their slowness, by
+/// the number of workers, and by the recheck policy.
 [[nodiscard]] Experiment straggler_share_experiment();
 [[nodiscard]] Experiment straggler_slowness_experiment();
 [[nodiscard]] Experiment size_experiment();
+/// In experiments_learning.cpp: the error of a model that learns, and the lag compared with theory.
 [[nodiscard]] Experiment learning_experiment();
 [[nodiscard]] Experiment lag_experiment();
+/// In experiments_sweeps.cpp.
 [[nodiscard]] Experiment recheck_experiment();
 
 }  // namespace starling::program

@@ -10,6 +10,7 @@
 namespace starling::program {
 namespace {
 
+/// The stragglers under which the models learn, as --straggler takes them; empty for none.
 const std::vector<std::string> straggler_settings{"", "5%:4x", "20%:4x"};
 
 SimulatedSetting learning_setting(const std::string& barrier, const std::string& straggler) {
@@ -23,7 +24,7 @@ void request_learning_runs(ExperimentRunner& runner) {
                               straggler.empty() && !runner.options().quick);
 }
 
-/// Returns the error over time, as the mean over the runs. Shows every tenth point.
+/// Returns the mean of the error over the runs, over time. Has only every tenth point.
 Series error_series(const std::string& name, const std::vector<LearningRun>& runs) {
   Series series{.name = name};
   std::size_t points = SIZE_MAX;
@@ -50,6 +51,7 @@ std::optional<Summary> times_to_goal(const ExperimentRunner& runner,
   return compute_statistics(times);
 }
 
+/// Returns the mean, the standard error, the sd and the range of a time in seconds.
 std::string time_text(const std::optional<Summary>& time) {
   if (!time) return "never";
   return fmt::format("{} ({:.2f}, {:.2f}-{:.2f})", with_error(*time, 2), time->sd, time->min,
@@ -97,6 +99,7 @@ Section report_learning(const ExperimentRunner& runner, ExperimentResults& resul
        time_table(runner)}};
 }
 
+/// The sample sizes for which the paper gives the smallest bound on the mean lag.
 constexpr std::array<double, 3> lag_sample_sizes{1, 4, 16};
 
 SimulatedSetting lag_setting(double beta) {
@@ -107,11 +110,12 @@ void request_lag_runs(ExperimentRunner& runner) {
   for (const double beta : lag_sample_sizes) runner.request(lag_setting(beta));
 }
 
-/// The lags over all ordered pairs of workers of a run: how far the second is behind the first.
+/// Statistics of the lag over all ordered pairs of workers of a run. The lag is the number of steps
+/// by which the second worker is behind the first; it counts as 0 if the second is ahead.
 struct PairLags {
-  /// The share of pairs whose lag is at most 4: F(4).
+  /// The share of pairs whose lag is at most 4: F(4) of theory.hpp.
   double share_within = 0;
-  /// Means over the pairs; the lag of a worker that is ahead counts as 0.
+  /// The means of the lag and of its square.
   double mean = 0;
   double mean_squared = 0;
 };
@@ -135,8 +139,11 @@ PairLags pair_lags(const SimRun& run) {
   return lags;
 }
 
+/// Returns the mean number of steps by which workers are behind the fastest one.
 double mean_lag_behind_fastest(const SimRun& run) { return run.steps.max - run.steps.mean; }
 
+/// Adds to `plot`, for each sample size, the curve of a bound over a, and the simulated value of
+/// the figure that it bounds.
 Plot bound_plot(const ExperimentRunner& runner, Plot plot,
                 double (*bound)(const LagTheory&, double), double PairLags::*figure) {
   plot.x = "a = F(4)^beta";

@@ -6,11 +6,12 @@ namespace starling::program {
 namespace {
 
 const std::vector<std::string>& barriers_of_figure_1() {
-  static const std::vector<std::string> all{
+  static const std::vector<std::string> barriers{
       "bsp", "ssp:s=4", "ssp:s=5", "pbsp:beta=10", "pssp:s=4,beta=10", "pssp:s=5,beta=10", "asp"};
-  return all;
+  return barriers;
 }
 
+/// Summarises over the runs the median of the workers' steps.
 Summary medians(const SimRuns& runs) {
   return over_runs(runs, [](const SimRun& run) { return run.median; });
 }
@@ -81,7 +82,8 @@ Section report_progress(const ExperimentRunner& runner, ExperimentResults& resul
            results.add(std::move(plot), "The share of workers that made at most so many steps.")}};
 }
 
-std::vector<std::string> sample_sizes(const ExperimentRunner& runner) {
+/// Returns the barrier pBSP with each sample size of the experiment.
+std::vector<std::string> pbsp_barriers(const ExperimentRunner& runner) {
   std::vector<std::string> barriers;
   for (const int beta :
        runner.options().quick ? std::vector{0, 4, 16} : std::vector{0, 1, 2, 4, 8, 16, 32, 64})
@@ -90,7 +92,7 @@ std::vector<std::string> sample_sizes(const ExperimentRunner& runner) {
 }
 
 void request_sample_size_runs(ExperimentRunner& runner) {
-  for (const auto& barrier : sample_sizes(runner)) runner.request({.barrier = barrier});
+  for (const auto& barrier : pbsp_barriers(runner)) runner.request({.barrier = barrier});
 }
 
 Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& results) {
@@ -108,7 +110,7 @@ Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& re
   bool is_mean_falling = true;
   bool is_sd_falling = true;
   const SimRuns* last = nullptr;
-  for (const auto& barrier : sample_sizes(runner)) {
+  for (const auto& barrier : pbsp_barriers(runner)) {
     const SimRuns& runs = runner.runs_of({.barrier = barrier});
     plot.series.push_back(steps_cdf(barrier, runs));
     is_mean_falling =
@@ -124,7 +126,7 @@ Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& re
   return {"What the sample size does",
           {Paragraph{"The same setting under pBSP, with samples of 0 to 64 of the 999 other "
                      "workers. With a sample of 0, pBSP equals ASP."},
-           progress_table(runner, "barrier", rows_of(sample_sizes(runner))),
+           progress_table(runner, "barrier", rows_of(pbsp_barriers(runner))),
            results.add(std::move(plot), "pBSP by sample size: the larger, the further left.")}};
 }
 

@@ -8,7 +8,7 @@
 namespace starling::program {
 namespace {
 
-/// The barriers that the claims are about: the ones that see all workers, and the ones that sample.
+/// The barriers that the claims compare: those that see all workers, and those that draw a sample.
 const std::vector<std::string> global_barriers{"bsp", "ssp:s=4"};
 const std::vector<std::string> sampled_barriers{"pbsp:beta=10", "pssp:s=4,beta=10"};
 
@@ -18,8 +18,8 @@ double progress_ratio(const ExperimentRunner& runner, const SimulatedSetting& nu
   return mean_steps(runner.runs_of(numerator)).mean / mean_steps(runner.runs_of(denominator)).mean;
 }
 
-/// Returns for each barrier its progress at the value `to` of a sweep, as a share of that at
-/// `from`.
+/// Returns for each barrier the mean steps at the value `to` of a sweep, as a share of the mean
+/// steps at the value `from`.
 std::vector<double> shares_left(const ExperimentRunner& runner, const Sweep& sweep,
                                 const std::vector<std::string>& barriers, double from, double to) {
   std::vector<double> shares;
@@ -30,7 +30,7 @@ std::vector<double> shares_left(const ExperimentRunner& runner, const Sweep& swe
   return shares;
 }
 
-/// Prints shares of progress, like "38 %, 52 %".
+/// Prints shares, like "38 %, 52 %".
 std::string shares_text(const std::vector<double>& shares) {
   std::string text;
   for (const double share : shares)

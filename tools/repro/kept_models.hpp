@@ -1,5 +1,5 @@
-/// The models that the servers of a run held at instants of equal distance. Plain values; one
-/// thread at a time.
+/// Keeps the models that the servers of a run held at equally spaced instants, to evaluate them
+/// after the run. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,36 +17,41 @@ class KeptModels {
  public:
   using States = std::vector<core::RangeState>;
 
-  /// A model, with the number of the instant at which the servers held it, from 1.
   struct Model {
+    /// The number of the instant, from 1, at which the servers held the model.
     std::size_t instant = 0;
+    /// The updates of all workers that the model includes.
     double updates = 0;
     States states;
   };
 
-  /// Divides a run of `seconds` into `instants` equal intervals, the last one ending with the run.
+  /// Divides a run of `seconds` into `instants` equal intervals. The instants are their ends.
   KeptModels(double seconds, std::size_t instants)
       : interval_(seconds / static_cast<double>(instants)), instants_(instants) {}
 
-  /// Records the model that the servers held `seconds` after the beginning. Requires: times ascend.
+  /// Records the model that the servers held `seconds` after the beginning. Requires: `seconds`
+  /// does not decrease from call to call.
   void record(double seconds, double updates, States states) {
-    // A model recorded between two instants counts for the later one, unless a newer one follows.
+    // A model recorded between two instants is kept for the later one, unless a newer model is
+    // recorded between them.
     const auto instant = static_cast<std::size_t>(seconds / interval_) + 1;
     if (newest_ && newest_->instant < instant) keep_newest();
     newest_ = Model{instant, updates, without_slots(std::move(states))};
   }
-  /// Records the model that the servers held at the end.
+  /// Records the model that the servers held at the end of the run.
   void record_end(double updates, States states) {
     if (newest_ && newest_->instant < instants_) keep_newest();
     newest_ = Model{instants_, updates, without_slots(std::move(states))};
     keep_newest();
   }
 
+  /// Returns at most one model for each instant, in their order. An instant has none if no model
+  /// was recorded since the instant before.
   [[nodiscard]] const std::vector<Model>& models() const { return models_; }
 
-  /// Returns a point for each instant from the first one with a model; `accuracies` are those of
-  /// the models(). An instant without a new model has that of the instant before. Requires:
-  /// record_end() was called.
+  /// Returns a point for each instant, from the first one that has a model on. An instant without a
+  /// model has the updates and the accuracy of the instant before. `accuracies` has the accuracy of
+  /// each of models(). Requires: record_end() was called.
   [[nodiscard]] std::vector<TrainingPoint> curve(const std::vector<double>& accuracies) const {
     STARLING_CHECK(!models_.empty() && accuracies.size() == models_.size());
     std::vector<TrainingPoint> points;
@@ -65,10 +70,12 @@ class KeptModels {
     for (core::RangeState& state : states) state.slots = {};
     return states;
   }
+  /// Adds the newest model to those that are kept.
   void keep_newest() { models_.push_back(*std::exchange(newest_, std::nullopt)); }
 
   double interval_;
   std::size_t instants_;
+  /// The model that was recorded last; absent if it was kept already.
   std::optional<Model> newest_;
   std::vector<Model> models_;
 };

@@ -1,4 +1,5 @@
-/// The command line of `starling repro` and of its commands, one for each report.
+/// The command line of `starling repro` and of its subcommands `psp` and `psp-train`, each of which
+/// makes a report.
 #pragma once
 
 #include "starling/tools/job/arguments.hpp"
@@ -12,7 +13,7 @@ class ReproArguments {
   explicit ReproArguments(CLI::App& program);
 
   [[nodiscard]] const Command& command() const { return repro_; }
-  /// Requires: the command was chosen.
+  /// Runs the chosen subcommand. Requires: the user chose `repro`.
   [[nodiscard]] Result<int> run(const Registry& registry) const;
 
  private:

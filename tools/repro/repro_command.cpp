@@ -18,7 +18,8 @@
 namespace starling::program {
 namespace {
 
-constexpr const char* page = "repro-psp.md";
+/// The name of the Markdown page.
+constexpr const char* page_name = "repro-psp.md";
 
 std::string data_folder(const ReproOptions& options) {
   if (!options.data.empty()) return options.data;
@@ -27,8 +28,8 @@ std::string data_folder(const ReproOptions& options) {
 
 using Folders = std::vector<OutputFolder>;
 
-/// Returns the name of the file if it has the extension of a plot's file, because a plot may then
-/// have the same name; else returns nothing.
+/// Returns the name of the file if it has the extension of a plot's file, so that it could have the
+/// same name as one; else returns no name.
 std::vector<std::string> possible_plot_name(const std::string& path) {
   const std::filesystem::path file{resolve_links(path)};
   const auto endings = plot_file_names({});
@@ -36,8 +37,8 @@ std::vector<std::string> possible_plot_name(const std::string& path) {
   return {file.filename().string()};
 }
 
-/// Prepares the outputs. Returns an Error if one of them cannot be written or would overwrite
-/// another.
+/// Makes the folders of the outputs. Returns an Error if an output cannot be written, or would
+/// overwrite another one.
 Result<Folders> prepare_outputs(const ReproOptions& options) {
   const FileUse out{"--out", options.out};
   if (auto writable = check_writable(out.path); !writable)
@@ -48,7 +49,7 @@ Result<Folders> prepare_outputs(const ReproOptions& options) {
   std::vector<std::pair<FileUse, std::vector<std::string>>> outputs{
       {{"--data", data_folder(options)}, data}};
   if (!options.markdown.empty()) {
-    outputs.push_back({{"--markdown", options.markdown}, {page}});
+    outputs.push_back({{"--markdown", options.markdown}, {page_name}});
     outputs.push_back({{"--markdown", path_inside(options.markdown, pictures_folder)}, plots});
   }
   Folders folders;
@@ -103,8 +104,8 @@ Result<void> write_data(const std::string& folder, const ExperimentRunner& runne
   return write_plot_sources(results.plots, folder);
 }
 
-/// Writes the report and its data. Sets `is_complete` to false if it has no pictures though gnuplot
-/// is there.
+/// Writes the report and its data. Sets `is_complete` to false if the pictures could not be drawn
+/// although gnuplot is installed.
 Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runner,
                        bool& is_complete) {
   ExperimentResults results;
@@ -118,13 +119,14 @@ Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runn
   }
   if (auto put = replace_file(options.out, html_text(document)); !put) return put;
   if (!options.markdown.empty())
-    if (auto put = write_page(document, options.markdown, page); !put) return put;
+    if (auto put = write_page(document, options.markdown, page_name); !put) return put;
   return Result<void>{};
 }
 
 std::string closing_text(const ReproOptions& options) {
   std::string text = "report  " + options.out + "\ndata    " + data_folder(options) + "\n";
-  if (!options.markdown.empty()) text += "page    " + path_inside(options.markdown, page) + "\n";
+  if (!options.markdown.empty())
+    text += "page    " + path_inside(options.markdown, page_name) + "\n";
   return text;
 }
 

@@ -1,4 +1,4 @@
-/// Prints the figures of a report as CSV and JSON, for other programs. Plain functions of values;
+/// Returns the figures of a report as CSV and JSON, for other programs. Plain functions of values;
 /// any thread.
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace starling::program {
 
-/// Returns CSV, a row for each setting and seed.
+/// Returns CSV with a row for each setting and seed.
 [[nodiscard]] std::string runs_csv(const ExperimentRunner& runner);
 
-/// Returns CSV, a row for each setting and seed, with the time at which the error of the model
-/// first was at most 0.1.
+/// Returns CSV with a row for each setting and seed: the virtual time in seconds at which the error
+/// of the model was first at most 0.1.
 [[nodiscard]] std::string learning_csv(const ExperimentRunner& runner);
 
-/// Returns the table "Published and here", a row for each claim.
+/// Returns a table with a row for each claim.
 [[nodiscard]] TextTable claims_table(const ExperimentResults& results);
 
-/// Converts a claim to JSON: its four fields as texts.
+/// Converts a claim to JSON, for nlohmann::json: its four fields as texts.
 void to_json(nlohmann::ordered_json& json, const Claim& claim);
 
 /// Returns one JSON object: the seeds, the claims, and for each setting its means with standard

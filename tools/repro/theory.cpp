@@ -7,7 +7,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns S, the factor by which the distribution of the lag sums to 1.
+/// Returns S, the factor with which the distribution of the lag sums to 1.
 double scale(const LagTheory& theory, double a) {
   STARLING_CHECK(a > 0 && a < 1);
   const double share = std::pow(a, 1 / theory.beta);  // F(r)

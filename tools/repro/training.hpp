@@ -1,5 +1,5 @@
-/// The figures of training runs under several barriers, which all had the same wall time, and which
-/// findings of the PSP paper's training run (arXiv 1709.07772, section 4) they reproduce. Plain
+/// The figures of training runs under several barriers, all of the same wall time, and the claims
+/// of the PSP paper's training run (arXiv 1709.07772, section 4) that they reproduce or not. Plain
 /// values and functions; any thread.
 #pragma once
 
@@ -24,16 +24,16 @@ struct TrainingPoint {
 
 struct TrainingRun {
   std::uint64_t seed = 0;
-  /// Points at instants of equal distance; the last one is the end. The instants are the same in
-  /// every run, but a run lacks the first ones until it has made a step.
+  /// A point for each of several equally spaced instants; the last one is the end of the run. The
+  /// instants are the same in every run, but a run has no points before the first model was read.
   std::vector<TrainingPoint> curve{};
-  /// Steps of the workers at the end.
+  /// The fewest, the median and the most steps of a worker at the end.
   double steps_min = 0;
   double steps_median = 0;
   double steps_max = 0;
-  /// Share of the workers' time spent waiting at the barrier.
+  /// The share of the workers' time that they spent waiting at the barrier.
   double waiting_share = 0;
-  /// The mean time of a step, in ms, beyond the delay that the job adds to it.
+  /// The mean time of a step in ms, without the delay that the job adds to it.
   double overhead_ms = 0;
 };
 
@@ -47,22 +47,23 @@ struct BarrierRuns {
 [[nodiscard]] Summary over_runs(const BarrierRuns& runs,
                                 const std::function<double(const TrainingRun&)>& figure);
 
-/// Return the updates and the accuracy at the end. Require: the run has a curve.
+/// Return the updates and the accuracy at the end of the run. Require: its curve has points.
 [[nodiscard]] double final_updates(const TrainingRun& run);
 [[nodiscard]] double final_accuracy(const TrainingRun& run);
 
-/// Summarises the accuracy over the last fifth of the curve, and over two points at least.
+/// Summarises the accuracy over the last fifth of the curve, but over at least two points if it has
+/// so many.
 [[nodiscard]] Summary late_accuracy(const TrainingRun& run);
 
-/// Returns the accuracy of the last point with at most `updates` updates; that of the first point
-/// if all have more.
+/// Returns the accuracy of the last point with at most `updates` updates. If all points have more,
+/// returns that of the first point.
 [[nodiscard]] double accuracy_at(const TrainingRun& run, double updates);
 
-/// Returns the mean over the runs at each instant that all of them have.
+/// Returns the mean over the runs at each instant at which every run has a point.
 [[nodiscard]] std::vector<TrainingPoint> mean_curve(const BarrierRuns& runs);
 
-/// Adds the published claims about the given barriers, each with its status. Requires: each barrier
-/// has runs of the same seeds, in the same order.
+/// Adds the published claims about the barriers of `all`, each with its status. Requires: all
+/// barriers have runs of the same seeds, in the same order.
 void add_training_claims(const std::vector<BarrierRuns>& all, ExperimentResults& results);
 
 }  // namespace starling::program

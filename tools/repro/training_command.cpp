@@ -22,6 +22,7 @@ namespace {
 constexpr const char* report_name = "report.html";
 constexpr const char* training_page = "repro-psp-train.md";
 
+/// Returns the names of all files that a report can have.
 std::vector<std::string> report_files() {
   std::vector<std::string> names{report_name, "runs.csv", "curves.csv", "claims.csv",
                                  "summary.json"};
@@ -41,18 +42,19 @@ Result<void> refuse_other_files(const std::string& folder,
     if (std::ranges::find(report_files, name) == report_files.end())
       return Error{
           fmt::format("{}: holds '{}', which is no file of a report; valid: a new or an empty "
-                      "folder, or one of an "
-                      "earlier report",
+                      "folder, or one of an earlier report",
                       folder, name)};
   }
   if (error) return Error{folder + ": cannot be read: " + error.message()};
   return {};
 }
 
-/// ReportFolders, the innermost first: an inner folder is removed before the one around it, which
-/// has to be empty then.
+/// The folders of the outputs, each before the folder that contains it. They are destroyed in this
+/// order: a folder must be empty to be removed, so the folders in it have to be removed first.
 using ReportFolders = std::list<OutputFolder>;
 
+/// Makes the folders of the outputs. Returns an Error if an output cannot be written or would
+/// overwrite another one, or if a file that is not of a report is in the report's folder.
 Result<ReportFolders> prepare_outputs(const TrainingOptions& options) {
   const std::vector<std::string> files = report_files();
   const FileUse out{"--out", options.out};
@@ -74,8 +76,8 @@ Result<ReportFolders> prepare_outputs(const TrainingOptions& options) {
   return folders;
 }
 
-/// Writes the report and its data. Sets `is_complete` to false if it has no pictures though gnuplot
-/// is there.
+/// Writes the report and its data. Sets `is_complete` to false if the pictures could not be drawn
+/// although gnuplot is installed.
 Result<void> write_all(const Training& training, bool& is_complete) {
   const std::string& out = training.options.out;
   ExperimentResults results;
@@ -120,7 +122,7 @@ Result<int> repro_psp_train_command(const Registry& registry, const Settings& se
     return job_failed;
   }
   bool is_complete = true;
-  const Training training{*options, ready->running, *runs};
+  const Training training{*options, ready->resolved, *runs};
   if (auto written = write_all(training, is_complete); !written) {
     print_error(written.error().message);
     return job_failed;

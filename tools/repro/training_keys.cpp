@@ -11,11 +11,10 @@
 namespace starling::program {
 namespace {
 
-/// An option that this command has in common with a training job; its default and its help may
-/// differ.
+/// An option that this command has in common with training jobs.
 struct JobOption {
   std::string_view name;
-  /// The default and the help here; empty: as in a training job.
+  /// The default and the help in this command; each is empty if it is the same as in training jobs.
   std::string_view default_value{};
   std::string_view help{};
 };
@@ -67,7 +66,8 @@ std::vector<KeyDescription> own_keys() {
        "write the report as a page of Markdown too, with its pictures", out}};
 }
 
-/// Returns the settings of the job, with their defaults and without a barrier.
+/// Returns the settings of the training job, including the defaults of this command, but without a
+/// barrier.
 Settings job_settings(const Settings& settings) {
   Settings defaults{{"mode", "central", "--mode"}, {"eval-every", "1", "--eval-every"}};
   for (const JobOption& option : job_options)
@@ -80,17 +80,20 @@ Settings job_settings(const Settings& settings) {
   return override_settings(std::move(defaults), given);
 }
 
-std::vector<Setting> barrier_settings(const Settings& settings) {
-  std::vector<Setting> all;
+/// Returns the settings of the barriers to compare: the given ones, or those of the published run.
+Settings barrier_settings(const Settings& settings) {
+  Settings barriers;
   for (const Setting& setting : settings)
-    if (setting.key == "barrier") all.push_back(setting);
-  if (all.empty())
-    for (const char* text : published_barriers) all.push_back({"barrier", text, "--barrier"});
-  return all;
+    if (setting.key == "barrier") barriers.push_back(setting);
+  if (barriers.empty())
+    for (const char* text : published_barriers) barriers.push_back({"barrier", text, "--barrier"});
+  return barriers;
 }
 
+/// Stores the options that are whole numbers.
 Result<void> put_counts(TrainingOptions& options, const Settings& settings) {
-  constexpr std::uint64_t evals_min = 10;  // with fewer, the last fifth would have no spread
+  // A fifth of 10 evaluations is 2, the fewest that have a standard deviation.
+  constexpr std::uint64_t evals_min = 10;
   for (auto [option, into, min, max] :
        {std::tuple{"seeds", &options.seeds, std::uint64_t{1}, std::uint64_t{1000}},
         std::tuple{"seed", &options.seed, std::uint64_t{0}, UINT64_MAX},

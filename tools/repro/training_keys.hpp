@@ -1,4 +1,4 @@
-/// The options of `starling repro psp-train`: options of a training job, and its own.
+/// The options of `starling repro psp-train`: some of those of a training job, and its own.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ namespace starling::program {
 [[nodiscard]] std::string training_footer();
 
 struct TrainingOptions {
-  /// The settings of the training job, with their defaults and the first of the barriers.
+  /// The settings of the training job, including the defaults of this command and the first of the
+  /// barriers.
   Settings job{};
   std::vector<barrier::Barrier> barriers{};
   /// The number of runs of each barrier, under the seeds `seed`, `seed` + 1, ...
   std::uint64_t seed = 1;
   std::uint64_t seeds = 5;
-  /// The number of evaluations of a run, at instants of equal distance.
+  /// The number of evaluations of a run, at equally spaced instants.
   std::uint64_t evals = 30;
-  /// The most test samples of an evaluation.
+  /// The number of test samples of an evaluation, if the data has so many.
   std::uint64_t samples = 500;
   /// The folder of the report.
   std::string out = "psp-train";
@@ -35,12 +36,13 @@ struct TrainingOptions {
   bool quiet = false;
 };
 
-/// Parses the settings. Returns an Error with the location of the first setting that is bad, or
-/// with which a barrier cannot run. Requires: the command has all options that are set.
+/// Parses the settings. Returns an Error with the location of the first setting that is wrong, or
+/// with which a barrier cannot run. Requires: each setting's key is one of training_keys().
 [[nodiscard]] Result<TrainingOptions> parse_training_options(const Settings& settings,
                                                              const Registry& registry);
 
-/// Prints the flags that make the same report again, without those for its files.
+/// Prints the flags with which the command makes the same report again, without those for its
+/// files.
 [[nodiscard]] std::string print(const TrainingOptions& options);
 
 }  // namespace starling::program

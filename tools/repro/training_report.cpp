@@ -16,12 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double steps_a_worker(const TrainingRun& run, const Training& training) {
+double steps_per_worker(const TrainingRun& run, const Training& training) {
   return final_updates(run) / static_cast<double>(training.job.options.job.workers);
 }
 double late_mean(const TrainingRun& run) { return late_accuracy(run).mean; }
 double late_sd(const TrainingRun& run) { return late_accuracy(run).sd; }
 
+/// Returns a mean and, in brackets, the standard deviation: "0.894 (0.022)".
 std::string with_sd(const Summary& values, int digits) {
   return fmt::format("{:.{}f} ({:.{}f})", values.mean, digits, values.sd, digits);
 }
@@ -34,7 +35,8 @@ TextTable runs_table(const Training& training) {
         {barrier::print(runs.barrier), with_sd(over_runs(runs, final_updates), 1),
          fmt::format(
              "{:.1f}",
-             over_runs(runs, [&](const auto& run) { return steps_a_worker(run, training); }).mean),
+             over_runs(runs, [&](const auto& run) { return steps_per_worker(run, training); })
+                 .mean),
          with_sd(over_runs(runs, final_accuracy), 3), with_sd(over_runs(runs, late_mean), 3),
          with_sd(over_runs(runs, late_sd), 4),
          fmt::format("{:.0f} %",
@@ -44,14 +46,18 @@ TextTable runs_table(const Training& training) {
   return table;
 }
 
+/// A member of TrainingPoint.
 using Figure = double TrainingPoint::*;
 
+/// Returns the curve of the accuracy over the member `x`.
 Series series_of(const std::string& name, const std::vector<TrainingPoint>& curve, Figure x) {
   Series series{.name = name};
   for (const TrainingPoint& point : curve) series.points.push_back({point.*x, point.accuracy});
   return series;
 }
 
+/// Returns a plot of the mean accuracy under each barrier over the member `x`, whose axis has the
+/// label `label`.
 Plot plot_of(const Training& training, const char* name, const char* title, const char* label,
              Figure x) {
   Plot plot{.name = name, .title = title, .x = label, .y = "accuracy on test samples"};

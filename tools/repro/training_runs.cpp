@@ -21,26 +21,27 @@ double accuracy_of(const models::Metrics& metrics) {
   return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->value;
 }
 
-/// Returns the first samples of `data`; all of them if it cannot be divided.
-AnyData first_samples(const AnyData& data, std::size_t samples) {
-  if (!data.is_divisible() || data.size() <= samples) return data;
-  std::vector<std::uint32_t> rows(samples);
+/// Returns the first `count` samples of `data`; all samples if the data cannot be divided.
+AnyData first_samples(const AnyData& data, std::size_t count) {
+  if (!data.is_divisible() || data.size() <= count) return data;
+  std::vector<std::uint32_t> rows(count);
   std::iota(rows.begin(), rows.end(), 0U);
   return data.select(rows);
 }
 
-/// Trains under one barrier after another.
+/// Makes one training run after another, and shows the progress of all.
 class Trainer {
  public:
   Trainer(const PreparedRun& ready, const TrainingOptions& options)
       : ready_(ready),
         options_(options),
         test_samples_(first_samples(*ready.test(), options.samples)),
-        seconds_(in_seconds(*ready.running.options.job.time)),
+        seconds_(in_seconds(*ready.resolved.options.job.time)),
         display_(options.quiet, "training") {}
 
+  /// Trains under this barrier with this seed, and then evaluates the models that were kept.
   Result<TrainingRun> run(const barrier::Barrier& barrier, std::uint64_t seed) {
-    actor::TrainOptions job = ready_.running.options;
+    actor::TrainOptions job = ready_.resolved.options;
     job.job.barrier = barrier;
     job.job.seed = seed;
     job.job.evaluate_train = false;
@@ -62,6 +63,7 @@ class Trainer {
   }
 
  private:
+  /// Shows the progress of all runs; `share` of the present one is done.
   void show(double share) {
     const auto runs = static_cast<double>(options_.barriers.size() * options_.seeds);
     display_.show((static_cast<double>(runs_done_) + std::min(1.0, share)) / runs);
@@ -86,7 +88,7 @@ class Trainer {
         models.size(), std::max(1U, std::thread::hardware_concurrency()),
         [&](std::size_t i) {
           const Weights weights =
-              ready_.model->collect(ready_.running.options.job, models[i].states);
+              ready_.model->collect(ready_.resolved.options.job, models[i].states);
           accuracies[i] = accuracy_of(ready_.model->evaluate(weights, test_samples_));
         },
         [] {});
@@ -97,6 +99,7 @@ class Trainer {
   const TrainingOptions& options_;
   /// The test samples on which the models are evaluated.
   AnyData test_samples_;
+  /// The wall time of each run.
   double seconds_;
   RunDisplay display_;
   std::uint64_t runs_done_ = 0;
@@ -106,22 +109,22 @@ class Trainer {
 
 Result<void> check_accuracy(const PreparedRun& ready) {
   if (ready.test() == nullptr)
-    return Error{"--data: " + ready.running.data +
+    return Error{"--data: " + ready.resolved.data +
                  " cannot be divided into training and test samples; valid: --test SOURCE too"};
-  if (std::isfinite(accuracy_of(ready.model->try_metrics(*ready.test())))) return {};
-  return Error{"--model: " + ready.running.model +
+  if (std::isfinite(accuracy_of(ready.model->metrics_of_one_sample(*ready.test())))) return {};
+  return Error{"--model: " + ready.resolved.model +
                " has no accuracy; valid: a model that classifies, such as softmax"};
 }
 
 Result<std::vector<BarrierRuns>> run_training(const PreparedRun& ready,
                                               const TrainingOptions& options) {
-  std::vector<BarrierRuns> all;
+  std::vector<BarrierRuns> runs;
   for (const auto& barrier : options.barriers)
-    all.push_back({barrier, std::vector<TrainingRun>(options.seeds)});
+    runs.push_back({barrier, std::vector<TrainingRun>(options.seeds)});
   Trainer trainer{ready, options};
   for (std::uint64_t s = 0; s < options.seeds; ++s)
-    for (std::size_t turn = 0; turn < all.size(); ++turn) {
-      BarrierRuns& next = all[(s + turn) % all.size()];
+    for (std::size_t turn = 0; turn < runs.size(); ++turn) {
+      BarrierRuns& next = runs[(s + turn) % runs.size()];
       const std::uint64_t seed = options.seed + s;
       auto run = trainer.run(next.barrier, seed);
       if (!run)
@@ -129,7 +132,7 @@ Result<std::vector<BarrierRuns>> run_training(const PreparedRun& ready,
                                              std::to_string(seed));
       next.runs[s] = *std::move(run);
     }
-  return all;
+  return runs;
 }
 
 }  // namespace starling::program

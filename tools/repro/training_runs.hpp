@@ -10,18 +10,19 @@
 
 namespace starling::program {
 
-/// Returns an Error if the job has no test samples, or its model has no accuracy.
+/// Returns an Error if the job has no test samples, or its model does not compute an accuracy.
 [[nodiscard]] Result<void> check_accuracy(const PreparedRun& ready);
 
-/// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after
-/// another. Each seed begins with another barrier, so that other load on the machine affects all
-/// barriers alike.
+/// Trains under every barrier with every seed: seed by seed, and with one seed the barriers one
+/// after another. Each seed begins with another barrier, so that other load on the machine affects
+/// all barriers alike.
 ///
-/// No model is evaluated during its run. After each step of the workers, on average, the servers
-/// hand out a copy of the model; the last copy before each instant is kept, and evaluated after the
-/// run.
+/// No model is evaluated during its run. Each time that the workers have made a step, on average, a
+/// copy of the model is read from the servers. The last copy before each instant is kept, and
+/// evaluated after the run.
 ///
-/// Returns the error of a run that failed. Requires: check_accuracy().
+/// Returns the runs of each barrier, or the error of the first run that failed. Requires:
+/// check_accuracy() returns no error.
 [[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const PreparedRun& ready,
                                                             const TrainingOptions& options);
 

@@ -1,4 +1,4 @@
-/// The kinds of messages that barriers send, each with its name in reports. Any thread.
+/// The kinds of messages that barriers send. Any thread.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 
 namespace starling::program {
 
+/// Each kind's name in reports, and its count in sim::Messages.
 inline constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::*>, 6>
     barrier_messages{{{"arrivals", &sim::Messages::arrivals},
                       {"releases", &sim::Messages::releases},

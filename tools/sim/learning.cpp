@@ -12,7 +12,8 @@
 namespace starling::program {
 namespace {
 
-/// Returns the training job that the settings ask for.
+/// Returns the training job that the settings describe. Ignores settings that do not affect
+/// learning.
 Result<Job> parse_training(const Settings& settings, const Registry& registry) {
   Job job;
   for (const Setting& setting : settings) {
@@ -34,12 +35,12 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
   options.mode = job.mode;
   options.recheck = job.options.recheck;
   options.workers = job.options.workers;
-  actor::JobOptions members;
-  members.mode = job.mode;
-  members.workers = job.options.workers;
-  members.shards = train.shards;
-  options.shards = actor::owner_count(members);
-  options.steps = job.options.last;
+  actor::JobOptions sizes;
+  sizes.mode = job.mode;
+  sizes.workers = job.options.workers;
+  sizes.shards = train.shards;
+  options.shards = actor::owner_count(sizes);
+  options.steps = job.options.steps_max;
   options.horizon = job.options.horizon;
   options.step_time = job.options.step_time;
   options.slowness = job.options.slowness;
@@ -49,14 +50,16 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
   return options;
 }
 
-/// Estimates the bytes that a run takes: each worker has a copy of the model and a gradient, and
-/// both may be in flight too; the owners hold the model, and twice its size for the optimiser.
+/// Estimates the memory of a run in bytes. Each worker has a copy of the model and a gradient, and
+/// both may be in flight too. The owners hold the model, and twice its size for the optimiser. 16
+/// MiB are for everything else.
 std::uint64_t estimate_bytes(const SimJob& job, const AnyModel& model) {
   const std::size_t parameter_bytes = model.element_type() == ElementType::float64 ? 8 : 4;
   const std::uint64_t model_bytes = model.layout(actor::JobOptions{}).size * parameter_bytes;
   return (4 * job.options.workers + 3) * model_bytes + (std::uint64_t{1} << 24U);
 }
 
+/// Returns the options of run `run`. Runs are numbered barrier by barrier.
 sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std::size_t run) {
   sim::LearnOptions options = learning.options;
   options.protocol.barrier = job.barriers[run / job.seeds];
@@ -64,17 +67,18 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   return options;
 }
 
-/// Returns the share of a run that is done: of its time or of its steps, whichever is larger.
+/// Returns the share of a run that is done: that of its time or that of its steps, whichever is
+/// larger.
 double done_share(const sim::StepOptions& options, const sim::Point& point) {
   const double time_share =
       static_cast<double>(point.at.count()) / static_cast<double>(options.horizon.count());
-  if (options.last == barrier::finished) return time_share;
+  if (options.steps_max == barrier::finished) return time_share;
   const double all_updates =
-      static_cast<double>(options.last) * static_cast<double>(options.workers);
+      static_cast<double>(options.steps_max) * static_cast<double>(options.workers);
   return std::max(time_share, static_cast<double>(point.updates) / all_updates);
 }
 
-/// Returns the counts of the messages of barrier control.
+/// Returns the counts of those messages that barriers send.
 sim::Messages barrier_message_counts(const sim::TrafficByKind& traffic) {
   const auto sent = [&]<class M>(M) { return traffic[core::Message{M{}}.index()].messages; };
   return {.arrivals = sent(core::Arrived{}),
@@ -85,7 +89,8 @@ sim::Messages barrier_message_counts(const sim::TrafficByKind& traffic) {
           .notices = sent(core::Notice{})};
 }
 
-/// Returns the figures of a run: those of the step level, and those of learning and of the network.
+/// Returns the figures of a run: those that the step level has too, and those of the model and of
+/// the network.
 SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
   sim::StepResult steps;
   steps.steps = std::move(result.steps);
@@ -126,7 +131,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   auto data = load_data(registry, training->data);
   if (!data) return add_location(std::move(data).error(), settings);
   const std::string text =
-      training->model.empty() ? suitable_model(training->data.data, data->train) : training->model;
+      training->model.empty() ? default_model(training->data.data, data->train) : training->model;
   auto model = make_model(registry, text, data->train, training->element_type);
   if (!model) {
     return std::move(model).error().within(location_or_flag(settings, "model"));
@@ -143,7 +148,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
       if (auto fits = (*model)->accepts(*part); !fits)
         return std::move(fits).error().within(location_or_flag(settings, "scale"));
   training->train.job.workers = job.options.workers;
-  training->train.job.steps = job.options.last;
+  training->train.job.steps = job.options.steps_max;
   (void)apply_recipe(recipe, training->train, settings, data->train.size());
   if (auto fits = check_memory(job, settings, estimate_bytes(job, **model), 0); !fits)
     return std::move(fits).error();
@@ -166,23 +171,23 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
 }
 
 Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
-                                  const std::function<void(const PieceProgress&)>& on_progress) {
+                                  const std::function<void(const OverallProgress&)>& on_progress) {
   const std::size_t count = job.barriers.size() * job.seeds;
   SimRuns runs(count);
   std::vector<std::string> errors(count);
   std::vector<ProgressEstimator::Kind> kinds;
   for (std::size_t i = 0; i < count; ++i)
-    kinds.push_back(job.options.last == barrier::finished
+    kinds.push_back(job.options.steps_max == barrier::finished
                         ? kind_of(i / job.seeds, job.barriers[i / job.seeds])
                         : ProgressEstimator::Kind{i / job.seeds, 1});
-  ProgressEstimator pieces{kinds, threads_of(job)};
+  ProgressEstimator estimator{kinds, threads_of(job)};
   const auto order = costliest_first(kinds);
   const auto simulate_one = [&](std::size_t position) {
     const std::size_t i = order[position];
-    pieces.begin(i);
+    estimator.begin(i);
     sim::LearnOptions options = learn_options(job, learning, i);
     options.on_point = [&](const sim::ProtocolPoint& point) {
-      pieces.set(i, std::min(0.999, done_share(job.options, point)));
+      estimator.set(i, std::min(0.999, done_share(job.options, point)));
       return true;
     };
     const AnyData* test = learning.data.test ? &*learning.data.test : nullptr;
@@ -193,9 +198,9 @@ Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
     } else {
       errors[i] = result.error().message;
     }
-    pieces.set(i, 1);
+    estimator.set(i, 1);
   };
-  for_each_piece(count, threads_of(job), simulate_one, [&] { on_progress(pieces.progress()); });
+  for_each_piece(count, threads_of(job), simulate_one, [&] { on_progress(estimator.progress()); });
   for (std::size_t i = 0; i < count; ++i)
     if (!errors[i].empty())
       return Error{barrier::print(job.barriers[i / job.seeds]) + ", seed " +

@@ -1,5 +1,6 @@
-/// Simulates a job message by message (`--level protocol`): the job's own model learns the job's
-/// own data in virtual time. Blocking; one thread calls, and the runs use the job's threads.
+/// Simulates every message of a job (`--level protocol`): the job's model is trained on the job's
+/// data in virtual time. Blocking. One thread calls; the runs use the number of threads that the
+/// job sets.
 #pragma once
 
 #include <functional>
@@ -18,29 +19,30 @@
 
 namespace starling::program {
 
-/// The model that the workers train, the data, and all options of a run except its barrier and its
-/// seed.
+/// The model and the data of a simulated training.
 struct Learning {
   std::shared_ptr<const AnyModel> model;
   TrainAndTest data;
+  /// All options of a run except its barrier and its seed.
   sim::LearnOptions options;
-  /// The description of the learning in reports.
-  Learned learned;
+  /// The description of the training in reports.
+  LearningDescription learned;
 };
 
-/// Returns the names of the job options that say what is learned and how.
+/// Returns the names of the job options that choose the data, the model, the optimizer and the
+/// shards.
 [[nodiscard]] const std::vector<std::string>& learning_keys();
 
-/// Loads the data and makes the model. Returns an Error if the model cannot learn the data, or if
-/// the job cannot be simulated.
+/// Loads the data and makes the model. Returns an Error if the model cannot be trained on the data,
+/// or if the job cannot be simulated.
 [[nodiscard]] Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                                              const Registry& registry);
 
-/// Makes a run for each barrier and seed, barrier by barrier; the result does not depend on the
-/// number of threads. Calls `on_progress` with the share that is done. Returns the error of a run
-/// that failed.
+/// Simulates a run for each barrier and seed. Returns the runs barrier by barrier, in the order of
+/// the seeds, or the error of the first run that failed. The result does not depend on the number
+/// of threads. Calls `on_progress` about ten times a second on the caller's thread.
 [[nodiscard]] Result<SimRuns> simulate_learning(
     const SimJob& job, const Learning& learning,
-    const std::function<void(const PieceProgress&)>& on_progress);
+    const std::function<void(const OverallProgress&)>& on_progress);
 
 }  // namespace starling::program

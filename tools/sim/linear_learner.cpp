@@ -11,7 +11,7 @@
 namespace starling::program {
 namespace {
 
-/// The id of the random stream that draws samples; no other draw of a simulation uses it.
+/// The id of the random stream that draws batches. No other draw of a simulation uses this stream.
 constexpr std::uint64_t batch_stream = 0x6261746368;
 
 }  // namespace

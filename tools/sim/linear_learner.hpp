@@ -1,10 +1,10 @@
-/// A linear model that learns in a simulation of steps: its error shows what the updates under a
-/// barrier are worth, and not only how many there are.
+/// A linear model that learns in a simulation of steps. Its error shows how much the updates under
+/// a barrier improve a model, and not only how many updates there are.
 ///
 /// A worker reads the model w when it begins a step and draws a batch of samples (x, y). When it
 /// ends the step, its update w -= (rate / workers) mean((x w(read) - y) x) is applied to the
-/// current w. This is `--mode central` with plain SGD at learning rate `rate`: a round of updates
-/// of all workers is one step at that rate on the union of the batches.
+/// current w. This is `--mode central` with plain SGD at learning rate `rate`: one update of each
+/// worker together make one step at that rate on the union of their batches.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,7 @@ class LinearProblem {
 };
 
 struct LearnerOptions {
+  /// The number of workers in the simulation.
   std::size_t workers = 1000;
   double rate = 0.2;
   std::size_t batch = 2;
@@ -46,41 +47,41 @@ struct LearnerOptions {
   core::Time every = std::chrono::milliseconds{20};
 };
 
-/// Returns the options for a linear model of linear_parameters: rate 0.2, or less if there are
-/// too few workers for that rate: 0.0002 for each worker, because SGD on normal features is stable
-/// at rates below twice the samples of a round over the parameters.
+/// Returns the options for a linear model of linear_parameters parameters. The rate is 0.2, or, if
+/// that is less, 0.0002 times the number of workers: SGD on normal features is stable while the
+/// rate is below 2 (samples of one batch of each worker) / (number of parameters).
 [[nodiscard]] LearnerOptions learner_options(std::size_t workers, std::uint64_t seed);
 
-/// The learner of one simulation. Starts from w = 0.
+/// The learner of one simulation. Begins with w = 0. One thread at a time.
 class LinearLearner final : public sim::Learner {
  public:
-  /// The bytes that a worker's batch takes, at the batch size of 2 that learner_options() gives.
-  static constexpr std::size_t bytes_a_worker = 2 * (sizeof(std::uint32_t) + sizeof(float));
+  /// The memory of a worker's batch in bytes, for the batch size of 2 of learner_options().
+  static constexpr std::size_t bytes_per_worker = 2 * (sizeof(std::uint32_t) + sizeof(float));
 
-  /// Requires: `problem` outlives it.
+  /// Requires: `problem` outlives the learner.
   LinearLearner(const LinearProblem& problem, const LearnerOptions& options);
 
   void on_begin(sim::MemberId worker, sim::Step step, core::Time now) override;
   void on_end(sim::MemberId worker, sim::Step step, core::Time now) override;
 
   /// Returns the normalised error |w - w*| / |w0 - w*| over virtual time in seconds, up to the last
-  /// event.
+  /// event. w* is the true model and w0 the initial one.
   [[nodiscard]] const std::vector<PlotPoint>& errors() const noexcept { return errors_; }
 
   /// Returns the error of the last measurement.
   [[nodiscard]] double error() const noexcept { return errors_.back().y; }
 
  private:
-  /// Measures the error at all instants up to `now`. Called before the event at `now` changes the
-  /// model.
+  /// Records the error at every measurement that is due up to `now`. Must be called before the
+  /// event at `now` changes the model.
   void measure_until(core::Time now);
   [[nodiscard]] double normalised_error() const;
 
   const models::Table& table_;
   LearnerOptions options_;
   std::vector<float> model_;
-  /// The batches of all workers, one after the other: the rows of the samples, and the residuals of
-  /// the model that the worker read. A gradient needs nothing else of that model.
+  /// The batches of all workers, one after the other: the row of each sample, and the residual of
+  /// the model that the worker read. The gradient depends on that model only through the residuals.
   std::vector<std::uint32_t> rows_;
   std::vector<float> residuals_;
   /// |w0 - w*|.
@@ -89,7 +90,8 @@ class LinearLearner final : public sim::Learner {
   std::vector<PlotPoint> errors_;
 };
 
-/// Returns the seconds after which the error first was at most `level`; nothing if it never was.
+/// Returns the time in seconds of the first measurement with an error of at most `level`; nothing
+/// if there is none. `errors` are as from LinearLearner::errors().
 [[nodiscard]] std::optional<double> time_to(const std::vector<PlotPoint>& errors, double level);
 
 }  // namespace starling::program

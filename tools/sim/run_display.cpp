@@ -16,19 +16,19 @@ std::string rate_text(double updates_per_s) {
 
 double RunDisplay::elapsed_s() const { return seconds_since(started_at_); }
 
-void RunDisplay::show(const PieceProgress& done) {
-  constexpr double silent_s = 1;  // shorter work needs no progress
+void RunDisplay::show(const OverallProgress& progress) {
+  constexpr double silent_s = 1;
   if (elapsed_s() < silent_s) return;
   std::string line =
-      fmt::format("{}  {:.0f} %  {:.0f} s", activity_, 100 * done.share, elapsed_s());
-  if (done.remaining_s) line += fmt::format("  ETA {:.0f} s", *done.remaining_s);
+      fmt::format("{}  {:.0f} %  {:.0f} s", activity_, 100 * progress.share, elapsed_s());
+  if (progress.remaining_s) line += fmt::format("  ETA {:.0f} s", *progress.remaining_s);
   display_.show(line);
 }
 
 void RunDisplay::show(double share) {
-  PieceProgress done{share, std::nullopt};
-  if (share > 0.01) done.remaining_s = elapsed_s() * (1 - share) / share;
-  show(done);
+  OverallProgress progress{share, std::nullopt};
+  if (share > 0.01) progress.remaining_s = elapsed_s() * (1 - share) / share;
+  show(progress);
 }
 
 void RunDisplay::finish(const SimRuns& runs) {

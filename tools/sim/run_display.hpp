@@ -1,5 +1,5 @@
-/// Shows the progress of many runs on stderr: the share that is done, and the time left. One
-/// thread.
+/// Shows the progress of many runs on stderr: the share that is done, and the time left. One thread
+/// at a time.
 #pragma once
 
 #include <chrono>
@@ -17,17 +17,18 @@ class RunDisplay {
  public:
   RunDisplay(bool quiet, std::string activity) : display_(quiet), activity_(std::move(activity)) {}
 
-  void show(const PieceProgress& done);
-  /// Shows the progress of work that goes on at an even rate, of which `share` is done.
+  /// Shows nothing during the first second, because short work needs no progress.
+  void show(const OverallProgress& progress);
+  /// Shows the progress of work of which `share` is done. Assumes that it goes on at the same rate.
   void show(double share);
-  /// Shows how many runs and updates were simulated, and how fast.
+  /// Replaces the progress by the number of runs and updates that were simulated, and their speed.
   void finish(const SimRuns& runs);
 
  private:
   [[nodiscard]] double elapsed_s() const;
 
   Display display_;
-  /// The activity that is shown, as a participle: "simulating".
+  /// The word for the activity, like "simulating".
   std::string activity_;
   std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
 };

@@ -13,7 +13,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the time between two measurements of a figure that is shown over time.
+/// Returns the virtual time between two points of a curve over time.
 core::Time measurement_interval(const sim::StepOptions& options) {
   return std::max(core::Time{1}, options.horizon / static_cast<std::int64_t>(options.points));
 }
@@ -82,7 +82,7 @@ Series over_time(const std::string& name, const SimRuns& runs,
     std::vector<double> values;
     core::Time at{};
     for (const SimRun& run : runs) {
-      if (i >= run.curve.size()) continue;  // all workers of the run were done before
+      if (i >= run.curve.size()) continue;  // all workers of the run had ended before this point
       values.push_back(figure(run, run.curve[i]));
       at = run.curve[i].at;
     }
@@ -128,39 +128,40 @@ std::vector<std::size_t> costliest_first(const std::vector<ProgressEstimator::Ki
 }
 
 SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                     const std::function<void(const PieceProgress&)>& on_progress,
+                     const std::function<void(const OverallProgress&)>& on_progress,
                      const LinearProblem* problem) {
   SimRuns runs(options.size());
   std::vector<ProgressEstimator::Kind> kinds;
   std::map<std::pair<std::string, std::size_t>, std::size_t> ids;
-  for (const auto& own : options) {
-    const auto id = ids.try_emplace({barrier::print(own.barrier), own.workers}, ids.size());
-    kinds.push_back(kind_of(id.first->second, own.barrier));
+  for (const auto& step_options : options) {
+    const auto id =
+        ids.try_emplace({barrier::print(step_options.barrier), step_options.workers}, ids.size());
+    kinds.push_back(kind_of(id.first->second, step_options.barrier));
     // If the steps are limited, runs under all barriers make the same number of them.
-    if (own.last != barrier::finished) kinds.back().cost = 1;
-    kinds.back().cost *= static_cast<double>(own.workers);
+    if (step_options.steps_max != barrier::finished) kinds.back().cost = 1;
+    kinds.back().cost *= static_cast<double>(step_options.workers);
   }
-  ProgressEstimator pieces{kinds, threads};
+  ProgressEstimator estimator{kinds, threads};
   const auto order = costliest_first(kinds);
   const auto simulate_one = [&](std::size_t position) {
     const std::size_t i = order[position];
-    pieces.begin(i);
-    auto own = options[i];
-    own.on_progress = [&](double done) {
-      pieces.set(i, std::min(done, 0.999));
+    estimator.begin(i);
+    auto step_options = options[i];
+    step_options.on_progress = [&](double done) {
+      estimator.set(i, std::min(done, 0.999));
       return true;
     };
     std::optional<LinearLearner> learner;
     if (problem != nullptr) {
-      auto learning = learner_options(own.workers, own.seed);
-      learning.every = measurement_interval(own);
+      auto learning = learner_options(step_options.workers, step_options.seed);
+      learning.every = measurement_interval(step_options);
       learner.emplace(*problem, learning);
     }
-    runs[i] = figures_of(own, sim::simulate(own, learner ? &*learner : nullptr));
+    runs[i] = figures_of(step_options, sim::simulate(step_options, learner ? &*learner : nullptr));
     if (learner) runs[i].errors = learner->errors();
-    pieces.set(i, 1);
+    estimator.set(i, 1);
   };
-  for_each_piece(options.size(), threads, simulate_one, [&] { on_progress(pieces.progress()); });
+  for_each_piece(options.size(), threads, simulate_one, [&] { on_progress(estimator.progress()); });
   return runs;
 }
 

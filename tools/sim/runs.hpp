@@ -19,12 +19,12 @@
 
 namespace starling::program {
 
-/// The figures of one run. Its workers' steps are kept as a histogram, because a run may have a
+/// The figures of one run. The workers' steps are kept as a histogram, because a run may have a
 /// million workers.
 struct SimRun {
   std::uint64_t seed = 0;
   std::size_t workers = 0;
-  /// The steps that the workers have made at the end, and their median.
+  /// Statistics of the steps that the workers have made at the end, and the median of these steps.
   Summary steps{};
   double median = 0;
   /// Steps in ascending order, each with the number of workers that were at it at the end.
@@ -37,19 +37,20 @@ struct SimRun {
   sim::Messages messages{};
   double elapsed_s = 0;
   sim::Step max_lag = 0;
-  /// Protocol level only: the model's figures at each point of the curve, the messages sent by
-  /// kind, and the counts of packets.
+  /// Protocol level only: the model's metrics at each point of the curve, the traffic by kind of
+  /// message, and the counts of packets.
   std::vector<models::Metrics> figures{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
-  /// The normalised error over time in seconds; empty if no model learned.
+  /// The normalised error of the linear model over time in seconds; empty if none learned.
   std::vector<PlotPoint> errors{};
 };
 
-/// Returns the figures of a run. Requires: `result` is that of a simulation with `options`.
+/// Returns the figures of a run. Requires: `result` is the result of a simulation with `options`.
 [[nodiscard]] SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result);
 
-/// The runs of one barrier under different seeds.
+/// Several runs: for the functions below that summarise runs, those of one barrier under different
+/// seeds.
 using SimRuns = std::vector<SimRun>;
 
 /// Summarises a figure over the runs.
@@ -61,32 +62,36 @@ using SimRuns = std::vector<SimRun>;
 /// Returns the updates per second of virtual time.
 [[nodiscard]] double updates_per_second(const SimRun& run);
 
-/// Returns the distribution of the workers' steps over all runs together: for each number of steps
-/// the share of workers that made at most so many.
+/// Returns the cumulative distribution of the workers' steps in all runs together: for each number
+/// of steps, the share of workers that made at most so many.
 [[nodiscard]] Series steps_cdf(const std::string& name, const SimRuns& runs);
 
-/// Returns a figure of the curve over time in seconds, as the mean over the runs.
+/// Returns the mean of a figure over the runs, at each point of their curves, over time in seconds.
 [[nodiscard]] Series over_time(
     const std::string& name, const SimRuns& runs,
     const std::function<double(const SimRun&, const sim::Point&)>& figure);
 
-/// Returns the error over time, as the mean over the runs. Requires: a model learned in each run.
+/// Returns the mean of the error over the runs, over time in seconds. Requires: a linear model
+/// learned in each run.
 [[nodiscard]] Series error_over_time(const std::string& name, const SimRuns& runs);
 
-/// Returns the kind of the piece of work that a run under `barrier` is, with the number `id`. Its
-/// cost depends on the barrier: runs under sampled barriers make many steps and many draws.
+/// Returns the kind of a run under `barrier`, with the number `id`, for ProgressEstimator. The
+/// expected cost depends on the barrier: runs under sampled barriers make many steps and many
+/// draws.
 [[nodiscard]] ProgressEstimator::Kind kind_of(std::size_t id, const barrier::Barrier& barrier);
 
-/// Returns the order in which pieces of work begin: first one of each kind, which shows how long
-/// its kind takes, then the others; in both parts the costliest first.
+/// Returns the order in which pieces of work should begin, as indices into `kinds`: first one piece
+/// of each kind, which shows how long this kind takes, then the others. Both parts are sorted by
+/// cost, the highest first.
 [[nodiscard]] std::vector<std::size_t> costliest_first(
     const std::vector<ProgressEstimator::Kind>& kinds);
 
-/// Makes the runs of all `options`, in the order of `options`, on up to `threads` threads; the
-/// result does not depend on the number of threads. Calls `on_progress` on this thread with the
-/// progress of all. If a `problem` is given, a model learns it in each run.
+/// Simulates a run for each of `options` on up to `threads` threads. Returns the runs in the order
+/// of `options`; the result does not depend on the number of threads. Calls `on_progress` about ten
+/// times a second on the caller's thread. If `problem` is not null, a linear model learns it in
+/// each run.
 [[nodiscard]] SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                                   const std::function<void(const PieceProgress&)>& on_progress,
+                                   const std::function<void(const OverallProgress&)>& on_progress,
                                    const LinearProblem* problem = nullptr);
 
 }  // namespace starling::program

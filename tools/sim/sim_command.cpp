@@ -18,7 +18,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the file of a distribution that is a trace; empty for other distributions.
+/// Returns the name of a trace's file; empty for other distributions.
 std::string trace_file(const Distribution& distribution) {
   const auto* trace = std::get_if<laws::Trace>(&distribution.law());
   return trace == nullptr ? std::string{} : trace->file;
@@ -26,8 +26,8 @@ std::string trace_file(const Distribution& distribution) {
 
 using Folders = std::vector<OutputFolder>;
 
-/// Prepares the outputs. Returns an Error if one of them cannot be written, or would overwrite an
-/// input or another output.
+/// Makes the folder of the plots. Returns an Error if an output cannot be written, or would
+/// overwrite an input or another output.
 Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
                                 const Registry& registry, const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
@@ -57,10 +57,10 @@ Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
   return folders;
 }
 
-/// Warns if workers make so few steps that barriers differ little.
+/// Warns if the job's limit of steps is so low that barriers differ little.
 void warn_of_few_steps(const SimJob& job, const Settings& settings) {
-  constexpr core::Step few = 20;
-  if (job.options.last >= few) return;
+  constexpr core::Step steps_min = 20;
+  if (job.options.steps_max >= steps_min) return;
   const std::string epochs = location_of(settings, "epochs");
   const std::string steps = location_of(settings, "steps");
   print_error(
@@ -69,12 +69,12 @@ void warn_of_few_steps(const SimJob& job, const Settings& settings) {
                   !epochs.empty() ? epochs
                   : steps.empty() ? "the job"
                                   : steps,
-                  print_count(job.options.last, "step"), few,
+                  print_count(job.options.steps_max, "step"), steps_min,
                   epochs.empty() ? "" : ", by more epochs or --steps"));
 }
 
 SimRuns simulate_steps(const SimJob& job,
-                       const std::function<void(const PieceProgress&)>& on_progress) {
+                       const std::function<void(const OverallProgress&)>& on_progress) {
   std::vector<sim::StepOptions> options;
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     for (std::uint64_t i = 0; i < job.seeds; ++i)
@@ -88,7 +88,7 @@ SimRuns simulate_steps(const SimJob& job,
 /// Makes the runs of all barriers and seeds. `learning` is null at the step level.
 Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   RunDisplay display{job.quiet, "simulating"};
-  const auto on_progress = [&](const PieceProgress& done) { display.show(done); };
+  const auto on_progress = [&](const OverallProgress& done) { display.show(done); };
   Result<SimRuns> made = learning == nullptr ? simulate_steps(job, on_progress)
                                              : simulate_learning(job, *learning, on_progress);
   if (!made) return std::move(made).error();
@@ -103,7 +103,7 @@ Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   return simulated;
 }
 
-/// Draws the plots as SVG files.
+/// Draws the plots into SVG files in the folder.
 Result<void> write_pictures(const std::string& folder, const std::vector<Plot>& plots) {
   for (const Plot& plot : plots) {
     const auto svg = draw(plot);
@@ -115,8 +115,9 @@ Result<void> write_pictures(const std::string& folder, const std::vector<Plot>& 
   return {};
 }
 
-/// Writes the files, the plots' data before their pictures, and prints an error for each that could
-/// not be written. The command does not fail if only pictures are missing and there is no gnuplot.
+/// Writes the CSV file and the plots, whose data is written before their pictures. Prints the
+/// errors. Returns the exit code: job_failed if something could not be written, except pictures on
+/// a machine without gnuplot.
 int write_files(const SimJob& job, const Simulated& simulated) {
   int code = done;
   const auto report = [&](const Result<void>& written, bool is_failure) {
@@ -148,7 +149,7 @@ Result<int> sim_command(const Registry& registry, const Settings& settings,
     learning = *std::move(made);
     job->learned = learning->learned;
   }
-  if (!job->quiet) say_what_has_no_effect(job->barriers, settings);
+  if (!job->quiet) warn_of_unused_recheck(job->barriers, settings);
   if (!job->quiet) warn_of_few_steps(*job, settings);
   const auto simulated = simulate(*job, learning ? &*learning : nullptr);
   if (!simulated) {

@@ -26,36 +26,37 @@ std::vector<barrier::Barrier> published_barriers(core::Mode mode) {
   return {{barrier::Bsp{}}, {barrier::Ssp{4}}, pbsp, pssp, {barrier::Asp{}}};
 }
 
-/// Returns a job before any setting was read: with the defaults of training if `is_of_training`,
-/// else with those of the published simulation.
-SimJob default_job(bool is_of_training) {
+/// Returns a job without settings: with the defaults of training if `has_training_defaults`, else
+/// with those of the published simulation.
+SimJob default_job(bool has_training_defaults) {
   SimJob job;
-  if (!is_of_training) return job;
+  if (!has_training_defaults) return job;
   const Job train;
   job.mode = train.train.job.mode;
   job.options.workers = train.train.job.workers;
   return job;
 }
 
-/// Returns the barriers of a job that sets none; their samples are at most as large as there are
-/// other workers.
-std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool is_of_training) {
+/// Returns the barriers of a job that sets none. A sample size is at most the number of other
+/// workers.
+std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_training_defaults) {
   const std::size_t others = job.options.workers - 1;
-  auto all = is_of_training ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
-  for (auto& barrier : all)
+  auto barriers =
+      has_training_defaults ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
+  for (auto& barrier : barriers)
     if (barrier.sample) barrier.sample = std::min(*barrier.sample, others);
-  return all;
+  return barriers;
 }
 
-/// True for the options that decide how many steps a data epoch has.
+/// True for the options that decide how many steps an epoch has.
 bool sets_epoch_length(std::string_view option) {
   constexpr std::array<std::string_view, 6> options{"data",    "test", "split",
                                                     "holdout", "seed", "batch"};
   return std::ranges::find(options, option) != options.end();
 }
 
-/// Returns an Error if a share of packets is held up but no time for it is set, or the other way
-/// round.
+/// Returns an Error if one of `held-up`, a share of packets, and `held-up-by`, the time by which
+/// they are delayed, is set without the other.
 Result<void> check_held_up(const SimJob& job, const Settings& settings) {
   const bool has_share = job.link.reordering > 0;
   const bool has_time = job.link.delay != Distribution{};
@@ -68,8 +69,8 @@ Result<void> check_held_up(const SimJob& job, const Settings& settings) {
   return {};
 }
 
-/// Returns an Error if a setting has an effect only at the other level, instead of ignoring it in
-/// silence.
+/// Returns an Error if a setting has an effect only at the other level. A job file may have
+/// settings of training that the step level ignores.
 Result<void> check_level(const SimJob& job, const Settings& settings) {
   if (job.level == Level::protocol) {
     if (job.learn)
@@ -78,10 +79,10 @@ Result<void> check_level(const SimJob& job, const Settings& settings) {
     return check_held_up(job, settings);
   }
   for (const Setting& setting : settings) {
-    const bool is_of_learning = std::ranges::count(learning_keys(), setting.key) > 0;
+    const bool is_learning_key = std::ranges::count(learning_keys(), setting.key) > 0;
     const bool is_flag = setting.location == "--" + setting.key;
     const bool is_used = job.epochs && sets_epoch_length(setting.key);
-    if (is_network_key(setting.key) || (is_of_learning && is_flag && !is_used))
+    if (is_network_key(setting.key) || (is_learning_key && is_flag && !is_used))
       return Error{setting.location +
                    ": has an effect only at the protocol level; valid: with --level "
                    "protocol"};
@@ -96,7 +97,8 @@ Error with_location(const Setting& setting, Error error) {
   return std::move(error).within(setting.location);
 }
 
-Result<void> read(SimJob& job, const Settings& settings, const Registry& registry) {
+/// Stores the settings of known options in the job.
+Result<void> apply_settings(SimJob& job, const Settings& settings, const Registry& registry) {
   std::set<std::string> seen;
   for (const Setting& setting : settings) {
     const SimKey* key = find_sim_key(setting.key);
@@ -109,7 +111,7 @@ Result<void> read(SimJob& job, const Settings& settings, const Registry& registr
   return {};
 }
 
-/// Computes how many steps of a worker the job's data epochs are, for which it loads the data.
+/// Converts the job's epochs to steps of a worker. Loads the data to learn its size.
 Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
                                    const Registry& registry) {
   Job train;
@@ -126,7 +128,7 @@ Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
   return actor::steps_in_epochs(*job.epochs, train.train, data->train.size());
 }
 
-/// Puts before an error of sim::check the location of the setting that it is about.
+/// Puts the location of a setting before an error of sim::check() about it.
 Error with_location(Error error, const Settings& settings) {
   const std::string prefix = "step time: ";
   if (!error.message.starts_with(prefix)) return add_location(std::move(error), settings);
@@ -135,6 +137,7 @@ Error with_location(Error error, const Settings& settings) {
   return std::move(error).within(location.empty() ? location_of(settings, "delay") : location);
 }
 
+/// Checks the options of every run, and that no seed exceeds the largest 64-bit number.
 Result<void> check_combinations(const SimJob& job, const Settings& settings) {
   if (job.options.seed > std::numeric_limits<std::uint64_t>::max() - (job.seeds - 1))
     return Error{"--seeds: " + std::to_string(job.seeds) + " seeds from " +
@@ -151,7 +154,7 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
   return {};
 }
 
-/// Prints bytes in the unit that keeps the number short.
+/// Prints bytes in the largest unit in which the number is at least 1: "1.5 GiB".
 std::string print_bytes(std::uint64_t bytes) {
   constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
   auto amount = static_cast<double>(bytes);
@@ -167,7 +170,7 @@ std::uint64_t estimate_step_level_bytes(const SimJob& job) {
     largest = std::max(largest, sim::memory_estimate(run_options(job, i, job.options.seed)));
   if (!job.stragglers.empty()) largest += job.options.workers * sizeof(double);
   if (job.learn)
-    largest += job.options.workers * LinearLearner::bytes_a_worker +
+    largest += job.options.workers * LinearLearner::bytes_per_worker +
                (linear_parameters + 2 * job.options.points) * sizeof(float);
   return largest;
 }
@@ -187,12 +190,13 @@ void add_notes(SimJob& job, const Settings& settings) {
 
 Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, bool has_file) {
   const auto level = std::ranges::find(settings, "level", &Setting::key);
-  const bool is_of_training = has_file || (level != settings.end() && level->text == "protocol");
-  SimJob job = default_job(is_of_training);
-  if (auto done = read(job, settings, registry); !done) return std::move(done).error();
+  const bool has_training_defaults =
+      has_file || (level != settings.end() && level->text == "protocol");
+  SimJob job = default_job(has_training_defaults);
+  if (auto done = apply_settings(job, settings, registry); !done) return std::move(done).error();
   if (auto valid = check_level(job, settings); !valid) return std::move(valid).error();
   auto& options = job.options;
-  if (job.barriers.empty()) job.barriers = default_barriers(job, is_of_training);
+  if (job.barriers.empty()) job.barriers = default_barriers(job, has_training_defaults);
   if (job.step_time)
     options.step_time = *job.step_time;
   else if (job.delay && *job.delay != Distribution{})
@@ -214,7 +218,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
   if (job.epochs) {
     auto steps = steps_of_epochs(job, settings, registry);
     if (!steps) return std::move(steps).error();
-    options.last = std::min(options.last, *steps);
+    options.steps_max = std::min(options.steps_max, *steps);
   }
   return job;
 }

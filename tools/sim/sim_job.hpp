@@ -17,11 +17,16 @@
 
 namespace starling::program {
 
-/// The level of detail: only steps and barriers, or every message of a job that learns.
-enum class Level { step, protocol };
+/// The level of detail of a simulation.
+enum class Level {
+  /// Only steps and barriers.
+  step,
+  /// Every message of a job that trains a model.
+  protocol,
+};
 
-/// The data, the model and the optimizer of the protocol level, as a job file would name them.
-struct Learned {
+/// A description of the training at the protocol level, with the texts that a job file would have.
+struct LearningDescription {
   std::string data;
   std::string model;
   std::string optimizer;
@@ -30,12 +35,13 @@ struct Learned {
   std::size_t shards = 0;
 };
 
+/// A job to simulate: one or more runs under each of its barriers.
 struct SimJob {
   Level level = Level::step;
   /// Protocol level only: the properties of every link of the network.
   sim::LinkOptions link{};
-  /// All options of a run except its barrier and its seed. After make_sim_job(), sim::check accepts
-  /// every simulation of the job.
+  /// All options of a run except its barrier, its mode and its seed, which run_options() sets.
+  /// After make_sim_job(), sim::check() accepts the options of every run.
   sim::StepOptions options;
   core::Mode mode = core::Mode::central;
   /// The barriers that are compared side by side.
@@ -43,20 +49,20 @@ struct SimJob {
   /// Absent: the default policy of the mode.
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::vector<StragglerRule> stragglers{};
-  /// `delay`, of a training job, is used as the step time if no step time is given.
+  /// `delay`, a setting of training jobs, is the step time if `step_time` is absent.
   std::optional<Distribution> step_time = std::nullopt;
   std::optional<Distribution> delay = std::nullopt;
-  /// `seconds`, the time limit of a training job, is used as the horizon if none is given.
+  /// `seconds`, the time limit of training jobs, is the horizon if `horizon` is absent.
   std::optional<core::Time> horizon = std::nullopt;
   std::optional<core::Time> seconds = std::nullopt;
-  /// Passes over the training data.
+  /// The passes over the training data after which a worker ends.
   std::optional<double> epochs = std::nullopt;
 
   /// The number of runs of each barrier, under the seeds options.seed, options.seed + 1, ...
   std::uint64_t seeds = 1;
   /// The number of runs at the same time; 0: one for each processor.
   std::size_t threads = 0;
-  /// The most bytes that all runs at the same time may take.
+  /// The largest memory in bytes that the runs made at the same time may take together.
   std::optional<std::uint64_t> memory_max = std::nullopt;
 
   /// True if a linear model of 1,000 parameters learns in each run of the step level.
@@ -66,7 +72,7 @@ struct SimJob {
   /// and the settings that are not simulated.
   std::vector<std::string> notes{};
   /// Protocol level only: absent until the data and the model are loaded.
-  std::optional<Learned> learned = std::nullopt;
+  std::optional<LearningDescription> learned = std::nullopt;
 
   /// Outputs: a file and a folder, each empty if it is not asked for.
   std::string csv;
@@ -75,19 +81,20 @@ struct SimJob {
   bool quiet = false;
 };
 
-/// Reads the settings that affect a simulation, and skips those that affect only training. Returns
-/// an Error with the location of the first bad setting. Without a job file the defaults are the
-/// published simulation: 1,000 workers, steps of 100 ms on average, 40 s, five barriers side by
-/// side. With a job file, or at the protocol level, they are those of training.
+/// Makes a job from the settings that affect a simulation; skips those that affect only training.
+/// Returns an Error with the location of the first bad setting. Without a job file, the defaults
+/// are those of the published simulation: 1,000 workers, steps of 100 ms on average, 40 s, five
+/// barriers side by side. With a job file, or at the protocol level, they are the defaults of
+/// training.
 [[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry,
                                           bool has_file);
 
-/// Returns the options of one run.
+/// Returns the options of one run. `barrier` is an index into the job's barriers.
 [[nodiscard]] sim::StepOptions run_options(const SimJob& job, std::size_t barrier,
                                            std::uint64_t seed);
 
 /// Returns an Error if the runs that are made at the same time would take more memory than the job
-/// allows: each takes `bytes_per_run`, and all together take `shared_bytes` once.
+/// allows. Each of them takes `bytes_per_run`, and they share `shared_bytes`.
 [[nodiscard]] Result<void> check_memory(const SimJob& job, const Settings& settings,
                                         std::uint64_t bytes_per_run, std::uint64_t shared_bytes);
 

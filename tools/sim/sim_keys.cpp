@@ -39,7 +39,8 @@ Result<core::Time> parse_time(Text text) {
   return Error{"'" + text + "' must be seconds, or a time like 40s, 200ms or 2min, above 0"};
 }
 
-/// Parses a number of bytes with its unit. An Error says that the text must be `expected`.
+/// Parses a number of bytes with its unit, like 512MiB. An Error says that the text must be
+/// `expected`.
 Result<std::uint64_t> parse_bytes(Text text, const std::string& expected) {
   constexpr std::array<std::pair<std::string_view, double>, 8> units{{{"KiB", 0x1p10},
                                                                       {"MiB", 0x1p20},
@@ -102,8 +103,8 @@ Result<void> put_sampling(Input in) {
   return {};
 }
 
-/// Parses the number of seeds. For a range, as `starling chaos` takes it, the error says which
-/// --seed and --seeds are the same.
+/// Parses the number of seeds. If the text is a range A..B, which only `starling chaos` accepts,
+/// the error says which --seed and --seeds have the same meaning.
 Result<void> put_seeds(Input in) {
   auto done = put(in.job.seeds, parse_count_between(in.text, 1, 100'000));
   const auto dots = in.text.find("..");
@@ -138,7 +139,7 @@ std::vector<SimKey> simulation_keys() {
        [](Input in) { return put(in.job.horizon, parse_time(in.text)); }},
       {{"steps", ValueType::count, "N", "steps after which a worker is done [no limit]", group},
        [](Input in) {
-         return put(in.job.options.last, parse_count_between(in.text, 1, 1'000'000'000'000));
+         return put(in.job.options.steps_max, parse_count_between(in.text, 1, 1'000'000'000'000));
        }},
       {{"learn", ValueType::flag, "",
         "let a linear model of 1000 parameters learn too, and show its error", group},
@@ -198,7 +199,7 @@ Result<void> put_level(Input in) {
   return {};
 }
 
-/// Parses a share, `0.1` or `10%`; accepts a share of 1 only if `may_be_one`.
+/// Parses a share from 0 to 1, like `0.1` or `10%`. Accepts 1 only if `may_be_one`.
 Result<double> parse_share(Text text, bool may_be_one) {
   const bool is_percent = text.ends_with('%');
   const auto value =
@@ -239,7 +240,8 @@ std::vector<SimKey> network_keys() {
   };
 }
 
-/// Returns the options of training. They set nothing here: make_learning() reads their values.
+/// Returns the options of training. Their set() stores nothing, because make_learning() reads the
+/// settings itself.
 std::vector<SimKey> training_keys() {
   std::vector<SimKey> keys;
   for (const std::string& name : learning_keys()) {

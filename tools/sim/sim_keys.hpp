@@ -14,7 +14,7 @@
 
 namespace starling::program {
 
-/// The text of an option's value, and the simulation that it is stored in.
+/// The input of SimKey::set: a value as text, and the job in which to store it.
 struct SimKeyInput {
   SimJob& job;
   const Registry& registry;
@@ -22,7 +22,7 @@ struct SimKeyInput {
 };
 
 struct SimKey : KeyDescription {
-  /// Parses a value and stores it in a simulation. An Error says what is wrong with the value.
+  /// Parses a value and stores it in a job. An Error says what is wrong with the value.
   Result<void> (*set)(const SimKeyInput& in) = nullptr;
 };
 

@@ -6,7 +6,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the loss over time; the loss is the first of the model's figures.
+/// Returns the loss over time, which is the first of the model's metrics.
 Series loss_over_time(const std::string& name, const SimRuns& runs) {
   return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
     const auto found = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
@@ -14,7 +14,7 @@ Series loss_over_time(const std::string& name, const SimRuns& runs) {
   });
 }
 
-/// Adds to a plot a curve for each barrier.
+/// Adds a curve for each barrier to a plot. `curve` makes it from the barrier's name and its runs.
 template <class Curve>
 Plot with_curves(Plot plot, const SimJob& job, const Simulated& simulated, Curve curve) {
   for (std::size_t i = 0; i < simulated.size(); ++i)
@@ -22,6 +22,7 @@ Plot with_curves(Plot plot, const SimJob& job, const Simulated& simulated, Curve
   return plot;
 }
 
+/// Adds a curve over time for each barrier to a plot.
 Plot plot_over_time(Plot plot, const SimJob& job, const Simulated& simulated,
                     double (*figure)(const SimRun&, const sim::Point&)) {
   plot.x = "virtual time (s)";

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool has_step_limit(const SimJob& job) { return job.options.last != barrier::finished; }
+bool has_step_limit(const SimJob& job) { return job.options.steps_max != barrier::finished; }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -27,6 +27,7 @@ std::string mean_text(const Summary& values, int digits) {
 }
 
 double last_error(const SimRun& run) { return run.errors.back().y; }
+/// Return the steps of the slowest worker of all runs, and of the fastest one.
 double slowest_worker_steps(const SimRuns& runs) {
   return over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min;
 }
@@ -58,13 +59,13 @@ std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& ba
 }
 
 /// Returns `value` as JSON, a whole number without a decimal point.
-Json number(double value) {
+Json json_number(double value) {
   if (value == std::floor(value) && value >= 0 && value < 0x1p63)
     return static_cast<std::uint64_t>(value);
   return value;
 }
 
-/// Returns the names of the model's figures; empty at the step level.
+/// Returns the names of the model's metrics; empty at the step level.
 std::vector<std::string> figure_names(const Simulated& simulated) {
   std::vector<std::string> names;
   if (simulated.empty() || simulated[0].empty() || simulated[0][0].figures.empty()) return names;
@@ -72,15 +73,16 @@ std::vector<std::string> figure_names(const Simulated& simulated) {
   return names;
 }
 
-/// Returns a figure of the model at the end of a run; 0 at the step level.
-double last_figure(const SimRun& run, std::size_t which) {
-  return run.figures.empty() ? 0 : run.figures.back().at(which).value;
+/// Returns the model's metric with this index at the end of a run; 0 at the step level.
+double last_figure(const SimRun& run, std::size_t index) {
+  return run.figures.empty() ? 0 : run.figures.back().at(index).value;
 }
 
-double mean_figure(const SimRuns& runs, std::size_t which) {
-  return mean_of(runs, [&](const SimRun& run) { return last_figure(run, which); });
+double mean_figure(const SimRuns& runs, std::size_t index) {
+  return mean_of(runs, [&](const SimRun& run) { return last_figure(run, index); });
 }
 
+/// Returns the messages and bytes of each kind of message, as means over the runs.
 Json traffic_json(const SimRuns& runs) {
   Json json;
   for (std::size_t kind = 0; kind < sim::message_kinds; ++kind) {
@@ -90,7 +92,7 @@ Json traffic_json(const SimRuns& runs) {
     };
     if (const double messages = mean(&sim::Traffic::messages); messages > 0)
       json[std::string{sim::kind_of_message(kind)}] = {
-          {"messages", number(messages)}, {"bytes", number(mean(&sim::Traffic::bytes))}};
+          {"messages", json_number(messages)}, {"bytes", json_number(mean(&sim::Traffic::bytes))}};
   }
   return json;
 }
@@ -101,7 +103,7 @@ void add_learning(Json& json, const SimRuns& runs) {
     json["figures"][name] = mean_figure(runs, json["figures"].size());
   json["traffic"] = traffic_json(runs);
   const auto mean = [&](std::uint64_t sim::Network::Counts::*count) {
-    return number(
+    return json_number(
         mean_of(runs, [&](const SimRun& run) { return static_cast<double>(run.packets.*count); }));
   };
   json["packets"] = {{"sent", mean(&sim::Network::Counts::sent)},
@@ -125,9 +127,9 @@ Json run_json(const SimRun& run) {
   json["seed"] = run.seed;
   json["steps"] = {{"mean", run.steps.mean},
                    {"sd", run.steps.sd},
-                   {"min", number(run.steps.min)},
-                   {"median", number(run.median)},
-                   {"max", number(run.steps.max)}};
+                   {"min", json_number(run.steps.min)},
+                   {"median", json_number(run.median)},
+                   {"max", json_number(run.steps.max)}};
   json["updates"] = run.updates;
   json["updates_per_s"] = updates_per_second(run);
   json["waiting_share"] = run.waiting_share;
@@ -150,7 +152,7 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   json["step_time"] = print(job.options.step_time);
   if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
   json["horizon_s"] = in_seconds(job.options.horizon);
-  if (has_step_limit(job)) json["steps_limit"] = job.options.last;
+  if (has_step_limit(job)) json["steps_limit"] = job.options.steps_max;
   json["level"] = job.level == Level::step ? "step" : "protocol";
   if (job.level == Level::step)
     json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
@@ -180,18 +182,18 @@ Json steps_json(const SimRuns& runs) {
   if (mean.count > 1)
     json["mean_ci95"] = {mean.mean - confidence_95(mean), mean.mean + confidence_95(mean)};
   json["sd"] = mean_of(runs, [](const SimRun& run) { return run.steps.sd; });
-  json["min"] = number(slowest_worker_steps(runs));
-  json["median"] = number(mean_of(runs, [](const SimRun& run) { return run.median; }));
-  json["max"] = number(fastest_worker_steps(runs));
+  json["min"] = json_number(slowest_worker_steps(runs));
+  json["median"] = json_number(mean_of(runs, [](const SimRun& run) { return run.median; }));
+  json["max"] = json_number(fastest_worker_steps(runs));
   return json;
 }
 
 void add_messages(Json& json, const SimRuns& runs) {
-  json["messages"] = number(
+  json["messages"] = json_number(
       mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.messages.total()); }));
   json["messages_a_step"] = mean_of(runs, messages_a_step);
   for (const auto& [name, kind] : barrier_messages)
-    json["messages_by_kind"][name] = number(mean_of(runs, [count = kind](const SimRun& run) {
+    json["messages_by_kind"][name] = json_number(mean_of(runs, [count = kind](const SimRun& run) {
       return static_cast<double>(run.messages.*count);
     }));
 }
@@ -200,18 +202,18 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   Json json;
   add_settings(json, job, barrier);
   json["steps"] = steps_json(runs);
-  json["updates"] =
-      number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.updates); }));
+  json["updates"] = json_number(
+      mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.updates); }));
   json["updates_per_s"] = mean_of(runs, updates_per_second);
   json["waiting_share"] = mean_of(runs, [](const SimRun& run) { return run.waiting_share; });
   add_messages(json, runs);
   if (barrier::is_sampled(barrier)) {
-    json["draws"] =
-        number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.draws); }));
-    json["passes"] =
-        number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.passes); }));
+    json["draws"] = json_number(
+        mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.draws); }));
+    json["passes"] = json_number(
+        mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.passes); }));
   }
-  json["max_lag"] = number(
+  json["max_lag"] = json_number(
       over_runs(runs, [](const SimRun& run) { return static_cast<double>(run.max_lag); }).max);
   json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
   if (job.level == Level::protocol) add_learning(json, runs);
@@ -221,7 +223,7 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   return json;
 }
 
-/// Describes what is learned, and the network.
+/// Describes the training and the network.
 std::string describe_protocol(const SimJob& job) {
   const auto& link = job.link;
   std::string text = "level protocol";
@@ -250,7 +252,7 @@ std::string describe(const SimJob& job) {
   if (!job.stragglers.empty())
     text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
   text += ", " + print_duration(options.horizon);
-  if (has_step_limit(job)) text += fmt::format(", at most {} steps each", options.last);
+  if (has_step_limit(job)) text += fmt::format(", at most {} steps each", options.steps_max);
   if (is_any_sampled(job)) text += ", recheck " + barrier::print(options.recheck);
   const auto last_seed = options.seed + (job.seeds - 1);
   text += job.seeds == 1
@@ -277,10 +279,10 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
 }
 
 std::string sim_json(const SimJob& job, const Simulated& simulated) {
-  Json all = Json::array();
+  Json barriers = Json::array();
   for (std::size_t i = 0; i < simulated.size(); ++i)
-    all.push_back(barrier_json(job, job.barriers[i], simulated[i]));
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+    barriers.push_back(barrier_json(job, job.barriers[i], simulated[i]));
+  return barriers.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string sim_csv(const SimJob& job, const Simulated& simulated) {

@@ -1,5 +1,5 @@
-/// Prints simulations as a table, JSON, CSV and plots. Nothing in them depends on the machine or on
-/// how long the simulation took. Plain functions of values; any thread.
+/// Returns the results of simulations as a table, JSON, CSV and plots. These do not depend on the
+/// machine, nor on how long a simulation took. Plain functions of values; any thread.
 #pragma once
 
 #include <string>
@@ -14,8 +14,9 @@ namespace starling::program {
 /// The runs of each barrier of a job, in the job's order.
 using Simulated = std::vector<SimRuns>;
 
-/// Returns a table for people, a row for each barrier. Each figure is a mean over the seeds, that
-/// of the mean steps with its 95 % confidence interval; min and max are the extremes of all seeds.
+/// Returns a table for people, with a row for each barrier. Each figure is a mean over the seeds,
+/// except min and max, which are the extremes of all seeds. The mean steps have their 95 %
+/// confidence interval.
 [[nodiscard]] std::string sim_table(const SimJob& job, const Simulated& simulated);
 
 /// Returns one JSON array on one line, an object for each barrier.
@@ -29,7 +30,7 @@ using Simulated = std::vector<SimRuns>;
 /// Returns the plots of a job's runs.
 [[nodiscard]] std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated);
 
-/// Describes a job in one line or more: "1000 workers, central, steps exp:100ms, 40s".
+/// Describes a job in one or more lines: "1000 workers, central, steps exp:100ms, 40s, seed 1".
 [[nodiscard]] std::string describe(const SimJob& job);
 
 }  // namespace starling::program

@@ -32,19 +32,20 @@ Baseline classes_baseline(const models::Table& train, const models::Table& test)
 }
 
 Baseline targets_baseline(const models::Table& train, const models::Table& test) {
-  const auto written = [](const models::Table& table, std::size_t row) {
+  // Returns the target as it was before it was scaled.
+  const auto unscaled = [](const models::Table& table, std::size_t row) {
     return static_cast<double>(table.labelling.written(table.label(row)));
   };
   double mean = 0;
   for (std::size_t row = 0; row < train.size(); ++row)
-    mean += written(train, row) / static_cast<double>(train.size());
-  const auto squares = [&](const models::Table& table) {
+    mean += unscaled(train, row) / static_cast<double>(train.size());
+  const auto mean_squared_error = [&](const models::Table& table) {
     double sum = 0;
     for (std::size_t row = 0; row < table.size(); ++row)
-      sum += std::pow(written(table, row) - mean, 2);
+      sum += std::pow(unscaled(table, row) - mean, 2);
     return sum / static_cast<double>(table.size());
   };
-  return {{"mse", squares(test)}, squares(train) / 2};
+  return {{"mse", mean_squared_error(test)}, mean_squared_error(train) / 2};
 }
 
 /// Returns the loss at a step, interpolated between the evaluations before and after it.
@@ -65,8 +66,8 @@ std::string suggest_changes(const PreparedRun& ready) {
   std::string text;
   if (!is_scaled && recipe.standardises) text += "--scale standard, ";
   text +=
-      "another --optimizer or rate (now " + models::print(ready.running.options.optimizer) + ")";
-  const bool is_linear = recipe.decays_rate;
+      "another --optimizer or rate (now " + models::print(ready.resolved.options.optimizer) + ")";
+  const bool is_linear = recipe.decays_rate;  // among the built-in models
   if (table != nullptr && is_linear)
     text += fmt::format(", a model of more layers like --model mlp:{}-64-{}", table->features(),
                         std::max<std::size_t>(1, table->classes()));
@@ -107,36 +108,37 @@ std::vector<std::string> find_advice(const PreparedRun& ready, const models::Met
                                      const LossCurve& losses) {
   const auto baseline =
       ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;
-  std::vector<std::string> all;
-  if (std::string doubt = rating_hint(ready.job.data.data, ready.data.train); !doubt.empty())
-    all.push_back(std::move(doubt));
-  if (!baseline) return all;
-  const auto& [name, reached] = baseline->figure;
+  std::vector<std::string> advice;
+  if (std::string hint = rating_hint(ready.job.data.data, ready.data.train); !hint.empty())
+    advice.push_back(std::move(hint));
+  if (!baseline) return advice;
+  const auto& [name, baseline_value] = baseline->figure;
   const auto figure = std::ranges::find(test, name, &models::Metric::name);
-  const bool is_class = name == "accuracy";
-  const bool is_perfect = figure != test.end() && figure->value == (is_class ? 1 : 0);
+  const bool is_classification = name == "accuracy";
+  const bool is_perfect = figure != test.end() && figure->value == (is_classification ? 1 : 0);
   if (figure != test.end() && !is_perfect &&
-      (is_class ? figure->value <= reached : figure->value >= reached))
-    all.push_back(
+      (is_classification ? figure->value <= baseline_value : figure->value >= baseline_value))
+    advice.push_back(
         fmt::format("the model is no better than always predicting {} of the training data ({}); "
                     "try {}",
-                    is_class ? "the commonest class" : "the mean",
-                    is_class ? fmt::format("accuracy {:.1f} %", 100 * reached)
-                             : fmt::format("mse {:.4g}", reached),
+                    is_classification ? "the commonest class" : "the mean",
+                    is_classification ? fmt::format("accuracy {:.1f} %", 100 * baseline_value)
+                                      : fmt::format("mse {:.4g}", baseline_value),
                     suggest_changes(ready)));
-  if (losses.size() < 3) return all;
-  const auto& [last, least] = losses.back();
-  const double before = loss_at_step(losses, 0.8 * last);
-  if (before - least > fall_min * baseline->loss)
-    all.push_back(fmt::format(
+  if (losses.size() < 3) return advice;
+  const auto& [last_step, last_loss] = losses.back();
+  const double earlier_loss = loss_at_step(losses, 0.8 * last_step);
+  if (earlier_loss - last_loss > fall_min * baseline->loss)
+    advice.push_back(fmt::format(
         "the test loss was still falling, from {:.3g} to {:.3g} over the last fifth; try more, "
         "like {}",
-        before, least,
+        earlier_loss, last_loss,
         ready.job.epochs
-            ? fmt::format("--epochs {:.0f}",
-                          std::ceil(2 * last / static_cast<double>(ready.running.steps_per_epoch)))
-            : fmt::format("--steps {:.0f}", 2 * last)));
-  return all;
+            ? fmt::format(
+                  "--epochs {:.0f}",
+                  std::ceil(2 * last_step / static_cast<double>(ready.resolved.steps_per_epoch)))
+            : fmt::format("--steps {:.0f}", 2 * last_step)));
+  return advice;
 }
 
 }  // namespace starling::program

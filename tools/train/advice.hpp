@@ -11,19 +11,21 @@
 
 namespace starling::program {
 
-/// The figures of a model that always predicts the same: the commonest class of the training data,
-/// or its mean target.
+/// The figures of a model that makes the same prediction for every sample: the commonest class of
+/// the training data, or its mean target.
 struct Baseline {
   /// "accuracy" or "mse", over the test data.
   models::Metric figure;
-  /// The mean loss of the training data's own distribution: its entropy, or half its variance.
+  /// The mean loss on the training data of the best constant prediction: the entropy of its
+  /// classes, or half the variance of its targets.
   double loss = 0;
 };
 
-/// Returns nothing if the data are not tables or have no rows.
+/// Computes the baseline of `train` and its figure on `test`. Returns nothing if one of them is not
+/// a table or has no rows.
 [[nodiscard]] std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test);
 
-/// Pairs of step and test loss, in the order of the steps. A step is the mean of the workers.
+/// Pairs of the workers' mean step and the test loss, in the order of the steps.
 using LossCurve = std::vector<std::pair<double, double>>;
 
 /// Returns one sentence for each piece of advice. `test` holds the metrics at the end of the job.
@@ -35,7 +37,8 @@ using LossCurve = std::vector<std::pair<double, double>>;
 /// and how to choose the other; empty if there is no choice.
 [[nodiscard]] std::string label_reading_hint(const std::string& source, const AnyData& data);
 
-/// Returns the same note only if labels that are read as classes look more like ratings.
+/// Returns the note of label_reading_hint() if the labels are read as classes but look more like
+/// ratings; else an empty text.
 [[nodiscard]] std::string rating_hint(const std::string& source, const AnyData& data);
 
 }  // namespace starling::program

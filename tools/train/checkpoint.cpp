@@ -41,7 +41,8 @@ Numbers ledger_of(const States& states) {
   return numbers;
 }
 
-/// Returns the optimiser's slots, one after the other. Each slot is a vector over all ranges.
+/// Returns the `count` slots of the optimiser, one after the other. Each slot has a value for every
+/// parameter.
 template <class T>
 std::vector<T> slots_of(const core::Layout& layout, const States& states, std::size_t count) {
   std::vector<T> slots(count * layout.size);
@@ -73,6 +74,7 @@ Result<std::vector<T>> values_in(const StoredModel& stored, const char* name,
   return values;
 }
 
+/// Returns one range's part of each slot, one after the other. `slots` are as from slots_of().
 template <class T>
 core::Slice range_slots(const core::Layout& layout, const core::Range& range,
                         const std::vector<T>& slots) {
@@ -85,6 +87,7 @@ core::Slice range_slots(const core::Layout& layout, const core::Range& range,
   return {std::move(buffer), 0, count * range.count, nullptr};
 }
 
+/// Reads the states of all ranges from the file's tensors.
 template <class T>
 Result<States> states_in(const StoredModel& stored, const AnyModel& model, const ResolvedJob& job) {
   const core::Layout layout = model.layout(job.options.job);
@@ -123,7 +126,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// Returns whether `count` is at most `times` x `each`. The product may overflow.
+/// Returns whether `count` <= `times` * `each`; true if the product is larger than any count.
 bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
   return __builtin_mul_overflow(times, each, &most) || count <= most;
@@ -133,15 +136,16 @@ bool is_dense(const AnyModel& model) {
   return std::ranges::none_of(model.parameters(), &models::Parameter::row_sparse);
 }
 
-/// Refuses states in which a range's counters contradict its ledger. If every step changes every
-/// range, no worker's step in the ledger exceeds the range's updates.
+/// Refuses states in which a range's counters contradict its ledger or the batch size. A worker's
+/// step in the ledger may exceed the range's updates only if some steps do not change the range.
 Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const States& states) {
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const bool steps_change_all = is_dense(model) && job.train_samples >= options.job.workers;
   for (const core::RangeState& state : states) {
     const std::string range = "range " + std::to_string(state.range);
-    // Under bsp one update is a round of all workers, and there may have been more workers before.
+    // Under bsp, one update is a round of all workers, and there may have been more workers
+    // earlier.
     if (steps_change_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
       return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
                                state.samples, state.updates, options.batch)};

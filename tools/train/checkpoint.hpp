@@ -1,8 +1,9 @@
 /// Writes and reads checkpoints: files from which a job can resume. A checkpoint is a model file
 /// that also holds the optimiser's slots, the ranges' counters and each worker's step. Blocking.
 ///
-/// Beside the model's tensors it has
-/// - starling.slots   [slots, parameters]: the optimiser's state, slot by slot;
+/// Beside the model's tensors, it has these:
+/// - starling.slots   [slots, parameters]: the optimiser's state, which has `slots` values for each
+/// parameter;
 /// - starling.ranges  [ranges, 3]: updates, samples and round of each range;
 /// - starling.ledger  [ranges, workers, 3]: incarnation, step and samples of each worker in each
 /// range.
@@ -19,8 +20,8 @@
 
 namespace starling::program {
 
-/// The settings that must be the same for a job to resume as if it had never stopped, as keys and
-/// values.
+/// The settings that a job must have in common with the job that wrote a checkpoint, as keys and
+/// values. With these, it resumes as if it had never stopped.
 using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
@@ -28,17 +29,19 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                                           const AnyData& train);
 
-/// Returns a hash of all states from which a job resumes; 0 for no states.
+/// Returns a hash of the states from which a job resumes; 0 if there are none.
 [[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
 
+/// Replaces the file `path` as a whole, or leaves it as it was.
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
                                             const AnyModel& model, const ResolvedJob& job,
                                             const JobIdentity& identity,
                                             const std::vector<core::RangeState>& states);
 
-/// Reads the ranges' states. Refuses the checkpoint of a job with another identity, and names the
-/// key that differs. Refuses states that no such job can have: values that are not finite, and
-/// ledgers that contradict each other, the counters of their range or the batch size.
+/// Reads the states of all ranges. Refuses the checkpoint of a job with another identity; the error
+/// names the key that differs. Refuses states that no job with this identity can have: values that
+/// are not finite, and ledgers that contradict each other, the counters of their range or the batch
+/// size.
 [[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
                                                                     const AnyModel& model,
                                                                     const ResolvedJob& job,

@@ -1,5 +1,6 @@
-/// The program's commands, one function each. A function returns an exit code; if its input is
-/// wrong, it starts nothing and returns an error, for which the exit code is bad_input.
+/// The program's commands, one function each, and what they share. A command returns its exit code.
+/// If its input is wrong, it starts nothing and returns an error, for which the program exits with
+/// bad_input.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,28 @@
 
 namespace starling::program {
 
-/// Exit codes.
+/// Exit codes of the program.
 inline constexpr int done = 0;
 inline constexpr int job_failed = 1;
 inline constexpr int bad_input = 2;
 
-/// Trains a model. `job_file` is the file from which settings were read, empty for none. Requires:
-/// settings of known keys.
+/// Trains a model. `job_file` is the job file from which settings were read; empty if there was
+/// none. Requires: each setting's key is one of job_keys().
 [[nodiscard]] Result<int> train_command(const Registry& registry, const Settings& settings,
                                         const std::string& job_file);
 
 struct EvaluateOptions {
   std::string model_file;
   /// True if the file may lack a checksum.
-  bool trusts_file = false;
+  bool accepts_missing_checksum = false;
   /// Empty: the data that the model was tested on.
   std::string data;
   /// The seed of generated data. Absent: the seed that the model was trained with.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// predict only: the file to write; empty for stdout.
   std::string out;
-  /// predict only: whether to write columns of probabilities or scores beside the prediction.
+  /// predict only: True if columns of probabilities, or of scores, are written beside the
+  /// predictions.
   bool probabilities = false;
   bool scores = false;
   bool json = false;
@@ -58,17 +60,17 @@ struct EvaluateOptions {
 
 struct ReproOptions {
   std::string out = "psp.html";
-  /// The folder of the report's data. Empty: beside the report, named like it with -data in place
-  /// of its extension.
+  /// The folder of the report's data. Empty: a folder beside the report with the report's name, but
+  /// with -data in place of its extension.
   std::string data;
   /// A folder for the report as a Markdown page with its pictures; empty for none.
   std::string markdown;
   std::uint64_t seed = 1;
   /// The number of seeds for each experiment, counted up from `seed`.
   std::uint64_t seeds = 20;
-  /// Concurrent runs; 0: one for each processor.
+  /// The number of runs at the same time; 0: one for each processor.
   std::size_t threads = 0;
-  /// Fewer settings and less data.
+  /// True if the experiments run fewer settings with less data.
   bool quick = false;
   bool quiet = false;
 };
@@ -83,7 +85,7 @@ struct ReproOptions {
 struct ChaosOptions {
   /// A range of seeds `A..B`, both included; empty for 1..1000.
   std::string seeds;
-  /// Concurrent runs; 0: one for each core.
+  /// The number of runs at the same time; 0: one for each processor.
   std::size_t threads = 0;
   /// The file of a scenario to run instead of seeds.
   std::string replay;
@@ -92,7 +94,7 @@ struct ChaosOptions {
   bool json = false;
 };
 /// Simulates replicated jobs under faults, one for each seed. Returns job_failed if an invariant
-/// broke.
+/// was violated.
 [[nodiscard]] Result<int> chaos_command(const ChaosOptions& options);
 
 struct InspectOptions {
@@ -104,8 +106,8 @@ struct InspectOptions {
 /// Prints statistics of a data source, or the tensors and metadata of a saved model.
 [[nodiscard]] Result<int> inspect_command(const Registry& registry, const InspectOptions& options);
 
-/// Returns a line for each barrier or model of the program, for the help and for the commands
-/// below.
+/// Return a line for each barrier or model of the program, for the help, barriers_command() and
+/// models_command().
 [[nodiscard]] std::string barriers_list(const Registry& registry);
 [[nodiscard]] std::string models_list(const Registry& registry);
 
@@ -115,7 +117,7 @@ struct InspectOptions {
 
 struct EndedJob;
 struct Job;
-/// Prints the summary and the errors of a job that has ended. Returns the exit code.
+/// Prints the summary of a job that has ended, and its errors. Returns the exit code.
 [[nodiscard]] int report(const EndedJob& ended, const Job& job);
 
 /// Writes results to stdout and returns `code`. If that fails, prints an error and returns

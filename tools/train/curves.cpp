@@ -27,8 +27,8 @@ void Curves::add_evaluation(const actor::Progress& progress) {
 }
 
 void Curves::add_warning(const std::string& text) {
-  constexpr std::size_t most = 100;
-  if (warnings_.size() < most) warnings_.push_back(text);
+  constexpr std::size_t warnings_max = 100;
+  if (warnings_.size() < warnings_max) warnings_.push_back(text);
 }
 
 }  // namespace starling::program

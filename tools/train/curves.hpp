@@ -1,5 +1,5 @@
-/// Collects the figures that a report draws while a job runs. Their memory is bounded, however long
-/// the job is. One thread at a time.
+/// Collects, while a job runs, the figures that its report draws. Their memory is bounded, however
+/// long the job is. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace starling::program {
 
-/// Keeps at most `points_max` points, evenly spread over all that were added, and the last one.
+/// Keeps every n-th of the points that are added, and the last one. Doubles n whenever more than
+/// `points_max` points would be kept.
 template <class Point>
 class ThinnedSeries {
  public:
@@ -34,7 +35,7 @@ class ThinnedSeries {
   }
   /// Returns how many points were added.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// Returns n if every n-th point is kept.
+  /// Returns n, of which every n-th point is kept.
   [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
 
  private:
@@ -58,7 +59,7 @@ struct ProgressPoint {
   actor::Spread spread{};
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// Absent before the first update.
+  /// Both are absent before the first update.
   std::optional<double> waiting_share = std::nullopt;
   std::optional<double> loss = std::nullopt;
 };
@@ -66,17 +67,20 @@ struct ProgressPoint {
 /// A line of the metrics file with the event `evaluation`.
 struct EvaluationPoint {
   double elapsed_s = 0;
+  /// The mean step of the workers when the evaluated model was read.
   double step = 0;
   models::Metrics test{};
 };
 
+/// The curves of one job, and its warnings.
 class Curves {
  public:
-  /// `updates_before`: how many updates the checkpoint holds from which the job resumed.
+  /// `updates_before` is the number of updates in the checkpoint from which the job resumed; 0
+  /// without one.
   void add_progress(const actor::Progress& progress, std::size_t workers,
                     std::uint64_t updates_before);
   void add_evaluation(const actor::Progress& progress);
-  /// Keeps a warning, if it is one of the first hundred.
+  /// Adds a warning, if it is one of the first hundred.
   void add_warning(const std::string& text);
 
   [[nodiscard]] const ThinnedSeries<ProgressPoint>& progress() const noexcept { return progress_; }

@@ -72,13 +72,13 @@ std::string print_encoding(const models::Encoding& encoding) {
   if (encoding.fills) json["missing"] = "mean";
   json["columns"] = Json::array();
   for (const models::Column& column : encoding.columns) {
-    Json one = Json::object();
-    if (!column.name.empty()) one["name"] = column.name;
+    Json column_json = Json::object();
+    if (!column.name.empty()) column_json["name"] = column.name;
     if (column.is_category())
-      one["categories"] = column.categories;
+      column_json["categories"] = column.categories;
     else if (encoding.fills)
-      one["mean"] = column.fill;
-    json["columns"].push_back(std::move(one));
+      column_json["mean"] = column.fill;
+    json["columns"].push_back(std::move(column_json));
   }
   return text_of(json);
 }
@@ -92,8 +92,8 @@ Result<models::Encoding> parse_encoding(const std::string& text) {
   if (!label) return std::move(label).error();
   encoding.label = *std::move(label);
   encoding.fills = json.contains("missing");
-  for (const Json& one : json["columns"]) {
-    auto column = column_in(one);
+  for (const Json& column_json : json["columns"]) {
+    auto column = column_in(column_json);
     if (!column) return std::move(column).error();
     encoding.columns.push_back(*std::move(column));
   }

@@ -16,8 +16,8 @@ namespace starling::program {
 [[nodiscard]] Result<std::vector<std::string>> parse_names(const std::string& text);
 
 /// Prints `{"label": "species", "missing": "mean", "columns": [{"name": "age", "mean": 38.5},
-/// {"name": "city", "categories": ["Berlin", "Paris"]}]}`. "missing" and "mean" are only there if
-/// missing values are filled.
+/// {"name": "city", "categories": ["Berlin", "Paris"]}]}`. The keys "missing" and "mean" are left
+/// out unless missing values are replaced by the column's mean.
 [[nodiscard]] std::string print_encoding(const models::Encoding& encoding);
 [[nodiscard]] Result<models::Encoding> parse_encoding(const std::string& text);
 

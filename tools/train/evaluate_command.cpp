@@ -17,20 +17,22 @@
 namespace starling::program {
 namespace {
 
-/// A saved model, and the data to evaluate it on.
-struct ModelUse {
+/// A saved model on its device, and the data on which it is evaluated or predicts.
+struct LoadedModel {
   std::shared_ptr<const AnyModel> model;
   std::string device;
   Weights weights;
   AnyData data;
-  /// The labels as the data source has them, before scaling; empty if there are none.
+  /// The labels as the data source has them, before scaling; empty if a label is unknown.
   std::vector<double> labels;
+  /// The description of the data in messages.
   std::string source;
+  /// How the training data writes labels.
   models::Labelling labelling;
 };
 
-Error data_unavailable(const StoredModel& stored, const Error& error) {
-  return Error{stored.path + ": its data cannot be had (" + error.message +
+Error data_unavailable_error(const StoredModel& stored, const Error& error) {
+  return Error{stored.path + ": its data cannot be loaded (" + error.message +
                "); valid: --data SOURCE"};
 }
 
@@ -40,18 +42,19 @@ Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
   const auto& notes = stored.notes;
   if (!options.data.empty()) {
     auto data =
-        load_unseen(registry, options.data, options.seed.value_or(notes.data.seed), notes.shape);
+        load_test_data(registry, options.data, options.seed.value_or(notes.data.seed), notes.shape);
     if (!data) return std::move(data).error().within("--data");
     return data;
   }
-  auto both = load_data(registry, notes.data);
-  if (!both) return data_unavailable(stored, both.error());
-  if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
-  // The file may have changed since the model was trained.
-  if (const models::Table* table = both->test->table())
+  auto train_and_test = load_data(registry, notes.data);
+  if (!train_and_test) return data_unavailable_error(stored, train_and_test.error());
+  if (!train_and_test->test)
+    return Error{"--data: is needed, because " + stored.path + " was not tested on any data"};
+  // The file of the data may have changed since the model was trained.
+  if (const models::Table* table = train_and_test->test->table())
     if (auto alike = check_shape(stored, *table); !alike)
       return Error{alike.error()}.within(notes.data.data);
-  return *std::move(both->test);
+  return *std::move(train_and_test->test);
 }
 
 /// Refuses an output file that is the model's file or a file of its data.
@@ -62,8 +65,7 @@ Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
   return check_no_conflict({"--out", options.out}, taken);
 }
 
-/// Returns `model` on the device on which it is to compute. Prints a warning if that is not the
-/// device that was asked for.
+/// Puts the model on `device`. If that is not possible, keeps it on the CPU and prints a warning.
 Result<ModelOnDevice> put_on_device(std::shared_ptr<const AnyModel> model,
                                     const models::Device& device) {
   auto moved = model->put_on_device(device, models::rows_at_once);
@@ -88,9 +90,11 @@ std::vector<double> labels_of(const AnyData& data) {
   return labels;
 }
 
-Result<ModelUse> prepare(const Registry& registry, const EvaluateOptions& options) {
+/// Checks the options, and loads the model and its data.
+Result<LoadedModel> prepare(const Registry& registry, const EvaluateOptions& options) {
   if (auto free = check_out(registry, options, options.data); !free) return std::move(free).error();
-  auto stored = read_model(options.model_file, options.trusts_file ? Trust::any : Trust::checked);
+  auto stored = read_model(options.model_file,
+                           options.accepts_missing_checksum ? Trust::any : Trust::checked);
   if (!stored) return std::move(stored).error();
   for (const auto& source : {stored->notes.data.data, stored->notes.data.test.value_or("")})
     if (options.data.empty())
@@ -104,41 +108,42 @@ Result<ModelUse> prepare(const Registry& registry, const EvaluateOptions& option
   if (!weights) return std::move(weights).error();
   auto moved = put_on_device(*std::move(model), options.device);
   if (!moved) return std::move(moved).error().within("--device");
-  const bool own = options.data.empty();
+  const bool uses_own_test_data = options.data.empty();
   std::vector<double> labels = labels_of(*data);
-  auto seen = stored->notes.shape ? scale_like(*stored->notes.shape, *data) : Result{*data};
-  if (!seen) return std::move(seen).error().within("--data");
-  return ModelUse{std::move(moved->model),
-                  std::move(moved->device),
-                  *std::move(weights),
-                  *std::move(seen),
-                  std::move(labels),
-                  own ? "the test part of " + stored->notes.data.data : options.data,
-                  stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
+  auto scaled = stored->notes.shape ? scale_like(*stored->notes.shape, *data) : Result{*data};
+  if (!scaled) return std::move(scaled).error().within("--data");
+  return LoadedModel{
+      std::move(moved->model),
+      std::move(moved->device),
+      *std::move(weights),
+      *std::move(scaled),
+      std::move(labels),
+      uses_own_test_data ? "the test part of " + stored->notes.data.data : options.data,
+      stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
 }
 
 /// Returns the text of a predicted label or class, as the training data writes it.
-std::string prediction_text(const ModelUse& use, double label) {
-  return use.labelling.text(static_cast<float>(label));
+std::string prediction_text(const LoadedModel& loaded, double label) {
+  return loaded.labelling.text(static_cast<float>(label));
 }
 
 /// Returns the text of a label that labels_of() returned.
-std::string label_text(const ModelUse& use, double label) {
-  return use.labelling.names.empty() ? print_number(label) : prediction_text(use, label);
+std::string label_text(const LoadedModel& loaded, double label) {
+  return loaded.labelling.names.empty() ? print_number(label) : prediction_text(loaded, label);
 }
 
 nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-std::string json_of(const ModelUse& use, const EvaluateOptions& options,
-                    const models::Metrics& metrics, const PredictionFigures& figures) {
+std::string json_of(const LoadedModel& loaded, const EvaluateOptions& options,
+                    const models::Metrics& metrics, const PredictionMetrics& figures) {
   nlohmann::ordered_json json;
-  json["model"] = use.model->print();
+  json["model"] = loaded.model->print();
   json["model_file"] = options.model_file;
-  json["device"] = use.device;
-  json["data"] = use.source;
-  json["samples"] = use.data.size();
+  json["device"] = loaded.device;
+  json["data"] = loaded.source;
+  json["samples"] = loaded.data.size();
   for (const auto& metric : metrics) json[metric.name] = metric.value;
   if (figures.targets) {
     json["rmse"] = figures.targets->rmse;
@@ -149,7 +154,7 @@ std::string json_of(const ModelUse& use, const EvaluateOptions& options,
   if (figures.classes) {
     auto classes = nlohmann::ordered_json::array();
     for (std::size_t c = 0; c < figures.classes->precision.size(); ++c)
-      classes.push_back({{"class", prediction_text(use, static_cast<double>(c))},
+      classes.push_back({{"class", prediction_text(loaded, static_cast<double>(c))},
                          {"precision", json_or_null(figures.classes->precision[c])},
                          {"recall", json_or_null(figures.classes->recall[c])}});
     json["precision"] = json_or_null(macro_precision(*figures.classes));
@@ -164,19 +169,20 @@ std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
 }
 
-/// Returns the precision and recall of each class, and the confusion matrix: a row for each label,
-/// a column for each prediction.
-std::string classes_text(const ModelUse& use, const ClassFigures& figures) {
-  constexpr std::size_t shown = 20;
+/// Returns a table with a row for each class: its precision, its recall, and its row of the
+/// confusion matrix, which has a column for each predicted class.
+std::string classes_text(const LoadedModel& loaded, const ClassificationMetrics& figures) {
+  constexpr std::size_t classes_shown_max = 20;
   const std::size_t classes = figures.precision.size();
-  if (classes > shown) return fmt::format("  (figures of {} classes: --json)\n", classes);
+  if (classes > classes_shown_max)
+    return fmt::format("  (figures of {} classes: --json)\n", classes);
   std::string text = fmt::format("\n  {:<12}{:>10}{:>10}   predicted as\n  {:<12}{:>10}{:>10}",
                                  "class", "precision", "recall", "", "", "");
   for (std::size_t c = 0; c < classes; ++c)
-    text += fmt::format("{:>8}", prediction_text(use, static_cast<double>(c)));
+    text += fmt::format("{:>8}", prediction_text(loaded, static_cast<double>(c)));
   text += "\n";
   for (std::size_t c = 0; c < classes; ++c) {
-    text += fmt::format("  {:<12}{:>10}{:>10}", prediction_text(use, static_cast<double>(c)),
+    text += fmt::format("  {:<12}{:>10}{:>10}", prediction_text(loaded, static_cast<double>(c)),
                         share_text(figures.precision[c]), share_text(figures.recall[c]));
     for (const std::uint64_t count : figures.confusion[c]) text += fmt::format("{:>8}", count);
     text += "\n";
@@ -185,10 +191,10 @@ std::string classes_text(const ModelUse& use, const ClassFigures& figures) {
                             share_text(macro_recall(figures)));
 }
 
-std::string table_of(const ModelUse& use, const models::Metrics& metrics,
-                     const PredictionFigures& figures) {
-  std::string text = fmt::format("{} on {} ({})\n", printable(use.model->print()),
-                                 printable(use.source), describe(use.data));
+std::string table_of(const LoadedModel& loaded, const models::Metrics& metrics,
+                     const PredictionMetrics& figures) {
+  std::string text = fmt::format("{} on {} ({})\n", printable(loaded.model->print()),
+                                 printable(loaded.source), describe(loaded.data));
   const auto row = [&](const std::string& name, double value) {
     text += fmt::format("  {:<12}{:.6g}\n", name, value);
   };
@@ -199,7 +205,7 @@ std::string table_of(const ModelUse& use, const models::Metrics& metrics,
     if (figures.targets->r2) row("r2", *figures.targets->r2);
   }
   if (figures.auc) row("auc", *figures.auc);
-  if (figures.classes) text += classes_text(use, *figures.classes);
+  if (figures.classes) text += classes_text(loaded, *figures.classes);
   return text;
 }
 
@@ -211,54 +217,57 @@ std::string quoted_cell(const std::string& text) {
   return quoted + "\"";
 }
 
-/// The columns to write beside the predictions: names, and values row by row.
+/// The columns to write beside the predictions.
 struct Columns {
   std::vector<std::string> names;
-  /// samples x names, row by row.
+  /// A value for each sample and column, sample by sample.
   std::vector<double> values;
 };
 
-Result<Columns> columns_of(const ModelUse& use, const EvaluateOptions& options) {
+/// Returns the model's scores or probabilities as the options ask for them; no columns if they do
+/// not.
+Result<Columns> columns_of(const LoadedModel& loaded, const EvaluateOptions& options) {
   Columns columns;
   if (!options.probabilities && !options.scores) return columns;
-  const auto scores = use.model->scores(use.weights, use.data);
-  const std::string model = "model " + use.model->print();
+  const auto scores = loaded.model->scores(loaded.weights, loaded.data);
+  const std::string model = "model " + loaded.model->print();
   if (!scores)
     return Error{std::string{options.scores ? "--scores" : "--probabilities"} + ": " + model +
-                 " does not tell what it decides by"};
+                 " has no scores()"};
   if (options.scores) {
     for (std::size_t c = 0; c < scores->columns; ++c)
       columns.names.push_back("score_" + std::to_string(c));
-    const bool is_target = use.labelling.classes == 0;
+    const bool is_target = loaded.labelling.classes == 0;
     for (const float score : scores->values)
       columns.values.push_back(
-          static_cast<double>(is_target ? use.labelling.written(score) : score));
+          static_cast<double>(is_target ? loaded.labelling.written(score) : score));
     return columns;
   }
   auto shares = probabilities(*scores);
   if (!shares)
     return Error{"--probabilities: " + model +
                  " has none; valid: logistic, softmax, a net of classes, or --scores"};
-  const std::size_t classes = shares->size() / use.data.size();
+  const std::size_t classes = shares->size() / loaded.data.size();
   for (std::size_t c = 0; c < classes; ++c)
-    columns.names.push_back("probability_" + prediction_text(use, static_cast<double>(c)));
+    columns.names.push_back("probability_" + prediction_text(loaded, static_cast<double>(c)));
   columns.values = *std::move(shares);
   return columns;
 }
 
-std::string rows_of(const ModelUse& use, const std::vector<float>& predictions,
-                    const Columns& columns) {
-  const models::Table* table = use.data.table();
-  const bool is_labelled = !use.labels.empty();
-  const bool is_named = table != nullptr && !table->ids.empty();
-  std::string text = is_named ? "id,prediction" : "index,prediction";
-  if (is_labelled) text += ",label";
+/// Returns the predictions as CSV, with the labels if they are known, and with `columns`.
+std::string csv_of(const LoadedModel& loaded, const std::vector<float>& predictions,
+                   const Columns& columns) {
+  const models::Table* table = loaded.data.table();
+  const bool has_labels = !loaded.labels.empty();
+  const bool has_ids = table != nullptr && !table->ids.empty();
+  std::string text = has_ids ? "id,prediction" : "index,prediction";
+  if (has_labels) text += ",label";
   for (const std::string& name : columns.names) text += "," + quoted_cell(name);
   text += "\n";
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    text += (is_named ? quoted_cell(table->ids[i]) : std::to_string(i)) + "," +
-            quoted_cell(prediction_text(use, static_cast<double>(predictions[i])));
-    if (is_labelled) text += "," + quoted_cell(label_text(use, use.labels[i]));
+    text += (has_ids ? quoted_cell(table->ids[i]) : std::to_string(i)) + "," +
+            quoted_cell(prediction_text(loaded, static_cast<double>(predictions[i])));
+    if (has_labels) text += "," + quoted_cell(label_text(loaded, loaded.labels[i]));
     for (std::size_t c = 0; c < columns.names.size(); ++c)
       text += "," + print_number(columns.values[i * columns.names.size() + c]);
     text += "\n";
@@ -269,15 +278,16 @@ std::string rows_of(const ModelUse& use, const std::vector<float>& predictions,
 }  // namespace
 
 Result<int> evaluate_command(const Registry& registry, const EvaluateOptions& options) {
-  const auto use = prepare(registry, options);
-  if (!use) return use.error();
-  if (auto labelled = check_labels(use->data, use->source); !labelled)
+  const auto loaded = prepare(registry, options);
+  if (!loaded) return loaded.error();
+  if (auto labelled = check_labels(loaded->data, loaded->source); !labelled)
     return std::move(labelled).error().within("--data");
-  const auto metrics = use->model->evaluate(use->weights, use->data);
-  const PredictionFigures figures = prediction_figures(*use->model, use->weights, use->data);
-  return write_stdout(
-      options.json ? json_of(*use, options, metrics, figures) : table_of(*use, metrics, figures),
-      done);
+  const auto metrics = loaded->model->evaluate(loaded->weights, loaded->data);
+  const PredictionMetrics figures =
+      prediction_figures(*loaded->model, loaded->weights, loaded->data);
+  return write_stdout(options.json ? json_of(*loaded, options, metrics, figures)
+                                   : table_of(*loaded, metrics, figures),
+                      done);
 }
 
 Result<int> predict_command(const Registry& registry, const EvaluateOptions& options) {
@@ -286,16 +296,16 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   if (!options.out.empty())
     if (auto writable = check_writable(options.out); !writable)
       return std::move(writable).error().within("--out");
-  const auto use = prepare(registry, options);
-  if (!use) return use.error();
-  const auto predictions = use->model->predict(use->weights, use->data);
-  if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
-  const auto columns = columns_of(*use, options);
+  const auto loaded = prepare(registry, options);
+  if (!loaded) return loaded.error();
+  const auto predictions = loaded->model->predict(loaded->weights, loaded->data);
+  if (!predictions) return Error{"model " + loaded->model->print() + " has no predict()"};
+  const auto columns = columns_of(*loaded, options);
   if (!columns) return columns.error();
-  const std::string rows = rows_of(*use, *predictions, *columns);
-  if (options.out.empty()) return write_stdout(rows, done);
-  const GracefulStop orderly{nullptr};  // a signal does not interrupt the writing
-  if (auto written = replace_file(options.out, rows); !written) {
+  const std::string csv = csv_of(*loaded, *predictions, *columns);
+  if (options.out.empty()) return write_stdout(csv, done);
+  const GracefulStop orderly{nullptr};  // a signal does not interrupt replace_file()
+  if (auto written = replace_file(options.out, csv); !written) {
     print_error(written.error().message);
     return job_failed;
   }

@@ -21,16 +21,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// The unit in which a job's time is shown.
-struct Unit {
+struct TimeUnit {
   double seconds = 1;
   const char* name = "s";
 };
 
-Unit unit_of(const Curves& curves) {
+TimeUnit unit_of(const Curves& curves) {
   const auto points = curves.progress().points();
   const double last = points.empty() ? 0 : points.back().elapsed_s;
   if (last < 300) return {};
-  return last < 10'800 ? Unit{60, "min"} : Unit{3600, "h"};
+  return last < 10'800 ? TimeUnit{60, "min"} : TimeUnit{3600, "h"};
 }
 
 std::string with_spaces(std::string key) {
@@ -42,6 +42,8 @@ bool ends_with_share(const std::string& key) {
   return key.ends_with("share") || key.ends_with("accuracy");
 }
 
+/// Returns the value of a key of the summary, as a percentage or with its unit where the key
+/// implies one.
 std::string value_text(const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) {
@@ -68,6 +70,7 @@ std::string label_of(std::string key) {
   return with_spaces(std::move(key));
 }
 
+/// Adds a row, unless the value is empty.
 void add_row(TextTable& table, std::string name, std::string value) {
   if (!value.empty()) table.rows.push_back({std::move(name), std::move(value)});
 }
@@ -86,10 +89,11 @@ void add_limits(TextTable& table, const actor::JobOptions& options) {
 
 bool is_note(const std::string& key) { return key == "notes" || key == "error"; }
 
-/// Splits the summary into settings, which are its keys before `end`, and measured figures.
+/// Returns the summary as two tables: the settings, which are the keys before `end`, and the
+/// measured figures.
 std::pair<TextTable, TextTable> tables_of(const EndedJob& ended) {
-  TextTable settings{.head = {"setting", "value"}, .is_words = true};
-  TextTable figures{.head = {"figure", "value"}, .is_words = true};
+  TextTable settings{.head = {"setting", "value"}, .holds_words = true};
+  TextTable figures{.head = {"figure", "value"}, .holds_words = true};
   bool is_setting = true;
   const Json summary = Json::parse(summary_json(ended));
   for (const auto& [key, value] : summary.items()) {
@@ -104,7 +108,7 @@ std::pair<TextTable, TextTable> tables_of(const EndedJob& ended) {
 
 TextTable machine_table(const ResolvedJob& job) {
   TextTable table{.head = {"machine", job.id.empty() ? "that trained" : "that followed the job"},
-                  .is_words = true};
+                  .holds_words = true};
   const Machine machine = this_machine();
   add_row(table, "processor", machine.processor + ", " + print_count(machine.processors, "core"));
   std::string libraries;
@@ -133,10 +137,10 @@ std::string number_text(const std::optional<double>& value) {
 }
 
 template <class Point>
-std::string heading(const char* what, const ThinnedSeries<Point>& points) {
+std::string heading(const char* title, const ThinnedSeries<Point>& points) {
   return points.stride() == 1
-             ? fmt::format("{} ({})", what, points.count())
-             : fmt::format("{} (one of {} of {})", what, points.stride(), points.count());
+             ? fmt::format("{} ({})", title, points.count())
+             : fmt::format("{} (one of {} of {})", title, points.stride(), points.count());
 }
 
 FoldedTable progress_table(const Curves& curves) {
@@ -165,6 +169,7 @@ FoldedTable evaluation_table(const Curves& curves) {
   return {"evaluations", heading("Evaluations", curves.evaluations()), std::move(table)};
 }
 
+/// A value at a point of the job's progress; absent if it is not known there.
 using Figure = std::function<std::optional<double>(const ProgressPoint&)>;
 
 /// Returns the curve of a figure over the job's progress. Skips points at which `y` is absent.
@@ -176,8 +181,9 @@ Series progress_series(const std::string& name, const Curves& curves,
   return series;
 }
 
-/// Returns whether the values span so much that a logarithmic axis shows them better.
-bool falls_far(const Plot& plot) {
+/// Returns whether the values are positive and span so much that a logarithmic axis shows them
+/// better.
+bool needs_log_axis(const Plot& plot) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
   for (const Series& series : plot.series)
@@ -185,8 +191,8 @@ bool falls_far(const Plot& plot) {
       least = std::min(least, point.y);
       most = std::max(most, point.y);
     }
-  constexpr double far = 50;
-  return least > 0 && std::isfinite(most) && most > far * least;
+  constexpr double ratio_min = 50;
+  return least > 0 && std::isfinite(most) && most > ratio_min * least;
 }
 
 /// Returns the curve of the test metric with this index.
@@ -205,7 +211,7 @@ Plot loss_plot(const Curves& curves) {
       "training, since the point before", curves, [](const auto& p) { return p.step; },
       [](const auto& p) { return p.loss; }));
   if (curves.evaluations().count() > 0) plot.series.push_back(test_series("test", curves, 0));
-  plot.log_y = falls_far(plot);
+  plot.log_y = needs_log_axis(plot);
   return plot;
 }
 
@@ -214,17 +220,17 @@ std::vector<Plot> metric_plots(const Curves& curves) {
   std::vector<Plot> plots;
   const auto points = curves.evaluations().points();
   if (points.empty()) return plots;
-  for (std::size_t which = 1; which < points.back().test.size(); ++which) {
-    const std::string& name = points.back().test[which].name;
+  for (std::size_t metric = 1; metric < points.back().test.size(); ++metric) {
+    const std::string& name = points.back().test[metric].name;
     const bool is_share = name == "accuracy";
-    Plot plot{.name = "test-figure-" + std::to_string(which),
+    Plot plot{.name = "test-figure-" + std::to_string(metric),
               .title = "Test " + with_spaces(name),
               .x = step_axis,
               .y = "test " + with_spaces(name) + (is_share ? " (%)" : ""),
               .is_share = is_share,
               .is_zoomed = is_share};
-    plot.series.push_back(test_series("", curves, which));
-    plot.log_y = !is_share && falls_far(plot);
+    plot.series.push_back(test_series("", curves, metric));
+    plot.log_y = !is_share && needs_log_axis(plot);
     plots.push_back(std::move(plot));
   }
   return plots;
@@ -244,23 +250,24 @@ Result<void> check_report(const std::string& path) {
 std::vector<Plot> report_plots(const ResolvedJob& job, const Curves& curves) {
   std::vector<Plot> plots{loss_plot(curves)};
   for (Plot& plot : metric_plots(curves)) plots.push_back(std::move(plot));
-  const Unit unit = unit_of(curves);
+  const TimeUnit unit = unit_of(curves);
   const auto time = [unit](const ProgressPoint& p) { return p.elapsed_s / unit.seconds; };
   const std::string time_axis = fmt::format("time since the start ({})", unit.name);
-  const auto add = [&](Plot plot, const std::vector<std::pair<const char*, Figure>>& all) {
+  const auto add = [&](Plot plot, const std::vector<std::pair<const char*, Figure>>& figures) {
     plot.x = time_axis;
-    for (const auto& [name, y] : all) plot.series.push_back(progress_series(name, curves, time, y));
+    for (const auto& [name, y] : figures)
+      plot.series.push_back(progress_series(name, curves, time, y));
     plots.push_back(std::move(plot));
   };
-  const auto whole = [](std::uint64_t count) { return static_cast<double>(count); };
+  const auto to_double = [](std::uint64_t count) { return static_cast<double>(count); };
   add({.name = "steps", .title = "Steps of the workers", .y = "steps finished"},
-      {{"fastest", [=](const auto& p) { return whole(p.spread.max); }},
-       {"median", [=](const auto& p) { return whole(p.spread.median); }},
-       {"slowest", [=](const auto& p) { return whole(p.spread.min); }}});
+      {{"fastest", [=](const auto& p) { return to_double(p.spread.max); }},
+       {"median", [=](const auto& p) { return to_double(p.spread.median); }},
+       {"slowest", [=](const auto& p) { return to_double(p.spread.min); }}});
   if (job.options.job.workers > 1) {
     add({.name = "spread", .title = "Spread of the workers", .y = "steps ahead of the slowest"},
-        {{"fastest", [=](const auto& p) { return whole(p.spread.max - p.spread.min); }},
-         {"median", [=](const auto& p) { return whole(p.spread.median - p.spread.min); }}});
+        {{"fastest", [=](const auto& p) { return to_double(p.spread.max - p.spread.min); }},
+         {"median", [=](const auto& p) { return to_double(p.spread.median - p.spread.min); }}});
     add({.name = "waiting",
          .title = "Waiting at the barrier",
          .y = "of the workers' time so far (%)",
@@ -269,9 +276,9 @@ std::vector<Plot> report_plots(const ResolvedJob& job, const Curves& curves) {
   }
   if (barrier::is_sampled(job.options.job.barrier))
     add({.name = "draws", .title = "Draws of the barrier", .y = "draws so far"},
-        {{"let the worker pass", [=](const auto& p) { return whole(p.passes); }},
+        {{"let the worker pass", [=](const auto& p) { return to_double(p.passes); }},
          {"made it wait",
-          [=](const auto& p) { return whole(p.draws - std::min(p.draws, p.passes)); }}});
+          [=](const auto& p) { return to_double(p.draws - std::min(p.draws, p.passes)); }}});
   std::erase_if(plots, [](const Plot& plot) {
     return std::ranges::all_of(plot.series, [](const Series& s) { return s.points.empty(); });
   });

@@ -21,7 +21,7 @@ std::string task_of(const models::Table& table) {
   return table.classes() > 0 ? std::to_string(table.classes()) + " classes" : "real targets";
 }
 
-/// Describes how classes are numbered, by their first number or as -1 and +1.
+/// Describes the numbers that stand for classes: "begin with 1" or "are written -1 and +1".
 std::string numbering_of(const models::Labelling& labels) {
   return labels.signs ? "are written -1 and +1"
                       : "begin with " + print_number(static_cast<double>(labels.first));
@@ -34,25 +34,25 @@ std::string names_of(const models::Labelling& labelling) {
   return text.empty() ? "that are numbers" : text;
 }
 
-/// Refuses data with other columns or categories than the training data, because the model would
-/// take one feature for another.
+/// Refuses data with other columns or categories than the stored model's training data, because the
+/// model would mistake one feature for another.
 Result<void> check_columns(const StoredModel& stored, const models::Table& train) {
   const auto& known = stored.notes.shape->encoding;
   if (!known || !train.encoding) return {};
   const auto& columns = train.encoding->columns;
   for (std::size_t c = 0; c < std::min(columns.size(), known->columns.size()); ++c) {
-    const models::Column& was = known->columns[c];
-    const models::Column& is = columns[c];
-    if (was.name != is.name)
+    const models::Column& stored_column = known->columns[c];
+    const models::Column& column = columns[c];
+    if (stored_column.name != column.name)
       return Error{
           fmt::format("{}: was trained on a column '{}' where the data have '{}'; valid: "
                       "the same columns in the same order",
-                      stored.path, printable(was.name), printable(is.name))};
-    if (was.categories != is.categories)
+                      stored.path, printable(stored_column.name), printable(column.name))};
+    if (stored_column.categories != column.categories)
       return Error{
           fmt::format("{}: was trained on other categories of column {} '{}' than the "
                       "data have; valid: data with the same categories",
-                      stored.path, c + 1, printable(is.name))};
+                      stored.path, c + 1, printable(column.name))};
   }
   return {};
 }
@@ -80,7 +80,7 @@ Result<void> check_labels(const StoredModel& stored, const models::Table& train)
 }  // namespace
 
 Result<StoredModel> read_init(Job& job) {
-  auto stored = read_model(job.init, job.trusts_file ? Trust::any : Trust::checked);
+  auto stored = read_model(job.init, job.accepts_missing_checksum ? Trust::any : Trust::checked);
   if (!stored) return stored;
   const ModelNotes& notes = stored->notes;
   if (job.element_type && *job.element_type != notes.element_type)

@@ -12,23 +12,24 @@
 
 namespace starling::program {
 
-/// Reads the model of `job.init`. Sets the job's model, element type and scale from it if the job
-/// does not set them. Refuses a job that sets another element type or scale.
+/// Reads the model file `job.init`. Sets the job's model, element type and scale to those of the
+/// file if the job does not set them. Refuses a job that sets another element type or scale.
 [[nodiscard]] Result<StoredModel> read_init(Job& job);
 
 /// Refuses a table whose features, columns or labels differ from those of the stored model's
 /// training data.
 [[nodiscard]] Result<void> check_shape(const StoredModel& stored, const models::Table& table);
 
-/// Refuses a model other than the stored one, and data as check_shape() does.
+/// Refuses a model other than the stored one, and training data that check_shape() refuses.
 [[nodiscard]] Result<void> check_init(const StoredModel& stored, const AnyModel& model,
                                       const AnyData& train);
 
-/// Scales the data by the scaling of the stored model. Requires: check_init() has accepted them.
+/// Scales the data in the same way as the stored model's training data. Requires: check_init() has
+/// accepted the data.
 [[nodiscard]] Result<TrainAndTest> scale_like_stored(const StoredModel& stored, TrainAndTest data);
 
-/// Returns the states of all ranges with which a job of these options begins, from the stored
-/// parameters.
+/// Returns the initial states of all ranges of a job with these options, with the stored parameters
+/// as values.
 [[nodiscard]] Result<std::vector<core::RangeState>> initial_states(
     const StoredModel& stored, const AnyModel& model, const actor::JobOptions& options);
 

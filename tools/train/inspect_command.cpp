@@ -30,15 +30,17 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-/// Returns "Berlin: 20, Paris: 10" for the first few counts.
+/// Returns "Berlin: 20, Paris: 10" for the first 20 counts, and, if there are more, the number of
+/// all `noun`.
 std::string counts_text(const std::vector<std::pair<std::string, std::size_t>>& counts,
                         const char* noun) {
-  constexpr std::size_t shown = 20;
+  constexpr std::size_t counts_shown_max = 20;
   std::string text;
-  for (std::size_t i = 0; i < std::min(counts.size(), shown); ++i)
+  for (std::size_t i = 0; i < std::min(counts.size(), counts_shown_max); ++i)
     text +=
         fmt::format("{}{}: {}", i == 0 ? "" : ", ", printable(counts[i].first), counts[i].second);
-  return text + (counts.size() > shown ? fmt::format(", ... {} {}", counts.size(), noun) : "");
+  return text +
+         (counts.size() > counts_shown_max ? fmt::format(", ... {} {}", counts.size(), noun) : "");
 }
 
 /// Returns the number of rows of each class, with the class's label as the data writes it.
@@ -50,10 +52,11 @@ std::vector<std::pair<std::string, std::size_t>> classes_of(const models::Table&
   return classes;
 }
 
-/// Returns a line for each column; none if the columns have no names and are many.
+/// Returns a line for each column; empty if the table is sparse, or has more than 32 columns
+/// without names.
 std::string columns_text(const models::Table& table) {
-  constexpr std::size_t shown_unnamed = 32;
-  if (table.is_sparse() || (!table.encoding && table.features() > shown_unnamed)) return {};
+  constexpr std::size_t unnamed_columns_max = 32;
+  if (table.is_sparse() || (!table.encoding && table.features() > unnamed_columns_max)) return {};
   std::string text = "  columns\n";
   std::size_t number = 0;
   for (const models::ColumnDescription& column : models::describe_columns(table)) {
@@ -108,15 +111,15 @@ Json json_of(const models::Table& table) {
   if (table.is_sparse()) return json;
   json["columns"] = Json::array();
   for (const models::ColumnDescription& column : models::describe_columns(table)) {
-    Json one;
-    if (!column.name.empty()) one["name"] = column.name;
-    one["type"] = column.categories.empty() ? "number" : "category";
+    Json column_json;
+    if (!column.name.empty()) column_json["name"] = column.name;
+    column_json["type"] = column.categories.empty() ? "number" : "category";
     if (column.categories.empty())
-      one.update({{"min", column.min}, {"mean", column.mean}, {"max", column.max}});
+      column_json.update({{"min", column.min}, {"mean", column.mean}, {"max", column.max}});
     else
-      one["categories"] = counts_json(column.categories);
-    one["missing"] = column.missing;
-    json["columns"].push_back(std::move(one));
+      column_json["categories"] = counts_json(column.categories);
+    column_json["missing"] = column.missing;
+    json["columns"].push_back(std::move(column_json));
   }
   return json;
 }
@@ -128,14 +131,15 @@ Json json_of(const safetensors::File& file) {
     json["tensors"].push_back({{"name", tensor.name},
                                {"dtype", safetensors::print(tensor.dtype)},
                                {"shape", tensor.shape}});
-  json["checked"] = file.is_checked;
+  json["checked"] = file.has_checksum;
   for (const auto& [key, value] : file.metadata) json["metadata"][key] = value;
   return json;
 }
 
-std::string fact_line(const std::string& key, const std::string& what, const Json& facts) {
+/// Returns one JSON object on one line: `key` with the file or data source, and the facts about it.
+std::string facts_line(const std::string& key, const std::string& source, const Json& facts) {
   Json json;
-  json[key] = what;
+  json[key] = source;
   json.update(facts);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -146,7 +150,7 @@ Result<int> inspect_model(const std::string& path, bool as_json) {
     return Error{path + ": is no model that train --save wrote; data is named with its format: " +
                  suggest_sources(path)};
   if (!file) return file.error();
-  if (as_json) return write_stdout(fact_line("file", path, json_of(*file)), done);
+  if (as_json) return write_stdout(facts_line("file", path, json_of(*file)), done);
   std::string text = path + "\n";
   std::size_t bytes = 0;
   for (const auto& tensor : file->tensors) {
@@ -154,7 +158,7 @@ Result<int> inspect_model(const std::string& path, bool as_json) {
     bytes += tensor.bytes.size();
   }
   text += fmt::format("  {} tensors, {}, {}\n", file->tensors.size(), bytes_text(bytes),
-                      file->is_checked ? "checksum right" : "no checksum");
+                      file->has_checksum ? "checksum right" : "no checksum");
   for (const auto& [key, value] : file->metadata)
     text += fmt::format("  {} = {}\n", printable(key), printable(value));
   return write_stdout(text, done);
@@ -168,18 +172,18 @@ Result<int> inspect_command(const Registry& registry, const InspectOptions& opti
   const bool is_file = std::filesystem::exists(what, ignored);
   if (is_file || (what.ends_with(extension) && !check_data(registry, what)))
     return inspect_model(what, options.json);
-  const auto data = load_whole(registry, what, options.seed);
+  const auto data = load_source(registry, what, options.seed);
   if (!data) return data.error();
   const models::Table* table = data->table();
   if (options.json)
     return write_stdout(
-        fact_line("data", what,
-                  table == nullptr ? Json{{"samples", data->size()}} : json_of(*table)),
+        facts_line("data", what,
+                   table == nullptr ? Json{{"samples", data->size()}} : json_of(*table)),
         done);
   std::string text = what + " (" + describe(*data) + ")\n";
   if (table != nullptr) text += text_of(*table);
-  if (const std::string other = label_reading_hint(what, *data); !other.empty())
-    text += row("note", other);
+  if (const std::string hint = label_reading_hint(what, *data); !hint.empty())
+    text += row("note", hint);
   return write_stdout(text, done);
 }
 

@@ -25,7 +25,8 @@ std::vector<std::uint64_t> shape_of(const models::Parameter& parameter) {
 constexpr const char* shift_name = "starling.features.shift";
 constexpr const char* divisor_name = "starling.features.divisor";
 
-void note_shape(Metadata& metadata, const models::Table& table) {
+/// Adds the shape of the training data to the metadata.
+void add_shape(Metadata& metadata, const models::Table& table) {
   metadata["features"] = std::to_string(table.features());
   metadata["classes"] = std::to_string(table.classes());
   metadata["sparse"] = table.is_sparse() ? "true" : "false";
@@ -38,7 +39,8 @@ void note_shape(Metadata& metadata, const models::Table& table) {
   if (table.encoding) metadata["columns"] = print_encoding(*table.encoding);
 }
 
-/// Reads typed values from a file's metadata, and keeps the first error.
+/// Reads typed values from a file's metadata. After an error it returns default values; finish()
+/// returns the first error.
 class NotesReader {
  public:
   NotesReader(const std::string& path, const Metadata& metadata)
@@ -82,35 +84,36 @@ class NotesReader {
   std::string error_;
 };
 
-/// The most features or classes. No data source makes so many, and a hostile file cannot demand
-/// more memory than for so many.
+/// The largest number of features, and of classes, that a file may declare. It bounds the memory
+/// that a hostile file can demand; no data source has as many.
 constexpr std::uint64_t extent_max = std::uint64_t{1} << 31U;
 
-models::Table read_shape(NotesReader& read) {
-  const std::uint64_t features = read.count("features");
-  const std::uint64_t classes = read.count("classes");
-  if (features > extent_max || classes > extent_max) read.refuse("has an impossible shape");
-  models::Table table = read.flag("sparse")
+models::Table read_shape(NotesReader& reader) {
+  const std::uint64_t features = reader.count("features");
+  const std::uint64_t classes = reader.count("classes");
+  if (features > extent_max || classes > extent_max) reader.refuse("has an impossible shape");
+  models::Table table = reader.flag("sparse")
                             ? models::Table{features, classes, models::Table::Sparse{}, {}}
                             : models::Table{features, classes, models::Table::Dense{}, {}};
   table.labelling = {.classes = classes,
-                     .first = static_cast<float>(read.number("first_label")),
-                     .signs = read.flag("signed_labels")};
-  if (read.has("first_index")) table.first_index = read.count("first_index");
-  if (table.first_index > 1) read.refuse("has a first_index above 1");
+                     .first = static_cast<float>(reader.number("first_label")),
+                     .signs = reader.flag("signed_labels")};
+  if (reader.has("first_index")) table.first_index = reader.count("first_index");
+  if (table.first_index > 1) reader.refuse("has a first_index above 1");
   // Files of versions without `scale` do not have these keys.
-  if (read.has("target_shift")) {
-    table.labelling.shift = static_cast<float>(read.number("target_shift"));
-    table.labelling.divisor = static_cast<float>(read.number("target_divisor"));
-    if (!(table.labelling.divisor > 0)) read.refuse("has a target_divisor that is not above 0");
+  if (reader.has("target_shift")) {
+    table.labelling.shift = static_cast<float>(reader.number("target_shift"));
+    table.labelling.divisor = static_cast<float>(reader.number("target_divisor"));
+    if (!(table.labelling.divisor > 0)) reader.refuse("has a target_divisor that is not above 0");
   }
-  if (read.has("labels")) {
-    table.labelling.names = read.names("labels");
-    if (table.labelling.names.size() != classes) read.refuse("has not one label for each class");
+  if (reader.has("labels")) {
+    table.labelling.names = reader.names("labels");
+    if (table.labelling.names.size() != classes)
+      reader.refuse("does not have one label for each class");
   }
-  if (read.has("columns")) {
-    auto encoding = read.encoding("columns");
-    if (encoding.features() != features) read.refuse("has columns that do not make its features");
+  if (reader.has("columns")) {
+    auto encoding = reader.encoding("columns");
+    if (encoding.features() != features) reader.refuse("has columns that do not make its features");
     table.encoding = std::make_shared<const models::Encoding>(std::move(encoding));
   }
   return table;
@@ -145,7 +148,7 @@ Result<void> read_scaling(const std::string& path, const safetensors::File& file
   return {};
 }
 
-/// Returns the indices of an element in a tensor of this shape: "[2, 7]".
+/// Returns the indices of element `element` of a tensor, in row-major order: "[2, 7]".
 std::string indices_text(const std::vector<std::uint64_t>& shape, std::uint64_t element) {
   std::string text;
   for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
@@ -226,7 +229,7 @@ Metadata to_metadata(const ModelNotes& notes) {
   if (notes.data.split) metadata["split"] = std::to_string(*notes.data.split);
   if (notes.data.holdout) metadata["holdout"] = print_number(*notes.data.holdout);
   if (notes.data.scale) metadata["scale"] = print(*notes.data.scale);
-  if (notes.shape) note_shape(metadata, *notes.shape);
+  if (notes.shape) add_shape(metadata, *notes.shape);
   if (notes.kept.empty()) return metadata;
   metadata["kept"] = notes.kept;
   metadata["step"] = print_number(notes.step);
@@ -264,22 +267,22 @@ Result<void> save_model(const std::string& path, const ModelNotes& notes, const 
 Result<StoredModel> read_model(const std::string& path, Trust trust) {
   auto file = safetensors::read(path);
   if (!file) return std::move(file).error();
-  if (trust == Trust::checked && !file->is_checked)
+  if (trust == Trust::checked && !file->has_checksum)
     return Error{path + ": has no checksum ('crc32' in its metadata), so nobody can tell whether " +
                  "it is damaged; valid: a file that " + program_name() + " wrote, or --trust-file"};
-  NotesReader read{path, file->metadata};
+  NotesReader reader{path, file->metadata};
   StoredModel stored{.path = path, .notes = {}, .file = {}};
   ModelNotes& notes = stored.notes;
-  notes.model = read.text("model");
-  notes.element_type = read.type("dtype");
-  notes.data.data = read.text("data");
-  notes.data.seed = read.count("seed");
-  if (read.has("test")) notes.data.test = read.text("test");
-  if (read.has("split")) notes.data.split = read.count("split");
-  if (read.has("holdout")) notes.data.holdout = read.number("holdout");
-  notes.data.scale = read.has("scale") ? read.scale("scale") : models::Scale::none;
-  if (read.has("features")) notes.shape = read_shape(read);
-  if (auto done = read.finish(); !done) return std::move(done).error();
+  notes.model = reader.text("model");
+  notes.element_type = reader.type("dtype");
+  notes.data.data = reader.text("data");
+  notes.data.seed = reader.count("seed");
+  if (reader.has("test")) notes.data.test = reader.text("test");
+  if (reader.has("split")) notes.data.split = reader.count("split");
+  if (reader.has("holdout")) notes.data.holdout = reader.number("holdout");
+  notes.data.scale = reader.has("scale") ? reader.scale("scale") : models::Scale::none;
+  if (reader.has("features")) notes.shape = read_shape(reader);
+  if (auto done = reader.finish(); !done) return std::move(done).error();
   if (notes.shape)
     if (auto scaling = read_scaling(path, *file, *notes.shape); !scaling)
       return std::move(scaling).error();

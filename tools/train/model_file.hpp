@@ -1,5 +1,5 @@
 /// Writes and reads trained models as safetensors files. The metadata describes the model and its
-/// training data, so that the file alone is enough to evaluate and to predict. Blocking.
+/// training data, so that nothing but the file is needed to evaluate it and to predict. Blocking.
 #pragma once
 
 #include <memory>
@@ -20,31 +20,32 @@ namespace starling::program {
 /// The prefix of the names of tensors that are not parameters of the model.
 inline constexpr const char* own_prefix = "starling.";
 
-/// Refuses a model with invalid parameters, with parameters whose names a file cannot hold, or that
-/// is larger than this machine's memory.
+/// Refuses a model with invalid parameters, a model with parameters whose names a file cannot hold,
+/// and a model that is larger than this machine's memory.
 [[nodiscard]] Result<void> check_parameters(const AnyModel& model);
 
 /// The description of a model in its file's metadata.
 struct ModelNotes {
   std::string model;
   ElementType element_type = ElementType::float32;
-  /// The data that it was trained on.
+  /// The data on which the model was trained and tested.
   DataRequest data;
-  /// The training data without its rows, if it was a table.
+  /// The training data without its rows; absent if it was not a table.
   std::optional<models::Table> shape = std::nullopt;
-  /// "best" or "last": which of the job's models this is; empty in a checkpoint.
+  /// Which of the job's models this is: "best" or "last"; empty in a checkpoint.
   std::string kept = {};
   /// The workers' mean step when the model was read from their job; 0 in a checkpoint.
   double step = 0;
 };
 
+/// Returns the notes of a model trained on `data`, which `request` asked for.
 [[nodiscard]] ModelNotes notes_of(const AnyModel& model, const DataRequest& request,
                                   const AnyData& data);
 
 [[nodiscard]] safetensors::Metadata to_metadata(const ModelNotes& notes);
 
-/// Returns one tensor for each parameter, as views into `w`, and the scaling of the features, as
-/// views into `notes`.
+/// Returns the file's tensors: one for each parameter, as views into `w`, and those of the
+/// features' scaling, as views into `notes`.
 [[nodiscard]] std::vector<safetensors::View> to_tensors(const ModelNotes& notes,
                                                         const AnyModel& model, const Weights& w);
 
@@ -52,24 +53,25 @@ struct ModelNotes {
 [[nodiscard]] Result<void> save_model(const std::string& path, const ModelNotes& notes,
                                       const AnyModel& model, const Weights& w);
 
-/// The content of a model file, from which no model was made yet.
+/// The content of a model file. model_in() makes the model.
 struct StoredModel {
   std::string path;
   ModelNotes notes;
   safetensors::File file;
 };
 
-/// Whether a file must have a checksum, so that damage is noticed.
+/// Which files read_model() accepts: only those with a checksum, so that damage is noticed, or any.
 enum class Trust { checked, any };
 
+/// Reads a model file. Refuses a damaged file, and metadata that save_model() would not write.
 [[nodiscard]] Result<StoredModel> read_model(const std::string& path, Trust trust);
 
 /// Reads every parameter of `model` from the file. Refuses a tensor that is missing, of another
 /// shape or type, or not finite.
 [[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
 
-/// Makes the file's model. Refuses data that the model does not accept; errors call the data
-/// `source`.
+/// Makes the model that the file describes, without its parameters. Refuses data that the model
+/// does not accept; the errors call this data `source`.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
                                                                const StoredModel& stored,
                                                                const AnyData& data,

@@ -37,8 +37,8 @@ std::vector<FileUse> input_files(const Registry& registry, const Job& job, const
   return files;
 }
 
-/// Refuses an output that would overwrite an input or another output. A checkpoint may replace the
-/// one from which the job resumes.
+/// Refuses an output that cannot be written, or that would overwrite an input or another output.
+/// The job's checkpoint may overwrite the one from which the job resumes.
 Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
                          const std::string& job_file) {
   auto taken = input_files(registry, job, settings, job_file);
@@ -58,11 +58,13 @@ Result<void> check_files(const Registry& registry, const Job& job, const Setting
   return claim("metrics", job.metrics, MetricsFile::check);
 }
 
+/// Puts the location of a key before an error, if the key was set.
 Error with_location(Error error, const Settings& settings, const char* key) {
   const std::string location = location_of(settings, key);
   return location.empty() ? error : std::move(error).within(location);
 }
 
+/// Loads the job's data, not yet scaled. Shows on stderr that it does so.
 Result<TrainAndTest> load_job_data(const Registry& registry, const Job& job,
                                    const Settings& settings) {
   Display display{job.quiet};
@@ -74,11 +76,12 @@ Result<TrainAndTest> load_job_data(const Registry& registry, const Job& job,
   return data;
 }
 
+/// Makes the job's model, or the model that suits the data if the job names none. Refuses a model
+/// that does not accept the data.
 Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry, const Job& job,
                                                        const TrainAndTest& data,
                                                        const Settings& settings) {
-  const std::string text =
-      job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
+  const std::string text = job.model.empty() ? default_model(job.data.data, data.train) : job.model;
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
                  valid_names(models_for(registry, data.train))};
@@ -99,8 +102,8 @@ Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry,
   return model;
 }
 
-/// Converts data epochs to steps and sets the options that depend on the data and the model, so
-/// that reports show the values that are used.
+/// Converts epochs to steps and sets the options that depend on the data and the model, so that
+/// reports show the values that are used.
 actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const AnyModel& model) {
   actor::TrainOptions options = job.train;
   const auto samples = train.size();
@@ -109,11 +112,12 @@ actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const 
     if (job.has_default_length) steps = std::max<core::Step>(steps, model.recipe().steps);
     options.job.steps = std::min(options.job.steps, steps);
   }
-  // An epoch of a small table is only a step or two, which would be too many evaluations.
-  const bool may_end_before = options.job.time || options.job.until;
-  const core::Step often = may_end_before ? 1 : options.job.steps / 100;
+  // An epoch of a small table has only a step or two. Therefore a job that only its limit of steps
+  // can end makes about 100 evaluations at most.
+  const bool has_other_limit = options.job.time || options.job.until;
+  const core::Step interval_min = has_other_limit ? 1 : options.job.steps / 100;
   options.job.evaluate_every = job.evaluate_every.value_or(
-      std::max<core::Step>(actor::steps_per_epoch(options, samples), often));
+      std::max<core::Step>(actor::steps_per_epoch(options, samples), interval_min));
   options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
   if (core::has_servers(options.job.mode))
     options.job.shards =
@@ -121,41 +125,44 @@ actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const 
   return options;
 }
 
-/// Returns a shorter name for a model whose text `printed` is long: the file of the net, or the
-/// beginning of the text. Empty if the text is short.
-std::string short_name(const std::string& asked, const std::string& printed) {
-  constexpr std::size_t most = 60;
-  if (printed.size() <= most) return {};
-  const auto spec = Spec::parse(asked);
-  return spec && !net_file_in(*spec).empty() ? asked : printed.substr(0, most - 3) + "...";
+/// Returns a shorter name for a model if its text `printed` is longer than 60 characters; else an
+/// empty text. The shorter name is the setting `model` if that names a net's file, else the
+/// beginning of `printed`.
+std::string short_name(const std::string& setting, const std::string& printed) {
+  constexpr std::size_t length_max = 60;
+  if (printed.size() <= length_max) return {};
+  const auto spec = Spec::parse(setting);
+  return spec && !net_file_in(*spec).empty() ? setting : printed.substr(0, length_max - 3) + "...";
 }
 
 bool has(const models::Metrics& metrics, const std::string& name) {
   return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
 }
 
-/// Returns a function that computes the figure `name`, which the model itself does not compute, for
-/// an evaluation.
+/// Returns a function that evaluations call to compute the figure `name`, which the model itself
+/// does not compute.
 actor::ExtraMetrics extra_metrics(const PreparedRun& ready, const std::string& name) {
-  return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
+  return [model = ready.model, data = *ready.data.test, options = ready.resolved.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
-    const PredictionFigures figures =
+    const PredictionMetrics figures =
         prediction_figures(*model, model->collect(options, states), data);
     const auto value = figure_of(figures, data.table()->labelling, name);
     return value ? models::Metrics{{name, *value}} : models::Metrics{};
   };
 }
 
-/// Checks the job's target. Makes evaluations compute its figure if the model does not.
+/// Checks the job's target. If the model does not compute the target's figure, sets the function
+/// that does.
 Result<void> set_target_figure(PreparedRun& ready) {
-  auto& options = ready.running.options.job;
+  auto& options = ready.resolved.options.job;
   if (!options.until) return {};
   if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
   if (options.evaluate_every == 0) return Error{"until: is never looked at with eval-every 0"};
-  const models::Metrics own = ready.model->try_metrics(*ready.data.test);
+  const models::Metrics model_metrics = ready.model->metrics_of_one_sample(*ready.data.test);
   const std::string& name = options.until->metric;
-  if (has(own, name)) return {};
-  if (auto valid = check_target(*options.until, own, figure_names(*ready.model, *ready.data.test));
+  if (has(model_metrics, name)) return {};
+  if (auto valid =
+          check_target(*options.until, model_metrics, figure_names(*ready.model, *ready.data.test));
       !valid)
     return valid;
   options.extra_metrics = extra_metrics(ready, name);
@@ -169,35 +176,38 @@ Result<void> check_selection(const PreparedRun& ready) {
   if (key == nullptr) return {};
   const std::string needs = std::string{key} + ": needs ";
   if (!ready.data.test) return Error{needs + "test data; valid: --test SOURCE"};
-  if (!has(ready.model->try_metrics(*ready.data.test), "loss"))
-    return Error{needs + "a model that says its loss, " + ready.model->print() + " does not"};
+  if (!has(ready.model->metrics_of_one_sample(*ready.data.test), "loss"))
+    return Error{needs + "a model with a metric loss; " + ready.model->print() + " has none"};
   return {};
 }
 
-/// Reads the checkpoint of a job that scaled its data in the same way. Its scaling must be used,
-/// because it may come from the model with which that job began. An invalid file gives nothing
-/// here; resume_job() reports the error.
+/// Reads the checkpoint from which the job resumes, for its scaling. The job must use that scaling
+/// instead of computing it from the data, because it may come from the `--init` model of the job
+/// that wrote the checkpoint. Returns nothing if the file is invalid or does not fit the
+/// job; resume_job() reports the error.
 std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyModel& model,
                                                    const AnyData& train) {
-  auto stored = read_model(job.resume, job.trusts_file ? Trust::any : Trust::checked);
+  auto stored = read_model(job.resume, job.accepts_missing_checksum ? Trust::any : Trust::checked);
   if (!stored || stored->notes.data.scale != job.data.scale) return std::nullopt;
   if (!check_init(*stored, model, train)) return std::nullopt;
   return *std::move(stored);
 }
 
+/// Sets the job's initial states to those of its checkpoint. Refuses a checkpoint in which all
+/// workers have already made the job's steps.
 Result<void> resume_job(PreparedRun& ready, const Settings& settings) {
-  auto& running = ready.running;
-  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.identity,
-                                ready.job.trusts_file ? Trust::any : Trust::checked);
+  auto& resolved = ready.resolved;
+  auto states = read_checkpoint(ready.job.resume, *ready.model, resolved, ready.identity,
+                                ready.job.accepts_missing_checksum ? Trust::any : Trust::checked);
   if (!states) return with_location(std::move(states).error(), settings, "resume");
-  const auto first = actor::first_ledger_entries(*states, running.options.job.workers);
-  const core::Step limit = running.options.job.steps;
-  if (std::ranges::all_of(first, [&](const auto& entry) { return entry.step >= limit; }))
+  const auto entries = actor::first_ledger_entries(*states, resolved.options.job.workers);
+  const core::Step limit = resolved.options.job.steps;
+  if (std::ranges::all_of(entries, [&](const auto& entry) { return entry.step >= limit; }))
     return Error{location_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
-                 std::to_string(first[0].step) + " already, and the job ends at " +
+                 std::to_string(entries[0].step) + " already, and the job ends at " +
                  std::to_string(limit) + "; valid: more steps or epochs"};
-  for (const auto& entry : first) running.updates_before += entry.step;
-  running.options.resume = *std::move(states);
+  for (const auto& entry : entries) resolved.updates_before += entry.step;
+  resolved.options.resume = *std::move(states);
   return {};
 }
 
@@ -211,14 +221,16 @@ bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
   options.optimizer = recipe.optimizer;
   if (is_set("schedule") || !recipe.decays_rate) return false;
   const auto epoch = static_cast<double>(actor::steps_per_epoch(options, samples));
-  const double seen = static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
-  // The end of a job without a limit of steps is not known.
-  if (options.job.steps != barrier::finished && seen < 1e18)
-    options.schedule = models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(seen))};
+  const double samples_seen =
+      static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
+  // Without a limit of steps, nobody knows how many samples the job will see.
+  if (options.job.steps != barrier::finished && samples_seen < 1e18)
+    options.schedule =
+        models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(samples_seen))};
   return true;
 }
 
-void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings) {
+void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Settings& settings) {
   const std::string location = location_of(settings, "recheck");
   if (location.empty() ||
       std::ranges::any_of(barriers, [](const auto& b) { return barrier::is_sampled(b); }))
@@ -235,7 +247,7 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   if (!job) return std::move(job).error();
   if (auto fit = check_files(registry, *job, settings, job_file); !fit)
     return std::move(fit).error();
-  if (!job->quiet) say_what_has_no_effect({&job->train.job.barrier, 1}, settings);
+  if (!job->quiet) warn_of_unused_recheck({&job->train.job.barrier, 1}, settings);
   std::optional<StoredModel> init;
   if (!job->init.empty()) {
     auto stored = read_init(*job);
@@ -251,6 +263,7 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
       return with_location(std::move(fits).error(), settings, "init");
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(job->data, recipe, data->train);
+  // Until the data is scaled, `init` is the checkpoint if the job resumes from one.
   if (!job->resume.empty()) init = read_checkpoint_scaling(*job, **model, data->train);
   data = init ? scale_like_stored(*init, *std::move(data))
               : scale_data(*job->data.scale, *std::move(data));
@@ -260,42 +273,42 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     if (part != nullptr)
       if (auto fits = (*model)->accepts(*part); !fits)
         return with_location(std::move(fits).error(), settings, "scale");
-  ResolvedJob running{.options = fill_in_options(*job, data->train, **model),
-                      .data = job->data.data,
-                      .data_shape = describe(data->train),
-                      .model = (*model)->print(),
-                      .element_type = (*model)->element_type(),
-                      .train_samples = data->train.size(),
-                      .test_samples = data->test ? data->test->size() : 0};
-  running.short_model = short_name(job->model, running.model);
-  if (auto fit = (*model)->accepts_batch(running.options.batch); !fit)
+  ResolvedJob resolved{.options = fill_in_options(*job, data->train, **model),
+                       .data = job->data.data,
+                       .data_shape = describe(data->train),
+                       .model = (*model)->print(),
+                       .element_type = (*model)->element_type(),
+                       .train_samples = data->train.size(),
+                       .test_samples = data->test ? data->test->size() : 0};
+  resolved.short_model = short_name(job->model, resolved.model);
+  if (auto fit = (*model)->accepts_batch(resolved.options.batch); !fit)
     return with_location(std::move(fit).error(), settings, "batch");
-  auto device_model = (*model)->put_on_device(job->device, running.options.batch);
+  auto device_model = (*model)->put_on_device(job->device, resolved.options.batch);
   if (!device_model) return with_location(std::move(device_model).error(), settings, "device");
   if (!device_model->note.empty() && !job->quiet)
     print_error(location_of(settings, "device") + ": computing on the CPU: " + device_model->note);
-  running.device = std::move(device_model->device);
+  resolved.device = std::move(device_model->device);
   if (device_model->model != nullptr) *model = std::move(device_model->model);
-  if (job->data.scale != models::Scale::none) running.scale = print(*job->data.scale);
-  running.has_default_schedule =
-      apply_recipe(recipe, running.options, settings, running.train_samples);
-  running.steps_per_epoch = actor::steps_per_epoch(running.options, running.train_samples);
+  if (job->data.scale != models::Scale::none) resolved.scale = print(*job->data.scale);
+  resolved.has_default_schedule =
+      apply_recipe(recipe, resolved.options, settings, resolved.train_samples);
+  resolved.steps_per_epoch = actor::steps_per_epoch(resolved.options, resolved.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
-  PreparedRun ready{*std::move(job),    *std::move(data), *std::move(model),
-                    std::move(running), std::move(notes), {}};
+  PreparedRun ready{*std::move(job),     *std::move(data), *std::move(model),
+                    std::move(resolved), std::move(notes), {}};
   if (auto valid = set_target_figure(ready); !valid)
     return add_location(std::move(valid).error(), settings);
   if (auto valid = check_selection(ready); !valid)
     return add_location(std::move(valid).error(), settings);
   if (init) {
-    auto states = initial_states(*init, *ready.model, ready.running.options.job);
+    auto states = initial_states(*init, *ready.model, ready.resolved.options.job);
     if (!states) return with_location(std::move(states).error(), settings, "init");
-    ready.running.options.resume = *std::move(states);
+    ready.resolved.options.resume = *std::move(states);
   }
   if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
-    ready.identity = job_identity_of(ready.running, ready.job.data, ready.data.train);
+    ready.identity = job_identity_of(ready.resolved, ready.job.data, ready.data.train);
   if (!ready.job.resume.empty())
-    if (auto gone = resume_job(ready, settings); !gone) return std::move(gone).error();
+    if (auto resumed = resume_job(ready, settings); !resumed) return std::move(resumed).error();
   return ready;
 }
 

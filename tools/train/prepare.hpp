@@ -1,5 +1,4 @@
-/// Makes a job that is ready to start from settings: loads the data, makes the model and runs all
-/// checks.
+/// Prepares a job from its settings: loads the data, makes the model and runs all checks.
 #pragma once
 
 #include <span>
@@ -13,19 +12,21 @@
 
 namespace starling::program {
 
-/// Prepares a job. `job_file` is the file from which settings were read, empty for none. Prints on
-/// stderr that it loads data, and which settings have no effect. The error for the first wrong
-/// setting begins with its location.
+/// Prepares a job. `job_file` is the job file from which settings were read; empty if there was
+/// none. Unless the job is quiet, prints on stderr that it loads data, and which settings have no
+/// effect. The error for the first wrong setting begins with its location.
 [[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                                           const std::string& job_file);
 
-/// Takes the optimiser, weight decay and schedule from the recipe, unless the settings give them.
-/// Returns true if the recipe decides the schedule: a cosine over the job, if its steps are known.
-/// Requires: `options` has the final steps and batch.
+/// Sets the optimiser, the weight decay and the schedule as the model's recipe says, each unless
+/// the settings give it. If they give an optimiser, leaves the schedule too. Returns true if the
+/// recipe decides the schedule: a cosine over the whole job, or a constant rate if the job has no
+/// limit of steps. `samples` is the number of training samples. Requires: `options` has its final
+/// steps and batch.
 [[nodiscard]] bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
                                 const Settings& settings, std::size_t samples);
 
-/// Warns on stderr if a recheck policy was given and none of the barriers draws workers.
-void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings);
+/// Warns on stderr if the settings have a recheck policy but no barrier draws workers.
+void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Settings& settings);
 
 }  // namespace starling::program

@@ -15,7 +15,8 @@
 namespace starling::program {
 namespace {
 
-/// A job is stalled if no update came for this time and for three mean steps.
+/// A job is stalled if it has made no update for this time and for three times the mean time of a
+/// step.
 constexpr auto stall_time_min = std::chrono::milliseconds{1500};
 
 bool is_finite(const Weights& weights) {
@@ -26,7 +27,7 @@ bool is_finite(const Weights& weights) {
       weights);
 }
 
-/// Returns whether a range has no ledger, so that no job can resume from the states.
+/// Returns whether a range has no ledger. Then no job can resume from the states.
 bool lacks_ledger(const std::vector<core::RangeState>& states) {
   return std::ranges::any_of(states, [](const auto& state) { return state.ledger.empty(); });
 }
@@ -42,7 +43,7 @@ bool may_keep_best(const Job& job) {
 }
 
 bool has_reached_target(const PreparedRun& ready, const actor::Outcome& outcome) {
-  const auto& until = ready.running.options.job.until;
+  const auto& until = ready.resolved.options.job.until;
   return until && outcome.end == actor::Outcome::End::reached &&
          actor::reached(*until, outcome.last.test);
 }
@@ -52,7 +53,7 @@ bool has_reached_target(const PreparedRun& ready, const actor::Outcome& outcome)
 models::Metrics PreparedRun::evaluate_on_test_data(
     const std::vector<core::RangeState>& states) const {
   models::Metrics figures = model->evaluate(weights_in(states), *test());
-  if (const auto& more = running.options.job.extra_metrics)
+  if (const auto& more = resolved.options.job.extra_metrics)
     std::ranges::move(more(states), std::back_inserter(figures));
   return figures;
 }
@@ -64,9 +65,9 @@ Recorder::Recorder(const PreparedRun& ready, MetricsFile metrics)
       selection_(ready.job.patience, may_keep_best(ready.job)) {}
 
 bool Recorder::on_progress(const actor::Progress& progress, const std::string& missing) {
-  display_.show(progress_line(ready_.running, progress,
+  display_.show(progress_line(ready_.resolved, progress,
                               is_stalled(progress) ? std::optional{missing} : std::nullopt));
-  record_outcome(metrics_.append(progress_json(ready_.running, progress)));
+  record_result(metrics_.append(progress_json(ready_.resolved, progress)));
   add_to_curves(progress);
   return error_.empty() && !is_interrupted();
 }
@@ -76,7 +77,7 @@ bool Recorder::on_evaluated(const actor::Progress& progress, const States& state
   if (!progress.test.empty()) {
     losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
     selection_.add_evaluation(progress.evaluated_at, progress.test, states);
-    record_outcome(metrics_.append(evaluation_json(ready_.running, progress)));
+    record_result(metrics_.append(evaluation_json(ready_.resolved, progress)));
     curves_.add_evaluation(progress);
   }
   return error_.empty() && !is_interrupted() && !selection_.is_patience_over();
@@ -90,24 +91,25 @@ void Recorder::warn(const std::string& message) {
 
 bool Recorder::on_checkpoint(const States& states) {
   if (ready_.job.checkpoint.empty() || has_no_updates(states) || lacks_ledger(states)) return false;
-  if (!actor::check_start(ready_.running.options.job, states) ||
+  if (!actor::check_start(ready_.resolved.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
-  const bool written = record_outcome(write_checkpoint(
-      ready_.job.checkpoint, ready_.notes, *ready_.model, ready_.running, ready_.identity, states));
+  const bool written =
+      record_result(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
+                                     ready_.resolved, ready_.identity, states));
   if (written) checkpoint_ = ready_.job.checkpoint;
   return written;
 }
 
 EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
   display_.close();
-  EndedJob ended{.job = ready_.running, .outcome = outcome, .workers_lost = workers_lost};
+  EndedJob ended{.job = ready_.resolved, .outcome = outcome, .workers_lost = workers_lost};
   if (outcome.end == actor::Outcome::End::failed) ended.error = outcome.error;
-  const bool whole = !outcome.model.empty();
-  const bool finite = whole && is_finite(ready_.weights_in(outcome.model));
-  if (whole && !finite && ended.error.empty())
-    ended.error = "the model holds values that are not finite";
-  const bool checkpointed = finite && on_checkpoint(outcome.model);
+  const bool has_last_model = !outcome.model.empty();
+  const bool is_last_finite = has_last_model && is_finite(ready_.weights_in(outcome.model));
+  if (has_last_model && !is_last_finite && ended.error.empty())
+    ended.error = "the model holds values that are not is_last_finite";
+  const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model);
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
     ended.advice = find_advice(ready_, outcome.last.test, losses_);
   const bool is_early = selection_.is_patience_over() &&
@@ -115,21 +117,22 @@ EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost
                         !has_reached_target(ready_, outcome);
   if (is_early) ended.patience = ready_.job.patience;
   if (const auto& best = selection_.best()) ended.best = {best->step, best->loss};
-  const States good = choose_model(outcome, !ended.error.empty(), ended.kept);
-  ended.has_model = !good.empty();
+  const States kept_states = choose_model(outcome, !ended.error.empty(), ended.kept);
+  ended.has_model = !kept_states.empty();
   if (ended.error.empty() && ended.has_model)
     ended.normalised_error = ready_.model->normalised_error(
-        ready_.weights_in(good), ready_.data.train, ready_.running.options.job.seed);
-  save(good, ended.kept);
+        ready_.weights_in(kept_states), ready_.data.train, ready_.resolved.options.job.seed);
+  save(kept_states, ended.kept);
   ended.interrupted = is_interrupted();
   const bool is_written = (ready_.job.save.empty() || !saved_.empty()) &&
-                          (ready_.job.checkpoint.empty() || checkpointed);
-  ended.is_kept = whole && (is_written || !finite || has_no_updates(outcome.model));
+                          (ready_.job.checkpoint.empty() || is_checkpointed);
+  ended.is_kept =
+      has_last_model && (is_written || !is_last_finite || has_no_updates(outcome.model));
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;
   write_page(ended);
-  record_outcome(metrics_.append(end_json(ended)));
+  record_result(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
   return ended;
 }
@@ -137,14 +140,15 @@ EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost
 bool Recorder::is_stalled(const actor::Progress& progress) {
   if (std::exchange(updates_, progress.updates) != progress.updates)
     last_update_at_ = progress.elapsed;
-  const ResolvedJob& running = ready_.running;
-  const std::uint64_t made = updates_ - std::min(updates_, running.updates_before);
+  const ResolvedJob& resolved = ready_.resolved;
+  const std::uint64_t made = updates_ - std::min(updates_, resolved.updates_before);
   const core::Time idle = progress.elapsed - last_update_at_;
-  const double steps = static_cast<double>(made) / static_cast<double>(running.options.job.workers);
+  const double steps =
+      static_cast<double>(made) / static_cast<double>(resolved.options.job.workers);
   return idle > stall_time_min && steps * idle > 3.0 * last_update_at_;
 }
 
-bool Recorder::record_outcome(const Result<void>& result) {
+bool Recorder::record_result(const Result<void>& result) {
   if (result) return true;
   if (error_.empty()) error_ = result.error().message;
   return false;
@@ -190,18 +194,19 @@ void Recorder::save(const States& states, const KeptModel& kept) {
   ModelNotes notes = ready_.notes;
   if (kept.step > 0) notes.kept = print(kept.which);
   notes.step = kept.step;
-  if (record_outcome(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
+  if (record_result(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
     saved_ = ready_.job.save;
 }
 
 void Recorder::add_to_curves(const actor::Progress& progress) {
-  curves_.add_progress(progress, ready_.running.options.job.workers, ready_.running.updates_before);
+  curves_.add_progress(progress, ready_.resolved.options.job.workers,
+                       ready_.resolved.updates_before);
 }
 
 void Recorder::write_page(EndedJob& ended) {
   if (ready_.job.report.empty()) return;
   add_to_curves(ended.outcome.last);
-  if (record_outcome(write_report(ready_.job.report, ended, curves_)))
+  if (record_result(write_report(ready_.job.report, ended, curves_)))
     ended.report = ready_.job.report;
   if (ended.error.empty()) ended.error = error_;
 }

@@ -20,71 +20,80 @@ namespace starling::program {
 
 /// A job that is ready to start, after all checks.
 struct PreparedRun {
+  /// The job as the user asked for it, with the scale that was chosen.
   Job job;
   TrainAndTest data;
   std::shared_ptr<const AnyModel> model;
-  ResolvedJob running;
+  /// The job as it will run, with all defaults replaced by values.
+  ResolvedJob resolved;
   ModelNotes notes;
+  /// Empty if the job neither writes a checkpoint nor resumes from one.
   JobIdentity identity;
 
+  /// Returns the test data; null if there is none.
   [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
   [[nodiscard]] Weights weights_in(const std::vector<core::RangeState>& states) const {
-    return model->collect(running.options.job, states);
+    return model->collect(resolved.options.job, states);
   }
   /// Evaluates the model with these states on the test data. Requires: test() is not null.
   [[nodiscard]] models::Metrics evaluate_on_test_data(
       const std::vector<core::RangeState>& states) const;
 };
 
-/// Records a job. The job's observer calls it from one thread while the job runs. After the job's
-/// end, the caller that started the job calls end().
+/// Shows the progress of a job, and writes its metrics, checkpoints, model and report. The job's
+/// observer calls it from one thread while the job runs. After the job's end, the caller that
+/// started the job calls end().
 class Recorder {
  public:
   /// Requires: `ready` outlives the recorder.
   Recorder(const PreparedRun& ready, MetricsFile metrics);
 
-  /// Shows and writes a job's progress. Returns false if the job is to stop: after Ctrl-C, or if a
-  /// file cannot be written. On a cluster, `missing` names the dead nodes.
+  /// Shows the job's progress and appends it to the metrics. Returns false if the job is to stop:
+  /// after Ctrl-C, or if a file could not be written. On a cluster, `missing` names the dead nodes.
   [[nodiscard]] bool on_progress(const actor::Progress& progress, const std::string& missing = {});
 
-  /// Prints a warning for people, even if the job is quiet.
+  /// Prints a warning on stderr, even if the job is quiet, and adds it to the report.
   void warn(const std::string& message);
 
-  /// Takes each evaluation, in order, with the states of the model that was evaluated. Returns
-  /// false if the job is to stop: as on_progress(), and if patience is over.
+  /// Records an evaluation; `states` are those of the evaluated model. Evaluations come in the
+  /// order of their steps. Returns false if the job is to stop: as on_progress(), and if patience
+  /// is over.
   [[nodiscard]] bool on_evaluated(const actor::Progress& progress,
                                   const std::vector<core::RangeState>& states);
 
   /// Returns true once as many evaluations in a row as patience allows had no better test loss.
   [[nodiscard]] bool is_patience_over() const { return selection_.is_patience_over(); }
 
-  /// Replaces the checkpoint and returns true. Returns false if no job could resume from the new
-  /// one: no update was made, values are not finite, a range has no ledger, or the ranges of a bsp
-  /// job are at different rounds.
+  /// Replaces the checkpoint file and returns true. Returns false if it cannot be written, if the
+  /// job has no checkpoint file, or if no job could resume from `states`: no update was made,
+  /// values are not finite, a range has no ledger, or the ranges of a bsp job are at different
+  /// rounds.
   bool on_checkpoint(const std::vector<core::RangeState>& states);
 
-  /// Writes the model that the job leaves, its report and the last line of the metrics. Returns how
-  /// the job ended.
+  /// Writes the kept model, the last checkpoint, the report and the last line of the metrics.
+  /// Returns how the job ended.
   [[nodiscard]] EndedJob end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
   using States = std::vector<core::RangeState>;
 
-  /// Returns whether no update was made for much longer than a step takes.
+  /// Returns whether the job has made no update for 1.5 s and for as long as three steps take.
   [[nodiscard]] bool is_stalled(const actor::Progress& progress);
-  /// Returns whether `result` is no error; keeps the first error.
-  bool record_outcome(const Result<void>& result);
+  /// Returns true if `result` is a success. Otherwise keeps the error, if it is the first one.
+  bool record_result(const Result<void>& result);
   void add_to_curves(const actor::Progress& progress);
+  /// Saves the model, if the user named a file for it and `states` is not empty.
   void save(const States& states, const KeptModel& kept);
-  /// Returns the model that the job leaves: the best or the last one, or, if the job failed, the
-  /// latest one whose values are finite.
+  /// Chooses the model to save and report: the best or the last one, or, if the job failed, the
+  /// latest one whose values are finite. Returns its states, and describes it in `kept`.
   [[nodiscard]] States choose_model(const actor::Outcome& outcome, bool has_failed,
                                     KeptModel& kept) const;
-  /// Adds the last figures to the curves and writes the page.
+  /// Adds the last figures to the curves and writes the report, if the user named a file for it.
   void write_page(EndedJob& ended);
-  /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite; empty
-  /// if no model is to be saved.
+  /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite. Returns
+  /// no states if there is none, or if the user named no file for the model.
   [[nodiscard]] States latest_finite(const States& last) const;
+  /// Returns whether the model was updated, and its values and metrics are finite.
   [[nodiscard]] bool has_finite_figures(const States& states) const;
 
   const PreparedRun& ready_;
@@ -94,11 +103,13 @@ class Recorder {
   ModelSelection selection_;
   /// Pairs of the workers' mean step and the test loss.
   std::vector<std::pair<double, double>> losses_;
-  /// The latest number of updates.
+  /// The number of updates at the last call of on_progress().
   std::uint64_t updates_ = 0;
-  /// When `updates_` last changed, since the start of the job.
+  /// The time from the start of the job until `updates_` last changed.
   core::Time last_update_at_{};
+  /// The first error of writing a file; empty if there was none.
   std::string error_;
+  /// The paths of the model and of the checkpoint that were written; each is empty before that.
   std::string saved_;
   std::string checkpoint_;
   /// The last two models that were evaluated, the older first.

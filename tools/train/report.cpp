@@ -31,14 +31,14 @@ double mean_step(const ResolvedJob& job, const actor::Progress& progress) {
   return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
 }
 
-/// Returns false if there is no evaluation later than the checkpoint from which the job resumed.
+/// Returns whether the model was evaluated after the job began or resumed.
 bool is_tested(const ResolvedJob& job, const actor::Progress& progress) {
   const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
-/// Returns the seconds until the job reaches the first of its limits of time and steps; nothing if
-/// that is unknown. If the job is stalled, the time of the last step is unknown.
+/// Returns the seconds until the job reaches its limit of time or of steps, whichever comes first;
+/// nothing if that is unknown. If the job is stalled, the time of the last step is unknown.
 std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress& progress,
                                    bool is_stalled) {
   std::optional<double> left;
@@ -46,14 +46,14 @@ std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress
   const double elapsed = in_seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, in_seconds(*options.time) - elapsed);
   // On a cluster workers may be lost, which would lower the mean, so it uses the median.
-  const double at =
+  const double step =
       job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
-  const double before =
+  const double step_before =
       static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
-  const double rate = elapsed > 0 ? (at - before) / elapsed : 0;
+  const double rate = elapsed > 0 ? (step - step_before) / elapsed : 0;
   if (options.steps != barrier::finished && rate > 0 && !is_stalled) {
-    const double steps = static_cast<double>(options.steps) - at;
-    left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
+    const double steps_left = static_cast<double>(options.steps) - step;
+    left = std::min(left.value_or(1e18), std::max(0.0, steps_left) / rate);
   }
   return left;
 }
@@ -99,7 +99,7 @@ std::string end_text(const EndedJob& ended) {
   return {};
 }
 
-/// Returns the step at which a job was stopped; empty for other jobs.
+/// Returns the step that a job had reached when it was stopped; empty for other jobs.
 std::string reached_text(const EndedJob& ended) {
   const core::Step steps = ended.job.options.job.steps;
   const bool is_stopped = ended.outcome.end == actor::Outcome::End::stopped || ended.patience > 0;
@@ -107,7 +107,7 @@ std::string reached_text(const EndedJob& ended) {
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
 }
 
-/// Returns how a waiting worker rechecks; empty if the barrier draws no workers.
+/// Returns the recheck policy; empty if the barrier draws no workers.
 std::string recheck_text(const actor::JobOptions& options) {
   if (!barrier::is_sampled(options.barrier)) return {};
   return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
@@ -139,8 +139,8 @@ Json spread_json(const actor::Spread& spread) {
   return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
 }
 
-void add_metrics(Json& json, const std::string& lead, const models::Metrics& metrics) {
-  for (const auto& metric : metrics) json[lead + metric.name] = metric.value;
+void add_metrics(Json& json, const std::string& prefix, const models::Metrics& metrics) {
+  for (const auto& metric : metrics) json[prefix + metric.name] = metric.value;
 }
 
 void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last) {
@@ -149,7 +149,7 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
   json["wall_s"] = in_seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
-  // Nodes report steps at different times, so the largest lag is not known.
+  // On a cluster, nodes report steps at different times, so the largest lag is not known.
   if (job.id.empty()) json["max_lag"] = last.max_lag;
   if (job.options.job.barrier.sample) {
     json["draws"] = last.draws;
@@ -182,7 +182,7 @@ void add_settings(Json& json, const ResolvedJob& job) {
   if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
 }
 
-/// Returns the metrics of the model that the job leaves.
+/// Return the metrics of the kept model on the training data and on the test data.
 const models::Metrics& train_of(const EndedJob& ended) {
   return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
 }
@@ -220,6 +220,7 @@ Json event(const char* name, const actor::Progress& progress) {
   return json;
 }
 
+/// Returns a row of the summary; empty if the value is empty.
 std::string report_row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
 }
@@ -231,6 +232,7 @@ std::string members_text(const actor::JobOptions& options) {
   return text;
 }
 
+/// Returns the workers' steps at the end and, in one process, the largest lag.
 std::string spread_text(const ResolvedJob& job, const actor::Progress& last) {
   const std::string lag = job.id.empty() ? fmt::format("; at most {} apart", last.max_lag) : "";
   return fmt::format("min {}, median {}, max {}{}", last.spread.min, last.spread.median,

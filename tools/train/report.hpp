@@ -1,5 +1,5 @@
-/// Prints a job's progress line, its summary and the lines of `--metrics`. Shows measured values
-/// only. Plain functions of values.
+/// Returns the texts of a job's progress line, its summary and the lines of `--metrics`. Shows only
+/// measured values. Plain functions of values.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace starling::program {
 
-/// A job with the settings with which it runs.
+/// A job as it runs, with all defaults replaced by values.
 struct ResolvedJob {
-  /// With data epochs converted to steps, and with all defaults set.
+  /// The options, with epochs converted to steps.
   actor::TrainOptions options;
   std::string data;
   std::string data_shape;
@@ -44,12 +44,13 @@ struct ResolvedJob {
   }
 };
 
-/// The model that a job leaves.
+/// The model that a job saves and reports.
 struct KeptModel {
   Keep which = Keep::last;
   /// The workers' mean step when the model was read.
   double step = 0;
-  /// Its metrics, if it is the best model.
+  /// The model's metrics if it is the best model; empty if it is the last one, whose metrics are in
+  /// the job's outcome.
   models::Metrics train{};
   models::Metrics test{};
 };
@@ -65,13 +66,14 @@ struct EndedJob {
   std::optional<std::pair<double, double>> best{};
   /// How many evaluations without a better loss ended the job; 0 if something else ended it.
   std::size_t patience = 0;
-  /// True if the job leaves a model.
+  /// True if the job has a model to save and report.
   bool has_model = false;
-  /// True if the last model is in all files that were asked for, or is not worth saving.
+  /// True if the model and the checkpoint were written to the files that the user named, or if the
+  /// last model is not worth saving: it has no update, or values that are not finite.
   bool is_kept = false;
-  /// On a cluster: the workers that died or left before the end.
+  /// On a cluster: the number of workers that died or left before the end.
   std::uint64_t workers_lost = 0;
-  /// The files that were written; empty if not.
+  /// The paths of the files that were written; each is empty if its file was not written.
   std::string saved{};
   std::string checkpoint{};
   std::string report{};
@@ -85,8 +87,9 @@ struct EndedJob {
 [[nodiscard]] std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took);
 
 /// Returns one line: elapsed time, speed, spread, waiting share, loss, test metrics, remaining
-/// time. `awaited_nodes` is set if no step is made any more: it names the nodes for which the job
-/// waits, if they are known. The line then has no time until the last step.
+/// time. `awaited_nodes` is absent unless the job is stalled. It names the nodes for which the job
+/// waits; empty if they are not known. The remaining time of a stalled job does not count its
+/// steps.
 [[nodiscard]] std::string progress_line(const ResolvedJob& job, const actor::Progress& progress,
                                         const std::optional<std::string>& awaited_nodes = {});
 

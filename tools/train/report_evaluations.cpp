@@ -13,20 +13,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// How many evaluations were skipped for one reason: `key` in the JSON summary, `why` in words.
+/// The number of evaluations that were skipped for one reason.
 struct SkippedEvaluations {
   std::uint64_t count;
+  /// The reason as a key of the JSON summary, and in words.
   const char* key;
   const char* why;
 };
+/// Returns the skipped evaluations by reason, without reasons for which there are none.
 std::vector<SkippedEvaluations> skipped_evaluations(const actor::EvaluationCounts& counts) {
-  std::vector<SkippedEvaluations> all{
+  std::vector<SkippedEvaluations> skipped_by_reason{
       {counts.outrun, "outrun", "because the workers had already reached the step of the next one"},
       {counts.crowded, "crowded", "because earlier ones were still running"},
       {counts.missing, "missing", "because the model could not be read"},
       {counts.ended, "ended", "because the job had ended"}};
-  std::erase_if(all, [](const SkippedEvaluations& skipped) { return skipped.count == 0; });
-  return all;
+  std::erase_if(skipped_by_reason,
+                [](const SkippedEvaluations& skipped) { return skipped.count == 0; });
+  return skipped_by_reason;
 }
 
 bool has_evaluations(const EndedJob& ended) {

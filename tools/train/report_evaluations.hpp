@@ -1,5 +1,5 @@
-/// Prints the part of a job's summary about its evaluations and the model that they chose. Internal
-/// to the report.
+/// Returns the part of a job's summary about its evaluations and about the model that was chosen by
+/// them. Internal to the report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,20 +9,21 @@
 
 namespace starling::program {
 
-/// Returns a whole number as one, and any other number as it is: a mean of steps may not be whole.
+/// Returns a JSON integer if the value is whole, else a JSON number with decimals. For mean steps,
+/// which may or may not be whole.
 [[nodiscard]] nlohmann::ordered_json whole_or_real(double value);
 
 /// Returns how many evaluations there were, how many were skipped and why, the best model, and
 /// which model is kept.
 [[nodiscard]] nlohmann::ordered_json evaluations_json(const EndedJob& ended);
 
-/// Returns the counts of evaluations for people; empty if a job was only evaluated at its end.
+/// Returns the counts of evaluations for people; empty if the job was evaluated only at its end.
 [[nodiscard]] std::string evaluations_text(const EndedJob& ended);
 
-/// Returns which model is kept; empty if it is the last one.
+/// Returns for people which model is kept; empty if it is the last one.
 [[nodiscard]] std::string kept_text(const EndedJob& ended);
 
-/// Returns why a job ended early; empty if it did not.
+/// Returns for people why patience ended the job; empty if it did not.
 [[nodiscard]] std::string early_stop_text(const EndedJob& ended);
 
 }  // namespace starling::program

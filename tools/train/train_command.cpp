@@ -51,12 +51,12 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
                           const std::string& job_file) {
   auto ready = prepare(registry, settings, job_file);
   if (!ready) return std::move(ready).error();
-  if (auto fits = check_memory(*ready->model, ready->running.options); !fits)
+  if (auto fits = check_memory(*ready->model, ready->resolved.options); !fits)
     return add_location(std::move(fits).error(), settings);
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   Recorder recorder{*ready, *std::move(metrics)};
-  auto options = ready->running.options;
+  auto options = ready->resolved.options;
   // Before the members begin there is nothing to save, so a signal ends the program at once, even
   // if it takes long to initialise a large model.
   std::optional<GracefulStop> orderly;

@@ -12,7 +12,8 @@
 namespace starling::program {
 namespace {
 
-/// Records how many steps each worker has begun: in a run that is stopped, workers finish these.
+/// Records how many steps each worker has begun. When a live run is stopped, its workers finish the
+/// steps that they have begun.
 class BegunSteps final : public sim::Learner {
  public:
   explicit BegunSteps(std::size_t workers) : steps_(workers) {}
@@ -20,6 +21,7 @@ class BegunSteps final : public sim::Learner {
   void on_begin(sim::MemberId worker, sim::Step step, sim::Time) override { steps_[worker] = step; }
   void on_end(sim::MemberId, sim::Step, sim::Time) override {}
 
+  /// Returns the workers' numbers of steps in ascending order.
   [[nodiscard]] std::vector<sim::Step> sorted() && {
     std::ranges::sort(steps_);
     return std::move(steps_);
@@ -29,10 +31,10 @@ class BegunSteps final : public sim::Learner {
   std::vector<sim::Step> steps_;
 };
 
-/// The share by which a bound is wider than its quantile.
+/// The distance of a bound from its quantile, as a share of the quantile.
 constexpr double widening = 0.05;
-/// The smallest widening of the bounds of the waiting share, as a share of the workers' time: even
-/// a worker that never waits takes time to ask.
+/// The smallest distance of the bounds of the waiting share from their quantiles, as a share of the
+/// workers' time. Even a worker that never waits takes time to ask.
 constexpr double waiting_widening_min = 0.01;
 
 FigureComparison compare_figure(std::string name, double TwinRun::*figure, const TwinRun& live,
@@ -67,8 +69,8 @@ TwinRun simulate_twin(const sim::StepOptions& options) {
   const auto result = sim::simulate(options, &begun);
   const auto steps = std::move(begun).sorted();
   const auto lag =
-      std::max(result.max_lag,
-               options.last == barrier::finished ? steps.back() - steps.front() : sim::Step{0});
+      std::max(result.max_lag, options.steps_max == barrier::finished ? steps.back() - steps.front()
+                                                                      : sim::Step{0});
   return {
       .updates = static_cast<double>(std::accumulate(steps.begin(), steps.end(), std::uint64_t{0})),
       .steps_min = static_cast<double>(steps.front()),
@@ -82,9 +84,9 @@ TwinRun simulate_twin(const sim::StepOptions& options) {
 std::vector<FigureComparison> compare(const TwinRun& live, std::span<const TwinRun> simulated,
                                       bool completed) {
   STARLING_CHECK(!simulated.empty());
-  std::vector<FigureComparison> all;
+  std::vector<FigureComparison> figures;
   const auto add = [&](const char* name, double TwinRun::*figure, double widening_min = 0) {
-    all.push_back(compare_figure(name, figure, live, simulated, widening_min));
+    figures.push_back(compare_figure(name, figure, live, simulated, widening_min));
   };
   if (completed) {
     add("elapsed_s", &TwinRun::elapsed_s);
@@ -96,7 +98,7 @@ std::vector<FigureComparison> compare(const TwinRun& live, std::span<const TwinR
   }
   add("max_lag", &TwinRun::max_lag);
   add("waiting_share", &TwinRun::waiting_share, waiting_widening_min);
-  return all;
+  return figures;
 }
 
 double quantile(std::span<const double> values, double q) {

@@ -1,5 +1,5 @@
-/// Compares the figures of a live run with those of its simulations, and so shows whether the
-/// actors behave as the simulator predicts. Plain functions of values; any thread.
+/// Compares the figures of a live run with those of its simulations, to show whether the actors
+/// behave as the simulator predicts. Plain functions of values; any thread.
 #pragma once
 
 #include <span>
@@ -26,15 +26,15 @@ struct TwinRun {
 /// Returns the figures of a live run from its progress at the end.
 [[nodiscard]] TwinRun figures_of(const actor::Progress& end);
 
-/// Simulates a run that ends as a live one does: when its time is up, each worker finishes the step
-/// that it is making, and begins no other. Requires: sim::check(options).
+/// Simulates a run that ends as a live one does: when its time is over, each worker finishes the
+/// step that it has begun, and begins no other. Requires: sim::check() accepts the options.
 [[nodiscard]] TwinRun simulate_twin(const sim::StepOptions& options);
 
 /// One figure of a live run and of its simulations.
 struct FigureComparison {
   std::string name;
   double live = 0;
-  /// The 0.5 %, the 50 % and the 99.5 % quantile of the simulations.
+  /// The 0.5 %, 50 % and 99.5 % quantiles of the simulations.
   double low = 0;
   double median = 0;
   double high = 0;
@@ -45,17 +45,18 @@ struct FigureComparison {
   [[nodiscard]] bool is_inside() const { return min <= live && live <= max; }
 };
 
-/// Compares a live run with its simulations: the updates and steps that it made in its time, or, if
-/// it `completed` all its steps, the time that it took; and its largest lag and its waiting share.
-/// The bounds are the quantiles, `low` made 5 % smaller and `high` 5 % larger. The bounds of the
-/// waiting share are widened by at least 1 percentage point, because asking a barrier takes time
-/// even if it never makes a worker wait. Requires: `simulated` is not empty.
+/// Compares a live run with its simulations. If the live run `completed` all its steps, compares
+/// the time that it took, else the updates and steps that it made in its time; also the largest lag
+/// and the waiting share. The lower bound of a figure is 5 % below `low`, and the upper bound 5 %
+/// above `high`. The bounds of the waiting share are at least 1 percentage point beyond these
+/// quantiles, because asking a barrier takes time even if the worker never waits. Requires:
+/// `simulated` is not empty.
 [[nodiscard]] std::vector<FigureComparison> compare(const TwinRun& live,
                                                     std::span<const TwinRun> simulated,
                                                     bool completed);
 
-/// Returns the value below which the share `q` of the values lies; between two values it is
-/// interpolated. Requires: `values` is sorted and not empty; 0 <= q <= 1.
+/// Returns the value below which a share `q` of the values lies, interpolated linearly between two
+/// of them. Requires: `values` is sorted and not empty; 0 <= q <= 1.
 [[nodiscard]] double quantile(std::span<const double> values, double q);
 
 }  // namespace starling::program

@@ -15,7 +15,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the simulated job; its end is set later, from the live run.
+/// Returns the job to simulate. adopt_live_run() sets its end later.
 Result<SimJob> make_simulation(const Settings& settings, const Registry& registry) {
   auto job = make_sim_job(sim_settings(settings), registry, true);
   if (!job) return job;
@@ -42,9 +42,9 @@ Result<SimJob> make_simulation(const Settings& settings, const Registry& registr
 Result<actor::Outcome> run_live(const PreparedRun& ready) {
   const GracefulStop orderly{ready.job.quiet ? nullptr : stop_message};
   Display display{ready.job.quiet};
-  auto options = ready.running.options;
+  auto options = ready.resolved.options;
   options.job.on_progress = [&](const actor::Progress& progress) {
-    display.show(progress_line(ready.running, progress));
+    display.show(progress_line(ready.resolved, progress));
     return !is_interrupted();
   };
   options.job.evaluate_train = false;
@@ -52,6 +52,7 @@ Result<actor::Outcome> run_live(const PreparedRun& ready) {
   return ready.model->train(ready.data.train, ready.test(), options);
 }
 
+/// Simulates the job once under each seed.
 std::vector<TwinRun> simulate_twins(const SimJob& job) {
   std::vector<TwinRun> runs(job.seeds);
   for_each_piece(
@@ -61,12 +62,12 @@ std::vector<TwinRun> simulate_twins(const SimJob& job) {
   return runs;
 }
 
-/// Gives the simulations the end of the live run, by its steps or its time, and the time that its
-/// steps took beyond the delay.
+/// Makes the simulations end like the live run, by its steps or by its time, and gives their steps
+/// the time that the live run's steps took beyond the delay.
 void adopt_live_run(SimJob& job, const actor::JobOptions& options, const actor::Outcome& outcome) {
   using std::chrono::milliseconds;
   const bool completed = outcome.end == actor::Outcome::End::completed;
-  job.options.last = options.steps;
+  job.options.steps_max = options.steps;
   job.options.horizon = completed ? core::Time{std::chrono::hours{24 * 365}}
                                   : std::chrono::ceil<milliseconds>(outcome.last.elapsed);
   job.options.overhead = outcome.last.overhead;
@@ -92,7 +93,7 @@ Result<int> twin_command(const Registry& registry, const Settings& settings,
                     .completed = outcome->end == actor::Outcome::End::completed,
                     .live = figures_of(outcome->last),
                     .figures = {}};
-  adopt_live_run(*job, ready->running.options.job, *outcome);
+  adopt_live_run(*job, ready->resolved.options.job, *outcome);
   report.figures = compare(report.live, simulate_twins(*job), report.completed);
   return write_stdout(job->json ? twin_json(report) + "\n" : twin_table(report),
                       do_all_agree(report) ? done : job_failed);

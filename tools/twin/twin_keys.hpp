@@ -1,4 +1,4 @@
-/// The options of `starling twin`: those of a training job, without the files that training writes
+/// The options of `starling twin`: those of a training job, except the files that training writes
 /// and resumes from, and the number of simulations.
 #pragma once
 
@@ -12,16 +12,17 @@ namespace starling::program {
 
 /// The default number of simulations.
 inline constexpr std::uint64_t twin_seeds = 200;
-/// With fewer simulations, the 0.5 % quantile would be about the smallest value.
+/// The smallest number of simulations that the user may ask for. With fewer, the 0.5 % quantile
+/// would be about the smallest value.
 inline constexpr std::uint64_t twin_seeds_min = 100;
 
 [[nodiscard]] const std::vector<KeyDescription>& twin_keys();
 
-/// Returns the settings of the live run: all except the outputs of a job file and `seeds`.
+/// Returns the settings of the live run: all except `seeds` and the files that training writes.
 [[nodiscard]] Settings live_settings(Settings settings);
 
-/// Returns the settings of the simulations. They have none of learning, and no `epochs`, because
-/// the end comes from the live run.
+/// Returns the settings of the simulations: all except those of learning, and except `epochs`,
+/// because the simulations end like the live run.
 [[nodiscard]] Settings sim_settings(Settings settings);
 
 }  // namespace starling::program

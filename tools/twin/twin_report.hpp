@@ -1,4 +1,5 @@
-/// Prints the comparison of a live run with its simulations. Plain functions of values; any thread.
+/// Returns the comparison of a live run with its simulations as a table or JSON. Plain functions of
+/// values; any thread.
 #pragma once
 
 #include <string>
@@ -11,9 +12,10 @@ namespace starling::program {
 
 /// A live run, the job that was simulated beside it, and their comparison.
 struct TwinReport {
-  /// The simulated job, with the end and the overhead per step of the live run.
+  /// The simulated job. It has the end of the live run, and the overhead of its steps.
   const SimJob& job;
-  /// True if the live run made all its steps, and did not end by its time.
+  /// True if the live run made all its steps; false if its time or its target
+  /// ended it.
   bool completed = false;
   TwinRun live;
   std::vector<FigureComparison> figures;
@@ -22,7 +24,8 @@ struct TwinReport {
 /// True if all figures of the live run are within their bounds.
 [[nodiscard]] bool do_all_agree(const TwinReport& report);
 
-/// Returns a line about the run, a row for each figure, and a line that says whether they agree.
+/// Returns two lines about the live run, a table with a row for each figure, and a line that says
+/// whether all figures are within their bounds.
 [[nodiscard]] std::string twin_table(const TwinReport& report);
 
 /// Returns one JSON object on one line.

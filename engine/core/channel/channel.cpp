@@ -2,15 +2,16 @@
 
 namespace starling::core {
 
-void ResendTimeout::on_round_trip(Time took) {
+void ResendTimeout::on_round_trip(Time round_trip) {
   if (!smoothed_) {
-    smoothed_ = took;
-    deviation_ = took / 2;
+    smoothed_ = round_trip;
+    deviation_ = round_trip / 2;
     return;
   }
-  const Time difference = took > *smoothed_ ? took - *smoothed_ : *smoothed_ - took;
+  const Time difference =
+      round_trip > *smoothed_ ? round_trip - *smoothed_ : *smoothed_ - round_trip;
   deviation_ += (difference - deviation_) / 4;
-  *smoothed_ += (took - *smoothed_) / 8;
+  *smoothed_ += (round_trip - *smoothed_) / 8;
 }
 
 Time ResendTimeout::get() const {

@@ -6,7 +6,8 @@
 ///     channel.on(context, packet)         -> Deliver ..., Transmit ...
 ///     channel.on_timer(context)           -> Transmit ...
 ///
-/// A link is between two incarnations: when a member restarts, the other makes a new link to it.
+/// A link is between two incarnations: when a member restarts, the other makes a new link to it. A
+/// Channel object is one end of a link.
 ///
 /// Sources: the window slides and acknowledgements are selective as in TCP (RFC 9293, RFC 2018);
 /// resend timeouts are from RFC 6298. Each packet names both incarnations, so that no packet of an
@@ -50,8 +51,8 @@ struct Packet {
   std::uint64_t sequence = 0;
   /// The sender of this packet has received all payloads up to this number.
   std::uint64_t acknowledged = 0;
-  /// Selective acknowledgement: bit i is set if the sender of this packet has received payload
-  /// acknowledged + 2 + i out of order.
+  /// Bit i is set if the sender of this packet has received payload acknowledged + 2 + i, which is
+  /// out of order.
   std::uint64_t selective_acks = 0;
   std::optional<Payload> payload = std::nullopt;
   /// True if the payload was sent before: if the earlier packet still waits in a queue on this
@@ -70,7 +71,7 @@ struct Transmit {
   Packet<Payload> packet;
 };
 
-/// Hand this payload to the receiver: it is the next in order.
+/// The other side has sent this payload, the next in order: pass it to this side's member.
 template <class Payload>
 struct Deliver {
   Payload payload;
@@ -81,7 +82,7 @@ using ChannelEffect = std::variant<Transmit<Payload>, Deliver<Payload>, SetTimer
 template <class Payload>
 using ChannelEffects = std::vector<ChannelEffect<Payload>>;
 
-/// Passed to every event: the time, and the list that takes the effects.
+/// Passed to every event: the time, and the list to which the channel appends its effects.
 template <class Payload>
 struct ChannelContext {
   Time now;
@@ -110,9 +111,9 @@ class ResendTimeout {
  public:
   ResendTimeout(Time initial, Time min, Time max) : initial_(initial), min_(min), max_(max) {}
 
-  /// An acknowledgement came `took` after its payload was sent. Requires: the payload was sent only
-  /// once.
-  void on_round_trip(Time took);
+  /// An acknowledgement came `round_trip` after its payload was sent. Requires: the payload was
+  /// sent only once.
+  void on_round_trip(Time round_trip);
   /// No acknowledgement came before the timeout.
   void on_timeout() { ++timeouts_; }
   /// An acknowledgement came: ends the doubling.
@@ -180,7 +181,7 @@ class Channel {
     set_timers(context);
   }
 
-  /// Returns how many payloads send() takes now.
+  /// Returns how many more payloads send() accepts now.
   [[nodiscard]] std::size_t free_capacity() const noexcept {
     return options_.window + options_.queue - in_flight_.size() - queue_.size();
   }
@@ -215,8 +216,8 @@ class Channel {
     unacknowledged_ = 0;
     unacknowledged_bytes_ = 0;
     std::uint64_t selective_acks = 0;
-    for (const auto& [early, unused] : out_of_order_)
-      selective_acks |= std::uint64_t{1} << (early - delivered_ - 2);
+    for (const auto& [received, unused] : out_of_order_)
+      selective_acks |= std::uint64_t{1} << (received - delivered_ - 2);
     context.out.push_back(Transmit<Payload>{
         {self_, other_, sequence, delivered_, selective_acks, std::move(payload), is_resend}});
   }
@@ -252,7 +253,7 @@ class Channel {
 
   /// Handles the acknowledgements in `packet`.
   void acknowledge(const Context& context, const Packet<Payload>& packet) {
-    if (packet.acknowledged > sent_) return;  // no such payload was sent
+    if (packet.acknowledged > sent_) return;  // acknowledges a payload that was never sent
     bool is_new = false;
     while (!in_flight_.empty() && first_in_flight() <= packet.acknowledged) {
       const Sent& sent = in_flight_.front();
@@ -290,7 +291,8 @@ class Channel {
       ++delivered_;
       context.out.push_back(Deliver<Payload>{std::move(next->second)});
     }
-    // Acknowledges half a window at once: the sender of a full window would wait for the timer.
+    // Acknowledges without delay once half a window has come: a sender whose window is full would
+    // have to wait until acknowledge_delay_max is over.
     unacknowledged_bytes_ += bytes;
     if (++unacknowledged_ >= options_.window / 2 ||
         unacknowledged_bytes_ >= options_.window_bytes / 2)

@@ -1,6 +1,6 @@
-/// The members of a job and the owners of each range. The council decides on one configuration for
-/// each epoch. Pure values and functions; any thread. docs/design/0006-range-ownership.md describes
-/// the protocol.
+/// The configurations of a replicated job: its members, and the owners of each range. The council
+/// decides on one configuration for each epoch. Pure values and functions; any thread.
+/// docs/design/0006-range-ownership.md describes the protocol.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +19,19 @@ namespace starling::core {
 /// of three.
 inline constexpr std::size_t council_max = 7;
 
-/// One incarnation of one member. A restart makes a new incarnation; the old one is dead.
+/// One incarnation of one member. A restart makes a new incarnation, and the old one counts as
+/// dead.
 struct Member {
   MemberId id = 0;
   Incarnation incarnation = 0;
   /// True if it computes updates.
   bool works = true;
-  /// True if it may own ranges. If too few members may, the next configuration lets more of them
-  /// own ranges.
+  /// True if it may own ranges. If too few members may own ranges, the next configuration sets this
+  /// for more of them.
   bool owns = true;
-  /// The node that it runs on: members of one node die together. At most one of a node's members
-  /// owns ranges, and at most one is in the council, so that no death takes two copies or two
-  /// votes. 0: it shares its node with no other member.
+  /// The node that it runs on; 0 if it shares its node with no other member. Members of one node
+  /// die together. So at most one of them owns ranges, and at most one is in the council: no death
+  /// takes two copies of a range or two votes.
   NodeId node = 0;
 
   static constexpr auto fields(auto& m) {
@@ -55,10 +56,11 @@ struct MemberIncarnation {
 /// One owner of a range.
 struct RangeOwner {
   MemberId id = 0;
-  /// The configuration epoch since which it has owned the range without a break. The state that it
-  /// held before is out of date.
+  /// The epoch since which it has owned the range without a break. If it owned the range before a
+  /// break too, the state that it held then is out of date.
   Epoch since = 0;
-  /// True if it gives the range up once all the owners that stay hold it.
+  /// True if the range moves away from it: it stays an owner until all owners that are not retiring
+  /// are full (see PendingChanges::full).
   bool retiring = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.id, m.since, m.retiring); }
@@ -67,8 +69,8 @@ struct RangeOwner {
 
 /// The owners of one range.
 struct Ownership {
-  /// The configuration epoch since which the owners have been the same; in bulk-synchronous jobs,
-  /// since which the workers have been the same too.
+  /// The epoch since which the owners have been the same and, in bulk-synchronous jobs, the workers
+  /// too.
   Epoch owner_epoch = 0;
   /// The primary comes first. Empty if the range is lost; the job fails then.
   std::vector<RangeOwner> owners;
@@ -79,6 +81,7 @@ struct Ownership {
   [[nodiscard]] const RangeOwner* find(MemberId id) const;
 };
 
+/// The members of a job, their roles, and the owners of each range in one epoch.
 struct Configuration {
   Epoch epoch = 0;
   /// Ascending by id, each id at most once.
@@ -87,12 +90,12 @@ struct Configuration {
   std::vector<MemberId> council;
   /// Indexed by RangeId.
   std::vector<Ownership> ranges;
-  /// The last incarnation of each former member, ascending by id. It never becomes a member again:
-  /// links and ledgers would take its old messages and pushes for new ones.
+  /// The last incarnation of each former member, ascending by id. None of them becomes a member
+  /// again, because links and ledgers would take its old messages and pushes for new ones.
   std::vector<MemberIncarnation> departed = {};
   /// The member that keeps the workers' steps; absent in jobs without a coordinator. It stays
-  /// coordinator as long as it is a member. No incarnation becomes coordinator twice, so the
-  /// sender's id of a message says which coordinator sent it.
+  /// coordinator as long as it is a member. No incarnation becomes coordinator twice, so a
+  /// message's sender identifies the coordinator that sent it.
   std::optional<MemberId> coordinator = std::nullopt;
 
   static constexpr auto fields(auto& m) {
@@ -118,23 +121,25 @@ struct Configuration {
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
-/// True if `voters` contains a majority of the council, or an exact half that includes the
-/// council's lowest member. Any two such sets have a member in common. Both lists are ascending.
+/// True if `voters` contains a majority of the council, or exactly half of it including its lowest
+/// member. Any two such sets have a member in common. Requires: `council` is ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
-/// Returns the configuration of epoch 1. Each range has `copies` owners, or all members that own if
-/// these are fewer, and loads differ by at most one range. If `has_coordinator`, one member keeps
-/// the steps, preferably one that neither works nor owns. Requires: at least one member owns;
-/// members are sorted by id.
+/// Returns the configuration of epoch 1. Each range has `copies` owners, or all members that may
+/// own ranges if these are fewer. The numbers of ranges of two owners differ by at most one if
+/// moving copies other than the primary can achieve that. If `has_coordinator`, one member becomes
+/// coordinator, preferably one that neither works nor may own ranges. Requires: at least one member
+/// may own ranges; members are sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
                                                 std::size_t copies, bool has_coordinator = false);
 
-/// The changes that the next configuration is to make.
+/// The input for the next configuration: what the job asks for, and what has changed.
 struct PendingChanges {
   /// The number of owners that each range should have.
   std::size_t copies = 2;
-  /// The number of members that should be owners, each on a node of its own. While fewer than this,
-  /// or fewer than `copies`, may own ranges, members on nodes without an owner become owners too.
+  /// The number of members that should be owners, each on a node of its own. If fewer members than
+  /// this, or than `copies`, may own ranges, the next configuration lets members on nodes without
+  /// an owner own ranges too.
   std::size_t owners = 0;
   /// True in bulk-synchronous jobs: a round is complete when all workers have pushed, so every
   /// change of workers renews Ownership::owner_epoch of every range.
@@ -144,28 +149,27 @@ struct PendingChanges {
   std::vector<MemberId> leaves = {};
   /// Members whose present incarnation is suspected to be dead.
   std::vector<MemberId> dead = {};
-  /// Indexed by RangeId: the full owners, which are known to hold every acknowledged update;
-  /// ascending.
+  /// Indexed by RangeId, ascending: the full owners of the range. An owner is full if it is known
+  /// to hold every acknowledged update of the range.
   std::vector<std::vector<MemberId>> full = {};
-  /// Says what to do about a range that no live owner is known to hold. True: the next
-  /// configuration gives the range no owners. False: there is no next configuration, and
-  /// Successor::lost names the range.
-  bool give_up = false;
+  /// True: if no full owner of a range is alive, the next configuration gives the range no owners.
+  /// False: there is no next configuration then. In both cases Successor::lost names the range.
+  bool gives_up_lost_ranges = false;
 };
 
 /// The result of next_configuration().
 struct Successor {
   /// Absent if nothing changes, if no member is left, or if ranges are lost and not given up.
   std::shared_ptr<Configuration> next;
-  /// Ranges that no live owner is known to hold.
+  /// The ranges of which no full owner is alive.
   std::vector<RangeId> lost;
 };
 
-/// Returns the configuration after `now`. Few ranges move, and in the end the loads of the members
-/// that may own differ by at most one range. A range that moves has both its old and its new owners
-/// until the new ones hold it, and a primary always holds its range. If the coordinator leaves or
-/// dies, another member becomes coordinator. Repeated calls with all owners full reach a
-/// configuration that needs no change.
+/// Returns the configuration after `now`. Few ranges move. A range that moves has both its old and
+/// its new owners until the new ones are full, and the primary is always full. If the coordinator
+/// leaves or dies, another member becomes coordinator. Repeated calls with all owners full reach a
+/// configuration that needs no change; in it, the numbers of ranges of two members that may own
+/// ranges differ by at most one.
 [[nodiscard]] Successor next_configuration(const Configuration& now, const PendingChanges& pending);
 
 }  // namespace starling::core

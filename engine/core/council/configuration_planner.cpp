@@ -19,8 +19,8 @@ bool shares_node(const Member& member, std::span<const MemberId> ids,
          });
 }
 
-/// Chooses the coordinator: the member with the lowest `rank`; among equals one that neither works
-/// nor owns, then the lowest id.
+/// Chooses the coordinator: the member with the lowest `rank`; among equals, one that neither works
+/// nor may own ranges; among these, the one with the lowest id.
 template <class Rank>
 MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
   STARLING_CHECK(!members.empty());
@@ -32,7 +32,7 @@ MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
       ->id;
 }
 
-/// Plans the configuration after `now`. For one call of plan().
+/// Plans the configuration after `now`. Each object serves one call of plan().
 class ConfigurationPlanner {
  public:
   ConfigurationPlanner(const Configuration& now, const PendingChanges& pending)
@@ -46,14 +46,14 @@ class ConfigurationPlanner {
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
       if (surviving_owners(r, /*only_full=*/true).empty() && !now_.ranges[r].owners.empty())
         result.lost.push_back(r);
-    if (members_.empty() || (!result.lost.empty() && !pending_.give_up)) return result;
+    if (members_.empty() || (!result.lost.empty() && !pending_.gives_up_lost_ranges)) return result;
     choose_final_owners();
     auto next = std::make_shared<Configuration>();
     next->epoch = now_.epoch + 1;
     next->ranges.resize(now_.ranges.size());
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
       next->ranges[r].owners = next_owners(r, is_among(result.lost, r));
-    even_out_primaries(*next);
+    balance_primaries(*next);
     remove_leavers(*next);
     next->members = members_;
     next->departed = departed();
@@ -84,6 +84,7 @@ class ConfigurationPlanner {
     });
   }
 
+  /// Determines the members of the next configuration, and which of them are eligible as owners.
   void gather_members() {
     for (const Member& member : now_.members)
       if (survives(member.id)) members_.push_back(member);
@@ -95,15 +96,15 @@ class ConfigurationPlanner {
     for (const Member& member : members_)
       if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);
     add_eligible_owners();
-    // An owner that wants to leave stays an owner while fewer than `copies` others may own.
+    // A leaving member stays eligible while fewer than `copies` others are.
     for (const Member& member : members_)
       if (member.owns && eligible_.size() < pending_.copies && !is_among(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
   }
 
-  /// Lets more members own ranges, on nodes without an eligible owner. Prefers members that are not
-  /// on the coordinator's node, then members that do not work, then the lowest ids.
+  /// Lets more members own ranges, on nodes without an eligible member. Prefers members that are
+  /// not on the coordinator's node, then members that do not work, then the lowest ids.
   void add_eligible_owners() {
     std::vector<MemberId> coordinators;
     if (now_.coordinator) coordinators.push_back(*now_.coordinator);
@@ -125,7 +126,7 @@ class ConfigurationPlanner {
     }
   }
 
-  /// True if the present incarnation of the member is neither dead nor replaced by a later one.
+  /// True if the member's present incarnation is neither suspected nor replaced by a later one.
   [[nodiscard]] bool survives(MemberId id) const {
     const Member* member = now_.find(id);
     if (member == nullptr || is_among(pending_.dead, id)) return false;
@@ -134,19 +135,20 @@ class ConfigurationPlanner {
     });
   }
   [[nodiscard]] bool is_eligible(MemberId id) const { return is_among(eligible_, id); }
-  [[nodiscard]] bool is_in_sync(RangeId range, MemberId id) const {
+  [[nodiscard]] bool is_full_owner(RangeId range, MemberId id) const {
     return range < pending_.full.size() && is_among(pending_.full[range], id) && survives(id);
   }
 
   [[nodiscard]] std::vector<RangeOwner> surviving_owners(RangeId range, bool only_full) const {
     std::vector<RangeOwner> alive;
     for (const RangeOwner& owner : now_.ranges[range].owners)
-      if (survives(owner.id) && (!only_full || is_in_sync(range, owner.id))) alive.push_back(owner);
+      if (survives(owner.id) && (!only_full || is_full_owner(range, owner.id)))
+        alive.push_back(owner);
     return alive;
   }
 
-  /// Chooses the final owners of each range: those that it has once all moves are done. Keeps
-  /// present owners that stay, as far as that leaves loads even.
+  /// Chooses the final owners of each range, which it has once all moves are done. Keeps present
+  /// owners, unless loads would then differ by more than one range.
   void choose_final_owners() {
     const std::size_t copies = std::min(pending_.copies, eligible_.size());
     RangeLoads loads{eligible_};
@@ -179,8 +181,8 @@ class ConfigurationPlanner {
     return *best;
   }
 
-  /// Moves one range from the most to the least loaded member; if possible, a range whose primary
-  /// need not change.
+  /// Moves one range from the most to the least loaded member. Prefers a range of which the most
+  /// loaded member is not the primary.
   void move_one_range(RangeLoads& loads) {
     const MemberId from = loads.most_loaded();
     const MemberId to = loads.least_loaded();
@@ -201,7 +203,7 @@ class ConfigurationPlanner {
   /// True if all final owners of the range are full.
   [[nodiscard]] bool is_settled(RangeId range) const {
     return std::ranges::all_of(final_owners_[range],
-                               [&](MemberId id) { return is_in_sync(range, id); });
+                               [&](MemberId id) { return is_full_owner(range, id); });
   }
 
   /// Returns the owners of `range` in the next epoch: the primary, then the other present owners in
@@ -216,9 +218,10 @@ class ConfigurationPlanner {
     for (const MemberId id : final_owners_[range])
       if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
         owners.push_back({id, now_.epoch + 1, false});
-    // The present primary stays primary; else a full owner becomes it, preferably one that stays.
+    // The present primary stays primary. If it is gone, a full owner becomes primary, preferably
+    // one that is not retiring.
     const auto rank = [&](const RangeOwner& owner) {
-      if (!is_in_sync(range, owner.id)) return 3;
+      if (!is_full_owner(range, owner.id)) return 3;
       if (owner.id == now_.ranges[range].owners.front().id) return 0;
       return owner.retiring ? 2 : 1;
     };
@@ -228,8 +231,8 @@ class ConfigurationPlanner {
     return owners;
   }
 
-  /// Evens out how many ranges each member is primary of. Changes only settled ranges.
-  void even_out_primaries(Configuration& next) const {
+  /// Balances the numbers of ranges of which members are primary. Changes only settled ranges.
+  void balance_primaries(Configuration& next) const {
     RangeLoads loads{eligible_};
     for (const Ownership& range : next.ranges)
       if (!range.owners.empty() && loads.contains(range.owners.front().id))
@@ -271,8 +274,8 @@ class ConfigurationPlanner {
     return gone;
   }
 
-  /// Returns the present council without the members that die or leave, filled up with the lowest
-  /// ids.
+  /// Returns the present council without the members that die or leave, filled up to council_max
+  /// with the members of the lowest ids.
   [[nodiscard]] std::vector<MemberId> council() const {
     std::vector<MemberId> chosen;
     const auto is_member = [&](MemberId id) {
@@ -280,7 +283,7 @@ class ConfigurationPlanner {
     };
     for (const MemberId id : now_.council)
       if (survives(id) && is_member(id) && !is_among(pending_.leaves, id)) chosen.push_back(id);
-    for (const bool leavers : {false, true})  // if all members leave, one of them votes
+    for (const bool leavers : {false, true})  // if all members want to leave, one of them votes
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
         if (is_among(pending_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
@@ -326,9 +329,9 @@ MemberId least_loaded_non_owner(const Ownership& range, const std::vector<Member
   return *best;
 }
 
-/// Moves copies, never primaries, from the most to the least loaded owner until loads differ by at
-/// most one range or no copy can move.
-void even_out_copies(Configuration& configuration, RangeLoads& loads) {
+/// Moves copies that are not primary from the most to the least loaded owner, until loads differ by
+/// at most one range or no copy can move.
+void balance_copies(Configuration& configuration, RangeLoads& loads) {
   while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1) {
     const MemberId from = loads.most_loaded();
     const MemberId to = loads.least_loaded();
@@ -366,8 +369,9 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
     first.ranges[range].owner_epoch = 1;
     first.ranges[range].owners.push_back({id, 1, false});
   };
-  // Owners become primary in turn; copies go to the least loaded. The start of the search shifts,
-  // so that the ranges of one primary have different other owners.
+  // Owners become primary in turn. The other copies go to the least loaded owners. The search for
+  // these starts elsewhere for each range, so that one primary's ranges have different other
+  // owners.
   RangeLoads loads{owners};
   for (RangeId r = 0; r < ranges && copies_each > 0; ++r) {
     add_owner(r, owners[r % owners.size()]);
@@ -380,7 +384,7 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
       add_owner(r, id);
       loads.add(id);
     }
-  even_out_copies(first, loads);
+  balance_copies(first, loads);
   return first;
 }
 

@@ -27,8 +27,8 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   asked_at_.reset();
   range_lost_at_.reset();
   range_reports_.clear();
-  reported_.clear();
-  std::erase_if(reports_, [&](const auto& report) {
+  own_report_.clear();
+  std::erase_if(suspicion_reports_, [&](const auto& report) {
     return !configuration_->contains(report.first.id, report.first.incarnation);
   });
   requesters_.clear();
@@ -82,7 +82,7 @@ void Council::add(const CouncilContext& context, const Request& request) {
   propose_if_due(context);
 }
 
-void Council::on_in_sync_ranges(const CouncilContext& context, std::vector<RangeId> full) {
+void Council::on_full_ranges(const CouncilContext& context, std::vector<RangeId> full) {
   if (full == full_ranges_) return;
   full_ranges_ = std::move(full);
   for (const MemberId requester : requesters_)
@@ -109,7 +109,7 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
       std::holds_alternative<Ask>(message) || std::holds_alternative<RangeReport>(message);
   const Epoch expected = configuration_->epoch + (is_query ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
-  if (!is_query && !configuration_->in_council(from)) return true;  // has no vote
+  if (!is_query && !configuration_->in_council(from)) return true;  // the sender has no vote
   std::visit([&](const auto& m) { receive(context, from, m); }, message);
   return true;
 }
@@ -134,9 +134,9 @@ void Council::report_suspicions(const CouncilContext& context) {
     if (due <= context.now) silent.push_back({suspicion.id, suspicion.incarnation});
     set_timer(context, due <= context.now ? suspicion.suspected_at + options_.stuck_after : due);
   }
-  if (silent == reported_) return;
-  reported_ = std::move(silent);
-  send_council(context, SuspicionReport{reported_});
+  if (silent == own_report_) return;
+  own_report_ = std::move(silent);
+  send_council(context, SuspicionReport{own_report_});
 }
 
 // --- answering proposers ------------------------------------------------------------------------
@@ -147,8 +147,8 @@ void Council::receive(const CouncilContext& context, MemberId from, const Ask&) 
 }
 
 /// Raises the highest known ballot. Returns false if the ballot's round is more than round_jump_max
-/// ahead, which may be true or a lie. The known round then rises by round_jump_max only: if the
-/// sender does know later rounds and repeats its ballot, it is accepted in the end.
+/// above it: then the highest known round rises by round_jump_max only. If the sender is correct
+/// and repeats its ballot, this member will accept the ballot in the end.
 bool Council::learn_round(const Ballot& ballot) {
   const bool is_near =
       ballot.round <= highest_.round || ballot.round - highest_.round <= round_jump_max;
@@ -199,7 +199,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Promis
   }
   insert_sorted(voters_, from);
   if (!is_quorum(configuration_->council, voters_)) return;
-  // Proposes the value that an earlier ballot may have decided, else a new configuration.
+  // Proposes the value that an earlier ballot may have decided; if there is none, its own.
   if (!value_) value_ = choose_proposal(context);
   if (!value_) {
     phase_ = Phase::idle;
@@ -234,7 +234,7 @@ void Council::receive(const CouncilContext& context, MemberId, const Nack& nack)
 void Council::receive(const CouncilContext& context, MemberId from, const SuspicionReport& report) {
   const Member* sender = configuration_->find(from);
   if (sender == nullptr) return;
-  reports_[{from, sender->incarnation}] = report.silent;
+  suspicion_reports_[{from, sender->incarnation}] = report.silent;
   propose_if_due(context);
 }
 
@@ -245,21 +245,21 @@ void Council::propose_if_due(const CouncilContext& context) {
   if (!configuration_->in_council(options_.self.id)) return;
   if (!is_change_due(context.now)) return change_due_at_.reset();
   if (!change_due_at_) change_due_at_ = context.now;
-  const auto before = static_cast<Time::rep>(proposers_before());
-  const Time propose_at = std::max(*change_due_at_ + before * options_.turn, retry_at_);
+  const auto turns = static_cast<Time::rep>(earlier_proposers());
+  const Time propose_at = std::max(*change_due_at_ + turns * options_.turn, retry_at_);
   if (context.now < propose_at) return set_timer(context, propose_at);
   if (!asked_at_) ask_everyone(context);
   if (choose_proposal(context)) begin_ballot(context);
 }
 
 /// Returns how many council members propose before this one.
-std::size_t Council::proposers_before() const {
+std::size_t Council::earlier_proposers() const {
   return static_cast<std::size_t>(std::ranges::count_if(configuration_->council, [&](MemberId id) {
     return id < options_.self.id && !suspects(id);
   }));
 }
 
-/// True if the next configuration would change anything or lose a range if all owners were full.
+/// True if the next configuration would change anything, or lose a range, if all owners were full.
 bool Council::is_change_due(Time now) const {
   PendingChanges with_all_full = pending_changes(now);
   with_all_full.full.clear();
@@ -279,30 +279,30 @@ void Council::ask_everyone(const CouncilContext& context) {
 }
 
 /// True if `id` is not suspected and has not answered yet.
-bool Council::lacks_answer(MemberId id) const {
+bool Council::is_answer_missing(MemberId id) const {
   return !suspects(id) &&
          std::ranges::find(range_reports_, id, &MemberRanges::first) == range_reports_.end();
 }
 
 bool Council::has_everyone_answered() const {
   return std::ranges::none_of(configuration_->members,
-                              [&](const Member& member) { return lacks_answer(member.id); });
+                              [&](const Member& member) { return is_answer_missing(member.id); });
 }
 
 bool Council::have_owners_answered(RangeId range) const {
   return std::ranges::none_of(configuration_->ranges[range].owners,
-                              [&](const RangeOwner& owner) { return lacks_answer(owner.id); });
+                              [&](const RangeOwner& owner) { return is_answer_missing(owner.id); });
 }
 
-/// Returns the members to remove so that no remaining member suspects another. If one member
-/// reports another, one of the two goes. This member stays, because the others receive from it.
-/// Among the others, the member in the most pairs goes first, until no pair is left; among equals,
-/// the one that most members report, then the highest id.
+/// Returns the members to remove so that no remaining member reports another. In each pair of a
+/// reporter and a reported member, one must go. This member stays, because others receive from it.
+/// Of the others, the member in the most pairs goes first; among equals, the one that most members
+/// report, then the one with the highest id. This repeats until no pair is left.
 std::vector<MemberId> Council::choose_conflicting() const {
   using Pair = std::pair<MemberId, MemberId>;  // a reporter and the member that it suspects
   std::vector<Pair> pairs;
   const auto is_self = [&](MemberId id) { return id == options_.self.id; };
-  for (const auto& [reporter, silent] : reports_)
+  for (const auto& [reporter, silent] : suspicion_reports_)
     for (const auto& [suspect, incarnation] : silent)
       if (configuration_->contains(suspect, incarnation) && !suspects(reporter.id) &&
           !suspects(suspect) && !(is_self(reporter.id) && is_self(suspect)))
@@ -316,7 +316,7 @@ std::vector<MemberId> Council::choose_conflicting() const {
   for (auto pair = pairs.begin(); (pair = std::ranges::find_if(pairs, names_self)) != pairs.end();)
     remove(is_self(pair->first) ? pair->second : pair->first);
   while (!pairs.empty()) {
-    std::map<MemberId, Pair> counts;  // the pairs that name it, and those in which it is suspected
+    std::map<MemberId, Pair> counts;  // by member: its pairs, and those in which it is reported
     for (const auto& [reporter, suspect] : pairs) {
       ++counts[reporter].first;
       ++counts[suspect].first;
@@ -361,7 +361,7 @@ ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
   PendingChanges changes = pending_changes(context.now);
   Successor successor = next_configuration(*configuration_, changes);
   if (!successor.lost.empty() && !suspicions_.empty()) {
-    // Others' suspicions must not cost a range: removes only members that this one suspects.
+    // Reports of others must not cost a range: removes only members that this one suspects itself.
     std::erase_if(changes.dead, [&](MemberId id) { return !suspects(id); });
     successor = next_configuration(*configuration_, changes);
   }
@@ -377,7 +377,7 @@ ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
     set_timer(context, *range_lost_at_ + options_.give_up_after);
     return nullptr;
   }
-  changes.give_up = true;
+  changes.gives_up_lost_ranges = true;
   return next_configuration(*configuration_, changes).next;
 }
 

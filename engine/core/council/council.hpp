@@ -3,15 +3,15 @@
 /// (Lamport, Malkhi, Zhou, PODC 2009).
 ///
 /// Every member has a Council object. Council members promise and accept. The council member that
-/// suspects all lower ones asks every member which ranges it holds, and then proposes. A proposer
-/// that can send but not receive does not notice it: if nothing is decided, the next council member
-/// proposes too, and then the one after it. Members agree whichever of them proposes. A member that
-/// lags behind sends messages of an older epoch: on() returns false, and its caller answers with
-/// the configuration.
+/// suspects all council members with lower ids asks every member of which ranges it is a full
+/// owner, and then proposes. A proposer that can send but not receive decides nothing, and nobody
+/// suspects it. So if nothing is decided, the next council member proposes too, and then the one
+/// after it; Paxos lets several members propose. If a message of an older epoch comes, on() returns
+/// false, and its caller sends the sender the configuration.
 ///
-/// The proposer removes the members that it suspects itself. It also learns of suspicions that
-/// others report: if one member does not receive from another, one of the two must go, because
-/// every member must reach every other. See choose_conflicting().
+/// The proposer removes the members that it suspects itself. Other members report their suspicions
+/// to it: if one member does not receive from another, one of the two must go, because every member
+/// must reach every other. See choose_conflicting().
 #pragma once
 
 #include <map>
@@ -26,8 +26,8 @@
 
 namespace starling::core {
 
-/// A message may name a ballot round at most this far beyond all that were received. A Prepare or
-/// Accept of a later round is ignored, so that no sender can use up the rounds.
+/// A Prepare or Accept is ignored if its ballot round is more than this beyond the highest known
+/// round, so that no sender can use up the rounds.
 inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
 
 /// One attempt to decide, ordered by round and then by proposer: later ballots replace earlier
@@ -41,10 +41,11 @@ struct Ballot {
 };
 
 // --- messages between councils ------------------------------------------------------------------
-// `epoch` is the epoch to be decided, but in Ask and RangeReport the sender's present epoch.
+// `epoch` is the epoch on which the council decides; in Ask and RangeReport it is the sender's
+// present epoch, which comes before that one.
 
-/// Asks which ranges the receiver holds. It answers with a RangeReport at once, and again whenever
-/// its ranges change within the epoch.
+/// Asks of which ranges the receiver is a full owner. The receiver answers with a RangeReport at
+/// once, and again whenever these ranges change within the epoch.
 struct Ask {
   Epoch epoch;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch); }
@@ -52,7 +53,7 @@ struct Ask {
 /// Answers Ask.
 struct RangeReport {
   Epoch epoch;
-  /// Ranges of which the sender holds every acknowledged update, ascending.
+  /// The ranges of which the sender is a full owner: it holds every acknowledged update. Ascending.
   std::vector<RangeId> full;
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.full); }
@@ -93,9 +94,9 @@ struct Accepted {
   Ballot ballot;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
-/// To the council: the sender has suspected these members for CouncilOptions::report_after. A later
-/// report replaces an earlier one. A report names no epoch, because a member that receives nothing
-/// does not learn of new epochs.
+/// To the council: the sender has suspected the members `silent` for CouncilOptions::report_after.
+/// A later report replaces an earlier one. A report names no epoch, because a member that receives
+/// nothing does not learn of new epochs, and its reports must count nevertheless.
 struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
   static constexpr auto fields(auto& m) { return std::tie(m.silent); }
@@ -125,23 +126,23 @@ struct CouncilContext {
 
 struct CouncilOptions {
   Member self;
+  /// `copies`, `owners` and `bsp` are as in PendingChanges.
   std::size_t copies = 2;
-  /// As in PendingChanges, like `copies` and `bsp`.
   std::size_t owners = 0;
   bool bsp = false;
   /// A proposer waits at most this long for the RangeReports of members that it does not suspect.
   Time answer_timeout = std::chrono::milliseconds{500};
   /// If a change is due and nothing is decided for this time, the next council member proposes too.
   Time turn = std::chrono::milliseconds{1500};
-  /// A suspicion that led to no decision for this time is reported to the council.
+  /// A suspicion that has led to no decision for this time is reported to the council.
   Time report_after = std::chrono::seconds{1};
-  /// After a lost ballot a proposer waits a random time between this and twice this, doubled at
-  /// each further loss.
+  /// After it has lost a ballot, a proposer waits a random time between this and twice this. Both
+  /// bounds double with each further loss, until the lower one is at least `back_off_max`.
   Time back_off = std::chrono::milliseconds{20};
   Time back_off_max = std::chrono::seconds{2};
   /// A request to join or leave expires after this time; its sender repeats it.
   Time request_expiry = std::chrono::seconds{2};
-  /// A range without a live owner that holds it is given up after this time, and the job ends:
+  /// If no full owner of a range is alive for this time, the range is given up, and the job ends:
   /// until then a suspicion may turn out to be wrong.
   Time give_up_after = std::chrono::seconds{30};
   /// A member that has suspected another for this time without a decision reports that the job
@@ -163,13 +164,12 @@ class Council {
   /// ignore an incarnation that the configuration does not name.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
-  /// `member` wants to join, or to leave.
+  /// `member` asks to join, or to leave.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
 
-  /// This member holds every acknowledged update of the ranges `full`, ascending, and of no other
-  /// range.
-  void on_in_sync_ranges(const CouncilContext& context, std::vector<RangeId> full);
+  /// This member is a full owner of the ranges `full`, ascending, and of no other range.
+  void on_full_ranges(const CouncilContext& context, std::vector<RangeId> full);
 
   /// Returns false, and does nothing, if the message is of another epoch.
   [[nodiscard]] bool on(const CouncilContext& context, MemberId from,
@@ -206,15 +206,15 @@ class Council {
   void report_suspicions(const CouncilContext& context);
   void propose_if_due(const CouncilContext& context);
   void ask_everyone(const CouncilContext& context);
-  [[nodiscard]] std::size_t proposers_before() const;
+  [[nodiscard]] std::size_t earlier_proposers() const;
   [[nodiscard]] bool is_change_due(Time now) const;
-  [[nodiscard]] bool lacks_answer(MemberId id) const;
+  [[nodiscard]] bool is_answer_missing(MemberId id) const;
   [[nodiscard]] bool has_everyone_answered() const;
   [[nodiscard]] bool have_owners_answered(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> choose_conflicting() const;
   [[nodiscard]] PendingChanges pending_changes(Time now) const;
-  /// Returns the configuration to propose, or nullptr if none is due yet; sets a timer if it must
-  /// wait.
+  /// Returns the configuration to propose. Returns nullptr if there is none yet, and sets a timer
+  /// if time decides when there will be one.
   ConfigurationPtr choose_proposal(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
   void send_council(const CouncilContext& context, const CouncilMessage& message) const;
@@ -225,9 +225,10 @@ class Council {
   std::vector<Suspicion> suspicions_;
   /// The requests to join and to leave that this member has received.
   std::vector<Request> requests_;
+  /// The ranges of which this member is a full owner, ascending.
   std::vector<RangeId> full_ranges_;
   /// The suspicions that this member has reported to the council of this epoch.
-  std::vector<MemberIncarnation> reported_;
+  std::vector<MemberIncarnation> own_report_;
 
   [[nodiscard]] bool learn_round(const Ballot& ballot);
 
@@ -250,13 +251,13 @@ class Council {
   std::optional<Time> change_due_at_;
   std::optional<Time> asked_at_;
   std::optional<Time> range_lost_at_;
-  /// The ranges that each member holds, from its last RangeReport in this epoch.
+  /// By member: the ranges in its last RangeReport of this epoch.
   std::vector<MemberRanges> range_reports_;
 
   /// By reporter: the members that it suspects, from its last SuspicionReport.
-  std::map<MemberIncarnation, std::vector<MemberIncarnation>> reports_;
+  std::map<MemberIncarnation, std::vector<MemberIncarnation>> suspicion_reports_;
 
-  /// The members that have sent Ask in this epoch.
+  /// The members that have sent Ask in this epoch, ascending.
   std::vector<MemberId> requesters_;
   Timer timer_;
 };

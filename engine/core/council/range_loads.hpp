@@ -10,16 +10,18 @@
 
 namespace starling::core {
 
-/// The load of each of a set of members: the number of its ranges.
+/// The members that may own ranges, with the load of each: the number of ranges that it has.
 class RangeLoads {
  public:
+  /// All loads are 0 at first.
   explicit RangeLoads(const std::vector<MemberId>& ids) {
     for (const MemberId id : ids) loads_.push_back({id, 0});
   }
   [[nodiscard]] bool contains(MemberId id) const {
     return std::ranges::find(loads_, id, &Entry::id) != loads_.end();
   }
-  /// All functions below require contains(id).
+  /// add(), remove() and load_of() require: contains(id). most_loaded() and least_loaded() require:
+  /// there is at least one member.
   void add(MemberId id) { ++loads_[index_of(id)].load; }
   void remove(MemberId id) { --loads_[index_of(id)].load; }
   [[nodiscard]] std::size_t load_of(MemberId id) const { return loads_[index_of(id)].load; }

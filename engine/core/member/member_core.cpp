@@ -14,7 +14,8 @@
 namespace starling::core {
 namespace {
 
-/// True for messages that an owner refuses if the sender knows other owners of the range.
+/// True for the messages to owners of a range. An owner refuses such a message if its sender knows
+/// other owners of the range than this owner does.
 template <class M>
 constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
@@ -37,15 +38,15 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
   options_.worker.id = options_.self.id;
   options_.worker.incarnation = options_.self.incarnation;
   options_.worker.central = keeps_steps_centrally(options_.mode);
-  options_.worker.joins = !options_.first;
-  if (options_.first) {
-    const LedgerEntry entry = first_ledger_entry(*options_.start, options_.self.id);
-    options_.worker.first = entry.step;
+  options_.worker.joins = !options_.first_configuration;
+  if (options_.first_configuration) {
+    const LedgerEntry entry = first_ledger_entry(*options_.initial_states, options_.self.id);
+    options_.worker.first_step = entry.step;
     options_.worker.samples = entry.samples;
   }
   options_.worker.bsp = options_.shard.bsp = is_bsp(options_);
   options_.shard.workers_max = options_.members_max;
-  replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
+  replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.initial_states});
 }
 
 template <class T>
@@ -53,8 +54,8 @@ void MemberCore<T>::start(const MemberContext& context) {
   STARLING_CHECK(state_ == State::idle);
   state_ = State::joining;
   join_started_at_ = context.now;
-  if (options_.first)
-    adopt(context, options_.first);
+  if (options_.first_configuration)
+    adopt(context, options_.first_configuration);
   else
     repeat_request(context);
   finish_event(context);
@@ -67,8 +68,8 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
   const bool is_to_self = packet.to == options_.self.incarnation;
   if (state_ != State::excluded && packet.payload && is_to_self) {
-    // Adopts a decided configuration ahead of the channel's order, so that packets of the members
-    // that it adds are accepted.
+    // Adopts a decided configuration at once, even if earlier packets of its channel are missing,
+    // so that this member accepts packets of the members that the configuration adds.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
     if (next != nullptr && may_adopt(*next)) adopt(context, *next);
   }
@@ -80,7 +81,8 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
     return finish_event(context);
   }
   Link& sender = *link(envelope.from);
-  // A sender may falsely claim a later epoch: it is still sent the configurations that follow.
+  // If a sender falsely claims a later epoch than this member's, this member still sends it the
+  // configurations that follow.
   sender.epoch_sent = std::max(sender.epoch_sent, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
   sender.on({context.now, effects}, envelope, configuration_->epoch);
@@ -103,9 +105,9 @@ void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
     repeat_request(context);
   } else if (key == probe_key) {
     probe_epoch(context);
-  } else if (Link* sender = link(Link::member_of(key)); sender && sender->has_timer(key)) {
+  } else if (Link* peer_link = link(Link::member_of(key)); peer_link && peer_link->has_timer(key)) {
     LinkEffects effects;
-    sender->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
+    peer_link->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
     execute_link_effects(context, Link::member_of(key), Link::traffic_class_of(key),
                          std::move(effects));
   }
@@ -222,7 +224,7 @@ void MemberCore<T>::finish_event(const MemberContext& context) {
   if (state_ != State::member || reported_changes_ == replica_->changes()) return;
   reported_changes_ = replica_->changes();
   run_council(context, [&](Council& council, const auto& c) {
-    council.on_in_sync_ranges(c, replica_->in_sync_ranges());
+    council.on_full_ranges(c, replica_->full_ranges());
   });
   finish_event(context);
 }
@@ -269,7 +271,7 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
             return replica.on(c, from, message);
         });
     if (!is_accepted) send_configuration(context, from);
-  } else if constexpr (Takes<Coordinator, M> && !Takes<Worker, M>) {
+  } else if constexpr (Handles<Coordinator, M> && !Handles<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
       run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
         replica.on(c, message);
@@ -277,10 +279,10 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
       });
     run_coordinator(
         context, [&](Coordinator& coordinator, const Context& c) { coordinator.on(c, message); });
-  } else if constexpr (Takes<Worker, M>) {
+  } else if constexpr (Handles<Worker, M>) {
     run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
   } else {
-    static_assert(IsIn<M, MessageList<EpochProbe, JoinRefused>>, "nobody takes this message");
+    static_assert(IsIn<M, MessageList<EpochProbe, JoinRefused>>, "no role handles this message");
   }
 }
 

@@ -52,18 +52,19 @@ struct MemberOptions {
   /// The worker's options if this member works. The caller sets its barrier, its last step and
   /// whether it plans; the core sets id, incarnation, first step, bsp, members and owners.
   WorkerOptions worker;
-  /// Member ids are below this, and a node with a higher id cannot join: every owner keeps a ledger
-  /// entry for each possible id in each of its ranges. All members have the same value.
+  /// Member ids are below this; a member with another id cannot join. It bounds the ledgers: every
+  /// owner keeps one entry for each possible id in each of its ranges. All members have the same
+  /// value.
   MemberId members_max = 1024;
-  /// The options of the shard that holds this member's ranges, without the ranges; the core sets
-  /// `bsp` and `workers_max`.
+  /// The options of the shard that holds this member's ranges. The caller leaves `ranges` empty;
+  /// the core sets `bsp` and `workers_max`.
   ShardOptions<T> shard;
   /// The state of each range when the job starts.
-  std::shared_ptr<const std::vector<RangeState>> start;
+  std::shared_ptr<const std::vector<RangeState>> initial_states;
   /// The configuration of epoch 1, for the members that it names; nullptr for members that join
   /// later.
-  ConfigurationPtr first;
-  /// The members to which a joining member sends its requests to join.
+  ConfigurationPtr first_configuration;
+  /// A joining member sends its JoinRequests to random members of these.
   std::vector<MemberId> seeds;
   /// The council's options; the core sets `self` and `bsp`.
   CouncilOptions council;
@@ -83,15 +84,15 @@ class MemberCore {
   void start(const MemberContext& context);
   void on_packet(const MemberContext& context, const Envelope& envelope);
   void on_timer(const MemberContext& context, TimerKey key);
-  /// These answer Plan and Compute; see Worker.
+  /// The driver calls these after the effects Plan and Compute; see Worker.
   void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
   void on_update(const MemberContext& context, Step step, Update update);
   void on_failure(const MemberContext& context, Step step, const std::string& why);
 
   /// Failure detection calls suspect() if it has received nothing from this incarnation of a member
-  /// for long, and trust() if it receives from the incarnation again. Both ignore an incarnation
-  /// that the configuration does not name. docs/design/0006-range-ownership.md says what failure
-  /// detection must guarantee.
+  /// for a long time, and trust() if it receives from the incarnation again. Both ignore an
+  /// incarnation that the configuration does not name. docs/design/0006-range-ownership.md says
+  /// what failure detection must guarantee.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
   /// Stops the worker at the end of its step. The member keeps and serves its ranges.
@@ -122,11 +123,12 @@ class MemberCore {
   [[nodiscard]] const Replica<T>& replica() const noexcept { return *replica_; }
 
  private:
+  /// This member's link to another member: one channel for each traffic class between members.
   struct Link {
     /// Indexed by TrafficClass: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
-    /// The latest epoch whose configuration the other member knows or was sent. All messages that
-    /// are sent later arrive after that configuration.
+    /// The latest epoch whose configuration the other member knows or was sent. It handles all
+    /// later messages after that configuration.
     Epoch epoch_sent = 0;
     /// The key of this link's timers. The lower 31 bits are the other member's id. The upper 32
     /// bits number the links of this core, so that a link to a former incarnation has another key.
@@ -136,7 +138,8 @@ class MemberCore {
     [[nodiscard]] Channel<PeerMessagePtr>& channel(TrafficClass traffic_class) {
       return channels[static_cast<std::size_t>(traffic_class)];
     }
-    void on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope, Epoch known);
+    void on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope,
+            Epoch known_epoch);
     [[nodiscard]] TimerKey timer_key_of(TrafficClass traffic_class) const {
       return timer_key | (traffic_class == TrafficClass::data ? data_bit : 0);
     }
@@ -149,6 +152,7 @@ class MemberCore {
   };
   using LinkEffects = ChannelEffects<PeerMessagePtr>;
 
+  // The keys of the timers that belong to no link.
   static constexpr TimerKey worker_key = 0;
   static constexpr TimerKey coordinator_key = 1;
   static constexpr TimerKey council_key = 2;
@@ -195,6 +199,7 @@ class MemberCore {
   bool run_replica(const MemberContext& context, Event event);
   template <class Event>
   void run_council(const MemberContext& context, Event event);
+  /// Executes the effects of a worker, coordinator or replica; `key` is the key of their timers.
   void execute(const MemberContext& context, Effects effects, TimerKey key);
 
   void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
@@ -206,7 +211,9 @@ class MemberCore {
   MemberOptions<T> options_;
   State state_ = State::idle;
   ConfigurationPtr configuration_;
+  /// Indexed by the other member's id; nullptr if there is no link to it.
   std::vector<std::unique_ptr<Link>> links_;
+  /// Counts the links that were ever made, for their timer keys.
   TimerKey link_count_ = 0;
   std::optional<Worker> worker_;
   /// Never empty after the constructor.
@@ -219,16 +226,18 @@ class MemberCore {
   Time join_started_at_{};
   /// Messages that this member sends to itself, in order.
   std::vector<PeerMessagePtr> inbox_;
+  /// The timer of request_key.
   Timer timer_;
 };
 
-/// Handles a packet; this member knows the configuration of epoch `known`. Configurations travel as
-/// control traffic, and data of a later epoch may overtake them: such a data packet is dropped
-/// here, and its sender sends it again.
+/// Handles a packet. `known_epoch` is the epoch of this member's configuration. Configurations
+/// travel as control traffic, so a data packet of a later epoch may come before its configuration.
+/// This function uses only the acknowledgements of such a packet; its sender sends the payload
+/// again.
 template <class T>
 void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
-                             const Envelope& envelope, Epoch known) {
-  if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known)
+                             const Envelope& envelope, Epoch known_epoch) {
+  if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known_epoch)
     channel(TrafficClass::data).on_acknowledgement(context, envelope.packet);
   else
     channel(envelope.traffic_class).on(context, envelope.packet);

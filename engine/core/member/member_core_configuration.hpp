@@ -45,11 +45,12 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
   inform_worker(context, former.get());
   send_status(context, former.get());
   run_council(context, [&](Council& council, const CouncilContext& c) {
-    council.on_in_sync_ranges(c, replica_->in_sync_ranges());
+    council.on_full_ranges(c, replica_->full_ranges());
     council.on_configuration(c, configuration_);
   });
 }
 
+/// Makes links to the new members, and removes the links to incarnations that are not members.
 template <class T>
 void MemberCore<T>::renew_links(const Configuration& next) {
   for (MemberId id = 0; id < links_.size(); ++id) {
@@ -69,21 +70,23 @@ void MemberCore<T>::renew_links(const Configuration& next) {
   }
 }
 
+/// Passes the configuration to the worker, or makes the worker if this is the first configuration.
 template <class T>
 void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  WorkerConfiguration part = worker_configuration(*configuration_, former);
+  WorkerConfiguration next = worker_configuration(*configuration_, former);
   if (worker_)
     return run_worker(context,
-                      [&](Worker& w, const Context& c) { w.on_configuration(c, std::move(part)); });
+                      [&](Worker& w, const Context& c) { w.on_configuration(c, std::move(next)); });
   WorkerOptions& worker = options_.worker;
-  worker.members = std::move(part.members);
-  worker.owner_of = std::move(part.owner_of);
-  worker.owner_epochs = std::move(part.owner_epochs);
+  worker.workers = std::move(next.workers);
+  worker.owner_of = std::move(next.owner_of);
+  worker.owner_epochs = std::move(next.owner_epochs);
   worker_.emplace(worker);
   run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
 }
 
+/// If this member is coordinator: passes the changes to the Coordinator, or makes it.
 template <class T>
 void MemberCore<T>::inform_coordinator(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
@@ -98,15 +101,15 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
   const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
     for (const MemberId worker : workers)
-      coordinator_->add_founder(worker, first_ledger_entry(*options_.start, worker).step);
+      coordinator_->add_founder(worker, first_ledger_entry(*options_.initial_states, worker).step);
     return;
   }
   coordinator_->take_over(workers, owners_of(now));
   for (const Member& member : now.members)
-    send_configuration(context, member.id);  // members answer it with their WorkerStatus
+    send_configuration(context, member.id);  // each member answers with its WorkerStatus
 }
 
-/// If another member is coordinator than before, sends it what this member knows about the steps.
+/// If the coordinator has changed, sends the new one what this member knows about the steps.
 template <class T>
 void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;

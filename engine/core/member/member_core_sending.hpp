@@ -27,27 +27,29 @@ void MemberCore<T>::execute_link_effects(const MemberContext& context, MemberId 
           Dispatch{{options_.self.id, id, epoch, traffic_class, std::move(transmit->packet)}});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
-    } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
-      // Handling an earlier message may have removed the sender's incarnation, and this link.
+    } else if (auto* delivery = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
+      // An earlier message may have excluded the sender's incarnation, and so removed this link.
       if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
-        deliver(context, id, arrived->payload);
+        deliver(context, id, delivery->payload);
     }
   }
 }
 
-/// Sends a message to a member, which may be this one, after the configuration that it needs.
+/// Sends a message to a member, which may be this one. Sends this member's configuration first, if
+/// the receiver may not know it. Drops the message if `to` is not a member.
 template <class T>
 void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));
     return;
   }
-  if (link(to) == nullptr) return;  // `to` is not a member
+  if (link(to) == nullptr) return;
   send_configuration(context, to);
   send_by_link(context, to, std::move(peer_message));
 }
 
-/// Sends a message by the link's channel for its traffic class. Requires: there is a link to `to`.
+/// Sends a message on the channel of its traffic class. The job fails if that channel's queue is
+/// full. Requires: there is a link to `to`.
 template <class T>
 void MemberCore<T>::send_by_link(const MemberContext& context, MemberId to,
                                  PeerMessagePtr peer_message) {

@@ -6,7 +6,8 @@
 namespace starling::core {
 namespace {
 
-/// Has one overload for each message type: a type without one does not compile.
+/// Returns true if the sender may send a message: one overload for each type of message. A type
+/// without an overload does not compile.
 struct Check {
   const MessageValidator& validator;
 
@@ -26,7 +27,7 @@ struct Check {
   [[nodiscard]] bool is_possible_next(const ConfigurationPtr& next) const {
     return may_follow(validator.configuration, next, validator.members_max);
   }
-  /// True if `worker` is the sender and works.
+  /// True if `worker` is the sender, and the sender computes updates.
   [[nodiscard]] bool is_senders_worker(MemberId worker) const {
     const Member* sender = validator.configuration.find(validator.from);
     return worker == validator.from && sender != nullptr && sender->works;
@@ -57,7 +58,7 @@ struct Check {
                                                                  : is_senders_worker(m.member);
     return is_senders && m.step <= barrier::finished && m.held < barrier::finished;
   }
-  /// These messages name their sender, and hold nothing else that could be wrong.
+  /// These messages name their sender, and no other field of them can be invalid.
   template <class M>
   requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
   bool operator()(const M& m) const { return m.from == validator.from; }
@@ -73,7 +74,7 @@ struct Check {
   bool operator()(const RangeReport&) const { return true; }
   bool operator()(const SuspicionReport&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
-  /// No ballot is accepted after a later one is promised.
+  /// A council member that promises a ballot has accepted no later one.
   bool operator()(const Promise& m) const {
     return m.accepted <= m.ballot && (!m.value || has_epoch(m.value, m.epoch));
   }
@@ -88,7 +89,7 @@ struct Check {
            validator.configuration.contains(validator.from, m.member.incarnation);
   }
   bool operator()(const EpochProbe&) const { return true; }
-  bool operator()(const JoinRefused&) const { return false; }  // a member has not asked to join
+  bool operator()(const JoinRefused&) const { return false; }  // members do not ask to join
 
   [[nodiscard]] bool has_epoch(const ConfigurationPtr& value, Epoch epoch) const {
     return is_possible_next(value) && value->epoch == epoch;

@@ -1,16 +1,17 @@
-/// Checks messages before any core receives them. Refuses messages that name another sender, that
-/// name members or ranges that cannot exist, or whose tensors do not fit their range. Pure
-/// functions; any thread.
+/// Checks messages before any core receives them. Refuses messages that name a sender other than
+/// the real one, that name members or ranges that cannot exist, or whose tensors do not fit their
+/// range. Pure functions; any thread.
 #pragma once
 
 #include "starling/engine/core/member/peer_message.hpp"
 
 namespace starling::core {
 
-/// No job has this many configurations.
+/// A configuration of a later epoch is invalid. No job reaches this epoch.
 inline constexpr Epoch epoch_max = Epoch{1} << 60U;
-/// A configuration may be at most this many epochs later than the known one. A majority decides on
-/// each epoch, so a sender that claims a later epoch lies; it could use up all epochs.
+/// A configuration may be at most this many epochs later than the known one. Epochs rise one by
+/// one, so only a faulty sender names a later one; if receivers adopted it, it could use up all
+/// epochs.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
 /// Validates the messages that one member receives from another.
@@ -18,7 +19,7 @@ struct MessageValidator {
   /// The receiver's configuration. Requires: it names the sender.
   const Configuration& configuration;
   MemberId from;
-  /// Members are numbered below this.
+  /// Member ids are below this.
   MemberId members_max;
   /// The layout of the job's parameters.
   const Layout& layout;
@@ -28,12 +29,13 @@ struct MessageValidator {
   [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const;
 };
 
-/// Returns true if `next` is well-formed: its members ascend and are below `members_max`, its
-/// council, owners and coordinator are among the members, and its epoch is at most epoch_max.
+/// Returns true if `next` is not null and valid: its members ascend and are below `members_max`,
+/// its council, owners and coordinator are among the members, and its epoch is at most epoch_max.
 [[nodiscard]] bool is_valid(const ConfigurationPtr& next, MemberId members_max);
 
-/// Returns true if `next` is sound and can belong to the job of `now`: it has as many ranges, has a
-/// coordinator exactly if `now` has one, and is at most epoch_jump_max epochs later.
+/// Returns true if `next` is valid (see is_valid()) and can belong to the job of `now`: it has as
+/// many ranges, has a coordinator exactly if `now` has one, and is at most epoch_jump_max epochs
+/// later. It may be older than `now`.
 [[nodiscard]] bool may_follow(const Configuration& now, const ConfigurationPtr& next,
                               MemberId members_max);
 

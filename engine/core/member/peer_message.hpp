@@ -14,30 +14,31 @@
 
 namespace starling::core {
 
-/// To any member, at intervals: tells it the sender's epoch, which the envelope holds. A receiver
-/// that knows a later epoch answers with its configuration, so that members that send nothing else,
-/// and former members, learn of it too.
+/// To a random member, at intervals. It has no content, but its envelope holds the sender's epoch.
+/// A receiver that knows a later epoch answers with its configuration. So members that send nothing
+/// else, and former members, learn of later epochs too.
 struct EpochProbe {};
-/// To any member, which passes it to the council: `member` asks to join.
+/// `member` asks to join. It sends this to any member, which passes it to the council.
 struct JoinRequest {
   Member member;
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
-/// To the council: `member` asks to leave.
+/// `member` asks to leave. It sends this to the council.
 struct LeaveRequest {
   Member member;
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
-/// Answers the JoinRequest of a node that can never join; `why` is the reason.
+/// Answers the JoinRequest of a member that can never join; `why` is the reason.
 struct JoinRefused {
   std::string why;
   static constexpr auto fields(auto& m) { return std::tie(m.why); }
 };
 
+/// Any message from one member to another.
 using PeerMessage = AnyOf<Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
                                  MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
                                              LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>>;
-/// Immutable and shared: all copies of a packet, resent ones too, point to the same message.
+/// Immutable and shared: all copies of a packet, including resent ones, point to the same message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 
 /// Returns `data` for messages that may hold tensors, else `control`.

@@ -1,6 +1,6 @@
-/// The nodes whose records a node has to send to others as news. News that was sent least often is
-/// sent first, and the newest first among news sent equally often. Every operation takes O(log n)
-/// for each node if the queue has n nodes.
+/// The queue of news that a node sends to others: the nodes whose records have changed. News that
+/// was sent least often is sent first; among news that was sent equally often, the newest is sent
+/// first. Every operation takes O(log n) for each node that it touches in a queue of n nodes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class GossipQueue {
   /// Adds news of `id`. It replaces older news of the same node.
   void put(NodeId id) {
     remove(id);
-    const Key key{0, ~order_++, id};
+    const Key key{0, ~put_count_++, id};
     queue_.insert(key);
     keys_.emplace(id, key);
   }
@@ -32,8 +32,9 @@ class GossipQueue {
     keys_.erase(known);
   }
 
-  /// Calls `send(id)` for the first nodes in turn, until it returns false or news of `most` nodes
-  /// was sent. Removes a node after news of it was sent `limit` times.
+  /// Calls `send(id)` for one node after the other, in the order of the queue, until `send` returns
+  /// false or has returned true for `most` nodes. Removes a node for which it has returned true
+  /// `limit` times.
   template <class Send>
   void take(std::size_t most, unsigned limit, Send send) {
     std::vector<Key> sent;
@@ -43,11 +44,11 @@ class GossipQueue {
     }
     for (const Key& key : sent) {
       queue_.erase(key);
-      auto [sends, order, id] = key;
+      auto [sends, put_order, id] = key;
       keys_.erase(id);
       if (++sends >= limit) continue;
-      queue_.insert({sends, order, id});
-      keys_.emplace(id, Key{sends, order, id});
+      queue_.insert({sends, put_order, id});
+      keys_.emplace(id, Key{sends, put_order, id});
     }
   }
 
@@ -56,11 +57,13 @@ class GossipQueue {
   [[nodiscard]] bool contains(NodeId id) const { return keys_.contains(id); }
 
  private:
-  /// How often the news was sent, a number that is lower the later the news was put, and the node.
+  /// How often the news was sent, a number that is lower for later put()s, and the node.
   using Key = std::tuple<unsigned, std::uint64_t, NodeId>;
 
-  std::uint64_t order_ = 0;
+  /// Counts the calls of put().
+  std::uint64_t put_count_ = 0;
   std::set<Key> queue_;
+  /// The key of each node in queue_.
   std::unordered_map<NodeId, Key> keys_;
 };
 

@@ -20,41 +20,41 @@ Membership::Membership(MembershipOptions options, std::uint64_t salt)
 void Membership::start(const MembershipContext& context) {
   begin_event(context);
   has_joined_ = options_.seeds.empty();
-  seed_ = has_joined_ ? 0 : context.random.below(options_.seeds.size());
+  seed_position_ = has_joined_ ? 0 : context.random.below(options_.seeds.size());
   if (!has_joined_) join_at_ = now_;
   sync_interval_ = options_.sync_interval;
   sync_at_ = now_ + sync_interval_;
   // Random first times keep nodes that were started together from sending at the same times.
-  const auto within = [&](Time time) {
+  const auto random_time_within = [&](Time interval) {
     return now_ + Time{static_cast<Time::rep>(
-                      context.random.below(static_cast<std::uint64_t>(time.count())))};
+                      context.random.below(static_cast<std::uint64_t>(interval.count())))};
   };
-  probe_at_ = within(options_.probe_interval);
-  retry_at_ = within(options_.retry_every);
+  probe_at_ = random_time_within(options_.probe_interval);
+  ping_dead_at_ = random_time_within(options_.ping_dead_every);
   join(context);
   end_event(context);
 }
 
 void Membership::on(const MembershipContext& context, const MembershipMessage& message) {
   const NodeRecord& from = message.from;
-  if (!is_sane(from) || from.id == self_.id) return;
+  if (!is_valid(from) || from.id == self_.id) return;
   if (from.state != NodeState::alive && from.state != NodeState::left) return;
   begin_event(context);
   const bool has_left = self_.state == NodeState::left;
   const auto* taken = std::get_if<NameTaken>(&message.body);
   if (!has_left && may_join(context, from)) {
-    const NodeEntry* was = nodes_.find(from.id);
-    const bool was_dead = was != nullptr && was->record.state == NodeState::dead;
+    const NodeEntry* known = nodes_.find(from.id);
+    const bool was_dead = known != nullptr && known->record.state == NodeState::dead;
     learn(context, {from, from.id}, Source::gossip);
     resolve_name_conflict(context, from);
     const std::size_t count = std::min(message.updates.size(), updates_max);
     for (std::size_t i = 0; i < count; ++i) learn(context, message.updates[i], Source::gossip);
     std::visit([&](const auto& body) { receive(context, from, body); }, message.body);
     // A dead node that sends again may have been in a partition: both sides may have much news.
-    const NodeEntry* is = nodes_.find(from.id);
-    if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
+    known = nodes_.find(from.id);
+    if (was_dead && known != nullptr && is_live(known->record.state)) sync_with(context, from);
   } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
-    receive(context, from, *ping);  // the answer says that it has left
+    receive(context, from, *ping);  // the answer says that this node has left
   } else if (!has_left && taken != nullptr && taken->holder.id == from.id) {
     receive(context, from, *taken);  // `from` has this node's name, and says that it stays
   }
@@ -98,7 +98,7 @@ void Membership::offer(const MembershipContext& context, std::uint32_t workers) 
 }
 
 /// Sets the node's clock. A late timer shows that the process did not run. The clock leaves that
-/// time out, because answers may have arrived meanwhile and still wait to be handled.
+/// time out, because answers that arrived in that time have not been handled yet.
 void Membership::begin_event(const MembershipContext& context) {
   if (timer_due_at_ != never && context.now > timer_due_at_ + options_.late) {
     const Time late = context.now - timer_due_at_;
@@ -118,14 +118,14 @@ void Membership::end_event(const MembershipContext& context) {
 Time Membership::next_deadline() const {
   Time next = news_.empty() ? never : gossip_at_;
   if (self_.state == NodeState::left) return next;
-  next = std::min({next, probe_at_, sync_at_, join_at_, retry_at_});
+  next = std::min({next, probe_at_, sync_at_, join_at_, ping_dead_at_});
   if (probe_ && !probe_->is_indirect)
-    next = std::min(next, probe_->started_at + options_.probe_timeout * (1 + health_));
+    next = std::min(next, probe_->started_at + options_.probe_timeout * (1 + health_score_));
   if (!relays_to_nack_.empty())
     next = std::min(next, relays_.at(relays_to_nack_.front()).started_at + options_.nack_after);
   if (!suspicions_.empty()) next = std::min(next, suspicions_.begin()->first);
   if (!dead_by_time_.empty())
-    next = std::min(next, dead_by_time_.begin()->first + options_.dead_for);
+    next = std::min(next, dead_by_time_.begin()->first + options_.forget_dead_after);
   return next;
 }
 
@@ -133,12 +133,12 @@ Time Membership::next_deadline() const {
 
 void Membership::probe(const MembershipContext& context) {
   if (now_ < probe_at_) return;
-  probe_at_ = now_ + options_.probe_interval * (1 + health_);
+  probe_at_ = now_ + options_.probe_interval * (1 + health_score_);
   const NodeEntry* target = nodes_.next(context.random);
-  // A node that this one suspects already is only pinged: a failed probe of it would be no news.
+  // Only pings nodes that this node suspects already: a failed probe of them would be no news.
   const std::size_t others = std::max(nodes_.live().size(), std::size_t{1}) - 1;
   for (std::size_t pings = std::min(others, pinged_suspects_max);
-       pings > 0 && is_suspected_here(*target); --pings) {
+       pings > 0 && is_suspected_by_self(*target); --pings) {
     ping(context, *target);
     target = nodes_.next(context.random);
   }
@@ -150,7 +150,7 @@ void Membership::probe(const MembershipContext& context) {
 
 void Membership::probe_indirectly(const MembershipContext& context) {
   if (!probe_ || probe_->is_indirect) return;
-  if (now_ < probe_->started_at + options_.probe_timeout * (1 + health_)) return;
+  if (now_ < probe_->started_at + options_.probe_timeout * (1 + health_score_)) return;
   probe_->is_indirect = true;
   const auto helpers =
       nodes_.draw_live(context.random, options_.probe_helpers, [&](const NodeEntry& entry) {
@@ -176,8 +176,8 @@ void Membership::end_probe(const MembershipContext& context) {
   ping(context, *target);
 }
 
-/// Pings a node without expecting an answer. If it is not alive in this node's list, the message
-/// carries its record, and the node can refute it.
+/// Pings a node without expecting an answer. If this node's record says that it is not alive, the
+/// message carries that record, so that the node can refute it.
 void Membership::ping(const MembershipContext& context, const NodeEntry& entry) {
   send(context, entry.record.address, entry.record.id, Ping{entry.record.id, 0});
 }
@@ -192,7 +192,7 @@ void Membership::receive(const MembershipContext& context, const NodeRecord& fro
   if (probe_ && ack.sequence == probe_->sequence) {
     if (from.id == probe_->target || probe_->has_helper(from.id)) {
       probe_.reset();
-      if (health_ > 0) --health_;
+      if (health_score_ > 0) --health_score_;
     }
     return;
   }
@@ -228,16 +228,17 @@ void Membership::send_nacks(const MembershipContext& context) {
     if (const NodeEntry* requester = nodes_.find(relay.requester))
       send(context, requester->record.address, requester->record.id, PingNack{relay.sequence});
   }
-  // A relay is kept as long as the requester may wait for the answer.
-  const Time longest = options_.probe_interval * (1 + options_.health_score_max);
-  while (!relays_.empty() && relays_.begin()->second.started_at + longest <= now_)
+  // Keeps a relay as long as its requester may wait for the answer.
+  const Time probe_interval_max = options_.probe_interval * (1 + options_.health_score_max);
+  while (!relays_.empty() && relays_.begin()->second.started_at + probe_interval_max <= now_)
     relays_.erase(relays_.begin());
 }
 
-/// Pings a dead node now and then, because it may only have been in a partition.
+/// Pings a random dead node, which may only have been in a partition. The probability is such that
+/// all live nodes together ping each dead node once in `ping_dead_every`, on average.
 void Membership::ping_dead(const MembershipContext& context) {
-  if (now_ < retry_at_) return;
-  retry_at_ = now_ + options_.retry_every;
+  if (now_ < ping_dead_at_) return;
+  ping_dead_at_ = now_ + options_.ping_dead_every;
   const auto& dead = nodes_.dead();
   if (dead.empty() || context.random.below(nodes_.live().size() + 1) >= dead.size()) return;
   ping(context, *nodes_.find(dead[context.random.below(dead.size())]));
@@ -252,7 +253,8 @@ void Membership::send(const MembershipContext& context, const std::string& addre
   context.out.push_back(MembershipSend{address, std::move(message)});
 }
 
-/// Adds news to a message: first the receiver's own record if the receiver has to refute it.
+/// Adds news to a message to node `to`. The receiver's own record comes first, if it says that the
+/// receiver is not alive: the receiver has to refute it.
 void Membership::attach_news(MembershipMessage& message, NodeId to) {
   std::size_t bytes = wire_size(message);
   const auto add = [&](const NodeEntry& entry) {
@@ -267,7 +269,7 @@ void Membership::attach_news(MembershipMessage& message, NodeId to) {
   const double nodes = static_cast<double>(nodes_.live().size()) + 2;
   const auto limit = static_cast<unsigned>(std::ceil(options_.gossip_repeats * std::log2(nodes)));
   news_.take(updates_max, limit, [&](NodeId id) {
-    // Leaves out the sender, whose record each message has, and the receiver, which knows itself.
+    // Leaves out this node, whose record is in each message anyway, and the receiver itself.
     const NodeEntry* entry = id == to ? nullptr : nodes_.find(id);
     return entry == nullptr || add(*entry);
   });
@@ -285,26 +287,26 @@ void Membership::send_gossip(const MembershipContext& context) {
 
 // --- joining and comparing ----------------------------------------------------------------------
 
-/// Sends the next seed node a digest.
+/// Sends a digest to the next seed node.
 void Membership::ask_next_seed(const MembershipContext& context) {
-  seed_ = (seed_ + 1) % options_.seeds.size();
-  send(context, options_.seeds[seed_], 0, Digest{.buckets = own_digest()});
+  seed_position_ = (seed_position_ + 1) % options_.seeds.size();
+  send(context, options_.seeds[seed_position_], 0, Digest{.buckets = own_digest()});
 }
 
 void Membership::join(const MembershipContext& context) {
   if (now_ < join_at_) return;
-  join_at_ = now_ + options_.join_again;
+  join_at_ = now_ + options_.join_retry;
   ask_next_seed(context);
 }
 
 void Membership::sync(const MembershipContext& context) {
   if (now_ < sync_at_) return;
   sync_interval_ = std::min(2 * sync_interval_, options_.sync_interval);
-  const auto wait = static_cast<std::uint64_t>(sync_interval_.count());
-  sync_at_ = now_ + Time{static_cast<Time::rep>(wait / 2 + context.random.below(wait + 1))};
+  const auto mean = static_cast<std::uint64_t>(sync_interval_.count());
+  sync_at_ = now_ + Time{static_cast<Time::rep>(mean / 2 + context.random.below(mean + 1))};
   const auto other = nodes_.draw_live(context.random, 1);
-  // A seed node may know nodes that were forgotten here in a long partition. In a large cluster
-  // only about ten nodes in each sync interval ask one.
+  // A seed node may know nodes that this node has forgotten in a long partition. In a large cluster
+  // about ten nodes ask a seed node in each sync interval.
   const bool asks_seed = other.empty() || context.random.below(10 + nodes_.live().size() / 10) == 0;
   if (asks_seed && has_joined_ && !options_.seeds.empty()) return ask_next_seed(context);
   if (!other.empty()) sync_with(context, other.front()->record);
@@ -316,7 +318,8 @@ void Membership::sync_with(const MembershipContext& context, const NodeRecord& n
   send(context, node.address, node.id, Digest{.buckets = own_digest()});
 }
 
-/// Returns the number of buckets of own_digest(): a power of two, for about eight nodes a bucket.
+/// Returns the number of buckets of own_digest(): a power of two such that a bucket has about eight
+/// nodes.
 std::size_t Membership::bucket_count() const {
   return std::min(std::bit_ceil(nodes_.live().size() / 8 + 1), NodeDigest::buckets_max);
 }
@@ -344,29 +347,30 @@ void Membership::receive(const MembershipContext& context, const NodeRecord& fro
     send(context, from.address, from.id, Digest{.buckets = own_digest(), .answer = true});
 }
 
+/// Sends the records of all buckets whose sums differ from `theirs`, in one or more messages.
 void Membership::send_records(const MembershipContext& context, const NodeRecord& to,
                               const std::vector<std::uint64_t>& theirs) {
   NodeDigest digest = nodes_.digest();
   digest.toggle(self_);
   const std::vector<std::uint64_t> ours = digest.folded(theirs.size());
   MembershipMessage page{self_, Records{}};
-  const std::size_t empty = wire_size(page);
-  std::size_t bytes = empty;
+  const std::size_t empty_bytes = wire_size(page);
+  std::size_t bytes = empty_bytes;
   const auto send_page = [&] {
     MembershipMessage full = std::exchange(page, {self_, Records{}});
-    bytes = empty;
+    bytes = empty_bytes;
     context.out.push_back(MembershipSend{to.address, std::move(full)});
   };
   for (std::size_t bucket = 0; bucket < ours.size(); ++bucket) {
     if (ours[bucket] == theirs[bucket]) continue;
-    nodes_.each_in(bucket, ours.size(), [&](const NodeRecord& record) {
-      const std::size_t more = wire_size(record);
-      if (bytes > empty && bytes + more > options_.records_bytes) send_page();
-      bytes += more;
+    nodes_.for_each_in_bucket(bucket, ours.size(), [&](const NodeRecord& record) {
+      const std::size_t record_bytes = wire_size(record);
+      if (bytes > empty_bytes && bytes + record_bytes > options_.records_bytes) send_page();
+      bytes += record_bytes;
       std::get<Records>(page.body).records.push_back(record);
     });
   }
-  if (bytes > empty) send_page();
+  if (bytes > empty_bytes) send_page();
 }
 
 void Membership::receive(const MembershipContext& context, const NodeRecord& from,

@@ -6,23 +6,24 @@
 ///     membership.on_timer(context)         -> MembershipSend ..., NodeChanged ...
 ///     membership.leave(context)            -> MembershipSend ..., later HasLeft
 ///
-/// A node that has two records of another one keeps that with the higher incarnation; if these are
-/// equal, that with the later state:
+/// A node that receives a record of a node that it knows keeps the record with the higher
+/// incarnation. If the incarnations are equal, it keeps the one with the later state:
 ///
-///     alive --probe failed--> suspect --not refuted in time--> dead --dead_for--> forgotten
+///     alive --probe failed--> suspect --not refuted in time--> dead --forget_dead_after-->
+///     forgotten
 ///       ^                       |                               |
 ///       +---- the node itself refutes, with a higher incarnation-+        leave() --> left
 ///
-/// A name belongs to one live node. A node that asks to join with the name of another is admitted
-/// once the other is dead, or at once if it has the other's address; it is refused as soon as the
-/// other shows that it lives. If two nodes have one name already (they joined at the same time
-/// through different seeds, or two clusters became one), the node with the lower id stays. A node
-/// that knows both sends the other one NameTaken when it receives a message from the one that
-/// stays.
+/// A name belongs to one live node, its holder. A node that asks to join with that name is admitted
+/// once the holder is dead, or at once if it has the holder's address. It is refused as soon as the
+/// holder shows that it lives. If two nodes have joined with the same name (at the same time
+/// through different seeds, or in two clusters that became one), the node with the lower id stays.
+/// A node that knows both, and receives a message from the one that stays, sends NameTaken to the
+/// other.
 ///
-/// Messages and work per second do not depend on the number of nodes, except for joins, healed
-/// partitions and anti-entropy, which send the records that differ. docs/concepts/membership.md
-/// states how soon changes are noticed.
+/// The messages and the work of a node per second do not depend on the number of nodes, except for
+/// joins, healed partitions and anti-entropy, which send the records that differ.
+/// docs/concepts/membership.md states how soon changes are noticed.
 #pragma once
 
 #include <algorithm>
@@ -55,15 +56,15 @@ struct MembershipSend {
 struct NodeChanged {
   NodeRecord record;
 };
-/// A seed node has answered: it sends the nodes that this node does not know yet.
+/// A seed node has answered, and sends the records of the nodes that this node does not know yet.
 struct HasJoined {};
-/// The news that this node leaves was sent often enough: its process may end.
+/// The news that this node leaves was sent as often as `gossip_repeats` asks: its process may end.
 struct HasLeft {};
-/// Another node has this one's name, and stays: this one has to leave.
+/// `holder` has the same name as this node, and stays: this node has to leave.
 struct NameRefused {
   NodeRecord holder;
 };
-/// This node has refused another one, because `holder` has its name.
+/// This node has refused the node of `record`, because `holder` has the same name.
 struct NodeRefused {
   NodeRecord record;
   NodeRecord holder;
@@ -88,59 +89,62 @@ struct MembershipOptions {
   /// cluster.
   std::vector<std::string> seeds = {};
 
-  /// One node is probed in each interval. If it has not answered within the timeout,
-  /// `probe_helpers` others are asked to probe it; if it has not answered at the interval's end, it
-  /// is suspected. Interval and timeout are multiplied by 1 + health_score().
+  /// A node probes one other node in each interval. If the target has not answered within the
+  /// timeout, the node asks `probe_helpers` others to ping it too. If no answer has come by the end
+  /// of the interval, the node suspects the target. Interval and timeout are multiplied by
+  /// 1 + health_score().
   Time probe_interval = std::chrono::milliseconds{200};
   Time probe_timeout = std::chrono::milliseconds{80};
   std::size_t probe_helpers = 3;
-  /// A helper that has received no answer sends a nack after this time.
+  /// A helper that has received no answer from the target for this time sends a PingNack.
   Time nack_after = std::chrono::milliseconds{60};
   /// health_score() is at most this.
   unsigned health_score_max = 7;
-  /// A timer that fires later than due by more than this shows that the process did not run. The
+  /// If a timer fires more than this after it was due, the process did not run in between. The
   /// node's clock leaves that time out.
   Time late = std::chrono::milliseconds{40};
 
-  /// A suspect is declared dead after `suspicion_intervals` probe intervals, times max(1, log10 of
-  /// the number of nodes), if `confirmations` other nodes suspect it too, or all that are not
-  /// suspected themselves. If no other node suspects it, the time is `suspicion_max` times longer.
+  /// If `confirmations` other nodes suspect a suspect too (or all others that are not suspected
+  /// themselves, if these are fewer), it is declared dead after `suspicion_intervals` probe
+  /// intervals times max(1, log10 of the number of nodes). If no other node suspects it, this takes
+  /// `suspicion_max` times as long.
   double suspicion_intervals = 6;
   double suspicion_max = 6;
   std::size_t confirmations = 3;
 
-  /// News goes to `gossip_to` random nodes in each interval, and with every probe.
+  /// A node sends news to `gossip_to` random nodes every `gossip_every`, and attaches news to all
+  /// other messages except Records.
   Time gossip_every = std::chrono::milliseconds{100};
   std::size_t gossip_to = 3;
   /// Each node sends a piece of news this many times, times log2 of the number of nodes.
   double gossip_repeats = 3;
 
-  /// A message with its news is at most this many bytes by wire_size().
+  /// News is attached only as long as the message is at most this many bytes by wire_size().
   std::size_t message_bytes = 4096;
   /// A message of Records is at most this many bytes.
   std::size_t records_bytes = 60'000;
 
-  /// Anti-entropy: a node compares its records with those of a random node at intervals of
-  /// `sync_interval` on average. After a join the interval starts at `sync_first` and doubles up to
-  /// that.
+  /// Anti-entropy: a node compares its records with those of a random node every `sync_interval` on
+  /// average. After a join, the interval is `sync_first` at first, and doubles at each comparison
+  /// until it is `sync_interval`.
   Time sync_first = std::chrono::milliseconds{500};
   Time sync_interval = std::chrono::seconds{10};
-  /// A joining node asks the next seed node if one has not answered within this time.
-  Time join_again = std::chrono::milliseconds{500};
-  /// Each dead node is pinged once in this time on average, by any one of the live nodes.
-  Time retry_every = std::chrono::milliseconds{500};
+  /// If a seed node has not answered within this time, the joining node asks the next one.
+  Time join_retry = std::chrono::milliseconds{500};
+  /// On average one of the live nodes pings each dead node once in this time.
+  Time ping_dead_every = std::chrono::milliseconds{500};
   /// A node that is dead or has left is forgotten after this time.
-  Time dead_for = std::chrono::minutes{10};
+  Time forget_dead_after = std::chrono::minutes{10};
 
-  /// At most this many nodes are known, the dead included; a further one replaces a dead one or
-  /// is ignored.
+  /// A node keeps at most this many records, including those of dead nodes. A further node replaces
+  /// the one that died or left first; if there is none, it is ignored.
   std::size_t nodes_max = 200'000;
   /// A record with more workers, or with a name or address of more bytes, is ignored.
   std::uint32_t workers_max = 65'536;
   std::size_t text_max = 255;
 };
 
-/// One call at a time; not thread-safe. Messages may be lost, late, repeated, or nonsense.
+/// One call at a time; not thread-safe. Messages may be lost, late, repeated, or forged.
 class Membership {
  public:
   /// `salt` is any random number (see NodeList).
@@ -150,8 +154,8 @@ class Membership {
   void start(const MembershipContext& context);
   void on(const MembershipContext& context, const MembershipMessage& message);
   void on_timer(const MembershipContext& context);
-  /// Begins to leave: sends the news of it to some nodes at once, and to others later. This node
-  /// probes and suspects no node any more.
+  /// Begins to leave: sends this news to some nodes at once, and to more nodes later. From now on
+  /// this node neither probes nor suspects other nodes.
   void leave(const MembershipContext& context);
   /// This node offers `workers` workers from now on.
   void offer(const MembershipContext& context, std::uint32_t workers);
@@ -159,11 +163,11 @@ class Membership {
   [[nodiscard]] const NodeRecord& self() const noexcept { return self_; }
   /// The other nodes.
   [[nodiscard]] const NodeList& nodes() const noexcept { return nodes_; }
-  /// Returns true once a seed node has answered; from the start if there are no seeds.
+  /// Returns true once a seed node has answered, or from the start if there are no seeds.
   [[nodiscard]] bool joined() const noexcept { return has_joined_; }
-  /// Lifeguard's local health multiplier less one: 0 if this node has no doubts about its own
-  /// health, higher the more it has.
-  [[nodiscard]] unsigned health_score() const noexcept { return health_; }
+  /// Lifeguard's local health multiplier less one. It is 0 if this node has no sign that it is slow
+  /// or partitioned itself, and rises with each such sign.
+  [[nodiscard]] unsigned health_score() const noexcept { return health_score_; }
   [[nodiscard]] const MembershipCounts& counts() const noexcept { return counts_; }
 
  private:
@@ -188,16 +192,17 @@ class Membership {
     std::uint64_t sequence;
     Time started_at;
   };
-  /// The attempt of a node to join with the name of another.
+  /// The attempt of a node to join with the name of another node.
   struct JoinAttempt {
     Time first_at;
     bool is_refused = false;
   };
+  /// How a record arrived: as news, or by anti-entropy.
   enum class Source { gossip, sync };
   static constexpr Time never = Time::max();
   /// At most this many relays are kept at a time; a further request is answered with a nack.
   static constexpr std::size_t relays_max = 1024;
-  /// At most this many suspects are pinged without a probe in one interval.
+  /// In each probe interval at most this many suspects are pinged before a node is probed.
   static constexpr std::size_t pinged_suspects_max = 3;
   /// At most this many join attempts are kept; a further one replaces the oldest.
   static constexpr std::size_t join_attempts_max = 64;
@@ -206,11 +211,12 @@ class Membership {
   /// Limits for one message; further updates and records are ignored.
   static constexpr std::size_t updates_max = 1024;
   static constexpr std::size_t records_max = 65'536;
-  /// A record whose incarnation is higher than known by more than this is ignored: no node raises
-  /// its own that far unnoticed.
+  /// A record is ignored if its incarnation is more than this above the known one: no node raises
+  /// its own that far without others noticing.
   static constexpr std::uint64_t incarnation_jump_max = std::uint64_t{1} << 32U;
 
-  /// Each event begins and ends with these two: they set the clock, then the timer.
+  /// Every event calls begin_event() first, which sets the node's clock, and end_event() last,
+  /// which sets the timer.
   void begin_event(const MembershipContext& context);
   void end_event(const MembershipContext& context);
   [[nodiscard]] Time next_deadline() const;
@@ -226,16 +232,20 @@ class Membership {
   void receive(const MembershipContext&, const NodeRecord&, const Gossip&) {}
 
   // Nodes that have the same name (membership_names.cpp).
-  /// Returns false if a message of `from` is to be ignored because another node has its name.
+  /// Returns false if a message of `from` must be ignored, because another node has the name with
+  /// which `from` wants to join.
   [[nodiscard]] bool may_join(const MembershipContext& context, const NodeRecord& from);
-  /// Declares a node dead that has the same name as `from`, or refuses `from`, by has_precedence().
+  /// Handles a message of `from` if another node has the same name. Refuses `from` if the other
+  /// node is this one and has_precedence(). Declares another node dead if it is a former process at
+  /// the same address; refuses it if `from` has_precedence(); else pings it, so that it answers.
   void resolve_name_conflict(const MembershipContext& context, const NodeRecord& from);
   void refuse(const MembershipContext& context, const NodeRecord& node, const NodeRecord& holder);
   void declare_dead(const MembershipContext& context, NodeId id);
 
   // Knowledge of other nodes (membership_view.cpp).
-  [[nodiscard]] bool is_sane(const NodeRecord& record) const;
-  /// Changes the records by one received record.
+  /// Returns false if a field of the record has a value that no correct node sends.
+  [[nodiscard]] bool is_valid(const NodeRecord& record) const;
+  /// Updates this node's records with one received record.
   void learn(const MembershipContext& context, const NodeUpdate& update, Source source);
   NodeEntry* add_node(const MembershipContext& context, const NodeRecord& record);
   void learn_of_self(const NodeRecord& record);
@@ -246,18 +256,18 @@ class Membership {
   void suspect(const MembershipContext& context, NodeId id);
   void expire_suspicions(const MembershipContext& context);
   /// Returns true if this node itself suspects the other one.
-  [[nodiscard]] bool is_suspected_here(const NodeEntry& entry) const;
+  [[nodiscard]] bool is_suspected_by_self(const NodeEntry& entry) const;
   [[nodiscard]] std::size_t possible_confirmers() const;
   [[nodiscard]] Time suspicion_time(const NodeEntry& entry) const;
   void set_deadline(NodeEntry& suspect);
   void forget(NodeId id);
   void forget_old();
   void queue_news(NodeId id);
-  /// Makes this node doubt its own health more: raises health_score().
+  /// Raises health_score(): there is a sign that this node itself is slow or partitioned.
   void raise_health_score(unsigned by);
 
-  // Sent messages. A function without a receiver as parameter does nothing before its time has
-  // come.
+  // Sent messages. on_timer() calls each function that has no receiver among its parameters; the
+  // function returns at once if it is not due yet.
   void send(const MembershipContext& context, const std::string& address, NodeId to,
             MembershipMessage::Body body);
   void attach_news(MembershipMessage& message, NodeId to);
@@ -282,11 +292,11 @@ class Membership {
   NodeList nodes_;
   GossipQueue news_;
   bool has_joined_ = false;
-  unsigned health_ = 0;
+  unsigned health_score_ = 0;
   MembershipCounts counts_;
 
-  // All times but timer_due_at_ are on the node's own clock: the driver's clock less stopped_time_,
-  // the time in which the process did not run.
+  // All times but timer_due_at_ are on the node's own clock. It is the driver's clock less
+  // stopped_time_, the total time in which the process did not run.
   Time now_{};
   Time stopped_time_{};
   /// When the driver was to call on_timer, on the driver's clock.
@@ -294,13 +304,16 @@ class Membership {
   Timer timer_;
 
   std::optional<Probe> probe_;
-  /// The number of the last probe or relay of this node.
+  /// The sequence number of this node's last probe or relay.
   std::uint64_t sequence_ = 0;
   Time probe_at_ = never;
+  /// By sequence number.
   std::map<std::uint64_t, Relay> relays_;
-  /// The relays that have sent neither an ack nor a nack yet, in the order of their starts.
+  /// By sequence number, in the order of their starts: the relays that have sent neither a PingAck
+  /// nor a PingNack yet.
   std::deque<std::uint64_t> relays_to_nack_;
-  /// The suspects by their deadlines, and the dead and left nodes by the time of that change.
+  /// The suspects by their deadlines; the dead and left nodes by the time at which they died or
+  /// left.
   std::set<std::pair<Time, NodeId>> suspicions_;
   std::set<std::pair<Time, NodeId>> dead_by_time_;
 
@@ -311,8 +324,8 @@ class Membership {
   Time next_sync_with_at_{};
   Time join_at_ = never;
   /// The position in options_.seeds of the seed node that was asked last.
-  std::size_t seed_ = 0;
-  Time retry_at_ = never;
+  std::size_t seed_position_ = 0;
+  Time ping_dead_at_ = never;
   std::map<NodeId, JoinAttempt> join_attempts_;
 };
 

@@ -1,5 +1,5 @@
-/// The messages that Membership objects (SWIM) of the nodes of a cluster send each other. Plain
-/// values; any thread. Received messages are untrusted: Membership validates them.
+/// The messages of SWIM that the Membership objects of a cluster's nodes send each other. Plain
+/// values; any thread. Membership validates a message when it receives it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace starling::core {
 
-/// In ascending order: within one incarnation, a later state replaces an earlier one.
+/// In order of precedence: within one incarnation, a later enumerator replaces an earlier one.
 enum class NodeState : std::uint8_t { alive, suspect, dead, left };
 constexpr NodeState last_of(NodeState) { return NodeState::left; }
 
@@ -22,13 +22,15 @@ constexpr NodeState last_of(NodeState) { return NodeState::left; }
   return state == NodeState::alive || state == NodeState::suspect;
 }
 
+/// One node as the cluster knows it.
 struct NodeRecord {
   NodeId id = 0;
-  /// The address by which others reach it.
+  /// The address at which other nodes reach it.
   std::string address;
-  /// A unique name for people: if two live nodes have one name, one has to leave. May be empty.
+  /// A unique name that people choose: if two live nodes have the same name, one of them has to
+  /// leave. May be empty.
   std::string name;
-  /// How many workers it offers.
+  /// How many workers it offers to run.
   std::uint32_t workers = 0;
   /// Raised only by the node itself: when it refutes a suspicion or report of its death, and when
   /// its address, name or number of workers changes.
@@ -42,10 +44,11 @@ struct NodeRecord {
   bool operator==(const NodeRecord&) const = default;
 };
 
-/// News of a node: its record, as another node reports it.
+/// News about a node: its record, as another node reports it.
 struct NodeUpdate {
   NodeRecord record;
-  /// The node that reports it; suspicions of different nodes confirm one another.
+  /// The node that reports the state in `record`. Suspicions that different nodes report confirm
+  /// one another.
   NodeId by = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.record, m.by); }
@@ -60,41 +63,42 @@ struct Ping {
   std::uint64_t sequence;
   static constexpr auto fields(auto& m) { return std::tie(m.to, m.sequence); }
 };
-/// Answers a Ping, or a PingRequest whose target has answered the helper. `sequence` is the
-/// request's.
+/// Answers a Ping, or a PingRequest after its target has answered the helper (the receiver of the
+/// PingRequest). `sequence` is copied from the Ping or the PingRequest.
 struct PingAck {
   std::uint64_t sequence;
   static constexpr auto fields(auto& m) { return std::tie(m.sequence); }
 };
-/// Asks the receiver to ping `target` for the sender.
+/// Asks the receiver, the helper, to ping `target` for the sender.
 struct PingRequest {
   NodeId target;
   std::uint64_t sequence;
   static constexpr auto fields(auto& m) { return std::tie(m.target, m.sequence); }
 };
-/// Answers a PingRequest whose target has not answered: it shows that the helper is reachable.
+/// Answers a PingRequest whose target has not answered the helper: the sender can still reach the
+/// helper.
 struct PingNack {
   std::uint64_t sequence;
   static constexpr auto fields(auto& m) { return std::tie(m.sequence); }
 };
-/// Carries only updates.
+/// Has no content: the message carries only MembershipMessage::updates.
 struct Gossip {};
-/// Checksums of the live nodes that the sender knows, itself included: the nodes are divided into
-/// buckets, a power of two of them, and each bucket has one sum. The receiver answers with the
-/// records of the buckets that differ, and with its own digest, which is an `answer` and is
-/// answered with records alone.
+/// Checksums of the live nodes that the sender knows, itself included. Nodes are divided into
+/// buckets by a hash of their ids; each bucket has one sum, and the number of buckets is a power of
+/// two. The receiver sends back its records of the buckets whose sums differ. Unless the digest is
+/// an `answer`, it also sends its own digest as an `answer`.
 struct Digest {
   std::vector<std::uint64_t> buckets;
   bool answer = false;
   static constexpr auto fields(auto& m) { return std::tie(m.buckets, m.answer); }
 };
-/// The records that the sender has of some nodes.
+/// Records of nodes that the sender knows, in answer to a Digest.
 struct Records {
   std::vector<NodeRecord> records;
   static constexpr auto fields(auto& m) { return std::tie(m.records); }
 };
 
-/// Two nodes have one name: the node `to` must leave, and `holder` stays. Any other receiver
+/// Two nodes have the same name: the node `to` must leave, and `holder` stays. Any other receiver
 /// ignores the message.
 struct NameTaken {
   NodeId to;
@@ -109,7 +113,7 @@ struct MembershipMessage {
   /// The sender's own record; its state is alive or left.
   NodeRecord from;
   Body body;
-  /// News that is sent along with any body.
+  /// News about other nodes, which travels with every kind of body.
   std::vector<NodeUpdate> updates = {};
 
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.body, m.updates); }

@@ -1,4 +1,4 @@
-// Decides which one stays if several nodes have one name.
+// Decides which node stays if several nodes have the same name.
 #include <algorithm>
 
 #include "starling/engine/core/membership/membership.hpp"
@@ -6,9 +6,9 @@
 namespace starling::core {
 namespace {
 
-/// Returns true if `one` stays, and `other`, of the same name, leaves. Ids are random, and all
-/// nodes decide alike.
-bool has_precedence(const NodeRecord& one, const NodeRecord& other) { return one.id < other.id; }
+/// Returns true if `node` stays and `other`, which has the same name, must leave. All nodes decide
+/// alike, because they compare only the ids.
+bool has_precedence(const NodeRecord& node, const NodeRecord& other) { return node.id < other.id; }
 
 }  // namespace
 
@@ -25,7 +25,7 @@ bool Membership::may_join(const MembershipContext& context, const NodeRecord& fr
     join_attempts_.erase(std::ranges::min_element(
         join_attempts_, {}, [](const auto& attempt) { return attempt.second.first_at; }));
   JoinAttempt& attempt = join_attempts_.try_emplace(from.id, JoinAttempt{now_}).first->second;
-  if (!has_own_name && rival->heard_at < attempt.first_at + message_delay_max) {
+  if (!has_own_name && rival->received_at < attempt.first_at + message_delay_max) {
     ping(context, *rival);  // its answer will show that it lives
     return false;
   }
@@ -38,7 +38,7 @@ bool Membership::may_join(const MembershipContext& context, const NodeRecord& fr
 void Membership::resolve_name_conflict(const MembershipContext& context, const NodeRecord& from) {
   NodeEntry* known = nodes_.find(from.id);
   if (known == nullptr || !is_live(known->record.state) || from.name.empty()) return;
-  known->heard_at = now_;
+  known->received_at = now_;
   if (has_joined_ && from.name == self_.name && from.address != self_.address &&
       has_precedence(self_, from))
     return refuse(context, from, self_);
@@ -49,11 +49,11 @@ void Membership::resolve_name_conflict(const MembershipContext& context, const N
     declare_dead(context, other.id);  // a former process at the same address
   else if (has_precedence(from, other))
     refuse(context, other, from);
-  else if (rival->heard_at + message_delay_max < now_)
+  else if (rival->received_at + message_delay_max < now_)
     ping(context, *rival);
 }
 
-/// Removes `node`, which had joined with the name that `holder` has.
+/// Sends `node`, which has joined with the name of `holder`, NameTaken, and declares it dead.
 void Membership::refuse(const MembershipContext& context, const NodeRecord& node,
                         const NodeRecord& holder) {
   context.out.push_back(NodeRefused{node, holder});
@@ -71,7 +71,7 @@ void Membership::declare_dead(const MembershipContext& context, NodeId id) {
 void Membership::receive(const MembershipContext& context, const NodeRecord&,
                          const NameTaken& taken) {
   const NodeRecord& holder = taken.holder;
-  if (taken.to != self_.id || !is_sane(holder) || holder.name != self_.name ||
+  if (taken.to != self_.id || !is_valid(holder) || holder.name != self_.name ||
       holder.id == self_.id)
     return;
   if (!has_joined_ || has_precedence(holder, self_))

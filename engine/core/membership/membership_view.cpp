@@ -7,32 +7,32 @@
 
 namespace starling::core {
 
-bool Membership::is_sane(const NodeRecord& record) const {
+bool Membership::is_valid(const NodeRecord& record) const {
   return record.id != 0 && !record.address.empty() && record.address.size() <= options_.text_max &&
          record.name.size() <= options_.text_max && record.workers <= options_.workers_max &&
          record.state <= NodeState::left;
 }
 
 void Membership::learn(const MembershipContext& context, const NodeUpdate& update, Source source) {
-  if (!is_sane(update.record)) return;
+  if (!is_valid(update.record)) return;
   NodeRecord record = update.record;
   if (record.id == self_.id) return learn_of_self(record);
   NodeEntry* known = nodes_.find(record.id);
-  bool replaced = false;
+  bool is_former_process = false;
   if (known == nullptr) {
     known = add_node(context, record);
     if (known == nullptr) return;
     // A record with this node's own address describes a former process at that address.
-    replaced = record.address == self_.address;
-    if (replaced) record.state = NodeState::dead;
+    is_former_process = record.address == self_.address;
+    if (is_former_process) record.state = NodeState::dead;
   }
   const NodeRecord& before = known->record;
   if (record.incarnation < before.incarnation ||
       record.incarnation - before.incarnation > incarnation_jump_max)
     return;
-  // After a partition each side has declared the other dead. A record from anti-entropy only makes
-  // a node a suspect, so that the node can still refute it.
-  if (source == Source::sync && record.state == NodeState::dead && !replaced &&
+  // During a partition each side declares the other's nodes dead. When it is healed, a record from
+  // anti-entropy that says `dead` only makes the node a suspect, so that the node can refute it.
+  if (source == Source::sync && record.state == NodeState::dead && !is_former_process &&
       is_live(before.state))
     record.state = NodeState::suspect;
   if (record.incarnation > before.incarnation || record.state > before.state)
@@ -41,8 +41,8 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
     confirm_suspicion(*known, update.by);
 }
 
-/// Adds a node that was not known. Returns nullptr if it is not live, if its incarnation is too
-/// high, or if the list is full.
+/// Adds a node that was not known, as alive. Adds nothing and returns nullptr if `record` says that
+/// the node is not live, if its incarnation is too high, or if the list is full.
 NodeEntry* Membership::add_node(const MembershipContext& context, const NodeRecord& record) {
   if (!is_live(record.state) || record.incarnation > incarnation_jump_max) return nullptr;
   if (nodes_.size() >= options_.nodes_max) {
@@ -53,12 +53,13 @@ NodeEntry* Membership::add_node(const MembershipContext& context, const NodeReco
   NodeRecord alive = record;
   alive.state = NodeState::alive;
   nodes_.update(entry, std::move(alive));
-  // While this node joins, it receives from a seed node the nodes that all others know already.
+  // While this node joins, a seed node sends it nodes that all others know already: no news.
   if (has_joined_) queue_news(record.id);
   context.out.push_back(NodeChanged{entry.record});
   return &entry;
 }
 
+/// Handles a record of this node that another node has sent: refutes it if it is not up to date.
 void Membership::learn_of_self(const NodeRecord& record) {
   if (self_.state == NodeState::left || record == self_) return;
   if (record.incarnation < self_.incarnation ||
@@ -79,8 +80,10 @@ void Membership::raise_incarnation(std::uint64_t above) {
 void Membership::update_record(const MembershipContext& context, NodeEntry& entry,
                                NodeRecord record, NodeId by) {
   const NodeRecord before = entry.record;
-  const auto needed = [&] { return std::min(options_.confirmations, possible_confirmers()); };
-  const std::size_t needed_before = needed();
+  const auto confirmations_needed = [&] {
+    return std::min(options_.confirmations, possible_confirmers());
+  };
+  const std::size_t needed_before = confirmations_needed();
   if (record.incarnation == before.incarnation) {
     // Only the node itself changes its address, name and workers, and with a new incarnation.
     const NodeState state = record.state;
@@ -100,13 +103,13 @@ void Membership::update_record(const MembershipContext& context, NodeEntry& entr
   } else if (!is_live(entry.record.state)) {
     dead_by_time_.insert({entry.state_changed_at, before.id});
   }
-  if (needed() != needed_before)
+  if (confirmations_needed() != needed_before)
     for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*nodes_.find(id));
   queue_news(before.id);
-  // A new incarnation alone causes no effect.
-  NodeRecord same = entry.record;
-  same.incarnation = before.incarnation;
-  if (same != before) context.out.push_back(NodeChanged{entry.record});
+  // If only the incarnation has changed, there is no effect.
+  NodeRecord compared = entry.record;
+  compared.incarnation = before.incarnation;
+  if (compared != before) context.out.push_back(NodeChanged{entry.record});
 }
 
 void Membership::confirm_suspicion(NodeEntry& entry, NodeId by) {
@@ -126,31 +129,34 @@ void Membership::set_deadline(NodeEntry& suspect) {
   suspicions_.insert({suspect.deadline, suspect.record.id});
 }
 
-bool Membership::is_suspected_here(const NodeEntry& entry) const {
+bool Membership::is_suspected_by_self(const NodeEntry& entry) const {
   return std::ranges::find(entry.suspected_by, self_.id) != entry.suspected_by.end();
 }
 
-/// Returns how many other nodes could confirm a suspicion. Suspects do not count, because of two
-/// nodes that die at the same time neither can confirm the death of the other. At least half of all
-/// others count, because a node that suspects more than half may itself be partitioned.
+/// Returns how many other nodes could confirm a suspicion: those that are not suspected, but at
+/// least half of all others. Suspects do not count, because two nodes that die at the same time
+/// cannot confirm each other's death. Half of the others always count, because a node that suspects
+/// more of them may itself be partitioned.
 std::size_t Membership::possible_confirmers() const {
   const std::size_t others = nodes_.live().size();
   return std::max(others - suspicions_.size(), others / 2);
 }
 
-/// Returns how long a suspicion lasts, by Lifeguard's formula: it falls with the logarithm of the
-/// number of confirmations, from the longest time to the shortest. A node that doubts its own
-/// health waits longer.
+/// Returns how long a suspicion lasts, by Lifeguard's formula: the time falls with the logarithm of
+/// the number of confirmations, from the longest to the shortest. It is multiplied by
+/// 1 + health_score().
 Time Membership::suspicion_time(const NodeEntry& entry) const {
   const auto nodes = static_cast<double>(nodes_.live().size() + 1);
-  const double least = options_.suspicion_intervals * std::max(1.0, std::log10(nodes)) *
-                       static_cast<double>(options_.probe_interval.count()) * (1 + health_);
-  const double most = options_.suspicion_max * least;
+  const double shortest = options_.suspicion_intervals * std::max(1.0, std::log10(nodes)) *
+                          static_cast<double>(options_.probe_interval.count()) *
+                          (1 + health_score_);
+  const double longest = options_.suspicion_max * shortest;
   const auto needed = static_cast<double>(std::min(options_.confirmations, possible_confirmers()));
-  double wait = least;
+  double wait = shortest;
   if (needed >= 1) {
-    const auto have = static_cast<double>(entry.suspected_by.size() - 1);
-    wait = std::max(least, most - (most - least) * std::log(have + 1) / std::log(needed + 1));
+    const auto confirmed = static_cast<double>(entry.suspected_by.size() - 1);
+    wait = std::max(
+        shortest, longest - (longest - shortest) * std::log(confirmed + 1) / std::log(needed + 1));
   }
   return Time{static_cast<Time::rep>(wait)};
 }
@@ -165,7 +171,7 @@ void Membership::suspect(const MembershipContext& context, NodeId id) {
 void Membership::expire_suspicions(const MembershipContext& context) {
   while (!suspicions_.empty() && suspicions_.begin()->first <= now_) {
     NodeEntry& entry = *nodes_.find(suspicions_.begin()->second);
-    // The deadline is later if this node has come to doubt its own health meanwhile.
+    // The deadline moves if health_score() has changed in the meantime.
     set_deadline(entry);
     if (entry.deadline > now_) continue;
     ++counts_.deaths;
@@ -181,8 +187,10 @@ void Membership::forget(NodeId id) {
   nodes_.erase(id);
 }
 
+/// Forgets the nodes that have been dead, or have left, for longer than `forget_dead_after`.
 void Membership::forget_old() {
-  while (!dead_by_time_.empty() && dead_by_time_.begin()->first + options_.dead_for <= now_)
+  while (!dead_by_time_.empty() &&
+         dead_by_time_.begin()->first + options_.forget_dead_after <= now_)
     forget(dead_by_time_.begin()->second);
 }
 
@@ -192,7 +200,7 @@ void Membership::queue_news(NodeId id) {
 }
 
 void Membership::raise_health_score(unsigned by) {
-  health_ = std::min(health_ + by, options_.health_score_max);
+  health_score_ = std::min(health_score_ + by, options_.health_score_max);
 }
 
 }  // namespace starling::core

@@ -28,7 +28,7 @@ NodeEntry& NodeList::insert(NodeRecord record) {
 
 void NodeList::update(NodeEntry& entry, NodeRecord record) {
   STARLING_CHECK(entry.record.id == record.id);
-  // A node that becomes suspected stays in the live list: it keeps its turn to be probed.
+  // A node that becomes suspected stays in the live list, and keeps its turn to be probed.
   const bool changes_list = is_live(entry.record.state) != is_live(record.state) ||
                             (!is_live(record.state) && entry.record.state != record.state);
   if (changes_list) {
@@ -55,7 +55,7 @@ void NodeList::erase(NodeId id) {
 const NodeEntry* NodeList::find_named(const std::string& name, NodeId except) const {
   const auto [begin, end] = names_.equal_range(name);
   const auto found =
-      std::find_if(begin, end, [&](const auto& one) { return one.second != except; });
+      std::find_if(begin, end, [&](const auto& named) { return named.second != except; });
   return found == end ? nullptr : find(found->second);
 }
 
@@ -66,7 +66,7 @@ void NodeList::add_name(const NodeRecord& record) {
 void NodeList::remove_name(const NodeRecord& record) {
   const auto [begin, end] = names_.equal_range(record.name);
   const auto found =
-      std::find_if(begin, end, [&](const auto& one) { return one.second == record.id; });
+      std::find_if(begin, end, [&](const auto& named) { return named.second == record.id; });
   if (found != end) names_.erase(found);
 }
 
@@ -83,17 +83,18 @@ void NodeList::remove_from_lists(const NodeEntry& entry) {
   digest_.toggle(entry.record);
   remove_name(entry.record);
   if (entry.record.state == NodeState::left) return;
-  const bool live = is_live(entry.record.state);
-  auto& list = live ? live_ : dead_;
-  std::size_t hole = entry.list_position;
-  const auto fill = [&](std::size_t from) {
-    if (from == hole) return;
-    list[hole] = list[from];
-    find(list[hole])->list_position = hole;
-    hole = from;
+  const bool was_live = is_live(entry.record.state);
+  auto& list = was_live ? live_ : dead_;
+  std::size_t free_position = entry.list_position;
+  const auto fill_from = [&](std::size_t position) {
+    if (position == free_position) return;
+    list[free_position] = list[position];
+    find(list[free_position])->list_position = free_position;
+    free_position = position;
   };
-  if (live && hole < probed_count_) fill(--probed_count_);
-  fill(list.size() - 1);
+  // The last probed node fills the gap of a probed one, so that the probed nodes stay in front.
+  if (was_live && free_position < probed_count_) fill_from(--probed_count_);
+  fill_from(list.size() - 1);
   list.pop_back();
 }
 

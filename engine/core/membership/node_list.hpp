@@ -1,6 +1,6 @@
-/// The list of the other nodes that one node knows. It finds them by id or name, chooses the next
-/// to probe, draws random ones, and keeps checksums of them. No operation visits the whole list,
-/// except draw_live() for a large part of it.
+/// The list of the other nodes that one node knows. It finds nodes by id or name, chooses the next
+/// one to probe, draws random ones, and keeps checksums of their records. Only draw_live() may
+/// visit the whole list, if it draws at least a quarter of it.
 #pragma once
 
 #include <array>
@@ -20,33 +20,37 @@ namespace starling::core {
 /// The entry of one other node in a node's list.
 struct NodeEntry {
   NodeRecord record;
-  /// When it was suspected, died or left; without meaning while it is alive.
+  /// When this node learned that it is suspected, has died or has left; without meaning while it is
+  /// alive.
   Time state_changed_at{};
-  /// When a suspect is to be declared dead, by the present knowledge.
+  /// If it is suspected: when it is declared dead, unless more reports or a refutation come.
   Time deadline{};
-  /// The nodes that suspect it, each once, up to the number that affects the deadline.
+  /// The nodes that suspect it, each once. Further ones are left out once their number does not
+  /// affect the deadline any more.
   std::vector<NodeId> suspected_by = {};
   /// When this node last received a message from it; kept only for nodes with a name.
-  Time heard_at{};
+  Time received_at{};
   /// The node that reported its state.
   NodeId by = 0;
   /// Its position in NodeList::live() or dead().
   std::size_t list_position = 0;
 };
 
-/// Checksums of the known live nodes, one for each bucket of a hash of their ids. Two equal sums
-/// mean the same nodes in the same incarnations, but for a chance of 2^-64.
+/// Checksums of the known live nodes, one for each bucket. A hash of a node's id chooses its
+/// bucket. If two sums are equal, their buckets have the same nodes in the same incarnations,
+/// except with probability 2^-64.
 class NodeDigest {
  public:
   static constexpr std::size_t buckets_max = 1024;
 
   static std::size_t bucket(NodeId id) noexcept { return mix(id) % buckets_max; }
-  /// Adds the node if it is not in the sums, else takes it out. Ignores nodes that are not live.
+  /// Adds the node to its bucket's sum if the sum does not contain it, else removes it. Ignores
+  /// nodes that are not live.
   void toggle(const NodeRecord& record) noexcept {
     if (is_live(record.state)) sums_[bucket(record.id)] ^= mix(mix(record.id) ^ record.incarnation);
   }
-  /// Returns the sums of `count` larger buckets. Requires: `count` is a power of two, at most
-  /// buckets_max.
+  /// Returns the sums of `count` larger buckets: bucket i of them joins all buckets whose numbers
+  /// are i modulo `count`. Requires: `count` is a power of two, at most buckets_max.
   [[nodiscard]] std::vector<std::uint64_t> folded(std::size_t count) const {
     std::vector<std::uint64_t> sums(count);
     for (std::size_t i = 0; i < buckets_max; ++i) sums[i % count] ^= sums_[i];
@@ -60,14 +64,15 @@ class NodeDigest {
 /// One call at a time; not thread-safe. Pointers to an entry stay valid until it is erased.
 class NodeList {
  public:
-  /// `salt` is a secret number: without it no sender can choose ids whose hashes collide.
+  /// `salt` is a secret number in the hash of ids: a sender that does not know it cannot choose ids
+  /// whose hashes collide.
   explicit NodeList(std::uint64_t salt) : entries_(0, Hash{salt}) {}
 
   [[nodiscard]] NodeEntry* find(NodeId id);
   [[nodiscard]] const NodeEntry* find(NodeId id) const;
   /// Adds a node. Requires: its id is not known yet.
   NodeEntry& insert(NodeRecord record);
-  /// Replaces the node's record. Requires: the same id.
+  /// Replaces the node's record. Requires: `record` has the same id.
   void update(NodeEntry& entry, NodeRecord record);
   void erase(NodeId id);
 
@@ -77,24 +82,24 @@ class NodeList {
   /// The dead nodes, in no order, without those that have left.
   [[nodiscard]] const std::vector<NodeId>& dead() const noexcept { return dead_; }
 
-  /// Returns the next live node to probe, or nullptr if there is none. Each round returns each of
-  /// the n live nodes once, in a new random order: at most 2 n - 2 others come between two turns of
-  /// one node.
+  /// Returns the next live node to probe, or nullptr if there is none. In each round of n calls it
+  /// returns each of the n live nodes once, in a new random order. So it returns at most 2 n - 2
+  /// other nodes before it returns the same node again.
   NodeEntry* next(Random& random);
   /// Returns a live node of this name other than `except`; nullptr if there is none, or if `name`
   /// is empty.
   [[nodiscard]] const NodeEntry* find_named(const std::string& name, NodeId except) const;
-  /// Returns up to `count` different live nodes that `is_eligible` accepts. It may return fewer
-  /// than there are if it accepts few of many.
+  /// Returns up to `count` different random live nodes that `is_eligible` accepts. In a large list
+  /// it stops after 4 * `count` tries, and may then return fewer nodes than it could.
   [[nodiscard]] std::vector<const NodeEntry*> draw_live(
       Random& random, std::size_t count,
       const std::function<bool(const NodeEntry&)>& is_eligible = {}) const;
 
   [[nodiscard]] const NodeDigest& digest() const noexcept { return digest_; }
-  /// Calls `each(record)` for all nodes in bucket `bucket` of `count`, as in
+  /// Calls `each(record)` for all nodes in bucket `bucket` of the `count` larger buckets of
   /// NodeDigest::folded().
   template <class Each>
-  void each_in(std::size_t bucket, std::size_t count, Each each) const {
+  void for_each_in_bucket(std::size_t bucket, std::size_t count, Each each) const {
     for (std::size_t i = bucket; i < ids_.size(); i += count)
       for (const NodeId id : ids_[i]) each(find(id)->record);
   }
@@ -113,7 +118,7 @@ class NodeList {
   std::unordered_map<NodeId, NodeEntry, Hash> entries_;
   /// The live nodes that have a name, by name.
   std::unordered_multimap<std::string, NodeId> names_;
-  /// The first `probed_count_` of the live nodes have had their turn in this round.
+  /// The live nodes. In this round, next() has returned the first `probed_count_` of them.
   std::vector<NodeId> live_;
   std::size_t probed_count_ = 0;
   std::vector<NodeId> dead_;

@@ -18,9 +18,9 @@ namespace starling::core {
 struct CoordinatorOptions {
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::central();
-  /// The step from which each worker starts, by worker id; 0 in a fresh job. Workers that join
+  /// Indexed by worker: the step from which the worker starts, 0 in a fresh job. Workers that join
   /// later are not listed.
-  std::vector<Step> first;
+  std::vector<Step> first_steps;
 };
 
 /// One call at a time; not thread-safe. Ends the program if workers ever are further apart than a
@@ -28,9 +28,9 @@ struct CoordinatorOptions {
 ///
 ///     taking over --each member has reported its status, or is gone--> knows all steps
 ///
-/// A coordinator that takes over lets no worker go on before all members have reported. No worker
-/// passes against the rule, because a reported step is never ahead of the worker's true step, and
-/// because a worker that has reported obeys no former coordinator any more.
+/// A coordinator that takes over lets no worker go on before all members have reported. So every
+/// decision obeys the rule: a reported step is never higher than the worker's true step, and a
+/// worker that has reported obeys no former coordinator any more.
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options);
@@ -39,23 +39,23 @@ class Coordinator {
   void on(const Context& context, const Ended& ended);
   /// Sends Stop to all workers that wait, and from now on to each worker that arrives.
   void on(const Context& context, const Stop& stop);
-  /// Uses the first status of each member that a takeover awaits, and the status in which a worker
-  /// that has joined asks at which step to begin. Ignores all others.
+  /// Handles the first status of each member whose status a takeover awaits, and the status by
+  /// which a worker that has joined asks at which step to begin. Ignores all others.
   void on(const Context& context, const WorkerStatus& status);
   void on_timer(const Context& context);
   /// `worker` has died: no worker waits for it any more.
   void on_left(const Context& context, MemberId worker);
-  /// `worker` is a member from the beginning of the job; it starts from `step`.
+  /// `worker` takes part from the beginning of the job, and starts from `step`.
   void add_founder(MemberId worker, Step step);
-  /// `worker` has joined, after its former incarnation, if any, has left. It begins at the lowest
-  /// step of the running workers, and from now on others wait for it. In bulk-synchronous jobs it
-  /// begins one before the highest step that any worker was allowed to make, and makes that step by
-  /// pushing its entry to all owners.
+  /// `worker` has joined. It begins at the lowest step of the running workers, and from now on
+  /// others wait for it. In bulk-synchronous jobs it begins one step before the highest step that
+  /// any worker was allowed to make, and makes that step by pushing its entry to all owners.
+  /// Requires: if the worker had a former incarnation, that one has left.
   void on_joined(MemberId worker);
 
   /// Takes over from a coordinator that is gone. Awaits a WorkerStatus from each of `workers` and
-  /// of `owners`; owners are asked because they know how far workers came that are gone. Requires:
-  /// this coordinator has no workers yet.
+  /// of `owners`; owners know the steps of workers that are gone. Requires: this coordinator has no
+  /// workers yet.
   void take_over(const std::vector<MemberId>& workers, const std::vector<MemberId>& owners);
 
   /// Handles many changes at once: first that the members `left` (workers or owners) are gone, then
@@ -70,26 +70,26 @@ class Coordinator {
   };
   [[nodiscard]] Spread spread() const;
   /// Returns false while the takeover still awaits statuses.
-  [[nodiscard]] bool knows_all_steps() const noexcept { return knows_all_; }
+  [[nodiscard]] bool knows_all_steps() const noexcept { return knows_all_steps_; }
   /// The largest difference of two workers' steps so far, or since the takeover if there was one.
   [[nodiscard]] Step spread_max() const noexcept { return spread_max_; }
   /// Counts the draws of sampled barriers, and the draws that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
-  /// Sampled barriers: the workers in the last draw for `worker`. Requires: it is or was a member.
+  /// Sampled barriers: the workers in the last draw for `worker`. Requires: `worker` was added.
   [[nodiscard]] const std::vector<MemberId>& drawn(MemberId worker) const {
-    return members_.at(worker).drawn;
+    return workers_.at(worker).drawn;
   }
 
  private:
-  struct Member {
+  struct WorkerState {
     /// `finished` when the worker does not run or has not reported its step yet.
     Step step = barrier::finished;
     bool alive = true;
-    /// It has joined and was not told yet at which step to begin.
+    /// True from its joining until it is first sent Proceed or Stop.
     bool entering = false;
     bool waiting = false;
-    /// The last decision for it was Stop, not Proceed.
+    /// True if the last decision for it was Stop, false if it was Proceed.
     bool was_sent_stop = false;
     /// When it was last sent Stop or Proceed, or reported its status.
     Time step_started_at{};
@@ -110,7 +110,7 @@ class Coordinator {
   [[nodiscard]] Step entry_step() const;
   void stop_tracking(MemberId id);
   void reconsider_waiting(const Context& context, MemberId moved);
-  [[nodiscard]] bool should_reconsider(const Member& member, MemberId moved) const;
+  [[nodiscard]] bool should_reconsider(const WorkerState& state, MemberId moved) const;
   /// Lets the worker go on if it may, and returns whether it did. If not, and the barrier samples,
   /// sets when the worker draws again. The caller updates waiting_.
   bool try_to_release(const Context& context, MemberId id);
@@ -121,25 +121,25 @@ class Coordinator {
   void send_decision(const Context& context, MemberId id) const;
 
   CoordinatorOptions options_;
-  std::vector<Member> members_;
-  std::vector<MemberId> alive_;
-  /// The position in alive_ of each live worker, by id.
-  std::vector<std::uint32_t> alive_position_;
+  std::vector<WorkerState> workers_;
+  std::vector<MemberId> live_workers_;
+  /// The position in live_workers_ of each live worker, by id.
+  std::vector<std::uint32_t> live_position_;
   /// The workers that wait, in the order of arrival.
   std::vector<MemberId> waiting_;
-  /// The workers that draw again at a set time, ordered by it: the pairs of Member::next_draw_at
-  /// and id.
+  /// The workers that draw again at a set time: WorkerState::next_draw_at and the worker's id.
   std::set<std::pair<Time, MemberId>> next_draws_;
   /// Counts the running workers at each step.
   std::map<Step, std::size_t> workers_at_;
-  /// The lowest step of the running workers when the waiting ones were last reconsidered.
+  /// The lowest step of the running workers, or 0 if there were none, when the waiting workers were
+  /// last reconsidered. After a takeover without running workers: highest_held_.
   Step reviewed_min_ = 0;
   /// The highest step that any worker was allowed to make.
   Step highest_allowed_ = 1;
   /// True once a worker has ended.
   bool any_ended_ = false;
   bool stopping_ = false;
-  bool knows_all_ = true;
+  bool knows_all_steps_ = true;
   /// The members whose WorkerStatus the takeover still awaits.
   std::set<MemberId> awaited_;
   /// The highest step of which an owner holds an update, as far as owners have reported.

@@ -8,26 +8,26 @@ namespace starling::core {
 
 namespace {
 
-/// A joining worker asks again after this time if none of the drawn workers has begun.
+/// If none of the drawn workers has begun, a joining worker draws again after this time.
 constexpr Time entry_retry = std::chrono::milliseconds{20};
 
 }  // namespace
 
 SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self,
-                       WorkerIds members)
-    : barrier_(std::move(barrier)), recheck_(recheck), self_(self), members_(std::move(members)) {
+                       WorkerIds workers)
+    : barrier_(std::move(barrier)), recheck_(recheck), self_(self), workers_(std::move(workers)) {
   exclude(self_);
 }
 
-bool SampleGate::begin(const Context& context, Step own, Time automatic_interval) {
-  own_ = own;
+bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval) {
+  own_step_ = own_step;
   automatic_interval_ = automatic_interval;
   return start_draw(context);
 }
 
 bool SampleGate::enter(const Context& context) {
   phase_ = Phase::entering;
-  entry_sample_size_ = std::max<std::size_t>(1, barrier::seen_workers(barrier_, candidates()));
+  entry_sample_size_ = std::max<std::size_t>(1, barrier::seen_workers(barrier_, candidate_count()));
   return start_draw(context);
 }
 
@@ -36,8 +36,8 @@ bool SampleGate::resume(const Context& context) {
   return phase_ != Phase::idle && start_draw(context);
 }
 
-std::uint32_t SampleGate::candidates() const {
-  return static_cast<std::uint32_t>(members_->size() - excluded_.size());
+std::uint32_t SampleGate::candidate_count() const {
+  return static_cast<std::uint32_t>(workers_->size() - excluded_.size());
 }
 
 bool SampleGate::start_draw(const Context& context) {
@@ -47,16 +47,16 @@ bool SampleGate::start_draw(const Context& context) {
   laggard_.reset();
   if (phase_ == Phase::entering) {
     entry_step_ = 0;
-    if (candidates() == 0) {
+    if (candidate_count() == 0) {
       phase_ = Phase::idle;
       return true;
     }
-    ask_random(context,
-               static_cast<std::uint32_t>(std::min<std::size_t>(entry_sample_size_, candidates())));
+    ask_random(context, static_cast<std::uint32_t>(
+                            std::min<std::size_t>(entry_sample_size_, candidate_count())));
     return false;
   }
-  const auto beta = static_cast<std::uint32_t>(barrier::seen_workers(barrier_, candidates()));
-  if (beta == 0 || barrier::floor(barrier_, own_) == Step{0}) {
+  const auto beta = static_cast<std::uint32_t>(barrier::seen_workers(barrier_, candidate_count()));
+  if (beta == 0 || barrier::floor(barrier_, own_step_) == Step{0}) {
     phase_ = Phase::idle;
     return true;
   }
@@ -67,13 +67,13 @@ bool SampleGate::start_draw(const Context& context) {
 }
 
 void SampleGate::ask_random(const Context& context, std::uint32_t count) {
-  barrier::draw(candidates(), count, context.random, drawn_positions_);
+  barrier::draw(candidate_count(), count, context.random, drawn_positions_);
   for (std::uint32_t pick : drawn_positions_) {
     for (const std::uint32_t position : excluded_) {
       if (pick < position) break;
       ++pick;
     }
-    const MemberId other = (*members_)[pick];
+    const MemberId other = (*workers_)[pick];
     unanswered_.push_back(other);
     context.send(ToWorker{other}, StepQuery{self_, draw_number_});
   }
@@ -88,7 +88,7 @@ bool SampleGate::on(const Context& context, const StepAnswer& answer) {
   unanswered_.erase(asked);
   seen_steps_.push_back(answer.step);
   if (phase_ == Phase::entering) return unanswered_.empty() && decide_entry(context);
-  const auto floor = barrier::floor(barrier_, own_);
+  const auto floor = barrier::floor(barrier_, own_step_);
   if (floor && answer.step < *floor) {
     wait_to_draw_again(context, answer.from);
     return false;
@@ -110,12 +110,12 @@ bool SampleGate::on_timer(const Context& context) {
   if (phase_ == Phase::entering)
     return unanswered_.empty() ? start_draw(context) : decide_entry(context);
   if (phase_ == Phase::asking) {
-    // A worker that has not answered counts as at step 0. Only a rule without a floor may still
-    // let this worker pass.
+    // Workers that have not answered count as being at step 0. This worker can then pass only if
+    // its rule sets no lowest step (barrier::floor()).
     seen_steps_.resize(seen_steps_.size() + unanswered_.size(), 0);
     return decide(context);
   }
-  if (!waits_for_notice()) return start_draw(context);
+  if (!waits_only_for_notice()) return start_draw(context);
   ask_for_notice(context);  // the request or its answer may have been lost
   wait_until(context, context.now + query_timeout);
   return false;
@@ -127,9 +127,9 @@ bool SampleGate::on_left(const Context& context, MemberId worker) {
   return phase_ != Phase::idle && affects_draw && start_draw(context);
 }
 
-bool SampleGate::on_members(const Context& context, WorkerIds members,
+bool SampleGate::on_members(const Context& context, WorkerIds workers,
                             const std::vector<MemberId>& changed) {
-  members_ = std::move(members);
+  workers_ = std::move(workers);
   excluded_.clear();
   exclude(self_);
   const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
@@ -139,16 +139,16 @@ bool SampleGate::on_members(const Context& context, WorkerIds members,
 }
 
 void SampleGate::exclude(MemberId worker) {
-  const auto found = std::ranges::find(*members_, worker);
-  if (found == members_->end()) return;
-  const auto position = static_cast<std::uint32_t>(found - members_->begin());
+  const auto found = std::ranges::find(*workers_, worker);
+  if (found == workers_->end()) return;
+  const auto position = static_cast<std::uint32_t>(found - workers_->begin());
   const auto insert_at = std::ranges::lower_bound(excluded_, position);
   if (insert_at == excluded_.end() || *insert_at != position) excluded_.insert(insert_at, position);
 }
 
-/// Decides a draw after all have answered, or after the timeout.
+/// Decides a draw after all drawn workers have answered, or after query_timeout.
 bool SampleGate::decide(const Context& context) {
-  if (!barrier::admits(barrier_, own_, seen_steps_)) {
+  if (!barrier::admits(barrier_, own_step_, seen_steps_)) {
     wait_to_draw_again(context, std::nullopt);
     return false;
   }
@@ -157,18 +157,18 @@ bool SampleGate::decide(const Context& context) {
   return true;
 }
 
-/// Decides at which step to begin, or sets when to ask again.
+/// Decides at which step the worker begins, or sets when it draws again.
 bool SampleGate::decide_entry(const Context& context) {
-  const bool all_answered = unanswered_.empty() && seen_steps_.size() == candidates();
+  const bool all_answered = unanswered_.empty() && seen_steps_.size() == candidate_count();
   std::erase(seen_steps_, not_begun);
   unanswered_.clear();
-  const bool is_lowest_id = members_->empty() || std::ranges::min(*members_) == self_;
+  const bool is_lowest_id = workers_->empty() || std::ranges::min(*workers_) == self_;
   if (!seen_steps_.empty() || (all_answered && is_lowest_id)) {
     entry_step_ = seen_steps_.empty() ? 0 : std::ranges::min(seen_steps_);
     phase_ = Phase::idle;
     return true;
   }
-  entry_sample_size_ = std::min(2 * entry_sample_size_, members_->size() + 1);
+  entry_sample_size_ = std::min(2 * entry_sample_size_, workers_->size() + 1);
   wait_until(context, context.now + entry_retry);
   return false;
 }
@@ -178,17 +178,17 @@ void SampleGate::wait_to_draw_again(const Context& context, std::optional<Member
   laggard_ = laggard;
   if (recheck_.notify && laggard) ask_for_notice(context);
   const bool is_fixed = recheck_.interval && *recheck_.interval != barrier::Recheck::automatic;
-  const Time not_fixed = waits_for_notice() ? query_timeout : automatic_interval_;
-  wait_until(context, context.now + (is_fixed ? *recheck_.interval : not_fixed));
+  const Time default_wait = waits_only_for_notice() ? query_timeout : automatic_interval_;
+  wait_until(context, context.now + (is_fixed ? *recheck_.interval : default_wait));
 }
 
-bool SampleGate::waits_for_notice() const {
+bool SampleGate::waits_only_for_notice() const {
   return recheck_.notify && laggard_ && !recheck_.interval;
 }
 
 void SampleGate::ask_for_notice(const Context& context) const {
   context.send(ToWorker{*laggard_},
-               NotifyRequest{self_, draw_number_, *barrier::floor(barrier_, own_)});
+               NotifyRequest{self_, draw_number_, *barrier::floor(barrier_, own_step_)});
 }
 
 void SampleGate::wait_until(const Context& context, Time deadline) {

@@ -1,5 +1,5 @@
-/// A worker's barrier in jobs in which no member sees every step: the worker asks a few random
-/// others for their steps.
+/// A worker's barrier in jobs in which no member sees every worker's step: the worker asks a few
+/// random other workers for their steps.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,33 @@ namespace starling::core {
 /// the list until one of them leaves.
 using WorkerIds = std::shared_ptr<const std::vector<MemberId>>;
 
-/// The step that a worker reports after it has joined, until it has found its first step. No other
-/// worker waits for it meanwhile.
+/// The step that a worker which has joined reports until it knows its first step. It is higher than
+/// all others, so no other worker waits for it.
 inline constexpr Step not_begun = barrier::finished + 1;
 
 /// A worker that does not answer a step query within this time counts as behind.
 inline constexpr Time query_timeout = std::chrono::seconds{1};
 
-/// Draws beta others, asks them for their steps, and decides when a first laggard or all of them
-/// have answered, or after query_timeout:
+/// Draws beta other workers and asks them for their steps. Decides once one of them turns out to be
+/// a laggard (too far behind for the rule), all have answered, or query_timeout is over:
 ///
-///     idle --begin--> asking --no laggard--> (passed) idle
+///     idle --begin--> asking --all answered, no laggard--> idle: the worker passes
 ///                       ^  \--a laggard, or no answer--> refused
 ///                       \--laggard has caught up, or interval is over--/
 ///
 /// A worker that joins asks in the same way at which step to begin:
 ///
-///     idle --enter--> entering --all have answered, or timeout--> (entry_step() found) idle
+///     idle --enter--> entering --all have answered, or timeout--> idle: the worker begins
 ///
-/// Each event returns true if the worker may now pass the barrier, or begin. One call at a time;
-/// not thread-safe.
+/// Each event returns true if the worker may now pass the barrier, or begin at entry_step(). One
+/// call at a time; not thread-safe.
 class SampleGate {
  public:
-  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, WorkerIds members);
+  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, WorkerIds workers);
 
-  /// The worker has finished step `own`. The recheck interval `auto` means `automatic_interval`.
-  [[nodiscard]] bool begin(const Context& context, Step own, Time automatic_interval);
+  /// The worker has finished step `own_step`, and wants to pass the barrier. If the job's recheck
+  /// interval is `auto`, the gate uses `automatic_interval`.
+  [[nodiscard]] bool begin(const Context& context, Step own_step, Time automatic_interval);
 
   /// The worker has joined. It begins at the lowest step of its first sample. If no drawn worker
   /// has begun, it draws more; if no worker at all has begun, the one with the lowest id begins at
@@ -56,19 +57,19 @@ class SampleGate {
   [[nodiscard]] bool on(const Context& context, const Notice& notice);
   [[nodiscard]] bool on_timer(const Context& context);
 
-  /// `worker` has left or died: it is not drawn again, and the gate does not wait for it.
+  /// `worker` has left or died: the gate neither draws it again nor waits for its answer.
   [[nodiscard]] bool on_left(const Context& context, MemberId worker);
 
-  /// From now on others are drawn from `members`. `changed` lists, in ascending order, the former
-  /// workers that are not in `members` any more, or only in a new incarnation.
-  [[nodiscard]] bool on_members(const Context& context, WorkerIds members,
+  /// From now on the gate draws from `workers`. `changed` lists, in ascending order, the former
+  /// workers that are not in `workers` any more, or only in a new incarnation.
+  [[nodiscard]] bool on_members(const Context& context, WorkerIds workers,
                                 const std::vector<MemberId>& changed);
 
-  /// Ignores later answers.
+  /// The worker has ended: the gate becomes idle, and ignores later answers.
   void stop_asking() { phase_ = Phase::idle; }
 
-  /// The worker's actor was lost, and all timers and answers with it. Draws and asks afresh if the
-  /// gate is not idle.
+  /// The worker's driver was lost, and with it all timers and answers. If the gate is not idle,
+  /// draws and asks again.
   [[nodiscard]] bool resume(const Context& context);
 
   /// Counts the draws, and the draws that let the worker pass.
@@ -87,10 +88,10 @@ class SampleGate {
   /// Draws `count` random others and asks them for their steps.
   void ask_random(const Context& context, std::uint32_t count);
   /// Returns the number of workers that can be drawn.
-  [[nodiscard]] std::uint32_t candidates() const;
+  [[nodiscard]] std::uint32_t candidate_count() const;
   void exclude(MemberId worker);
   /// Returns true if only a Notice from the laggard makes the worker draw again.
-  [[nodiscard]] bool waits_for_notice() const;
+  [[nodiscard]] bool waits_only_for_notice() const;
   void ask_for_notice(const Context& context) const;
   void wait_to_draw_again(const Context& context, std::optional<MemberId> laggard);
   void wait_until(const Context& context, Time deadline);
@@ -98,13 +99,13 @@ class SampleGate {
   barrier::Barrier barrier_;
   barrier::Recheck recheck_;
   MemberId self_;
-  WorkerIds members_;
-  /// Positions in members_ that are not drawn: the worker's own, and those of workers that have
-  /// left. Ascending.
+  WorkerIds workers_;
+  /// The positions in workers_ that are not drawn, ascending: this worker's own position, and those
+  /// of workers that have left.
   std::vector<std::uint32_t> excluded_;
 
   Phase phase_ = Phase::idle;
-  Step own_ = 0;
+  Step own_step_ = 0;
   Time automatic_interval_{};
   std::uint64_t draw_number_ = 0;
   /// While entering: how many workers to draw.
@@ -113,8 +114,9 @@ class SampleGate {
   /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> unanswered_;
   std::vector<Step> seen_steps_;
+  /// While refused: the laggard that decided the draw, if there was one.
   std::optional<MemberId> laggard_;
-  /// When the phase, unless it is idle, ends without an answer or a Notice.
+  /// When the gate acts even if no answer or Notice has come. Without meaning while it is idle.
   Time deadline_{};
   Timer timer_;
   Counts counts_;

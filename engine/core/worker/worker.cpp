@@ -15,9 +15,9 @@ constexpr std::uint32_t not_planned = UINT32_MAX;
 
 /// Returns every range, whole.
 std::vector<RangeRows> all_ranges(std::size_t count) {
-  std::vector<RangeRows> all(count);
-  for (std::size_t i = 0; i < count; ++i) all[i].range = static_cast<RangeId>(i);
-  return all;
+  std::vector<RangeRows> ranges(count);
+  for (std::size_t i = 0; i < count; ++i) ranges[i].range = static_cast<RangeId>(i);
+  return ranges;
 }
 
 std::vector<OwnerId> distinct(std::vector<OwnerId> owners) {
@@ -31,17 +31,17 @@ std::vector<OwnerId> distinct(std::vector<OwnerId> owners) {
 Worker::Worker(WorkerOptions options)
     : options_(std::move(options)),
       owners_(distinct(*options_.owner_of)),
-      step_(options_.first),
+      step_(options_.first_step),
       samples_(options_.samples),
       position_(options_.owner_of->size(), not_planned) {
   if (!options_.central)
-    gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.members);
+    gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.workers);
 }
 
 void Worker::start(const Context& context) {
   STARLING_CHECK(phase_ == Phase::idle);
   if (options_.joins) return enter(context);
-  if (stopping_ || step_ >= options_.last) return finish(context);
+  if (stopping_ || step_ >= options_.last_step) return finish(context);
   begin_step(context);
 }
 
@@ -52,15 +52,16 @@ void Worker::enter(const Context& context) {
 }
 
 void Worker::begin_at(const Context& context, Step first) {
-  step_ = std::min(first, options_.last);
-  if (options_.bsp && step_ < options_.last) return push_entry(context);
+  step_ = std::min(first, options_.last_step);
+  if (options_.bsp && step_ < options_.last_step) return push_entry(context);
   notify_waiters(context);
-  if (stopping_ || step_ >= options_.last) return finish(context);
+  if (stopping_ || step_ >= options_.last_step) return finish(context);
   begin_step(context);
 }
 
-/// In bulk-synchronous jobs every owner must know of the worker before rounds wait for it.
-/// Therefore the worker's first step pushes an entry without an update to every range.
+/// In bulk-synchronous jobs a joining worker first pushes its entry to every range: a push without
+/// an update (Push::is_join), which counts as a step. All later rounds of the range await its
+/// pushes.
 void Worker::push_entry(const Context& context) {
   is_entry_ = true;
   step_started_at_ = context.now;
@@ -74,7 +75,7 @@ void Worker::push_entry(const Context& context) {
 void Worker::begin_step(const Context& context) {
   step_started_at_ = context.now;
   failures_ = 0;
-  if (options_.plans) {
+  if (options_.asks_for_plan) {
     phase_ = Phase::planning;
     context.out.push_back(Plan{step_});
     return;
@@ -176,17 +177,17 @@ void Worker::send_next(const Context& context, std::uint32_t part) {
 
 void Worker::on(const Context& context, const Value& value) {
   if (phase_ != Phase::pulling || value.at != step_) return;
-  const std::uint32_t at = position_.at(value.range);
-  if (at == not_planned || values_[at].value.buffer) return;
-  values_[at] = value;
-  if (--unanswered_ > 0) return send_next(context, at);
+  const std::uint32_t part = position_.at(value.range);
+  if (part == not_planned || values_[part].value.buffer) return;
+  values_[part] = value;
+  if (--unanswered_ > 0) return send_next(context, part);
   phase_ = Phase::computing;
   context.out.push_back(Compute{step_, values_});
 }
 
 void Worker::on_update(const Context& context, Step step, Update update) {
   if (phase_ != Phase::computing || step != step_) return;
-  values_.clear();  // owners change a range in place if no one else holds its buffer
+  values_.clear();  // releases the buffers, so that an owner need not copy a range to change it
   update_ = std::move(update);
   if (options_.bsp) {
     std::vector<bool> covered(position_.size());
@@ -229,10 +230,10 @@ void Worker::on(const Context& context, const Ack& ack) {
   if (ack.incarnation != options_.incarnation || ack.owner_epoch != owner_epoch(ack.range)) return;
   const auto part = std::ranges::lower_bound(update_.parts, ack.range, {}, &Update::Part::range);
   if (part == update_.parts.end() || part->range != ack.range) return;
-  const auto at = static_cast<std::size_t>(part - update_.parts.begin());
-  if (!unacknowledged_[at]) return;
-  unacknowledged_[at] = false;
-  if (--unanswered_ > 0) return send_next(context, static_cast<std::uint32_t>(at));
+  const auto position = static_cast<std::size_t>(part - update_.parts.begin());
+  if (!unacknowledged_[position]) return;
+  unacknowledged_[position] = false;
+  if (--unanswered_ > 0) return send_next(context, static_cast<std::uint32_t>(position));
   finish_step(context);
 }
 
@@ -242,7 +243,7 @@ void Worker::finish_step(const Context& context) {
   update_ = {};
   if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_started_at_);
   notify_waiters(context);
-  if (stopping_ || step_ >= options_.last) return finish(context);
+  if (stopping_ || step_ >= options_.last_step) return finish(context);
   wait_started_at_ = context.now;
   phase_ = Phase::waiting;
   ask_to_pass_barrier(context);
@@ -276,7 +277,7 @@ void Worker::on_configuration(const Context& context, WorkerConfiguration next) 
   options_.owner_of = std::move(next.owner_of);
   owners_ = distinct(*options_.owner_of);
   if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
-    // A part is sent again only if its range has a new owner epoch.
+    // Sends a part again only if its range has a new owner epoch.
     for (std::uint32_t part = 0; part < sent_to_.size(); ++part) {
       const RangeId range = range_of(part);
       if (!old_owner_epochs || (*old_owner_epochs)[range] != owner_epoch(range))
@@ -287,8 +288,8 @@ void Worker::on_configuration(const Context& context, WorkerConfiguration next) 
     send_ended_to_owners(context);
   }
   for (const MemberId id : next.changed) notify_requests_.erase(id);
-  options_.members = next.members;
-  if (gate_ && gate_->on_members(context, std::move(next.members), next.changed)) go_on(context);
+  options_.workers = next.workers;
+  if (gate_ && gate_->on_members(context, std::move(next.workers), next.changed)) go_on(context);
 }
 
 void Worker::resume(const Context& context) {

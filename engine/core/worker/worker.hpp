@@ -34,22 +34,24 @@ struct Update {
 struct WorkerOptions {
   MemberId id = 0;
   Incarnation incarnation = 0;
-  /// The number of finished steps at the start; more than 0 when a job resumes.
-  Step first = 0;
-  /// The number of samples of the steps up to `first`.
+  /// The number of steps that the worker has finished at the start; more than 0 if the job resumes
+  /// from a checkpoint.
+  Step first_step = 0;
+  /// The number of samples of the steps up to `first_step`.
   std::uint64_t samples = 0;
   /// The worker ends after this step.
-  Step last = barrier::finished;
-  /// True if a coordinator keeps the workers' steps; else the worker asks other workers.
+  Step last_step = barrier::finished;
+  /// True if a coordinator keeps the workers' steps; false if workers ask one another.
   bool central = true;
-  /// True if each range waits in each step for the pushes of all workers.
+  /// True in bulk-synchronous jobs: owners apply a step when the pushes of all workers have come.
   bool bsp = false;
-  /// True if the job names before each step the ranges that it needs; else it needs all.
-  bool plans = false;
+  /// True if the worker asks before each step which ranges the step needs (Plan). False if each
+  /// step needs all ranges.
+  bool asks_for_plan = false;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
   /// All workers of the job; needed if workers ask one another for their steps.
-  WorkerIds members;
+  WorkerIds workers;
   /// The primary owner of each range.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
   /// The configuration epoch of each range's present owners (Ownership::owner_epoch). Absent if
@@ -57,21 +59,22 @@ struct WorkerOptions {
   std::shared_ptr<const std::vector<Epoch>> owner_epochs = nullptr;
   /// True if the job runs already: the worker first asks at which step to begin.
   bool joins = false;
-  /// At most this many ranges are pulled from one owner, or pushed to it, at once. This bounds how
-  /// much of a large model is in flight. At least 1.
+  /// At most this many pulls or pushes to one owner are in flight, each of one range. This bounds
+  /// how much of a large model is in flight. At least 1.
   std::size_t window = 64;
   /// The job fails when one step has failed this many times in a row.
   int attempts = 3;
 };
 
-/// One call at a time; not thread-safe. Repeated or late messages do no harm. The worker does not
-/// send anything again by a timer, except the queries of its SampleGate: after a loss, call
-/// resume().
+/// One call at a time; not thread-safe. Repeated or late messages do no harm. No timer makes the
+/// worker send a message again, except the queries of its SampleGate: after a loss, call resume().
 ///
-///     start -> [entering] -> [planning] -> pulling -> computing -> pushing -> waiting ->
-///     [planning] ... -> done
-///                  |                    |
-///                  +-- (failures) ------+-> failed
+///     start -> [entering] -> [planning] -> pulling -> computing -> pushing -> waiting
+///                               ^                                                |
+///                               +-------------- passes the barrier --------------+
+///
+/// The worker is done after its last step, or when it is stopped. It has failed if planning or
+/// computing a step has failed `attempts` times in a row.
 class Worker {
  public:
   explicit Worker(WorkerOptions options);
@@ -83,13 +86,14 @@ class Worker {
   void on_plan(const Context& context, Step step, std::vector<RangeRows> wanted);
   /// The answer to the Compute effect of `step`; ignored if the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
-  /// Planning or computing at `step` threw an exception. The worker asks for it again; after
-  /// `attempts` failures it asks for the job to fail.
+  /// Planning or computing the step after `step` threw an exception. The worker asks for it again;
+  /// after `attempts` failures in a row it ends the job (Fail).
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
+  /// `worker` has left or died: this worker neither draws nor notifies it any more.
   void on_left(const Context& context, MemberId worker);
-  /// Owners or members have changed. Sends to new owners the pulls and pushes that the former
-  /// owners have not answered.
+  /// Owners or workers have changed. Sends the pulls and pushes that former owners have not
+  /// answered to the new owners.
   void on_configuration(const Context& context, WorkerConfiguration next);
 
   void on(const Context& context, const Value& value);
@@ -101,8 +105,8 @@ class Worker {
   void on(const Context& context, const NotifyRequest& request);
   void on(const Context& context, const Notice& notice);
 
-  /// The core's driver was lost and replaced; messages and computations in flight and all timers
-  /// were lost with it. Asks for all of them again.
+  /// The core's driver was lost and replaced, and with it all timers, and the messages and
+  /// computations in flight. Asks for all of them again.
   void resume(const Context& context);
 
   /// Returns the status for a coordinator that does not know this worker yet. If there is a
@@ -128,7 +132,7 @@ class Worker {
   }
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
   /// The draws and passes of the worker's SampleGate; zero in central mode.
-  [[nodiscard]] SampleGate::Counts gate_counts() const;
+  [[nodiscard]] SampleGate::Counts draw_counts() const;
   /// How often others have drawn this worker and asked for its step.
   [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
 
@@ -142,7 +146,8 @@ class Worker {
   /// Begins the first step or passes the barrier, after the gate has allowed it.
   void go_on(const Context& context);
   [[nodiscard]] Epoch owner_epoch(RangeId range) const;
-  // Below, `part` is a position in plan_ while pulling, in update_.parts while pushing.
+  // In the functions below, `part` is a position in plan_ while the worker is pulling, and in
+  // update_.parts while it is pushing.
   [[nodiscard]] RangeId range_of(std::uint32_t part) const;
   [[nodiscard]] bool is_answered(std::uint32_t part) const;
   void send_all(const Context& context);
@@ -169,8 +174,7 @@ class Worker {
   Step step_;
   std::uint64_t samples_;
   bool stopping_ = false;
-  /// Bulk-synchronous jobs: the worker pushes its entry; once all owners hold it, they wait for the
-  /// worker's pushes.
+  /// True while the worker pushes its entry (see push_entry()).
   bool is_entry_ = false;
   int failures_ = 0;
 
@@ -180,9 +184,9 @@ class Worker {
   std::vector<Value> values_;
   /// The position in the plan by range, or not_planned.
   std::vector<std::uint32_t> position_;
-  /// The update that is being pushed, sorted by range, kept until every owner holds it; and which
-  /// of its parts are unacknowledged.
+  /// The update that is being pushed, sorted by range; kept until every owner holds it.
   Update update_;
+  /// For each part of update_: true if it is not acknowledged yet.
   std::vector<bool> unacknowledged_;
   /// The number of parts, of the plan or of the update, that have no answer yet.
   std::size_t unanswered_ = 0;

@@ -52,7 +52,7 @@ void Worker::on(const Context& context, const StepQuery& query) {
 
 void Worker::on(const Context& context, const NotifyRequest& request) {
   NotifyRequest& latest = notify_requests_.try_emplace(request.from, request).first->second;
-  if (latest.draw > request.draw) return;  // an older request has come after a newer one
+  if (latest.draw > request.draw) return;  // a newer request has come before this one
   latest = request;
   if (reported_step() < request.floor) return;
   context.send(ToWorker{request.from}, Notice{options_.id, request.draw});
@@ -75,23 +75,23 @@ Step Worker::reported_step() const noexcept {
 }
 
 WorkerStatus Worker::status() const {
-  const auto at = [&](WorkerStatus::Phase phase) {
+  const auto status_in = [&](WorkerStatus::Phase phase) {
     return WorkerStatus{options_.id, phase, step_};
   };
   switch (phase_) {
     case Phase::idle:
     case Phase::entering:
-      return at(WorkerStatus::Phase::entering);
+      return status_in(WorkerStatus::Phase::entering);
     case Phase::waiting:
-      return at(WorkerStatus::Phase::waiting);
+      return status_in(WorkerStatus::Phase::waiting);
     case Phase::done:
-      return at(WorkerStatus::Phase::ended);
+      return status_in(WorkerStatus::Phase::ended);
     default:
-      return at(WorkerStatus::Phase::going);
+      return status_in(WorkerStatus::Phase::going);
   }
 }
 
-SampleGate::Counts Worker::gate_counts() const {
+SampleGate::Counts Worker::draw_counts() const {
   return gate_ ? gate_->counts() : SampleGate::Counts{};
 }
 

@@ -12,12 +12,12 @@ std::vector<MemberId> workers_of(const std::vector<Member>& members) {
 }
 
 std::vector<MemberId> owners_of(const Configuration& now) {
-  std::vector<MemberId> all;
+  std::vector<MemberId> owners;
   for (const Ownership& range : now.ranges)
-    for (const RangeOwner& owner : range.owners) all.push_back(owner.id);
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+    for (const RangeOwner& owner : range.owners) owners.push_back(owner.id);
+  std::ranges::sort(owners);
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  return owners;
 }
 
 WorkerConfiguration worker_configuration(const Configuration& now, const Configuration* former) {
@@ -27,10 +27,10 @@ WorkerConfiguration worker_configuration(const Configuration& now, const Configu
     owner_of->push_back(range.owners.front().id);
     owner_epochs->push_back(range.owner_epoch);
   }
-  WorkerConfiguration part{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
-                           std::move(owner_of), std::move(owner_epochs)};
-  if (former != nullptr) part.changed = workers_of(former->members_not_in(now));
-  return part;
+  WorkerConfiguration result{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
+                             std::move(owner_of), std::move(owner_epochs)};
+  if (former != nullptr) result.changed = workers_of(former->members_not_in(now));
+  return result;
 }
 
 }  // namespace starling::core

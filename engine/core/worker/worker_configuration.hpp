@@ -10,8 +10,7 @@
 namespace starling::core {
 
 struct WorkerConfiguration {
-  /// The ids of all workers.
-  WorkerIds members;
+  WorkerIds workers;
   /// The primary owner of each range, and the configuration epoch of its present owners
   /// (Ownership::owner_epoch).
   std::shared_ptr<const std::vector<OwnerId>> owner_of;

@@ -11,37 +11,38 @@ namespace {
 
 constexpr std::size_t range_bytes_min = std::size_t{4} << 10U;
 
-/// Returns how many elements a range may hold so that each of `owners` gets a range of a vector of
-/// `size` elements.
+/// Returns how many elements a range should hold so that each of `owners` owners gets a range of a
+/// vector of `size` elements, within the limits of a range's size.
 std::size_t range_elements(std::size_t size, std::size_t element_bytes, std::size_t owners) {
   const std::size_t fair_share = (size + owners - 1) / owners;
-  // Shares are rounded up. With many owners this may make fewer ranges than owners: then round
-  // down.
-  const bool enough = fair_share == 0 || (size + fair_share - 1) / fair_share >= owners;
-  return std::clamp(enough ? fair_share : size / owners, range_bytes_min / element_bytes,
-                    range_bytes_max / element_bytes);
+  // `fair_share` is rounded up. If that makes fewer ranges than owners, rounds down.
+  const bool has_range_for_each = fair_share == 0 || (size + fair_share - 1) / fair_share >= owners;
+  return std::clamp(has_range_for_each ? fair_share : size / owners,
+                    range_bytes_min / element_bytes, range_bytes_max / element_bytes);
 }
 
+/// Appends parameters to the ranges of a layout.
 class LayoutBuilder {
  public:
-  /// Each range holds about `target` elements, and never more than `max`.
+  /// Each range holds about `target` elements, and never more than `max`. A range of rows holds at
+  /// least one row.
   LayoutBuilder(Layout& layout, std::size_t target, std::size_t max)
       : layout_(layout), target_(target), max_(max) {}
 
   void add_row_sparse(std::size_t parameter) {
     const auto& shape = layout_.parameters[parameter];
-    const std::size_t row = shape.row_size();
-    if (row > max_) return add_dense(parameter);
+    const std::size_t row_size = shape.row_size();
+    if (row_size > max_) return add_dense(parameter);
     finish_range();
-    row_size_ = row;
-    const std::size_t limit = std::max(target_, row) / row * row;
-    fill(parameter, shape.size(), limit);
+    row_size_ = row_size;
+    const std::size_t limit = std::max(target_, row_size) / row_size * row_size;
+    append(parameter, shape.size(), limit);
     finish_range();
     row_size_ = 0;
   }
 
   void add_dense(std::size_t parameter) {
-    fill(parameter, layout_.parameters[parameter].size(), target_);
+    append(parameter, layout_.parameters[parameter].size(), target_);
   }
 
   void finish_range() {
@@ -50,14 +51,15 @@ class LayoutBuilder {
   }
 
  private:
-  void fill(std::size_t parameter, std::size_t size, std::size_t limit) {
+  /// Appends the `size` elements of a parameter to ranges of at most `limit` elements.
+  void append(std::size_t parameter, std::size_t size, std::size_t limit) {
     for (std::size_t done = 0; done < size;) {
-      const std::size_t take = std::min(size - done, limit - current_.count);
+      const std::size_t count = std::min(size - done, limit - current_.count);
       current_.row_size = row_size_;
-      current_.segments.push_back({parameter, current_.count, done, take});
-      current_.count += take;
-      offset_ += take;
-      done += take;
+      current_.segments.push_back({parameter, current_.count, done, count});
+      current_.count += count;
+      offset_ += count;
+      done += count;
       if (current_.count == limit) finish_range();
     }
   }
@@ -65,16 +67,18 @@ class LayoutBuilder {
   Layout& layout_;
   std::size_t target_;
   std::size_t max_;
+  /// The number of elements appended so far.
   std::size_t offset_ = 0;
+  /// Range::row_size of the present range.
   std::size_t row_size_ = 0;
   Range current_{.offset = 0, .count = 0, .row_size = 0, .segments = {}};
 };
 
 }  // namespace
 
-std::pair<RangeId, RangeId> Layout::ranges_of(std::size_t p) const {
-  const std::size_t first = offsets[p];
-  const std::size_t last = first + parameters[p].size();
+std::pair<RangeId, RangeId> Layout::ranges_of(std::size_t parameter) const {
+  const std::size_t first = offsets[parameter];
+  const std::size_t last = first + parameters[parameter].size();
   if (first == last) return {0, 0};
   const auto from = std::ranges::partition_point(
       ranges, [&](const Range& range) { return range.offset + range.count <= first; });

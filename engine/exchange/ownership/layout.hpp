@@ -1,4 +1,5 @@
-/// How the parameter vector is cut into ranges. This happens once, when a job starts.
+/// How the parameter vector is cut into ranges, once, when a job starts. Pure values and functions;
+/// any thread.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +36,9 @@ struct Range {
   std::vector<Segment> segments;
 };
 
-/// True if `slice` can hold the range or some of its rows: its size fits, its rows exist, and its
-/// buffer contains its elements. A slice from another member is not trusted before this check.
+/// True if `slice` holds values of the whole range or of some of its rows: its size fits, its rows
+/// exist, and its buffer contains its elements. Call this before you use a slice from another
+/// member.
 [[nodiscard]] bool fits(const Range& range, const Slice& slice, std::size_t element_bytes);
 
 /// The parameters, their offsets in the parameter vector, and the vector's ranges. Immutable and
@@ -49,23 +51,23 @@ struct Layout {
   /// The number of elements of the vector.
   std::size_t size = 0;
 
-  /// Returns the ranges that hold elements of parameter `p` as a half-open interval [first, last);
-  /// it is empty if the parameter is.
-  [[nodiscard]] std::pair<RangeId, RangeId> ranges_of(std::size_t p) const;
+  /// Returns the ranges that hold elements of a parameter as a half-open interval [first, last). It
+  /// is empty if the parameter has no elements.
+  [[nodiscard]] std::pair<RangeId, RangeId> ranges_of(std::size_t parameter) const;
 };
 
 /// Cuts `parameters` into ranges for `owners` owners. A row-sparse parameter is cut at row
 /// boundaries into ranges of its own; dense parameters that follow each other share ranges. Ranges
-/// are small enough to give every owner one, if that leaves them 4 KiB and a row at least. They
-/// never exceed range_bytes_max: a parameter with larger rows is cut like a dense one.
+/// are so small that every owner can get one, but not smaller than 4 KiB and one row. They never
+/// exceed range_bytes_max: a parameter with larger rows is cut like a dense one.
 [[nodiscard]] Layout make_layout(std::vector<models::Parameter> parameters,
                                  std::size_t element_bytes, std::size_t owners);
 
 /// Returns the owner of each range. The owners' numbers of ranges differ by at most one, and
-/// neighbouring ranges have different owners as a rule. With n + 1 owners, the first n hold the
-/// same ranges as with n owners, except the fair share of the last owner, rounded down, which it
-/// takes from the owners that hold most. No assignment of the same balance moves fewer ranges.
-/// Alternatives: docs/design/0004-range-assignment.md. Requires: owners > 0.
+/// neighbouring ranges usually have different owners. If an owner is added to n owners, it takes
+/// ranges / (n + 1) ranges, rounded down, from the owners that hold most; all other ranges stay
+/// where they are. No assignment of the same balance moves fewer ranges. Alternatives:
+/// docs/design/0004-range-assignment.md. Requires: owners > 0.
 [[nodiscard]] std::vector<OwnerId> assign_ranges(std::size_t ranges, std::size_t owners);
 
 }  // namespace starling::core

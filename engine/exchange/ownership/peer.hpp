@@ -8,7 +8,7 @@ namespace starling::core {
 
 /// A core that has a handler for messages of type M.
 template <class Core, class M>
-concept Takes = requires(Core& core, const Context& context, const M& message) {
+concept Handles = requires(Core& core, const Context& context, const M& message) {
   core.on(context, message);
 };
 
@@ -21,9 +21,9 @@ class Peer {
       : worker_(std::move(worker)), shard_(std::move(shard)) {}
 
   template <class M>
-  requires Takes<Worker, M> || Takes<Shard<T>, M>
+  requires Handles<Worker, M> || Handles<Shard<T>, M>
   void on(const Context& context, const M& message) {
-    if constexpr (Takes<Worker, M>)
+    if constexpr (Handles<Worker, M>)
       worker_.on(context, message);
     else
       shard_.on(context, message);

@@ -19,8 +19,8 @@ void Replica<T>::on_configuration(const ReplicaContext& context, const Configura
     const Ownership& ownership = next.ranges[r];
     const RangeOwner* self = ownership.find(options_.self);
     OwnedRange& owned = ranges_[r];
-    // A member that did not own the range in an epoch in between lacks the updates that were
-    // acknowledged then.
+    // If this member did not own the range in some epoch since `former`, it lacks the updates that
+    // were acknowledged in that epoch.
     if (owned.owner_epoch > 0 && (self == nullptr || self->since > former)) release(r);
     if (self == nullptr) continue;
     // Drops the acknowledgements for incarnations that are not members any more.
@@ -41,11 +41,11 @@ void Replica<T>::release(RangeId range) {
 
 template <class T>
 void Replica<T>::begin_owner_epoch(const ReplicaContext& context, RangeId range,
-                                   const Configuration& next, bool is_first) {
+                                   const Configuration& next, bool is_first_epoch) {
   const Ownership& ownership = next.ranges[range];
   OwnedRange& owned = ranges_[range];
-  if (is_first) {
-    RangeState start = options_.start->at(range);
+  if (is_first_epoch) {
+    RangeState start = options_.initial_states->at(range);
     start.awaited.emplace();
     for (const Member& member : next.members)
       if (member.works) start.awaited->push_back({member.id, member.incarnation, start.round});
@@ -56,21 +56,21 @@ void Replica<T>::begin_owner_epoch(const ReplicaContext& context, RangeId range,
   owned.owner_epoch = ownership.owner_epoch;
   owned.primary_id = ownership.owners.front().id;
   owned.primary = owned.primary_id == options_.self;
-  owned.installed = owned.primary || is_first;
+  owned.installed = owned.primary || is_first_epoch;
   owned.number = 0;
   owned.others.clear();
-  owned.pending_acks.clear();  // workers push again to the owners of the new owner epoch
+  owned.pending_acks.clear();  // the workers will send these pushes again in the new owner epoch
   if (!owned.primary) return;
   STARLING_CHECK(owned.full);
   for (const RangeOwner& owner : ownership.owners)
-    if (owner.id != options_.self) owned.others.push_back({owner.id, is_first, 0});
-  if (is_first) return;
+    if (owner.id != options_.self) owned.others.push_back({owner.id, is_first_epoch, 0});
+  if (is_first_epoch) return;
   if (options_.shard.bsp)  // before the state is handed over, because it names the awaited workers
     shard_.await_only(context.core, range, [&](MemberId worker, Incarnation incarnation) {
       return next.contains(worker, incarnation);
     });
   if (owned.others.empty()) return;
-  const auto state = std::make_shared<const RangeState>(shard_.hand_over(range));
+  const auto state = std::make_shared<const RangeState>(shard_.full_state(range));
   for (const OtherOwner& other : owned.others)
     context.out.emplace_back(other.id, Install{owned.owner_epoch, state});
 }
@@ -80,16 +80,16 @@ bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const P
   if (push->range >= ranges_.size()) return true;  // no correct worker sends this
   OwnedRange& owned = ranges_[push->range];
   if (!owned.primary || owned.owner_epoch != push->owner_epoch) return false;
-  const PushResult result = shard_.take(context.core, *push);
+  const PushResult result = shard_.accept(context.core, *push);
   if (result == PushResult::refused) return true;
-  if (result == PushResult::taken && !owned.others.empty()) {
+  if (result == PushResult::accepted && !owned.others.empty()) {
     ++owned.number;
     for (const OtherOwner& other : owned.others)
       context.out.emplace_back(other.id,
                                Forward{push->range, owned.owner_epoch, owned.number, push});
   }
-  // A repeated push may have been taken in a former owner epoch, or other owners may not hold it
-  // yet. All owners hold it once they hold everything that is numbered up to now.
+  // This member may have accepted a repeated push in a former owner epoch, or other owners may not
+  // hold it yet. All owners hold it once they hold everything up to the present number.
   owned.pending_acks.push_back({owned.number,
                                 push->worker,
                                 {push->range, push->step, push->incarnation, push->owner_epoch}});
@@ -110,7 +110,7 @@ void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
   if (!options_.shard.bsp) return;
   for (RangeId r = 0; r < ranges_.size(); ++r) {
     OwnedRange& owned = ranges_[r];
-    if (!owned.primary || !shard_.end(context.core, r, ended.worker)) continue;
+    if (!owned.primary || !shard_.end_worker(context.core, r, ended.worker)) continue;
     ++owned.number;
     for (const OtherOwner& other : owned.others)
       context.out.emplace_back(other.id,
@@ -141,12 +141,12 @@ bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward&
     return false;
   if (!owned.installed || forward.number <= owned.number) return true;
   STARLING_CHECK(forward.number == owned.number + 1);
-  // This shard has the primary's state and takes the same pushes in the same order, so it takes
-  // this push if the primary did.
+  // This shard has the primary's state and handles the same pushes in the same order, so it accepts
+  // this push as the primary did.
   if (forward.push)
-    STARLING_CHECK(shard_.take(context.core, *forward.push) == PushResult::taken);
+    STARLING_CHECK(shard_.accept(context.core, *forward.push) == PushResult::accepted);
   else
-    STARLING_CHECK(shard_.end(context.core, range, forward.ended));
+    STARLING_CHECK(shard_.end_worker(context.core, range, forward.ended));
   owned.number = forward.number;
   context.out.emplace_back(from, Held{range, owned.owner_epoch, owned.number});
   return true;
@@ -181,7 +181,7 @@ void Replica<T>::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
 }
 
 template <class T>
-std::vector<RangeId> Replica<T>::in_sync_ranges() const {
+std::vector<RangeId> Replica<T>::full_ranges() const {
   std::vector<RangeId> ranges;
   for (RangeId r = 0; r < ranges_.size(); ++r)
     if (ranges_[r].full) ranges.push_back(r);

@@ -2,10 +2,11 @@
 /// keeps all copies of a range equal (docs/design/0006-range-ownership.md).
 ///
 /// The owner epoch of a range is the epoch since which its owners are the same
-/// (Ownership::owner_epoch). While its owners stay the same, the primary of a range numbers the
-/// pushes that it takes. It first sends the other owners the state of the range, which has number 0
-/// (Install), and then each push (Forward). They report the number up to which they hold the range
-/// (Held). The primary acknowledges a push to its worker once every owner of the range holds it.
+/// (Ownership::owner_epoch). Within an owner epoch, the range's primary numbers the pushes that it
+/// accepts. It first sends the other owners the state of the range, which has number 0 (Install),
+/// and then each push (Forward). They report the number up to which they hold the range (Held). The
+/// primary acknowledges a push to its worker once every owner of the range holds it. A *full* owner
+/// holds every acknowledged update of the range.
 #pragma once
 
 #include <deque>
@@ -28,7 +29,7 @@ struct Install {
   [[nodiscard]] bool is_well_formed() const { return state != nullptr; }
   static constexpr auto fields(auto& m) { return std::tie(m.owner_epoch, m.state); }
 };
-/// Primary to the other owners: the next push that it has taken, or in bulk-synchronous jobs the
+/// Primary to the other owners: the next push that it has accepted, or in bulk-synchronous jobs the
 /// end of a worker. `number` counts from 1 within the owner epoch.
 struct Forward {
   RangeId range;
@@ -66,12 +67,12 @@ struct ReplicaOptions {
   /// The shard's options, without ranges.
   ShardOptions<T> shard;
   /// The state of each range when the job starts.
-  std::shared_ptr<const std::vector<RangeState>> start;
+  std::shared_ptr<const std::vector<RangeState>> initial_states;
 };
 
-/// One call at a time; not thread-safe. Channels deliver the messages between owners once and in
-/// order. An on() that returns false has refused a message of another owner epoch: send the sender
-/// the configuration.
+/// One call at a time; not thread-safe. Requires: messages between owners come once and in order,
+/// as channels deliver them. If on() returns false, it has refused a message of another owner
+/// epoch, and the caller must send the sender the configuration.
 template <class T>
 class Replica {
  public:
@@ -92,17 +93,18 @@ class Replica {
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Held& held);
 
-  /// Returns the ranges of which this member holds every acknowledged update, ascending.
-  [[nodiscard]] std::vector<RangeId> in_sync_ranges() const;
-  [[nodiscard]] bool is_in_sync(RangeId range) const { return ranges_[range].full; }
+  /// Returns the ranges of which this member is a full owner, ascending.
+  [[nodiscard]] std::vector<RangeId> full_ranges() const;
+  /// True if this member is a full owner of the range.
+  [[nodiscard]] bool is_full_owner(RangeId range) const { return ranges_[range].full; }
   [[nodiscard]] bool is_primary(RangeId range) const { return ranges_[range].primary; }
   [[nodiscard]] Epoch owner_epoch(RangeId range) const { return ranges_[range].owner_epoch; }
   /// True if this member holds the state with which the range's owner epoch begins.
   [[nodiscard]] bool is_installed(RangeId range) const { return ranges_[range].installed; }
-  /// Returns the last number in the owner epoch that this member has sent as primary, or holds as
-  /// another owner.
+  /// Returns the last number in the owner epoch: on the primary the last that it has sent, on
+  /// another owner the last up to which it holds the range.
   [[nodiscard]] std::uint64_t number(RangeId range) const { return ranges_[range].number; }
-  /// Returns how often in_sync_ranges() has changed.
+  /// Returns how often full_ranges() has changed.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
   [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }
@@ -112,8 +114,9 @@ class Replica {
   /// Another owner of a range, as the primary knows it.
   struct OtherOwner {
     MemberId id;
+    /// True once it has reported that it holds the state with which the owner epoch begins.
     bool installed;
-    /// The last number that it has reported to hold.
+    /// The number in its last Held.
     std::uint64_t held;
   };
   /// An Ack that the primary sends once all owners hold everything up to `number`.
@@ -125,7 +128,7 @@ class Replica {
   struct OwnedRange {
     /// 0 if this member does not own the range.
     Epoch owner_epoch = 0;
-    /// True if this member holds every acknowledged update of the range.
+    /// True if this member is a full owner.
     bool full = false;
     bool primary = false;
     /// True once this member holds the state with which the owner epoch begins; on the primary at
@@ -142,7 +145,7 @@ class Replica {
 
   void release(RangeId range);
   void begin_owner_epoch(const ReplicaContext& context, RangeId range, const Configuration& next,
-                         bool is_first);
+                         bool is_first_epoch);
   /// True if every owner in the owner epoch holds everything up to `number`.
   [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
   void acknowledge(const ReplicaContext& context, OwnedRange& owned);

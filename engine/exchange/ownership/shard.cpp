@@ -47,35 +47,36 @@ void Shard<T>::put_range(const RangeState& state) {
   const std::size_t slots = gradients ? models::slots(gradients->optimizer) : 0;
   const std::size_t count = options_.layout->ranges.at(state.range).count;
   STARLING_CHECK(fits(state));
-  HeldRange held{.value = Buffer::copy_of<T>(state.value.as<T>()),
-                 .slots = state.slots.empty() ? zeros<T>(slots * count)
-                                              : Buffer::copy_of<T>(state.slots.as<T>()),
-                 .updates = state.updates,
-                 .samples = state.samples,
-                 .round = state.round,
-                 .ledger = state.ledger,
-                 .gathered = {},
-                 .missing_pushes = 0,
-                 .waiting_pulls = {}};
-  held.ledger.resize(options_.workers_max);
+  HeldRange range{.value = Buffer::copy_of<T>(state.value.as<T>()),
+                  .slots = state.slots.empty() ? zeros<T>(slots * count)
+                                               : Buffer::copy_of<T>(state.slots.as<T>()),
+                  .updates = state.updates,
+                  .samples = state.samples,
+                  .round = state.round,
+                  .ledger = state.ledger,
+                  .gathered = {},
+                  .missing_pushes = 0,
+                  .waiting_pulls = {}};
+  range.ledger.resize(options_.workers_max);
   if (options_.bsp) {
-    held.gathered.resize(options_.workers_max);
-    for (const Push& push : state.gathered) held.gathered.at(push.worker).push_back(push);
-    held.awaited.resize(options_.workers_max);
+    range.gathered.resize(options_.workers_max);
+    for (const Push& push : state.gathered) range.gathered.at(push.worker).push_back(push);
+    range.awaited.resize(options_.workers_max);
     if (state.awaited)
-      for (const AwaitedWorker& awaited : *state.awaited) held.awaited.at(awaited.worker) = awaited;
+      for (const AwaitedWorker& awaited : *state.awaited)
+        range.awaited.at(awaited.worker) = awaited;
     else
       for (MemberId worker = 0; worker < options_.workers; ++worker)
-        held.awaited[worker] = AwaitedWorker{worker, held.ledger[worker].incarnation, 0};
-    held.missing_pushes = count_missing(held);
+        range.awaited[worker] = AwaitedWorker{worker, range.ledger[worker].incarnation, 0};
+    range.missing_pushes = count_missing(range);
   }
   if (holds(state.range)) {
-    held_[index_of_[state.range]] = std::move(held);
+    held_[index_of_[state.range]] = std::move(range);
     return;
   }
   index_of_[state.range] = static_cast<std::uint32_t>(held_.size());
   ranges_.push_back(state.range);
-  held_.push_back(std::move(held));
+  held_.push_back(std::move(range));
 }
 
 template <class T>
@@ -168,33 +169,33 @@ Value Shard<T>::value_of(const Pull& pull, const HeldRange& range) const {
 
 template <class T>
 void Shard<T>::on(const Context& context, const Push& push) {
-  if (take(context, push) == PushResult::refused) return;
+  if (accept(context, push) == PushResult::refused) return;
   context.send(ToWorker{push.worker},
                Ack{push.range, push.step, push.incarnation, push.owner_epoch});
 }
 
 template <class T>
-PushResult Shard<T>::take(const Context& context, const Push& push) {
+PushResult Shard<T>::accept(const Context& context, const Push& push) {
   if (!takes(push)) return PushResult::refused;
   HeldRange& range = held(push.range);
   if (options_.bsp && push.is_join) return add_joiner(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation)
-    return PushResult::refused;  // that incarnation was replaced
+    return PushResult::refused;  // a later incarnation has replaced it
   if (push.incarnation > last.incarnation) {
-    // A round has one push of each worker: a new incarnation does not repeat the push of a former
-    // one.
+    // A round has one push of each worker, so a new incarnation does not push to the rounds of a
+    // former one again.
     if (options_.bsp)
       last.incarnation = push.incarnation;
     else
       last = {push.incarnation, 0, 0};
   }
-  // The round was completed without this push, because its worker had been declared dead.
+  // Refuses a push to a round that was completed without it, because its worker counted as dead.
   if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
-  if (push.step <= last.step) return PushResult::known;
+  if (push.step <= last.step) return PushResult::duplicate;
   last.step = push.step;
   process(context, push, range);
-  return PushResult::taken;
+  return PushResult::accepted;
 }
 
 template <class T>
@@ -204,7 +205,7 @@ void Shard<T>::process(const Context& context, const Push& push, HeldRange& rang
   if (const auto* gradients = std::get_if<GradientApplier>(&options_.applier))
     weight = static_cast<double>(push.samples) /
              static_cast<double>(options_.workers * gradients->batch);
-  // A push over no samples has no gradient: it must not decay the momentum either.
+  // A push of 0 samples has no gradient, so the optimiser must not decay its momentum either.
   if (!push.update.empty() && weight > 0) {
     ++range.updates;
     apply(push.range, range, push.update, weight);
@@ -265,16 +266,16 @@ Step Shard<T>::highest_step() const {
 }
 
 template <class T>
-RangeState Shard<T>::hand_over(RangeId range) const {
-  STARLING_CHECK(holds(range));
-  const HeldRange& held = held_[index_of_[range]];
-  RangeState copy = make_state(range, held, 0);
-  copy.ledger = held.ledger;
-  for (const auto& queue : held.gathered)
+RangeState Shard<T>::full_state(RangeId id) const {
+  STARLING_CHECK(holds(id));
+  const HeldRange& range = held_[index_of_[id]];
+  RangeState copy = make_state(id, range, 0);
+  copy.ledger = range.ledger;  // make_state() leaves out the steps whose pushes wait
+  for (const auto& queue : range.gathered)
     copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
   if (options_.bsp) {
     copy.awaited.emplace();
-    for (const auto& awaited : held.awaited)
+    for (const auto& awaited : range.awaited)
       if (awaited) copy.awaited->push_back(*awaited);
   }
   return copy;

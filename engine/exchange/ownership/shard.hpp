@@ -27,7 +27,7 @@ struct GradientApplier {
   std::size_t batch = 1;
 };
 
-/// Says to which elements of which parameter a piece of an update belongs.
+/// The elements of a parameter to which a piece of an update belongs.
 struct MergeTarget {
   /// The index of the parameter.
   std::size_t parameter;
@@ -35,48 +35,50 @@ struct MergeTarget {
   std::size_t offset;
 };
 
-/// A function that merges `update` into `value`, element by element or row by row. It is called
-/// once for each run of consecutive elements, and must not throw.
+/// A function that merges `update` into `value`, which has as many elements. The shard calls it
+/// once for each run of consecutive elements of a parameter; it must not throw.
 template <class T>
 using Merge =
-    std::function<void(const MergeTarget& site, std::span<T> value, std::span<const T> update)>;
+    std::function<void(const MergeTarget& target, std::span<T> value, std::span<const T> update)>;
 
+/// How a shard applies updates to its ranges.
 template <class T>
 using Applier = std::variant<GradientApplier, Merge<T>>;
 
 template <class T>
 struct ShardOptions {
   std::shared_ptr<const Layout> layout;
-  /// The states of the ranges that this owner holds at first. If a state has no slots, its slots
-  /// are zeros.
+  /// The states of the ranges that this owner holds at first. If a state has no slots, the slots
+  /// start as zeros.
   std::vector<RangeState> ranges;
   Applier<T> applier;
+  /// The number of workers with which the job starts.
   std::size_t workers = 1;
   /// Worker ids are below this. 0: they are below `workers`, because no worker joins later.
   std::size_t workers_max = 0;
-  /// True if the pushes of a step are gathered and applied together, in the order of the workers.
+  /// True in bulk-synchronous jobs: the shard gathers the pushes of a step, and applies them
+  /// together in the order of the workers. Fields and functions marked "bsp only" serve these jobs.
   bool bsp = false;
-  /// bsp only: a Snapshot of a later round, which the shard answers as if it had received it at the
-  /// start.
+  /// bsp only: a Snapshot of a later round, as if the shard had received it at the start.
   Snapshot pending_snapshot = {.request_id = 0};
 };
 
-/// Returns the ledger entry from which a worker continues: its last step whose update every range
-/// holds.
+/// Returns the ledger entry from which a worker continues: the one for the last step of which every
+/// range in `start` holds the update.
 [[nodiscard]] LedgerEntry first_ledger_entry(const std::vector<RangeState>& start, MemberId worker);
 
 /// The outcome of a push.
 enum class PushResult {
-  /// The push is ignored and not answered.
+  /// The shard ignores the push, and sends no Ack.
   refused,
-  /// It was taken before.
-  known,
-  /// It is applied, or gathered into its round.
-  taken,
+  /// The shard has accepted the push before.
+  duplicate,
+  /// The shard has applied the push, or gathered it for its round.
+  accepted,
 };
 
-/// One call at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
-/// (worker, incarnation) is kept for each range, and steps only rise.
+/// One call at a time; not thread-safe. Repeated pushes do no harm: for each range, a ledger keeps
+/// the last step of each worker's incarnation, and only a push of a later step is applied.
 template <class T>
 class Shard {
  public:
@@ -90,29 +92,28 @@ class Shard {
   void on_left(const Context& context, MemberId worker);
 
   /// Does the same as on(push), but does not send the Ack.
-  [[nodiscard]] PushResult take(const Context& context, const Push& push);
+  [[nodiscard]] PushResult accept(const Context& context, const Push& push);
 
-  /// bsp only: from now on awaits only pushes of incarnations for which `is_member` is true, and
-  /// completes rounds without the others. Requires: holds(range).
+  /// bsp only: from now on rounds of the range await only incarnations for which `is_member` is
+  /// true, and are completed without the others. Requires: holds(range).
   void await_only(const Context& context, RangeId range,
                   const std::function<bool(MemberId, Incarnation)>& is_member);
-  /// bsp only: `worker` has made its last step, so completes rounds without it. Returns false if it
-  /// was not awaited.
-  bool end(const Context& context, RangeId range, MemberId worker);
+  /// bsp only: `worker` has made its last step: rounds of the range do not await it any more.
+  /// Returns false if they did not before. Requires: holds(range).
+  bool end_worker(const Context& context, RangeId range, MemberId worker);
   /// bsp only: returns the pushes that wait for their round, by worker. Requires: holds(range).
   [[nodiscard]] const std::vector<std::vector<Push>>& gathered(RangeId range) const {
     return held_[index_of_[range]].gathered;
   }
 
-  /// Returns the highest step of which a range here holds an update of any worker; 0 if there is
-  /// none.
+  /// Returns the highest step in the ledgers of all ranges; 0 if there is none.
   [[nodiscard]] Step highest_step() const;
 
   /// Returns the whole state of a range for another owner, with the pushes that wait for their
   /// round. Requires: holds(range).
-  [[nodiscard]] RangeState hand_over(RangeId range) const;
-  /// Adds a range with its state, or replaces the state of a range that it holds and drops the
-  /// reads that wait there. Requires: fits(state).
+  [[nodiscard]] RangeState full_state(RangeId range) const;
+  /// Adds a range with its state. If this shard holds the range already, replaces its state, and
+  /// drops the pulls that wait for a round of it. Requires: fits(state).
   void put_range(const RangeState& state);
   /// Drops a range and its state.
   void release(RangeId range);
@@ -129,14 +130,14 @@ class Shard {
   }
 
   /// Returns false for messages that no correct worker sends: they name ranges that this owner does
-  /// not hold, or rows or elements that do not exist. Such messages are dropped.
+  /// not hold, or rows or elements that do not exist. on() drops such messages.
   [[nodiscard]] bool takes(const Pull& pull) const;
   [[nodiscard]] bool takes(const Push& push) const;
   /// Returns false for states that no correct owner hands over.
   [[nodiscard]] bool fits(const RangeState& state) const;
 
-  /// Returns the present values of the elements that a Pull asks for, for readers that are not
-  /// workers. Requires: takes(pull).
+  /// Returns the present values of the elements that `pull` names, without waiting for a round.
+  /// Requires: takes(pull).
   [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
 
  private:
@@ -149,44 +150,43 @@ class Shard {
     std::vector<LedgerEntry> ledger;
     /// bsp only, by worker: the pushes that wait for their round.
     std::vector<std::vector<Push>> gathered;
-    /// bsp only: how many workers have not pushed to the next round yet.
+    /// bsp only: how many of the workers that the next round awaits have not pushed to it yet.
     std::size_t missing_pushes = 0;
-    /// bsp only, by worker: the incarnation whose pushes are awaited, and after which round; absent
-    /// if none are.
+    /// bsp only, by worker: the incarnation whose pushes rounds await, and after which round;
+    /// absent if rounds do not await the worker.
     std::vector<std::optional<AwaitedWorker>> awaited = {};
-    /// bsp only: reads that wait for a round, at most one from each worker.
+    /// bsp only: pulls that wait for a round, at most one from each worker.
     std::vector<Pull> waiting_pulls;
   };
 
   HeldRange& held(RangeId range);
   [[nodiscard]] bool holds_rows(RangeId range, const Rows& rows) const;
-  [[nodiscard]] Value value_of(const Pull& pull, const HeldRange& held) const;
-  void send_value(const Context& context, const Pull& pull, const HeldRange& held) const;
-  void process(const Context& context, const Push& push, HeldRange& held);
-  void count_samples(const Push& push, HeldRange& held);
-  void queue_push(const Context& context, const Push& push, HeldRange& held);
-  void complete_rounds(const Context& context, RangeId range, HeldRange& held);
-  void apply_round(RangeId range, HeldRange& held);
-  void apply_mean(RangeId range, HeldRange& held, std::span<const Push> round,
-                  std::uint64_t samples);
-  void apply(RangeId range, HeldRange& held, const Slice& update, double weight);
-  void apply_piece(RangeId range, HeldRange& held, std::size_t from, std::span<const T> update,
+  [[nodiscard]] Value value_of(const Pull& pull, const HeldRange& range) const;
+  void send_value(const Context& context, const Pull& pull, const HeldRange& range) const;
+  void process(const Context& context, const Push& push, HeldRange& range);
+  void count_samples(const Push& push, HeldRange& range);
+  void queue_push(const Context& context, const Push& push, HeldRange& range);
+  void complete_rounds(const Context& context, RangeId id, HeldRange& range);
+  void apply_round(RangeId id, HeldRange& range);
+  void apply_mean(RangeId id, HeldRange& range, std::span<const Push> round, std::uint64_t samples);
+  void apply(RangeId id, HeldRange& range, const Slice& update, double weight);
+  void apply_piece(RangeId id, HeldRange& range, std::size_t from, std::span<const T> update,
                    double weight);
-  [[nodiscard]] RangeState make_state(RangeId range, const HeldRange& held,
+  [[nodiscard]] RangeState make_state(RangeId id, const HeldRange& range,
                                       std::uint64_t request_id) const;
-  [[nodiscard]] static std::size_t count_missing(const HeldRange& held);
-  [[nodiscard]] static bool is_awaited(const HeldRange& held, MemberId worker);
-  PushResult add_joiner(const Context& context, const Push& push, HeldRange& held);
+  [[nodiscard]] static std::size_t count_missing(const HeldRange& range);
+  [[nodiscard]] static bool is_awaited(const HeldRange& range, MemberId worker);
+  PushResult add_joiner(const Context& context, const Push& push, HeldRange& range);
   void end_in_all_ranges(const Context& context, MemberId worker);
 
   ShardOptions<T> options_;
-  /// bsp only: the last Snapshot of a later round.
+  /// bsp only: the last Snapshot with a round. The shard answers when a range completes this round.
   Snapshot pending_snapshot_;
   /// By range: its index in held_ and ranges_, or UINT32_MAX if this owner does not hold it.
   std::vector<std::uint32_t> index_of_;
   std::vector<RangeId> ranges_;
   std::vector<HeldRange> held_;
-  /// Memory that apply_mean() reuses.
+  /// Scratch memory of apply_mean().
   std::vector<T> mean_;
   std::vector<bool> touched_;
 };

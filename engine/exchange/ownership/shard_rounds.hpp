@@ -1,5 +1,5 @@
-/// Internal: how a Shard in a bulk-synchronous job collects the pushes of a round, and when a round
-/// is complete. Only shard.cpp includes it.
+/// Internal: how a Shard in a bulk-synchronous job gathers the pushes of a round, and when a round
+/// is complete. Only shard.cpp includes this file.
 #pragma once
 
 #include <algorithm>
@@ -39,13 +39,13 @@ std::size_t Shard<T>::count_missing(const HeldRange& range) {
 template <class T>
 void Shard<T>::complete_rounds(const Context& context, RangeId id, HeldRange& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  // If all workers of a round are gone, the workers that joined for a later round still need this
-  // one to be completed.
-  const auto is_behind = [&](const auto& awaited) {
+  // If all workers of a round are gone, it is completed without pushes if workers have joined for a
+  // later round.
+  const auto joined_later = [&](const auto& awaited) {
     return awaited && awaited->from > range.round;
   };
   while (range.missing_pushes == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
-                                       std::ranges::any_of(range.awaited, is_behind))) {
+                                       std::ranges::any_of(range.awaited, joined_later))) {
     apply_round(id, range);
     range.missing_pushes = count_missing(range);
     for (const Pull& pull : range.waiting_pulls)
@@ -95,11 +95,11 @@ void Shard<T>::on_left(const Context& context, MemberId worker) {
 template <class T>
 void Shard<T>::end_in_all_ranges(const Context& context, MemberId worker) {
   if (!options_.bsp) return;
-  for (const RangeId range : ranges_) end(context, range, worker);
+  for (const RangeId range : ranges_) end_worker(context, range, worker);
 }
 
 template <class T>
-bool Shard<T>::end(const Context& context, RangeId id, MemberId worker) {
+bool Shard<T>::end_worker(const Context& context, RangeId id, MemberId worker) {
   HeldRange& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
   range.missing_pushes = count_missing(range);
@@ -121,19 +121,19 @@ void Shard<T>::await_only(const Context& context, RangeId id,
   complete_rounds(context, id, range);
 }
 
-/// Adds a worker that joins: rounds after push.step await its pushes.
+/// Handles the entry of a worker that joins: rounds after push.step await its pushes.
 template <class T>
 PushResult Shard<T>::add_joiner(const Context& context, const Push& push, HeldRange& range) {
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return PushResult::refused;
   auto& awaited = range.awaited[push.worker];
-  if (awaited && awaited->incarnation == push.incarnation) return PushResult::known;
+  if (awaited && awaited->incarnation == push.incarnation) return PushResult::duplicate;
   last.incarnation = push.incarnation;
   last.step = std::max(last.step, push.step);
   awaited = AwaitedWorker{push.worker, push.incarnation, push.step};
   range.missing_pushes = count_missing(range);
   complete_rounds(context, push.range, range);
-  return PushResult::taken;
+  return PushResult::accepted;
 }
 
 }  // namespace starling::core

@@ -1,4 +1,5 @@
-/// Internal: how a Shard applies updates to the values of a range. Only shard.cpp includes it.
+/// Internal: how a Shard applies updates to the values of a range. Only shard.cpp includes this
+/// file.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace starling::core {
 
-/// Replaces `buffer` by a copy if readers still hold it.
+/// Replaces `buffer` by a copy if someone else still reads it.
 template <class T>
 void make_writable(std::shared_ptr<Buffer>& buffer) {
   if (is_sole_owner(buffer)) return;
@@ -37,9 +38,9 @@ void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
   }
 }
 
-/// Applies the sample-weighted mean of a round's pushes once. Sums in the order of the workers, so
-/// that the result is reproducible. Only units (rows, or the whole range) that some push contains
-/// change.
+/// Applies the sample-weighted mean of a round's pushes once; `samples` is their number of samples.
+/// Sums in the order of the workers, so that the result is reproducible. Changes only the units
+/// (rows in row-sparse ranges, else the whole range) that some push contains.
 template <class T>
 void Shard<T>::apply_mean(RangeId id, HeldRange& range, std::span<const Push> round,
                           std::uint64_t samples) {
@@ -82,8 +83,8 @@ void Shard<T>::apply(RangeId id, HeldRange& range, const Slice& update, double w
                     });
 }
 
-/// Applies an update of consecutive elements, the first of which has index `from` in the range,
-/// segment by segment.
+/// Applies an update of consecutive elements, segment by segment. The first element has index
+/// `from` in the range.
 template <class T>
 void Shard<T>::apply_piece(RangeId id, HeldRange& range, std::size_t from,
                            std::span<const T> update, double weight) {

@@ -10,8 +10,8 @@ ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage) {
   return detail::ChaosRun{scenario, sabotage}.run();
 }
 
-/// Ignores numbers, which name nodes, ranges and steps, and the text after a colon, which describes
-/// the progress of the run.
+/// Compares the texts without their numbers, which name nodes, ranges and steps, and without what
+/// follows a colon, which describes the progress of the run.
 bool is_alike(std::string_view violation, std::string_view other) {
   const auto kind = [](std::string_view text) {
     std::string words{text.substr(0, text.find(": "))};
@@ -28,14 +28,14 @@ Scenario shrink(Scenario scenario, std::size_t attempts, Sabotage* sabotage) {
     const std::string found = run_chaos(candidate, sabotage).violation;
     return !found.empty() && is_alike(found, violation);
   };
-  for (bool smaller = true; smaller && attempts > 0;) {
-    smaller = false;
+  for (bool has_shrunk = true; has_shrunk && attempts > 0;) {
+    has_shrunk = false;
     for (std::size_t i = scenario.faults.size(); i-- > 0 && attempts > 0;) {
       Scenario candidate = scenario;
       candidate.faults.erase(candidate.faults.begin() + static_cast<std::ptrdiff_t>(i));
       if (!fails(candidate)) continue;
       scenario = std::move(candidate);
-      smaller = true;
+      has_shrunk = true;
     }
     for (double Scenario::*share :
          {&Scenario::loss, &Scenario::duplication, &Scenario::reordering}) {
@@ -43,7 +43,7 @@ Scenario shrink(Scenario scenario, std::size_t attempts, Sabotage* sabotage) {
       candidate.*share = 0;
       if (scenario.*share == 0 || attempts == 0 || !fails(candidate)) continue;
       scenario = std::move(candidate);
-      smaller = true;
+      has_shrunk = true;
     }
   }
   return scenario;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Members suspect a member that was silent for longer than this.
+/// A member suspects another that was not reachable for longer than this.
 constexpr Time silence_max = 150ms;
 
 }  // namespace
@@ -15,7 +15,8 @@ constexpr Time silence_max = 150ms;
 void ChaosRun::begin_fault(std::size_t index) {
   const Fault& fault = scenario_.faults[index];
   Machine& machine = machines_[fault.node];
-  if (!may_begin(fault) || (!scenario_.beyond && fault.is_lasting() && !may_last(fault))) {
+  if (!may_begin(fault) ||
+      (!scenario_.exceeds_fault_budget && fault.is_lasting() && !may_last(fault))) {
     ++report_.faults_refused;
     healed_at_ = now();
     --pending_faults_;
@@ -29,6 +30,7 @@ void ChaosRun::begin_fault(std::size_t index) {
     case Fault::Kind::crash:
       deaths_.push_back(now());
       machine.dies_after_effects = fault.after_effects;
+      // The process ends within 20 ms, even if no event comes.
       queue_.push(now() + 20ms, Event{.kind = Event::Kind::crash,
                                       .node = fault.node,
                                       .incarnation = machine.incarnation});
@@ -54,7 +56,7 @@ void ChaosRun::begin_fault(std::size_t index) {
       break;
     case Fault::Kind::leave:
       machine.wants_to_leave = true;
-      run_event(fault.node, [](MemberCore& node, const core::MemberContext& c) { node.leave(c); });
+      run_event(fault.node, [](MemberCore& core, const core::MemberContext& c) { core.leave(c); });
       break;
   }
   queue_.push(now() + lasts, Event{.kind = Event::Kind::fault_ends, .key = index});
@@ -102,7 +104,7 @@ void ChaosRun::apply_partitions() {
     if (!is_active_[i]) continue;
     if (fault.kind == Fault::Kind::pair_partition) {
       network_.block(fault.node, fault.other);
-      if (fault.both) network_.block(fault.other, fault.node);
+      if (fault.is_two_way) network_.block(fault.other, fault.node);
     }
     if (fault.group == 0) continue;
     for (NodeId from = 0; from < nodes_max; ++from)
@@ -118,7 +120,7 @@ FaultBudget ChaosRun::fault_budget() const {
   std::vector<Condition> conditions;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    conditions.push_back({.core = machine.running ? machine.node.get() : nullptr,
+    conditions.push_back({.core = machine.running ? machine.core.get() : nullptr,
                           .frozen = machine.frozen,
                           .dying = machine.dies_after_effects.has_value(),
                           .suspected = suspicions_[id] + pair_partitions_[id] > 0,
@@ -133,8 +135,8 @@ FaultBudget ChaosRun::fault_budget() const {
           static_cast<std::size_t>(deaths)};
 }
 
-/// Returns true if a lasting fault may begin. It must be the only active fault, and the nodes that
-/// go on without the others must be able to do so for good.
+/// Returns true if a lasting fault may begin: if no other fault is active, and if the nodes that go
+/// on without the others can do so for good.
 bool ChaosRun::may_last(const Fault& fault) const {
   if (std::ranges::count(is_active_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
@@ -149,9 +151,9 @@ bool ChaosRun::is_settled() const {
   const core::Configuration& latest = *checker_.latest();
   const auto joins_or_leaves = [&](const Machine& machine) {
     return machine.running && (machine.wants_to_leave ||
-                               !latest.contains(machine.node->self().id, machine.incarnation));
+                               !latest.contains(machine.core->self().id, machine.incarnation));
   };
-  return pending_starts_ == 0 && std::ranges::none_of(machines_, joins_or_leaves) &&
+  return pending_rejoins_ == 0 && std::ranges::none_of(machines_, joins_or_leaves) &&
          why_ranges_move().empty();
 }
 
@@ -161,29 +163,32 @@ bool ChaosRun::has_lasting_fault() const {
   return false;
 }
 
+/// Returns true if the fault is possible now and does not exceed the fault budget. A lasting fault
+/// must also satisfy may_last().
 bool ChaosRun::may_begin(const Fault& fault) const {
-  if (!scenario_.beyond && has_lasting_fault())
-    return false;  // a node that joins may be on the other side
+  if (!scenario_.exceeds_fault_budget && has_lasting_fault())
+    return false;  // the node of this fault may be on the other side
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.incarnation == 0;
   if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
-    return scenario_.beyond || fault_budget().allows_partition(fault.group);
+    return scenario_.exceeds_fault_budget || fault_budget().allows_partition(fault.group);
   if (!machine.running || machine.dies_after_effects ||
-      machine.node->state() == MemberCore::State::excluded)
+      machine.core->state() == MemberCore::State::excluded)
     return false;
   if (fault.kind ==
       Fault::Kind::pair_partition)  // the job may exclude one of the two, then the other
-    return scenario_.beyond || fault_budget().allows_suspicion(fault.node, fault.other);
+    return scenario_.exceeds_fault_budget ||
+           fault_budget().allows_suspicion(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
-    return !machine.wants_to_leave && machine.node->state() == MemberCore::State::member &&
+    return !machine.wants_to_leave && machine.core->state() == MemberCore::State::member &&
            is_dispensable(fault.node);
-  if (scenario_.beyond) return true;
+  if (scenario_.exceeds_fault_budget) return true;
   return fault.kind == Fault::Kind::crash ? fault_budget().allows_death(fault.node)
                                           : fault_budget().allows_suspicion(fault.node);
 }
 
-/// Returns true if enough members of the same roles stay when the node leaves, or if the node is
-/// neither a worker nor an owner.
+/// Returns true if the node may leave: if enough members with its roles stay, or if it is neither a
+/// worker nor an owner.
 bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.member(node, 1);
   if (!self.works && !self.owns) return true;
@@ -192,7 +197,7 @@ bool ChaosRun::is_dispensable(NodeId node) const {
     const Machine& machine = machines_[id];
     const core::Member other = job_.member(id, 1);
     const bool stays = machine.running && !machine.wants_to_leave &&
-                       machine.node->state() == MemberCore::State::member;
+                       machine.core->state() == MemberCore::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
   }
   return count > std::max<std::size_t>(2, scenario_.copies);
@@ -200,44 +205,47 @@ bool ChaosRun::is_dispensable(NodeId node) const {
 
 // --- failure detection, and the end of the run --------------------------------------------------
 
-bool ChaosRun::is_heard(NodeId from, NodeId to) const {
-  const Machine& other = machines_[from];
-  return other.running && !other.frozen && other.node->state() == MemberCore::State::member &&
+/// Returns true if `from` is a running member that `to` receives messages from.
+bool ChaosRun::is_reachable(NodeId from, NodeId to) const {
+  const Machine& sender = machines_[from];
+  return sender.running && !sender.frozen && sender.core->state() == MemberCore::State::member &&
          !network_.is_blocked(from, to);
 }
 
-/// Makes every member suspect the members that were silent for too long, and trust the others.
+/// Makes every member suspect the members that were not reachable for too long, and trust the
+/// others.
 void ChaosRun::detect_failures() {
   for (NodeId id = 0; id < nodes_max; ++id) {
     Machine& machine = machines_[id];
-    if (!machine.running || machine.frozen || machine.node->state() != MemberCore::State::member)
+    if (!machine.running || machine.frozen || machine.core->state() != MemberCore::State::member)
       continue;
-    const core::ConfigurationPtr known = machine.node->configuration();
+    const core::ConfigurationPtr known = machine.core->configuration();
     for (const core::Member& member : known->members) {
       if (member.id == id) continue;
       auto& [incarnation, at] = machine.last_alive[member.id];
-      const bool same = machines_[member.id].incarnation == member.incarnation;
-      if (incarnation != member.incarnation || (same && is_heard(member.id, id))) {
+      const bool is_current = machines_[member.id].incarnation == member.incarnation;
+      if (incarnation != member.incarnation || (is_current && is_reachable(member.id, id))) {
         incarnation = member.incarnation;
         at = now();
       }
-      const bool suspicious = suspicions_[member.id] > 0 ||
-                              now() > at + silence_max + Time{detection_interval * (id % 3)};
-      if (suspicious == machine.node->suspects(member.id)) continue;
-      run_event(id, [&](MemberCore& node, const core::MemberContext& c) {
-        if (suspicious)
-          node.suspect(c, member.id, member.incarnation);
+      // The limit depends on the member, so that not all suspect at the same time.
+      const bool should_suspect = suspicions_[member.id] > 0 ||
+                                  now() > at + silence_max + Time{detection_interval * (id % 3)};
+      if (should_suspect == machine.core->suspects(member.id)) continue;
+      run_event(id, [&](MemberCore& core, const core::MemberContext& c) {
+        if (should_suspect)
+          core.suspect(c, member.id, member.incarnation);
         else
-          node.trust(c, member.id, member.incarnation);
+          core.trust(c, member.id, member.incarnation);
       });
-      if (!machine.running || machine.node->state() != MemberCore::State::member) break;
+      if (!machine.running || machine.core->state() != MemberCore::State::member) break;
     }
   }
 }
 
 bool ChaosRun::is_finished() const { return why_not_finished().empty(); }
 
-/// Returns false if the node is an owner and too few other owners stay to hold all replicas.
+/// Returns true unless the node is an owner and too few other owners stay to hold all replicas.
 bool ChaosRun::may_leave(NodeId id) const {
   const core::Configuration& latest = *checker_.latest();
   const auto* self = latest.find(id);
@@ -248,22 +256,22 @@ bool ChaosRun::may_leave(NodeId id) const {
   return others >= scenario_.copies;
 }
 
-/// Returns why the run is not finished, for the first reason found; empty if it is finished.
+/// Returns the first reason found why the run is not finished; empty if it is finished.
 std::string ChaosRun::why_not_finished() const {
-  if (pending_starts_ > 0) return "an incarnation has not begun yet";
+  if (pending_rejoins_ > 0) return "an incarnation has not begun yet";
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    if (!machine.running || machine.node->state() == MemberCore::State::excluded) continue;
+    if (!machine.running || machine.core->state() == MemberCore::State::excluded) continue;
     const auto who = "node " + std::to_string(id) + " (incarnation " +
                      std::to_string(machine.incarnation) + ") ";
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
-    if (machine.node->state() != MemberCore::State::member) return who + "is not a member";
-    const core::Worker* worker = machine.node->worker();
+    if (machine.core->state() != MemberCore::State::member) return who + "is not a member";
+    const core::Worker* worker = machine.core->worker();
     if (worker != nullptr && !worker->done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +
              std::to_string(scenario_.steps);
-    if (machine.node->configuration() != checker_.latest() &&
-        *machine.node->configuration() != *checker_.latest())
+    if (machine.core->configuration() != checker_.latest() &&
+        *machine.core->configuration() != *checker_.latest())
       return who + "is in an old epoch";
   }
   const core::Configuration& latest = *checker_.latest();
@@ -274,14 +282,14 @@ std::string ChaosRun::why_not_finished() const {
   return moves.empty() ? why_replicas_differ() : moves;
 }
 
-/// Describes a range that some of its owners do not hold yet or are to give up, or that could have
-/// more owners; empty if there is none.
+/// Describes a range that an owner does not hold yet or is to give up, or that could have more
+/// owners. Returns an empty text if there is no such range.
 std::string ChaosRun::why_ranges_move() const {
   const core::Configuration& latest = *checker_.latest();
-  const auto staying = std::ranges::count_if(latest.members, [&](const core::Member& member) {
-    return !machines_[member.id].wants_to_leave;
-  });
-  if (latest.fewest_copies() < std::min<std::size_t>(scenario_.copies, staying))
+  const auto staying_members = std::ranges::count_if(
+      latest.members,
+      [&](const core::Member& member) { return !machines_[member.id].wants_to_leave; });
+  if (latest.fewest_copies() < std::min<std::size_t>(scenario_.copies, staying_members))
     return "a range has too few owners";
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : latest.ranges[r].owners)
@@ -290,13 +298,13 @@ std::string ChaosRun::why_ranges_move() const {
   return {};
 }
 
-/// Describes a range of which some owner lacks updates that its primary has; empty if there is
-/// none.
+/// Describes a range of which an owner lacks updates that the primary has. Returns an empty text if
+/// there is no such range.
 std::string ChaosRun::why_replicas_differ() const {
   const auto has_all = [&](const core::RangeOwner& owner, NodeId primary, core::RangeId range) {
-    const auto& own = machines_[owner.id].node->replica();
-    return own.is_installed(range) &&
-           own.number(range) == machines_[primary].node->replica().number(range);
+    const auto& replica = machines_[owner.id].core->replica();
+    return replica.is_installed(range) &&
+           replica.number(range) == machines_[primary].core->replica().number(range);
   };
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const auto& owners = checker_.latest()->ranges[r].owners;

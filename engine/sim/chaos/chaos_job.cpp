@@ -10,10 +10,11 @@
 namespace starling::sim {
 namespace {
 
-/// Adds to the counts, and puts the number of the update into the hash that shows the order. Both
-/// are exact in doubles.
-void merge(const core::MergeTarget& site, std::span<double> value, std::span<const double> update) {
-  const bool is_order = site.parameter % 2 == 1;
+/// Applies an update to a parameter: adds to `counts`; or hashes the number of the update into
+/// `order`, which shows the order of all updates. Both are exact in doubles.
+void merge(const core::MergeTarget& target, std::span<double> value,
+           std::span<const double> update) {
+  const bool is_order = target.parameter % 2 == 1;
   for (std::size_t i = 0; i < value.size(); ++i)
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
 }
@@ -45,7 +46,7 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   start_ = std::move(start);
   std::vector<core::Member> members;
   for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(member(id, 1));
-  first_ = std::make_shared<const core::Configuration>(core::first_configuration(
+  first_configuration_ = std::make_shared<const core::Configuration>(core::first_configuration(
       std::move(members), scenario_.ranges, scenario_.copies, scenario_.has_coordinator()));
 }
 
@@ -62,14 +63,14 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder
   core::MemberOptions<double> options;
   options.self = self;
   options.mode = scenario_.mode;
-  options.worker.last = scenario_.steps;
-  options.worker.plans = true;
+  options.worker.last_step = scenario_.steps;
+  options.worker.asks_for_plan = true;
   options.worker.barrier = scenario_.barrier;
   options.worker.recheck = scenario_.recheck;
   options.shard.layout = layout_;
-  // If pushes are applied as they come, momentum shows their order. The mean of a round would not
-  // keep the counts whole, so pushes of a round are merged one by one, and a hash shows their
-  // order.
+  // If pushes are applied as they arrive, momentum shows their order. If they are applied in
+  // rounds, they are merged one by one, because their mean would not keep the counts whole; then a
+  // hash shows their order.
   if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
     options.shard.applier = core::Merge<double>{merge};
   else
@@ -77,8 +78,8 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder
         .optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1};
   options.shard.workers = scenario_.workers;
   options.members_max = nodes_max;
-  options.start = start_;
-  if (is_founder) options.first = first_;
+  options.initial_states = start_;
+  if (is_founder) options.first_configuration = first_configuration_;
   options.seeds = std::move(seeds);
   options.council.copies = scenario_.copies;
   options.council.stuck_after = stuck_after;
@@ -88,10 +89,10 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder
 
 core::Update ChaosJob::update(std::size_t slot, core::Step step) const {
   core::Update update;
-  update.samples = scenario_.workers;  // with a batch of 1 the weight is 1, and counts are exact
+  update.samples = scenario_.workers;  // with a batch of 1 its weight is 1, and counts are exact
   auto values = core::Buffer::make<double>(4);
-  const auto name = static_cast<double>(1009 * slot + step + 1);
-  std::ranges::copy(std::array{1.0, static_cast<double>(step + 1), name, name},
+  const auto number = static_cast<double>(1009 * slot + step + 1);
+  std::ranges::copy(std::array{1.0, static_cast<double>(step + 1), number, number},
                     values->as<double>().begin());
   const std::shared_ptr<const core::Buffer> shared = std::move(values);
   const auto rows = std::make_shared<const std::vector<std::uint32_t>>(

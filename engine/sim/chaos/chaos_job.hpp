@@ -1,5 +1,5 @@
-/// The job of a run of deterministic simulation testing: its members, and its updates, whose sums
-/// show which of them have been applied (see invariant_checker.hpp). Immutable; any thread.
+/// The job that a chaos run trains: its members and its updates. The values of a range show which
+/// updates were applied to it (see invariant_checker.hpp). Immutable; any thread.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ class ChaosJob {
   /// Returns the member that runs on node `id`: a peer, or a worker, a server or the coordinator.
   [[nodiscard]] core::Member member(NodeId id, core::Incarnation incarnation) const;
 
-  /// Returns the options of a member that is there from the beginning if `is_founder`, else of a
-  /// member that asks the members `seeds` to join.
+  /// Returns the options of a member. If `is_founder`, it is in the job from the beginning;
+  /// otherwise it asks the members `seeds` to let it join.
   [[nodiscard]] core::MemberOptions<double> options(core::Member self, bool is_founder,
                                                     std::vector<core::MemberId> seeds) const;
 
-  /// Returns the plan of every step, which reads all ranges.
+  /// Returns the plan of every step: it reads all ranges.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
   /// Returns the update of the step after `step` of the incarnation with slot `slot`. In every
@@ -34,7 +34,7 @@ class ChaosJob {
   Scenario scenario_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
-  core::ConfigurationPtr first_;
+  core::ConfigurationPtr first_configuration_;
   std::vector<core::RangeRows> plan_;
 };
 

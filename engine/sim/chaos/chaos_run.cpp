@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Every member must finish within this virtual time after the last fault. The second limit is for
-/// scenarios with `beyond`, in which the job may also end with an error.
+/// Every member must finish within this virtual time after the last fault: `finish_within`, or
+/// `give_up_within` in scenarios with `beyond`, in which the job may also end with an error.
 constexpr Time finish_within = 120s;
 constexpr Time give_up_within = 240s;
 constexpr std::uint64_t events_max = 3'000'000;
@@ -25,10 +25,10 @@ void ChaosRun::begin_incarnation(NodeId id, bool is_founder) {
   std::vector<core::MemberId> seeds;
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) seeds.push_back(other);
-  auto node = std::make_unique<MemberCore>(job_.options(self, is_founder, std::move(seeds)));
-  const auto slot = checker_.on_incarnation_started(self, node.get());
+  auto core = std::make_unique<MemberCore>(job_.options(self, is_founder, std::move(seeds)));
+  const auto slot = checker_.on_incarnation_started(self, core.get());
   if (!slot) return;
-  machine.node = std::move(node);
+  machine.core = std::move(core);
   machine.incarnation = self.incarnation;
   machine.slot = *slot;
   machine.random = Random::stream(scenario_.seed, 2, *slot);
@@ -50,6 +50,7 @@ void ChaosRun::end_incarnation(NodeId id) {
 
 namespace {
 
+/// A STARLING_CHECK of the cores that failed.
 struct BrokenInvariant : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -81,14 +82,16 @@ ChaosReport ChaosRun::run() {
       break;
     }
     if (report_.violation.empty()) report_.violation = checker_.violation();
-    const auto takes_part = [](const Machine& machine) {
-      return machine.running && machine.node->state() != MemberCore::State::excluded;
+    const auto is_in_job = [](const Machine& machine) {
+      return machine.running && machine.core->state() != MemberCore::State::excluded;
     };
-    if (scenario_.beyond && !std::ranges::any_of(machines_, takes_part) && pending_starts_ == 0)
+    if (scenario_.exceeds_fault_budget && !std::ranges::any_of(machines_, is_in_job) &&
+        pending_rejoins_ == 0)
       report_.gave_up = event.kind == Event::Kind::detect_failures && pending_faults_ == 0;
     if (event.kind == Event::Kind::detect_failures && pending_faults_ == 0) {
       is_finished_now = is_finished();
-      const Time limit = healed_at_ + (scenario_.beyond ? give_up_within : finish_within);
+      const Time limit =
+          healed_at_ + (scenario_.exceeds_fault_budget ? give_up_within : finish_within);
       if (!is_finished_now && now() > limit && report_.violation.empty())
         report_.violation = "stuck: " + why_not_finished();
     }
@@ -111,8 +114,8 @@ void ChaosRun::handle(Event& event) {
   switch (event.kind) {
     case Event::Kind::start:
       return begin_incarnation(event.node, true);
-    case Event::Kind::birth:
-      --pending_starts_;
+    case Event::Kind::rejoin:
+      --pending_rejoins_;
       return begin_incarnation(event.node, false);
     case Event::Kind::fault:
       return begin_fault(event.key);
@@ -138,37 +141,37 @@ void ChaosRun::handle(Event& event) {
 }
 
 void ChaosRun::handle_at(Machine& machine, Event& event) {
-  run_event(event.node, [&](MemberCore& node, const core::MemberContext& context) {
+  run_event(event.node, [&](MemberCore& core, const core::MemberContext& context) {
     switch (event.kind) {
       case Event::Kind::packet:
         if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
-          node.on_packet(context, event.envelope);
+          core.on_packet(context, event.envelope);
         break;
-      case Event::Kind::peer_message:
-        receive(node, context, event.envelope, event.key == 1);
+      case Event::Kind::forged_message:
+        deliver_forged(core, context, event.envelope, event.key == 1);
         break;
       case Event::Kind::timer:
-        node.on_timer(context, event.key);
+        core.on_timer(context, event.key);
         break;
       case Event::Kind::plan:
-        node.on_plan(context, event.step, job_.plan());
+        core.on_plan(context, event.step, job_.plan());
         break;
       default:
-        node.on_update(context, event.step, job_.update(machine.slot, event.step));
+        core.on_update(context, event.step, job_.update(machine.slot, event.step));
     }
   });
 }
 
 /// Delivers a message of a Sabotage.
-void ChaosRun::receive(MemberCore& node, const core::MemberContext& context,
-                       core::Envelope& envelope, bool counts_as_sent) {
+void ChaosRun::deliver_forged(MemberCore& core, const core::MemberContext& context,
+                              core::Envelope& envelope, bool counts_as_sent) {
   const MemberCore* from = this->node(envelope.from);
   if (from == nullptr || !from->configuration()) return;
   envelope.epoch = from->configuration()->epoch;
   envelope.packet.from = from->self().incarnation;
-  envelope.packet.to = node.self().incarnation;
+  envelope.packet.to = core.self().incarnation;
   if (counts_as_sent) checker_.on_dispatch(envelope.from, envelope);
-  node.on_message(context, envelope.from, from->self().incarnation, *envelope.packet.payload);
+  core.on_message(context, envelope.from, from->self().incarnation, *envelope.packet.payload);
 }
 
 void ChaosRun::execute(NodeId id, core::MemberEffects& effects) {
@@ -205,23 +208,23 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
   checker_.on_compute(id, compute);
   const double mean =
       static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1);
-  const Time took{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
-  queue_.push(now() + took, Event{.kind = Event::Kind::update,
-                                  .node = id,
-                                  .incarnation = machines_[id].incarnation,
-                                  .step = compute.step});
+  const Time duration{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
+  queue_.push(now() + duration, Event{.kind = Event::Kind::update,
+                                      .node = id,
+                                      .incarnation = machines_[id].incarnation,
+                                      .step = compute.step});
 }
 
 void ChaosRun::execute(NodeId id, const core::Fail& fail) {
-  // After a lasting partition, a member of the losing side may give up before it receives a message
-  // that the job has gone on without it.
+  // After a lasting fault, a member without which the job has gone on may give up before it
+  // receives a message that says so. It then counts as excluded.
   const auto& latest = checker_.latest();
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
-    return machine.running && machine.node->state() == MemberCore::State::member;
+    return machine.running && machine.core->state() == MemberCore::State::member;
   });
   if (had_lasting_fault_ && goes_on && latest && !latest->contains(id, machines_[id].incarnation))
     return execute(id, core::Excluded{});
-  if (scenario_.beyond)
+  if (scenario_.exceeds_fault_budget)
     report_.gave_up = true;
   else if (report_.violation.empty())
     report_.violation = "node " + std::to_string(id) + " has ended the job: " + fail.why;
@@ -231,9 +234,9 @@ void ChaosRun::execute(NodeId id, const core::Excluded&) {
   checker_.on_incarnation_ended(id);
   if (machines_[id].wants_to_leave) return;
   ++report_.excluded;
-  ++pending_starts_;
+  ++pending_rejoins_;
   queue_.push(now() + Time{static_cast<Time::rep>(random_.below(20'000'000))},
-              Event{.kind = Event::Kind::birth, .node = id});
+              Event{.kind = Event::Kind::rejoin, .node = id});
 }
 
 }  // namespace starling::sim::detail

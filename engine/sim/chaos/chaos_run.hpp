@@ -1,5 +1,6 @@
-/// The run of one scenario: its machines, the network between them, and the faults. Internal to
-/// run_chaos(); not thread-safe.
+/// The run of one scenario: its machines, the network between them, and the faults. A machine has
+/// the number of its node, and keeps it when a new incarnation begins. Internal to run_chaos(); not
+/// thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,24 +26,28 @@ inline constexpr Time detection_interval = std::chrono::milliseconds{25};
 /// An event of a run.
 struct Event {
   enum class Kind {
+    /// The first incarnation of a founder begins.
     start,
     packet,
     timer,
     plan,
     update,
-    peer_message,
+    /// A Sabotage's message arrives.
+    forged_message,
     fault,
     fault_ends,
+    /// A process that is to crash ends, if no event has ended it before.
     crash,
-    birth,
+    /// A new incarnation of an excluded member begins.
+    rejoin,
     detect_failures
   };
   Kind kind = Kind::detect_failures;
   NodeId node = 0;
   /// The only incarnation of the node that the event reaches; 0 for any.
   core::Incarnation incarnation = 0;
-  /// timer: its key; fault and fault_ends: the fault's index; peer_message (forged): 1 if it counts
-  /// as sent by its sender.
+  /// timer: its key; fault and fault_ends: the fault's index; forged_message: 1 if the checker
+  /// counts it as sent by its sender.
   core::TimerKey key = 0;
   core::Step step = 0;
   core::Envelope envelope = {};
@@ -50,7 +55,7 @@ struct Event {
 
 /// One machine, and the incarnation of a member that runs, or ran last, on it.
 struct Machine {
-  std::unique_ptr<MemberCore> node;
+  std::unique_ptr<MemberCore> core;
   Random random{0};
   core::Incarnation incarnation = 0;
   /// The incarnation's slot, as in InvariantChecker.
@@ -58,9 +63,10 @@ struct Machine {
   bool running = false;
   bool frozen = false;
   bool wants_to_leave = false;
-  /// Set when a crash has begun: at the next event the process ends after this many effects.
+  /// Set when a crash has begun: at the next event that has effects, the process ends after this
+  /// many of them.
   std::optional<std::uint32_t> dies_after_effects;
-  /// Events that came while it was frozen.
+  /// Events that came while the machine was frozen.
   std::vector<Event> deferred;
   /// By other machine: its incarnation, and when this machine last noticed that it is alive.
   std::vector<std::pair<core::Incarnation, Time>> last_alive =
@@ -74,7 +80,7 @@ class ChaosRun : public ChaosWorld {
         sabotage_(sabotage),
         checker_(scenario),
         random_(Random::stream(scenario.seed, 1)),
-        network_(link(scenario), mix(scenario.seed)),
+        network_(link_options(scenario), mix(scenario.seed)),
         machines_(nodes_max),
         job_(scenario) {}
 
@@ -82,7 +88,7 @@ class ChaosRun : public ChaosWorld {
 
   [[nodiscard]] Time now() const override { return queue_.now(); }
   [[nodiscard]] MemberCore* node(NodeId id) override {
-    return machines_.at(id).running ? machines_[id].node.get() : nullptr;
+    return machines_.at(id).running ? machines_[id].core.get() : nullptr;
   }
   void forge_arrival(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
     queue_forged(at, from, to, std::move(peer_message), false);
@@ -92,7 +98,7 @@ class ChaosRun : public ChaosWorld {
   }
 
  private:
-  static LinkOptions link(const Scenario& scenario) {
+  static LinkOptions link_options(const Scenario& scenario) {
     LinkOptions options;
     options.latency = Distribution{laws::Exponential{scenario.latency}};
     options.loss = scenario.loss;
@@ -105,7 +111,7 @@ class ChaosRun : public ChaosWorld {
   /// Schedules a message of a Sabotage.
   void queue_forged(Time at, NodeId from, NodeId to, core::PeerMessage peer_message,
                     bool counts_as_sent) {
-    Event event{.kind = Event::Kind::peer_message, .node = to, .key = counts_as_sent ? 1U : 0U};
+    Event event{.kind = Event::Kind::forged_message, .node = to, .key = counts_as_sent ? 1U : 0U};
     event.envelope.from = from;
     event.envelope.to = to;
     event.envelope.packet.payload =
@@ -117,8 +123,8 @@ class ChaosRun : public ChaosWorld {
   void end_incarnation(NodeId id);
 
   void handle(Event& event);
-  void receive(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
-               bool counts_as_sent);
+  void deliver_forged(MemberCore& core, const core::MemberContext& context,
+                      core::Envelope& envelope, bool counts_as_sent);
   void handle_at(Machine& machine, Event& event);
   template <class Call>
   void run_event(NodeId id, Call call);
@@ -142,7 +148,7 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] bool is_dispensable(NodeId node) const;
 
   void detect_failures();
-  [[nodiscard]] bool is_heard(NodeId from, NodeId to) const;
+  [[nodiscard]] bool is_reachable(NodeId from, NodeId to) const;
   [[nodiscard]] bool is_finished() const;
   [[nodiscard]] bool may_leave(NodeId id) const;
   [[nodiscard]] std::string why_not_finished() const;
@@ -158,7 +164,9 @@ class ChaosRun : public ChaosWorld {
   std::vector<Machine> machines_;
   const ChaosJob job_;
 
+  /// By fault: true while it is active.
   std::vector<bool> is_active_;
+  /// The number of faults that have not ended yet.
   std::uint32_t pending_faults_ = 0;
   /// True once a fault has begun that lasts longer than `stuck_after`.
   bool had_lasting_fault_ = false;
@@ -167,8 +175,9 @@ class ChaosRun : public ChaosWorld {
   /// By machine: the number of active faults that block its link with one other machine, in one
   /// direction or both.
   std::vector<int> pair_partitions_ = std::vector<int>(nodes_max);
-  /// The number of machines on which a new incarnation is scheduled.
-  int pending_starts_ = 0;
+  /// The number of machines on which a new incarnation of an excluded member is scheduled.
+  int pending_rejoins_ = 0;
+  /// When the last fault ended or was left out.
   Time healed_at_{};
   /// The times at which processes were killed.
   std::vector<Time> deaths_;
@@ -177,16 +186,15 @@ class ChaosRun : public ChaosWorld {
 };
 
 /// Calls `call(core, context)` for an event of a node, then executes the effects. If the node is
-/// crashing, its process ends after the first few effects.
+/// crashing, executes only `dies_after_effects` of them, then ends the process.
 template <class Call>
 void ChaosRun::run_event(NodeId id, Call call) {
   Machine& machine = machines_[id];
   effects_.clear();
-  call(*machine.node, core::MemberContext{now(), machine.random, effects_});
+  call(*machine.core, core::MemberContext{now(), machine.random, effects_});
   checker_.on_event(id);
   if (machine.dies_after_effects && !effects_.empty()) {
-    const bool all = *machine.dies_after_effects >= effects_.size();
-    if (!all) effects_.resize(*machine.dies_after_effects);
+    if (*machine.dies_after_effects < effects_.size()) effects_.resize(*machine.dies_after_effects);
     execute(id, effects_);
     return end_incarnation(id);
   }

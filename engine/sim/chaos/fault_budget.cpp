@@ -29,8 +29,8 @@ bool FaultBudget::allows_lasting_partition(NodeSet group) const {
   return deaths_ == 0 && (can_go_on(group) || can_go_on(all_nodes & ~group));
 }
 
-/// Returns true if `node` runs undisturbed, in the incarnation that the latest and all proposed
-/// configurations contain, and no node on `side` suspects it.
+/// Returns true if `node` runs without a fault, if the latest and all proposed configurations
+/// contain its incarnation, and if no node on `side` suspects it.
 bool FaultBudget::is_healthy(NodeId node, NodeSet side) const {
   const Condition& self = conditions_[node];
   if (self.core == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
@@ -42,9 +42,9 @@ bool FaultBudget::is_healthy(NodeId node, NodeSet side) const {
   if (!is_member(checker_.latest()) || !std::ranges::all_of(checker_.proposed(), is_member))
     return false;
   for (NodeId other = 0; other < nodes_max; ++other) {
-    const auto* judge = conditions_[other].core;
-    if (contains(side, other) && judge != nullptr && judge->configuration() &&
-        judge->suspects(node))
+    const auto* observer = conditions_[other].core;
+    if (contains(side, other) && observer != nullptr && observer->configuration() &&
+        observer->suspects(node))
       return false;
   }
   return true;
@@ -66,15 +66,15 @@ bool FaultBudget::ranges_survive_without(NodeSet without) const {
       groups_, [&](NodeSet group) { return ranges_survive_partition(group, without); });
 }
 
-/// Returns true if no update is lost by a partition of `group` from the others and the failure of
-/// the nodes in `without`. Either side may win in the end and declare the other dead. A side does
-/// no harm if it has a safe owner of every range, nor if it has no owner at all of some range,
-/// because then it waits for the other side to come back. Every range needs a safe owner on one of
-/// the sides.
+/// Returns true if no update is lost when `group` is partitioned from the others and the nodes in
+/// `without` fail. Either side may then go on and declare the other side dead. A side can go on
+/// without loss if it has a safe owner of every range. A side that has no owner at all of some
+/// range cannot go on: it waits for the other side. Every range needs a safe owner on one of the
+/// sides.
 bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const {
   bool is_every_range_safe = true;
   for (const NodeSet side : {group, all_nodes & ~group}) {
-    bool waits = false;
+    bool must_wait = false;
     bool is_side_safe = true;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
       const auto& owners = checker_.latest()->ranges[r].owners;
@@ -82,10 +82,11 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
       is_side_safe = is_side_safe && is_safe;
       is_every_range_safe =
           is_every_range_safe && (is_safe || has_safe_owner(r, all_nodes & ~side, without));
-      waits = waits || std::ranges::none_of(
-                           owners, [&](const auto& owner) { return contains(side, owner.id); });
+      must_wait = must_wait || std::ranges::none_of(owners, [&](const auto& owner) {
+                    return contains(side, owner.id);
+                  });
     }
-    if (!is_side_safe && !waits) return false;
+    if (!is_side_safe && !must_wait) return false;
   }
   return is_every_range_safe;
 }
@@ -99,6 +100,8 @@ bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet with
   });
 }
 
+/// Returns true if the latest and all proposed councils, and the next one, keep a majority when the
+/// nodes in `without` fail.
 bool FaultBudget::councils_survive_without(NodeSet without) const {
   // The next council may still name the members that died recently, and one more that dies before
   // it has joined.

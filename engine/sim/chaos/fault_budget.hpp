@@ -1,7 +1,7 @@
 /// Decides whether a fault may be injected into a replicated job that must survive it. The job
-/// guarantees that no acknowledged update is lost and that it goes on, as long as at any time a
-/// majority of the council lives and every range has some owner that no member suspects. A fault
-/// that would break this condition exceeds the budget.
+/// guarantees that no acknowledged update is lost, and that it goes on, on condition that at any
+/// time a majority of the council lives and every range has some owner that no member suspects. A
+/// fault that would break this condition exceeds the budget. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,33 @@
 
 namespace starling::sim {
 
-/// The true condition of a node, which its fellow nodes cannot know.
+/// The true condition of a node, which other nodes cannot know.
 struct Condition {
   /// The node's core; nullptr if no process runs.
   const InvariantChecker::MemberCore* core = nullptr;
   bool frozen = false;
-  /// Its process is about to end.
+  /// True if its process is about to end.
   bool dying = false;
-  /// A fault makes others suspect it.
+  /// True if a fault makes other nodes suspect it.
   bool suspected = false;
   bool leaving = false;
 };
 
+/// The budget at one moment, with the faults that are active then.
 class FaultBudget {
  public:
-  /// `groups` are the groups of nodes that are partitioned from the others now, and `deaths` counts
-  /// the processes that were killed so recently that some members may not know it yet.
+  /// `conditions` has an entry for each node. `groups` are the groups of nodes that are partitioned
+  /// from the others now. `deaths` is the number of processes that were killed so recently that
+  /// some members may not know it yet. Requires: `scenario` and `checker` outlive this object.
   FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
               std::vector<Condition> conditions, std::vector<NodeSet> groups, std::size_t deaths);
 
-  /// Returns true if the others may suspect `node`, because it is silent for a while, or declare it
-  /// dead by mistake.
+  /// Returns true if the other nodes may suspect `node`, because it is silent for a while, or
+  /// declare it dead by mistake.
   [[nodiscard]] bool allows_suspicion(NodeId node) const {
     return ranges_survive_without(set_of(node));
   }
-  /// Returns true if the others may suspect either node, and the other one after it.
+  /// Returns true if the other nodes may suspect `node` and `other`, one after the other.
   [[nodiscard]] bool allows_suspicion(NodeId node, NodeId other) const {
     return ranges_survive_without(set_of(node) | set_of(other));
   }
@@ -48,8 +50,8 @@ class FaultBudget {
   /// Returns true if the nodes in `group` may be partitioned from the others, in one direction or
   /// both.
   [[nodiscard]] bool allows_partition(NodeSet group) const;
-  /// Returns true if such a partition may last so long that one side goes on without the other for
-  /// good.
+  /// Returns true if a partition of `group` from the others may last so long that one side goes on
+  /// without the other for good.
   [[nodiscard]] bool allows_lasting_partition(NodeSet group) const;
 
  private:

@@ -11,6 +11,7 @@ namespace {
 
 using core::Step;
 
+/// Returns the sum of the numbers of the `count` steps after step `first`.
 double sum_of_steps(Step first, Step count) {
   return static_cast<double>(count) * static_cast<double>(first) +
          static_cast<double>(count) * static_cast<double>(count + 1) / 2;
@@ -21,11 +22,11 @@ bool equal(const core::Slice& a, const core::Slice& b) {
 }
 
 bool equal(const core::Push& a, const core::Push& b) {
-  const auto head = [](const core::Push& push) {
+  const auto numbers = [](const core::Push& push) {
     return std::tuple{push.worker,  push.incarnation,   push.step,
                       push.samples, push.samples_total, push.is_join};
   };
-  return head(a) == head(b) && equal(a.update, b.update);
+  return numbers(a) == numbers(b) && equal(a.update, b.update);
 }
 
 /// Returns what differs between two states of a range; nullptr if they are the same.
@@ -51,22 +52,22 @@ InvariantChecker::InvariantChecker(const Scenario& scenario)
       epochs_(1),
       acknowledged_(incarnations_max * scenario.ranges),
       permissions_(incarnations_max) {
-  for (NodeState& node_state : nodes_) node_state.seen.resize(scenario.ranges);
+  for (NodeState& node_state : nodes_) node_state.checked_ranges.resize(scenario.ranges);
 }
 
 std::optional<std::size_t> InvariantChecker::on_incarnation_started(core::Member member,
-                                                                    const MemberCore* node) {
+                                                                    const MemberCore* core) {
   if (incarnations_.size() == incarnations_max) return std::nullopt;
   NodeState& node_state = nodes_[member.id];
-  node_state = {.node = node, .slot = incarnations_.size()};
-  node_state.seen.resize(scenario_.ranges);
+  node_state = {.core = core, .slot = incarnations_.size()};
+  node_state.checked_ranges.resize(scenario_.ranges);
   incarnations_.push_back({.member = member});
   return node_state.slot;
 }
 
-void InvariantChecker::on_incarnation_ended(NodeId id) { nodes_[id].node = nullptr; }
+void InvariantChecker::on_incarnation_ended(NodeId id) { nodes_[id].core = nullptr; }
 
-void InvariantChecker::violate(const std::string& what) {
+void InvariantChecker::report_violation(const std::string& what) {
   if (violation_.empty()) violation_ = what;
 }
 
@@ -86,56 +87,61 @@ std::optional<std::size_t> InvariantChecker::slot_of(NodeId id,
 
 void InvariantChecker::on_event(NodeId id) {
   NodeState& node_state = nodes_[id];
-  if (node_state.node == nullptr || !node_state.node->configuration()) return;
-  node_state.former = std::exchange(node_state.configuration, node_state.node->configuration());
-  if (node_state.node->configuration()->epoch != node_state.epoch) on_configuration(node_state);
-  if (node_state.node->state() != MemberCore::State::member) return;
+  if (node_state.core == nullptr || !node_state.core->configuration()) return;
+  node_state.previous_configuration =
+      std::exchange(node_state.configuration, node_state.core->configuration());
+  if (node_state.core->configuration()->epoch != node_state.epoch) on_configuration(node_state);
+  if (node_state.core->state() != MemberCore::State::member) return;
   follow_worker(id, node_state);
-  const auto& replica = node_state.node->replica();
-  for (core::RangeId r = 0; r < node_state.seen.size(); ++r) {
-    CheckedRange& seen = node_state.seen[r];
+  const auto& replica = node_state.core->replica();
+  for (core::RangeId r = 0; r < node_state.checked_ranges.size(); ++r) {
+    CheckedRange& checked = node_state.checked_ranges[r];
     if (!replica.shard().holds(r)) {
-      seen = {};
+      checked = {};
       continue;
     }
     const CheckedRange now{replica.owner_epoch(r), replica.shard().updates(r),
-                           replica.is_in_sync(r)};
-    if (now.owner_epoch == seen.owner_epoch && now.updates == seen.updates && now.full == seen.full)
+                           replica.is_full_owner(r)};
+    if (now.owner_epoch == checked.owner_epoch && now.updates == checked.updates &&
+        now.full == checked.full)
       continue;
-    seen = now;
+    checked = now;
     const auto* owner = latest()->ranges[r].find(id);
     check_range(id, r, owner != nullptr && full_owner(r, *owner) != nullptr);
   }
 }
 
-/// Checks that each epoch has one configuration, and that no node goes back to an older epoch.
+/// Called when a node is in another epoch than before. Checks that each epoch has one
+/// configuration, and that no node goes back to an older epoch.
 void InvariantChecker::on_configuration(NodeState& node_state) {
-  const auto& mine = node_state.node->configuration();
-  if (mine->epoch < node_state.epoch) violate("a node has gone back to an older epoch");
-  node_state.epoch = mine->epoch;
-  if (mine->epoch >= epochs_.size()) {
-    epochs_.resize(mine->epoch + 1);
-    std::erase_if(proposed_, [&](const auto& value) { return value->epoch <= mine->epoch; });
+  const auto& adopted = node_state.core->configuration();
+  if (adopted->epoch < node_state.epoch) report_violation("a node has gone back to an older epoch");
+  node_state.epoch = adopted->epoch;
+  if (adopted->epoch >= epochs_.size()) {
+    epochs_.resize(adopted->epoch + 1);
+    std::erase_if(proposed_, [&](const auto& value) { return value->epoch <= adopted->epoch; });
   }
-  auto& known = epochs_[mine->epoch];
-  if (!known) known = mine;
-  if (known != mine && *known != *mine)
-    violate("two configurations of epoch " + std::to_string(mine->epoch));
+  auto& known = epochs_[adopted->epoch];
+  if (!known) known = adopted;
+  if (known != adopted && *known != *adopted)
+    report_violation("two configurations of epoch " + std::to_string(adopted->epoch));
 }
 
+/// Records the worker's step after an event. If it has finished a step, checks that all ranges hold
+/// the step's update.
 void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
-  const core::Worker* worker = node_state.node->worker();
+  const core::Worker* worker = node_state.core->worker();
   if (worker == nullptr || !worker->begun()) return;
   IncarnationProgress& incarnation = incarnations_[node_state.slot];
   incarnation.had_begun = incarnation.begun;
   if (!incarnation.begun) {
     incarnation.begun = true;
-    incarnation.first = incarnation.reached = worker->step();
+    incarnation.first_step = incarnation.reached = worker->step();
   }
   incarnation.done = worker->done();
   if (worker->step() == incarnation.reached) return;
   if (worker->step() != incarnation.reached + 1)
-    violate("worker " + std::to_string(id) + " has skipped a step");
+    report_violation("worker " + std::to_string(id) + " has skipped a step");
   incarnation.reached = worker->step();
   ++steps_;
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
@@ -144,18 +150,19 @@ void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
 
 const InvariantChecker::MemberCore* InvariantChecker::full_owner(
     core::RangeId range, const core::RangeOwner& owner) const {
-  const MemberCore* node = nodes_[owner.id].node;
-  if (node == nullptr || node->state() != MemberCore::State::member) return nullptr;
-  if (!latest()->contains(owner.id, node->self().incarnation)) return nullptr;
-  const auto* self = node->configuration()->ranges[range].find(owner.id);
+  const MemberCore* core = nodes_[owner.id].core;
+  if (core == nullptr || core->state() != MemberCore::State::member) return nullptr;
+  if (!latest()->contains(owner.id, core->self().incarnation)) return nullptr;
+  const auto* self = core->configuration()->ranges[range].find(owner.id);
   if (self == nullptr || self->since != owner.since) return nullptr;
-  return node->replica().is_in_sync(range) ? node : nullptr;
+  return core->replica().is_full_owner(range) ? core : nullptr;
 }
 
-/// Counts the steps of an incarnation that a range holds, or has gathered for a later round.
-Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
+/// Counts the steps of an incarnation that a range holds at a node, or has gathered for a later
+/// round.
+Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
                                   core::RangeId range) const {
-  const auto& shard = node.replica().shard();
+  const auto& shard = core.replica().shard();
   auto count = static_cast<Step>(shard.value(range)[2 * slot]);
   if (shard.gathered(range).empty()) return count;
   const core::Member& member = incarnations_[slot].member;
@@ -164,58 +171,59 @@ Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
   return count;
 }
 
-/// Checks that every full owner holds `step` of `slot`, whose push was acknowledged.
+/// Records that the push of `step` of the slot's worker was acknowledged, and checks that every
+/// full owner holds it.
 void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
   Step& known = acknowledged(slot, range);
   if (step <= known || !incarnations_[slot].begun) return;
   known = step;
   std::size_t holders = 0;
   for (const core::RangeOwner& owner : latest()->ranges[range].owners) {
-    const MemberCore* node = full_owner(range, owner);
-    if (node == nullptr) continue;
+    const MemberCore* core = full_owner(range, owner);
+    if (core == nullptr) continue;
     ++holders;
-    if (count_held(*node, slot, range) < step - incarnations_[slot].first)
-      violate("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
-              " was acknowledged and is not in range " + std::to_string(range) + " at node " +
-              std::to_string(owner.id));
+    if (count_held(*core, slot, range) < step - incarnations_[slot].first_step)
+      report_violation("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
+                       " was acknowledged and is not in range " + std::to_string(range) +
+                       " at node " + std::to_string(owner.id));
   }
-  if (holders == 0 && !scenario_.beyond && !latest()->has_lost_range())
-    violate("range " + std::to_string(range) + " has no full owner");
+  if (holders == 0 && !scenario_.exceeds_fault_budget && !latest()->has_lost_range())
+    report_violation("range " + std::to_string(range) + " has no full owner");
 }
 
-/// Checks that a range at a node holds no step twice and, if it `must_hold` the acknowledged steps,
-/// that none is missing.
+/// Checks that a range at a node holds no step twice. If `must_hold`, also checks that it holds
+/// every acknowledged step.
 void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hold) {
-  const auto value = nodes_[id].node->replica().shard().value(range);
+  const auto value = nodes_[id].core->replica().shard().value(range);
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
     const IncarnationProgress& incarnation = incarnations_[slot];
     if (count == 0 && acknowledged(slot, range) == 0) continue;
-    if (value[2 * slot + 1] != sum_of_steps(incarnation.first, count))
-      violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
-              " does not hold each step of worker " + incarnation_name(slot) + " once");
-    if (must_hold &&
-        incarnation.first + count_held(*nodes_[id].node, slot, range) < acknowledged(slot, range))
-      violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
-              " has lost step " + std::to_string(acknowledged(slot, range)) + " of worker " +
-              incarnation_name(slot));
+    if (value[2 * slot + 1] != sum_of_steps(incarnation.first_step, count))
+      report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
+                       " does not hold each step of worker " + incarnation_name(slot) + " once");
+    if (must_hold && incarnation.first_step + count_held(*nodes_[id].core, slot, range) <
+                         acknowledged(slot, range))
+      report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
+                       " has lost step " + std::to_string(acknowledged(slot, range)) +
+                       " of worker " + incarnation_name(slot));
   }
 }
 
 void InvariantChecker::expect_equal_replicas() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    std::optional<core::RangeState> first;
+    std::optional<core::RangeState> previous;
     for (const core::RangeOwner& owner : latest()->ranges[r].owners) {
-      const MemberCore* node = full_owner(r, owner);
-      if (node == nullptr) {
-        violate("range " + std::to_string(r) + " is not held by its owner " +
-                std::to_string(owner.id));
+      const MemberCore* core = full_owner(r, owner);
+      if (core == nullptr) {
+        report_violation("range " + std::to_string(r) + " is not held by its owner " +
+                         std::to_string(owner.id));
         continue;
       }
-      auto state = node->replica().shard().hand_over(r);
-      if (const char* what = first ? difference(*first, state) : nullptr)
-        violate("replicas of range " + std::to_string(r) + " differ in " + what);
-      first = std::move(state);
+      auto state = core->replica().shard().full_state(r);
+      if (const char* what = previous ? difference(*previous, state) : nullptr)
+        report_violation("replicas of range " + std::to_string(r) + " differ in " + what);
+      previous = std::move(state);
       check_range(owner.id, r, true);
     }
   }
@@ -237,8 +245,8 @@ bool InvariantChecker::is_new(NodeState& node_state, const core::Envelope& envel
   if (envelope.packet.to != sent.incarnation)
     sent = {.incarnation = envelope.packet.to.value_or(0)};
   if (sequence > sent.last) {
-    const std::uint64_t by = sequence - sent.last;
-    sent.earlier = by < 64 ? sent.earlier << by | std::uint64_t{1} << (by - 1) : 0;
+    const std::uint64_t shift = sequence - sent.last;
+    sent.earlier = shift < 64 ? sent.earlier << shift | std::uint64_t{1} << (shift - 1) : 0;
     sent.last = sequence;
     return true;
   }
@@ -249,12 +257,13 @@ bool InvariantChecker::is_new(NodeState& node_state, const core::Envelope& envel
 }
 
 void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch,
-                                      const char* does) {
+                                      const char* action) {
   const core::Configuration* configuration = configuration_of(owner_epoch);
   if (configuration == nullptr || configuration->ranges[range].owners.empty() ||
       configuration->ranges[range].owners.front().id != id)
-    violate("node " + std::to_string(id) + " " + does + " in range " + std::to_string(range) +
-            " and is not its primary in epoch " + std::to_string(owner_epoch));
+    report_violation("node " + std::to_string(id) + " " + action + " in range " +
+                     std::to_string(range) + " and is not its primary in epoch " +
+                     std::to_string(owner_epoch));
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
@@ -282,8 +291,8 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope&,
 void InvariantChecker::check_message(NodeId id, const core::Envelope&, const core::Held& held) {
   const core::Configuration* configuration = configuration_of(held.owner_epoch);
   if (configuration == nullptr || configuration->ranges[held.range].find(id) == nullptr)
-    violate("node " + std::to_string(id) + " says that it holds range " +
-            std::to_string(held.range) + ", which it does not own");
+    report_violation("node " + std::to_string(id) + " says that it holds range " +
+                     std::to_string(held.range) + ", which it does not own");
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
@@ -294,29 +303,32 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   if (draw.number < query.draw) {
     draw = {};
     draw.number = query.draw;
-    draw.expected = barrier::seen_workers(scenario_.barrier, other_workers(*configuration));
+    draw.expected = barrier::seen_workers(scenario_.barrier, other_worker_count(*configuration));
   }
   const auto* other = configuration->find(envelope.to);
   const auto slot = other != nullptr ? slot_of(other->id, other->incarnation) : std::nullopt;
-  if (slot && std::ranges::find(draw.asked, *slot, &Asked::slot) == draw.asked.end())
+  if (slot && std::ranges::find(draw.asked, *slot, &AskedWorker::slot) == draw.asked.end())
     draw.asked.push_back({*slot, std::nullopt});
 }
 
-/// Checks that the answer is not ahead of the worker; it may be behind, because it may be late.
+/// Checks that the answered step is not beyond the worker's. It may be below it, because the answer
+/// may be late.
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::StepAnswer& answer) {
   const std::size_t slot = nodes_[id].slot;
   const IncarnationProgress& incarnation = incarnations_[slot];
   if (answer.step == core::not_begun && incarnation.had_begun)
-    violate("worker " + incarnation_name(slot) + " says that it has not begun, and is at " +
-            std::to_string(incarnation.reached));
+    report_violation("worker " + incarnation_name(slot) +
+                     " says that it has not begun, and is at " +
+                     std::to_string(incarnation.reached));
   if (answer.step != core::not_begun && !has_reached(slot, answer.step))
-    violate("worker " + incarnation_name(slot) + " says that it is at " +
-            std::to_string(answer.step) + ", and is at " + std::to_string(incarnation.reached));
+    report_violation("worker " + incarnation_name(slot) + " says that it is at " +
+                     std::to_string(answer.step) + ", and is at " +
+                     std::to_string(incarnation.reached));
   Draw& draw = nodes_[envelope.to].draw;
   if (draw.number != answer.draw) return;
-  const auto asked = std::ranges::find(draw.asked, slot, &Asked::slot);
-  if (asked != draw.asked.end()) asked->answered = answer.step;
+  const auto asked = std::ranges::find(draw.asked, slot, &AskedWorker::slot);
+  if (asked != draw.asked.end()) asked->answer = answer.step;
 }
 
 void InvariantChecker::check_message(NodeId, const core::Envelope&,

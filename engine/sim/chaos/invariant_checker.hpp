@@ -1,16 +1,16 @@
 /// Checks the invariants of a simulated replicated job after every event. The updates of the job
 /// are integers (see chaos_job.hpp), so sums are exact.
 ///
-/// Every incarnation of every worker has a slot of two numbers in every range: the number of its
-/// steps that the range holds, and the sum of the numbers of these steps. Because steps rise by
-/// one, both show exactly which steps the range holds, and whether it holds one twice. Two more
-/// numbers show the order of all updates. The invariants:
+/// In every range, every incarnation of every worker has a slot of two numbers: how many of its
+/// steps the range holds, and the sum of the numbers of these steps. Because steps rise by one, the
+/// two show exactly which steps the range holds, and whether it holds one twice. Two more numbers
+/// of the range show the order of all updates. The invariants:
 ///
 /// * each configuration epoch has one configuration; only the primary of a range, in the epoch of
 ///   its present owners (Ownership::owner_epoch), acknowledges and forwards pushes, and only the
 ///   primary in the present epoch answers reads;
 /// * every full owner of a range has all its acknowledged updates, and holds none twice;
-/// * no member reports a higher step than its own, or that it has not begun after it has begun;
+/// * no worker reports a higher step than its own, or, once it has begun, that it has not begun;
 /// * no worker passes a barrier against its rule, as checked by the true steps of all drawn
 /// workers;
 ///   if a coordinator keeps the steps, no worker passes without the permission of the coordinator
@@ -18,6 +18,8 @@
 /// * the values that a worker reads include all updates up to the reader's step - s of each worker
 ///   in the view that let it pass, where s is the staleness;
 /// * in the end all replicas of a range are equal in everything that an owner stores.
+///
+/// A node of a scenario runs one member. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +42,10 @@ class InvariantChecker {
 
   explicit InvariantChecker(const Scenario& scenario);
 
-  /// Registers a new incarnation of a node. Returns its slot, or nothing if there are too many.
-  std::optional<std::size_t> on_incarnation_started(core::Member member, const MemberCore* node);
+  /// Registers a new incarnation of a node. Returns its slot, or nothing if there are
+  /// `incarnations_max` already. Requires: `core` lives until on_incarnation_ended() or until the
+  /// node's next incarnation is registered.
+  std::optional<std::size_t> on_incarnation_started(core::Member member, const MemberCore* core);
   /// Registers that the node's incarnation has ended.
   void on_incarnation_ended(NodeId id);
 
@@ -59,11 +63,11 @@ class InvariantChecker {
   /// Describes the first violation; empty while there is none.
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
   [[nodiscard]] const core::ConfigurationPtr& latest() const noexcept { return epochs_.back(); }
-  /// The configurations that were proposed for an epoch after the latest.
+  /// The configurations that were proposed to the council for an epoch after the latest.
   [[nodiscard]] const std::vector<core::ConfigurationPtr>& proposed() const { return proposed_; }
-  /// Returns the core of `owner`, an owner in the latest configuration, if it is a full owner: it
-  /// holds the whole range, and its own configuration too says that it has owned the range without
-  /// a break. A full owner must hold every acknowledged update. Else returns nullptr.
+  /// Returns the core of `owner`, an owner in the latest configuration, if it is a full owner;
+  /// otherwise nullptr. A full owner holds the whole range, and its own configuration too says that
+  /// it has owned the range without a break. It must hold every acknowledged update.
   [[nodiscard]] const MemberCore* full_owner(core::RangeId range,
                                              const core::RangeOwner& owner) const;
 
@@ -72,38 +76,41 @@ class InvariantChecker {
   [[nodiscard]] std::size_t incarnations() const noexcept { return incarnations_.size(); }
 
  private:
+  /// The progress of the worker of one incarnation.
   struct IncarnationProgress {
     core::Member member;
-    core::Step first = 0;
+    /// The step at which the worker began, and its present step.
+    core::Step first_step = 0;
     core::Step reached = 0;
     bool begun = false;
-    /// True if it had begun before the node's last event.
+    /// True if the worker had begun before the node's last event.
     bool had_begun = false;
     bool done = false;
   };
-  /// The last permission to go on that one coordinator gave to one worker. It is checked when the
-  /// worker goes on by it, not before, because a partitioned coordinator may send permissions that
-  /// workers do not receive any more.
+  /// The last permission to go on that one coordinator gave to one worker. It is checked only when
+  /// the worker uses it, because a partitioned coordinator may send permissions that workers do not
+  /// receive any more.
   struct Permission {
     /// The slot of the coordinator's incarnation.
     std::size_t coordinator_slot;
     core::Step step;
-    /// The slots of the workers whose steps the coordinator saw then, and why these steps do not
-    /// let the worker go on; empty if they do.
+    /// The slots of the workers whose steps the coordinator saw then.
     std::vector<std::size_t> view = {};
+    /// Why these steps do not let the worker go on; empty if they do.
     std::string objection = {};
   };
   /// One worker that was asked in a draw, and the step that it answered; absent before it answers.
-  struct Asked {
+  struct AskedWorker {
     std::size_t slot;
-    std::optional<core::Step> answered;
+    std::optional<core::Step> answer;
   };
+  /// The last draw of a worker: its number, and how many workers it must ask.
   struct Draw {
     std::uint64_t number = 0;
     std::size_t expected = 0;
-    /// A barrier pass was checked against this draw: the next pass needs another draw.
+    /// True if a barrier pass was checked against this draw: the next pass needs another draw.
     bool used = false;
-    std::vector<Asked> asked;
+    std::vector<AskedWorker> asked;
   };
   /// The state of a range at a node when it was last checked.
   struct CheckedRange {
@@ -121,13 +128,13 @@ class InvariantChecker {
   };
   /// The incarnation that runs on a node, and what its last events have shown.
   struct NodeState {
-    const MemberCore* node = nullptr;
+    const MemberCore* core = nullptr;
     std::size_t slot = 0;
     core::Epoch epoch = 0;
     /// The configurations that the core knew before its last event, and after it.
-    core::ConfigurationPtr former = nullptr;
+    core::ConfigurationPtr previous_configuration = nullptr;
     core::ConfigurationPtr configuration = nullptr;
-    std::vector<CheckedRange> seen = {};
+    std::vector<CheckedRange> checked_ranges = {};
     Draw draw = {};
     /// The slots of the workers by whose steps the node's worker passed its last barrier.
     std::vector<std::size_t> view = {};
@@ -135,9 +142,11 @@ class InvariantChecker {
     std::vector<SentSequences> sent = std::vector<SentSequences>(std::size_t{2} * nodes_max);
   };
 
-  void violate(const std::string& what);
+  /// Records a violation, unless there was one before.
+  void report_violation(const std::string& what);
   [[nodiscard]] std::string incarnation_name(std::size_t slot) const;
   [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation incarnation) const;
+  /// The last step of the slot's worker that is known to be acknowledged for the range.
   [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
     return acknowledged_[range * incarnations_max + slot];
   }
@@ -148,7 +157,7 @@ class InvariantChecker {
   void on_configuration(NodeState& node_state);
   void follow_worker(NodeId id, NodeState& node_state);
   void check_range(NodeId id, core::RangeId range, bool must_hold);
-  [[nodiscard]] core::Step count_held(const MemberCore& node, std::size_t slot,
+  [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
   /// Returns false if the channel sends the message again.
@@ -167,33 +176,39 @@ class InvariantChecker {
   void check_message(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
   void check_message(NodeId id, const core::Envelope& envelope,
                      const core::CouncilMessage& message);
-  void expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch, const char* does);
+  /// Checks that the node is the range's primary in `owner_epoch`. `action` says what the node does
+  /// in the range.
+  void expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch, const char* action);
   /// Returns true if this incarnation was the coordinator in one of the configurations that the
   /// node knew before, during or after its last event.
   [[nodiscard]] bool is_coordinator(const core::Member& member, const NodeState& node_state) const;
+  /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
   /// Returns why the draw does not let a worker pass; empty if it does.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
   /// Records that the coordinator `id` lets the worker of `to` go on.
   void record_permission(NodeId id, NodeId to, std::size_t slot, core::Step step,
-                         const core::Configuration& known);
+                         const core::Configuration& configuration);
   /// Returns the slots of the workers whose steps the coordinator `id` uses now for the worker of
   /// `to`.
   [[nodiscard]] std::vector<std::size_t> view_of_coordinator(
-      NodeId id, NodeId to, const core::Configuration& known) const;
+      NodeId id, NodeId to, const core::Configuration& configuration) const;
   /// Returns why the workers in `view` do not let a worker go on; empty if they do.
-  [[nodiscard]] std::string why_not_proceed(const core::Configuration& known,
+  [[nodiscard]] std::string why_not_proceed(const core::Configuration& configuration,
                                             const std::vector<std::size_t>& view,
                                             core::Step floor) const;
-  [[nodiscard]] static std::size_t other_workers(const core::Configuration& configuration);
+  [[nodiscard]] static std::size_t other_worker_count(const core::Configuration& configuration);
+  /// Returns true if the slot's worker has finished or is at `floor` or beyond.
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
 
   Scenario scenario_;
+  /// By slot.
   std::vector<IncarnationProgress> incarnations_;
   std::vector<NodeState> nodes_;
-  /// By epoch; the first entry is null.
+  /// The configuration of each epoch, by epoch; null if no node has adopted one.
   std::vector<core::ConfigurationPtr> epochs_;
   std::vector<core::ConfigurationPtr> proposed_;
+  /// By range and slot; see acknowledged().
   std::vector<core::Step> acknowledged_;
   /// By slot of the worker; one permission for each coordinator that let it go on.
   std::vector<std::vector<Permission>> permissions_;

@@ -1,5 +1,5 @@
-/// The part of the checker that checks barriers: by which steps workers pass, and that they read
-/// all updates that the barrier promises.
+/// The functions of InvariantChecker that check barriers: that workers pass only if the steps of
+/// others permit it, and that they read all updates that the barrier promises.
 #include <algorithm>
 #include <utility>
 
@@ -18,33 +18,34 @@ bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
   return incarnation.done || incarnation.reached >= floor;
 }
 
-/// The worker of `id` goes on from `step`: checks that it may.
+/// Called when the worker of node `id` goes on from `step`. Checks that the barrier permits this.
 void InvariantChecker::on_plan(NodeId id, Step step) {
   const std::size_t slot = nodes_[id].slot;
-  if (step == incarnations_[slot].first) return;  // no barrier stands before the first step
+  if (step == incarnations_[slot].first_step) return;  // no barrier stands before the first step
   if (!scenario_.has_coordinator()) return check_pass(id, step);
   NodeState& node_state = nodes_[id];
   // A coordinator's permission to its own worker is not dispatched as a message.
-  if (node_state.node->coordinator() != nullptr)
+  if (node_state.core->coordinator() != nullptr)
     record_permission(id, id, slot, step, *node_state.configuration);
   const auto permission = std::ranges::find_if(permissions_[slot], [&](const Permission& one) {
     return one.step == step &&
            is_coordinator(incarnations_[one.coordinator_slot].member, node_state);
   });
   if (permission == permissions_[slot].end())
-    return violate("worker " + incarnation_name(slot) +
-                   " goes on without the coordinator's permission");
+    return report_violation("worker " + incarnation_name(slot) +
+                            " goes on without the coordinator's permission");
   if (!permission->objection.empty())
-    violate("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
-            std::to_string(step) + permission->objection);
+    report_violation("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
+                     std::to_string(step) + permission->objection);
   node_state.view = permission->view;
   passes_ += node_state.view.empty() ? 0 : 1;
 }
 
 bool InvariantChecker::is_coordinator(const core::Member& member,
                                       const NodeState& node_state) const {
-  const core::Epoch first =
-      (node_state.former ? node_state.former : node_state.configuration)->epoch;
+  const core::Epoch first = (node_state.previous_configuration ? node_state.previous_configuration
+                                                               : node_state.configuration)
+                                ->epoch;
   for (core::Epoch epoch = first; epoch <= node_state.configuration->epoch; ++epoch) {
     const core::Configuration* configuration = configuration_of(epoch);
     if (configuration != nullptr && configuration->coordinator == member.id &&
@@ -60,17 +61,18 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   node_state.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   const std::string why = why_not_pass(node_state.draw, *floor);
-  // A worker that was the only one for a moment needed no draw.
-  const bool alone = other_workers(*node_state.configuration) == 0 ||
-                     (node_state.former && other_workers(*node_state.former) == 0);
-  if (!why.empty() && !alone)
-    violate("worker " + std::to_string(id) + " has passed the barrier at step " +
-            std::to_string(step) + why);
+  // A worker that was the only worker before or after the event needed no draw.
+  const bool was_alone = other_worker_count(*node_state.configuration) == 0 ||
+                         (node_state.previous_configuration &&
+                          other_worker_count(*node_state.previous_configuration) == 0);
+  if (!why.empty() && !was_alone)
+    report_violation("worker " + std::to_string(id) + " has passed the barrier at step " +
+                     std::to_string(step) + why);
   if (!why.empty()) return;
   ++passes_;
   node_state.draw.used = true;
-  for (const Asked& asked : node_state.draw.asked)
-    if (asked.answered != core::not_begun) node_state.view.push_back(asked.slot);
+  for (const AskedWorker& asked : node_state.draw.asked)
+    if (asked.answer != core::not_begun) node_state.view.push_back(asked.slot);
 }
 
 std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
@@ -78,18 +80,18 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
   if (draw.asked.size() != draw.expected)
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
-  for (const Asked& asked : draw.asked) {
-    if (!asked.answered)
+  for (const AskedWorker& asked : draw.asked) {
+    if (!asked.answer)
       return " though worker " + incarnation_name(asked.slot) + " has not answered";
-    if (*asked.answered < floor)  // check_message() of the StepAnswer has checked the answer
+    if (*asked.answer < floor)  // check_message() of the StepAnswer has checked the answer
       return " though worker " + incarnation_name(asked.slot) + " was at " +
-             std::to_string(*asked.answered);
+             std::to_string(*asked.answer);
   }
   return {};
 }
 
-/// Returns the number of workers less one.
-std::size_t InvariantChecker::other_workers(const core::Configuration& configuration) {
+/// Returns the number of a worker's others: all workers of the configuration less one.
+std::size_t InvariantChecker::other_worker_count(const core::Configuration& configuration) {
   return static_cast<std::size_t>(
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
 }
@@ -98,31 +100,32 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::Arrived& arrived) {
   const std::size_t slot = nodes_[id].slot;
   // The checker does not follow the last step of a member that was excluded in the same event.
-  if (nodes_[id].node->state() != MemberCore::State::member) return;
+  if (nodes_[id].core->state() != MemberCore::State::member) return;
   if (arrived.step > incarnations_[slot].reached)
-    violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
-            std::to_string(arrived.step) + ", and is at " +
-            std::to_string(incarnations_[slot].reached));
+    report_violation("worker " + incarnation_name(slot) + " says that it has arrived at " +
+                     std::to_string(arrived.step) + ", and is at " +
+                     std::to_string(incarnations_[slot].reached));
 }
 
-/// Checks that a worker does not report to a new coordinator a step beyond its own, or a permission
-/// to go on that it was not given.
+/// Checks the report of a worker to a new coordinator: the worker must not report a step beyond its
+/// own, or a permission to go on that no coordinator gave it.
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
   const std::size_t slot = nodes_[id].slot;
   const IncarnationProgress& incarnation = incarnations_[slot];
-  const auto says = [&](const std::string& what) {
-    violate("worker " + incarnation_name(slot) + " says to the coordinator that it " + what);
+  const auto report_false_status = [&](const std::string& what) {
+    report_violation("worker " + incarnation_name(slot) + " says to the coordinator that it " +
+                     what);
   };
-  if (status.phase == entering && incarnation.had_begun) says("has not begun");
-  if (status.phase == idle && incarnation.member.works) says("does not work");
+  if (status.phase == entering && incarnation.had_begun) report_false_status("has not begun");
+  if (status.phase == idle && incarnation.member.works) report_false_status("does not work");
   if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
-    says("is at " + std::to_string(status.step));
-  if (status.phase == going && status.step != incarnation.first &&
+    report_false_status("is at " + std::to_string(status.step));
+  if (status.phase == going && status.step != incarnation.first_step &&
       std::ranges::find(permissions_[slot], status.step, &Permission::step) ==
           permissions_[slot].end())
-    says("was let go from " + std::to_string(status.step));
+    report_false_status("was let go from " + std::to_string(status.step));
 }
 
 /// Checks that the sender is the coordinator, and records its permission.
@@ -132,14 +135,15 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   const core::Configuration* configuration = configuration_of(envelope.epoch);
   if (!slot || configuration == nullptr) return;
   if (configuration->coordinator != id)
-    violate("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
-            " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
-  if (nodes_[id].node == nullptr || nodes_[id].node->coordinator() == nullptr) return;
+    report_violation("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
+                     " go on and is not the coordinator in epoch " +
+                     std::to_string(envelope.epoch));
+  if (nodes_[id].core == nullptr || nodes_[id].core->coordinator() == nullptr) return;
   record_permission(id, envelope.to, *slot, proceed.step, *configuration);
 }
 
 void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot, Step step,
-                                         const core::Configuration& known) {
+                                         const core::Configuration& configuration) {
   const std::size_t coordinator_slot = nodes_[id].slot;
   auto permission =
       std::ranges::find(permissions_[slot], coordinator_slot, &Permission::coordinator_slot);
@@ -151,30 +155,31 @@ void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
   const auto floor = barrier::floor(scenario_.barrier, step);
   if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  permission->view = view_of_coordinator(id, to, known);
-  permission->objection = why_not_proceed(known, permission->view, *floor);
+  permission->view = view_of_coordinator(id, to, configuration);
+  permission->objection = why_not_proceed(configuration, permission->view, *floor);
 }
 
 std::vector<std::size_t> InvariantChecker::view_of_coordinator(
-    NodeId id, NodeId to, const core::Configuration& known) const {
+    NodeId id, NodeId to, const core::Configuration& configuration) const {
   std::vector<std::size_t> view;
   const auto add = [&](core::MemberId other) {
-    const core::Member* member = known.find(other);
+    const core::Member* member = configuration.find(other);
     if (member == nullptr || !member->works || other == to) return;
     const auto seen = slot_of(other, member->incarnation);
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (scenario_.barrier.sample)
-    for (const core::MemberId other : nodes_[id].node->coordinator()->drawn(to)) add(other);
+    for (const core::MemberId other : nodes_[id].core->coordinator()->drawn(to)) add(other);
   else
-    for (const core::Member& member : known.members) add(member.id);
+    for (const core::Member& member : configuration.members) add(member.id);
   return view;
 }
 
-std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
+std::string InvariantChecker::why_not_proceed(const core::Configuration& configuration,
                                               const std::vector<std::size_t>& view,
                                               Step floor) const {
-  const std::size_t expected = barrier::seen_workers(scenario_.barrier, other_workers(known));
+  const std::size_t expected =
+      barrier::seen_workers(scenario_.barrier, other_worker_count(configuration));
   if (scenario_.barrier.sample && view.size() != expected)
     return " after drawing " + std::to_string(view.size()) + " others, not " +
            std::to_string(expected);
@@ -185,21 +190,24 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
   return {};
 }
 
+/// Checks that the values that the worker has read hold its own updates, and those of each worker
+/// in its view, up to the step that the barrier promises.
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
   const auto floor = barrier::floor(scenario_.barrier, compute.step);
-  if (compute.step == incarnations_[node_state.slot].first || !floor || *floor == 0) return;
+  if (compute.step == incarnations_[node_state.slot].first_step || !floor || *floor == 0) return;
   if (barrier::always_passes(scenario_.barrier)) return;
   const auto expect_read = [&](std::size_t slot) {
     const IncarnationProgress& incarnation = incarnations_[slot];
-    const Step known = std::min(*floor, incarnation.reached);
-    if (!incarnation.begun || incarnation.first >= known) return;
-    const auto due = static_cast<double>(known - incarnation.first);
+    const Step last_due = std::min(*floor, incarnation.reached);
+    if (!incarnation.begun || incarnation.first_step >= last_due) return;
+    const auto count_due = static_cast<double>(last_due - incarnation.first_step);
     for (const core::Value& value : compute.values)
-      if (value.value.as<double>()[2 * slot] < due)
-        violate("worker " + std::to_string(id) + " reads range " + std::to_string(value.range) +
-                " for step " + std::to_string(compute.step + 1) + " without step " +
-                std::to_string(*floor) + " of worker " + incarnation_name(slot));
+      if (value.value.as<double>()[2 * slot] < count_due)
+        report_violation("worker " + std::to_string(id) + " reads range " +
+                         std::to_string(value.range) + " for step " +
+                         std::to_string(compute.step + 1) + " without step " +
+                         std::to_string(*floor) + " of worker " + incarnation_name(slot));
   };
   expect_read(node_state.slot);
   for (const std::size_t slot : node_state.view) expect_read(slot);

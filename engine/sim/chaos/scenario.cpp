@@ -12,24 +12,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Time between(Random& random, Time least, Time most) {
+/// Draws a time from `least` to `most`.
+Time draw_time(Random& random, Time least, Time most) {
   return least + Time{static_cast<Time::rep>(
                      random.below(static_cast<std::uint64_t>((most - least).count()) + 1))};
 }
 
-/// Truncates to whole microseconds, so that files stay readable.
-Time rounded(Time time) { return std::chrono::duration_cast<std::chrono::microseconds>(time); }
+/// Truncates a time to whole microseconds, so that files stay readable.
+Time truncated(Time time) { return std::chrono::duration_cast<std::chrono::microseconds>(time); }
 
 barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t workers) {
   const core::Step staleness = 1 + random.below(4);
   const std::size_t beta = 1 + random.below(std::min<std::size_t>(workers - 1, 3));
-  std::vector<barrier::AnyRule> rules = barrier::named_rules();
-  for (auto& any : rules)
+  std::vector<barrier::AnyRule> rules = barrier::built_in_rules();
+  for (auto& any_rule : rules)
     std::visit(
         [&](auto& rule) {
           if constexpr (requires { rule.staleness; }) rule.staleness = staleness;
         },
-        any);
+        any_rule);
   std::vector<barrier::Barrier> choices;
   for (const auto& rule : rules)
     choices.push_back(barrier::always_passes({rule}) ? barrier::Barrier{rule}
@@ -62,6 +63,7 @@ NodeSet draw_group(Random& random, std::uint32_t nodes) {
   return group;
 }
 
+/// Draws a fault. A node that joins gets the number `next_new_node`, which is then increased.
 Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node) {
   using enum Fault::Kind;
   static constexpr std::array kinds{crash,
@@ -78,14 +80,14 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node
                                     leave};
   Fault fault;
   fault.kind = kinds[random.below(kinds.size())];
-  fault.at = rounded(between(random, 1ms, 250ms));
+  fault.at = truncated(draw_time(random, 1ms, 250ms));
   fault.node = static_cast<NodeId>(random.below(scenario.founders()));
   // Chooses the coordinator or its successor more often than other nodes.
   if (scenario.has_coordinator() && random.below(3) == 0)
     fault.node = random.below(2) == 0 ? scenario.coordinator() : 0;
-  const Time brief = rounded(between(random, 1ms, 100ms));
-  const Time lengthy = rounded(between(random, 100ms, 1200ms));
-  const Time lasting = rounded(between(random, stuck_after + 1s, stuck_after + 4s));
+  const Time brief = truncated(draw_time(random, 1ms, 100ms));
+  const Time lengthy = truncated(draw_time(random, 100ms, 1200ms));
+  const Time lasting = truncated(draw_time(random, stuck_after + 1s, stuck_after + 4s));
   const Time any_length = random.below(16) == 0 ? lasting : random.below(2) == 0 ? brief : lengthy;
   switch (fault.kind) {
     case Fault::Kind::crash:
@@ -110,7 +112,7 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node
     case Fault::Kind::pair_partition:
       fault.other = static_cast<NodeId>((fault.node + 1 + random.below(scenario.founders() - 1)) %
                                         scenario.founders());
-      fault.both = random.below(2) == 0;
+      fault.is_two_way = random.below(2) == 0;
       fault.lasts = any_length;
       break;
     case Fault::Kind::join:
@@ -122,6 +124,7 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node
   return fault;
 }
 
+/// Draws the numbers of workers and servers.
 void draw_members(Random& random, Scenario& scenario) {
   const auto nodes = static_cast<std::uint32_t>(5 + random.below(1 + random.below(12)));
   if (scenario.mode == core::Mode::peer) {
@@ -129,8 +132,8 @@ void draw_members(Random& random, Scenario& scenario) {
     return;
   }
   scenario.servers = static_cast<std::uint32_t>(3 + random.below(2));
-  const std::uint32_t others = scenario.servers + (scenario.has_coordinator() ? 1U : 0U);
-  scenario.workers = std::max(2U, nodes - std::min(nodes, others));
+  const std::uint32_t non_workers = scenario.servers + (scenario.has_coordinator() ? 1U : 0U);
+  scenario.workers = std::max(2U, nodes - std::min(nodes, non_workers));
 }
 
 }  // namespace
@@ -157,15 +160,15 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.reordering = static_cast<double>(random.below(31)) / 100;
   }
   scenario.straggling = random.below(3) == 0 ? 4 : 1;
-  scenario.beyond = random.below(16) == 0;
+  scenario.exceeds_fault_budget = random.below(16) == 0;
   auto next_new_node = static_cast<NodeId>(scenario.founders());
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)
     scenario.faults.push_back(draw_fault(random, scenario, next_new_node));
-  for (std::uint64_t i = 0; scenario.beyond && i < 4; ++i) {
+  for (std::uint64_t i = 0; scenario.exceeds_fault_budget && i < 4; ++i) {
     Fault crash{.kind = Fault::Kind::crash};
     crash.node = static_cast<NodeId>(random.below(scenario.founders()));
-    crash.at = rounded(between(random, 1ms, 250ms));
+    crash.at = truncated(draw_time(random, 1ms, 250ms));
     scenario.faults.push_back(crash);
   }
   std::ranges::stable_sort(scenario.faults, {}, &Fault::at);

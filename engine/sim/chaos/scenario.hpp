@@ -1,5 +1,5 @@
-/// A scenario of deterministic simulation testing: a small job and its faults. A scenario is drawn
-/// from a seed or read from a file. Pure values; any thread.
+/// A scenario of deterministic simulation testing: a small job, its network, and the faults that
+/// happen to it. A scenario is drawn from a seed or read from a file. Pure values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,19 @@ using NodeSet = std::uint64_t;
 /// A fault, or a member that joins or leaves.
 struct Fault {
   enum class Kind {
-    /// The process ends in the middle of an event; a new incarnation joins `lasts` later, if ever.
+    /// The process ends in the middle of an event. A new incarnation joins after `lasts`, unless
+    /// that is 0.
     crash,
-    /// The process does nothing for a while, and does not notice the gap.
+    /// The process does nothing for a while, and does not notice that time has passed.
     freeze,
     /// The nodes in `group` and the others receive nothing from one another for a while.
     partition,
     /// The others receive nothing from the nodes in `group` for a while.
     one_way_partition,
-    /// `other` receives nothing from `node` for a while.
-    /// If `both`, `node` receives nothing from `other` either.
+    /// `other` receives nothing from `node` for a while. If `is_two_way`, `node` receives nothing
+    /// from `other` either.
     pair_partition,
-    /// All others suspect the node for a while, though it is healthy.
+    /// All others suspect the node for a while, although it is healthy.
     suspect,
     /// A new member wants to join.
     join,
@@ -42,27 +43,27 @@ struct Fault {
   Kind kind = Kind::crash;
   NodeId node = 0;
   Time at{};
-  /// How long the fault lasts. If it is 0 for a crash, no new incarnation joins.
+  /// How long the fault lasts.
   Time lasts{};
-  /// crash: how many effects of the event are executed before the process ends.
+  /// crash: the process ends after so many effects of an event, or after all of them.
   std::uint32_t after_effects = 0;
   /// partition, one_way_partition: the nodes on one side.
   NodeSet group = 0;
   /// pair_partition: the other node, and whether both directions are blocked.
   NodeId other = 0;
-  bool both = false;
+  bool is_two_way = false;
 
   /// Returns true if `group` contains the node.
   [[nodiscard]] bool has_in_group(NodeId id) const { return (group >> id) % 2 == 1; }
-  /// Returns true if the fault lasts longer than `stuck_after`: the job may end by then, or
-  /// go on without the node.
+  /// Returns true if the fault lasts longer than `stuck_after`. Meanwhile the job may end, or go on
+  /// without the node.
   [[nodiscard]] bool is_lasting() const;
 
   bool operator==(const Fault&) const = default;
 };
 
-/// Returns the name in scenario files and reports: `crash`, `freeze`, `cut` (partition), `deafen`
-/// (one_way_partition), `pair` (pair_partition), `suspect`, `join`, `leave`.
+/// Returns the name of a kind in scenario files and reports: `crash`, `freeze`, `cut` (partition),
+/// `deafen` (one_way_partition), `pair` (pair_partition), `suspect`, `join`, `leave`.
 [[nodiscard]] std::string_view name(Fault::Kind kind);
 
 struct Scenario {
@@ -74,13 +75,13 @@ struct Scenario {
   /// The number of workers at the beginning; they are peers in peer mode. Their nodes are numbered
   /// from 0.
   std::uint32_t workers = 5;
-  /// The number of servers, whose nodes follow the workers'; 0 in peer mode. In central mode one
-  /// more node follows, which is only the coordinator.
+  /// The number of servers; 0 in peer mode. Their nodes have the numbers after the workers. If the
+  /// mode has a coordinator, one more node follows, which is nothing but the coordinator.
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
   std::uint32_t copies = 2;
   core::Step steps = 12;
-  /// Shares of packets, as in LinkOptions.
+  /// The shares of packets that are lost, duplicated and reordered, as in LinkOptions.
   double loss = 0;
   double duplication = 0;
   double reordering = 0;
@@ -88,37 +89,37 @@ struct Scenario {
   Time latency = std::chrono::milliseconds{1};
   /// The mean time to compute an update.
   Time compute = std::chrono::milliseconds{5};
-  /// Worker 0 computes this many times longer.
+  /// Worker 0 takes this many times as long to compute an update.
   double straggling = 1;
   /// True if faults may exceed what a job must survive (see FaultBudget): the job may then end with
   /// an error, but never with a wrong result.
-  bool beyond = false;
+  bool exceeds_fault_budget = false;
   std::vector<Fault> faults;
 
   [[nodiscard]] bool has_coordinator() const { return core::keeps_steps_centrally(mode); }
-  /// The number of nodes at the beginning.
+  /// Returns the number of nodes at the beginning.
   [[nodiscard]] std::uint32_t founders() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
-  /// Returns the first coordinator, in central mode. Its successor is the lowest of the other
-  /// nodes, as long as no member has joined that is neither a worker nor an owner.
+  /// Returns the node of the first coordinator. Requires: has_coordinator(). Its successor is the
+  /// lowest of the other nodes, unless a member has joined that is neither a worker nor an owner.
   [[nodiscard]] NodeId coordinator() const { return workers + servers; }
 
   bool operator==(const Scenario&) const = default;
 };
 
-/// A member ends the job if it suspects another for this long and the council decides nothing. It
-/// replaces the default of core::CouncilOptions, which would make runs long.
+/// A member ends the job if it suspects another for this long and the council decides nothing. The
+/// default of core::CouncilOptions would make runs too long.
 inline constexpr Time stuck_after = std::chrono::seconds{10};
 
-/// The node numbers of a scenario, with those of nodes that join later, are below this.
+/// All node numbers of a scenario are below this, also those of nodes that join later.
 inline constexpr std::uint32_t nodes_max = 24;
 
 /// Draws the scenario of a seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
 
-/// Returns a text that parse_scenario() reads back: lines of a key and a value, of which the last
-/// is the number of faults. `#` begins a comment.
+/// Returns a text that parse_scenario() reads back. Each line has a key and a value; the last line
+/// has the number of faults. `#` begins a comment.
 [[nodiscard]] std::string print(const Scenario& scenario);
 
 /// Parses a scenario. Returns an error that names the line if the text is incomplete, has an

@@ -1,4 +1,4 @@
-/// Prints and parses scenarios, and checks those that were parsed.
+/// Prints and parses scenarios, and checks parsed scenarios.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -43,7 +43,7 @@ std::string print(const Scenario& scenario) {
   line("latency", print_duration(scenario.latency));
   line("compute", print_duration(scenario.compute));
   line("straggling", print_number(scenario.straggling));
-  line("beyond", scenario.beyond ? "yes" : "no");
+  line("beyond", scenario.exceeds_fault_budget ? "yes" : "no");
   for (const Fault& fault : scenario.faults) {
     std::string value = std::string{name(fault.kind)} + ":at=" + print_duration(fault.at);
     if (fault.group != 0)
@@ -51,7 +51,7 @@ std::string print(const Scenario& scenario) {
     else
       value += ",node=" + std::to_string(fault.node);
     if (fault.kind == Fault::Kind::pair_partition)
-      value += ",other=" + std::to_string(fault.other) + ",ways=" + (fault.both ? "2" : "1");
+      value += ",other=" + std::to_string(fault.other) + ",ways=" + (fault.is_two_way ? "2" : "1");
     if (fault.lasts > Time{}) value += ",lasts=" + print_duration(fault.lasts);
     if (fault.kind == Fault::Kind::crash) value += ",after=" + std::to_string(fault.after_effects);
     line("fault", value);
@@ -62,13 +62,13 @@ std::string print(const Scenario& scenario) {
 
 namespace {
 
-/// The keys that a file has once each. The lines of the faults and of their number follow.
+/// The keys that a file has once each. After their lines come the lines `fault`, and `faults`.
 constexpr std::array<std::string_view, 16> scenario_keys{
     "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
     "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
 
-/// These limits ensure that a run can finish in the virtual time that it is given: at all limits
-/// together it takes about 80 of the 120 seconds.
+/// These limits ensure that a run can finish in the virtual time that it has after the last fault,
+/// 120 s: with all values at their limits it takes about 80 s.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;
@@ -76,7 +76,9 @@ constexpr double share_max = 0.3;
 constexpr Time latency_max = 2ms;
 constexpr Time compute_max = 100ms;
 constexpr double straggling_max = 10;
+/// The most time in which worker 0 computes all its steps.
 constexpr Time computing_max = 15s;
+/// The latest `at` and the longest `lasts` of a fault.
 constexpr Time fault_time_max = 60s;
 constexpr std::size_t faults_max = 64;
 
@@ -113,7 +115,7 @@ Result<Fault> parse_fault(std::string_view text) {
   if (fault.kind != Kind::join && fault.kind != Kind::leave) fault.lasts = time("lasts");
   if (fault.kind == Kind::pair_partition) {
     fault.other = static_cast<NodeId>(read.count("other", 0, 0, nodes_max - 1));
-    fault.both = read.count("ways", 1, 1, 2) == 2;
+    fault.is_two_way = read.count("ways", 1, 1, 2) == 2;
     require("other", read.has("other"));
   }
   if (fault.kind == Kind::crash)
@@ -124,8 +126,8 @@ Result<Fault> parse_fault(std::string_view text) {
   return fault;
 }
 
-/// Checks the last line, which is the number of faults. A different number means that a part of the
-/// file is missing.
+/// Checks the last line, which is the number of faults. If it is not the number of faults above it,
+/// a part of the file is missing.
 Result<void> check_count(const Scenario& scenario, std::string_view value) {
   const std::string count = std::to_string(scenario.faults.size());
   if (value == count) return {};
@@ -137,40 +139,40 @@ Error missing(std::string_view key) {
 }
 
 template <class T>
-Result<void> set(T& to, Result<T> value) {
+Result<void> set(T& target, Result<T> value) {
   if (!value) return std::move(value).error();
-  to = *std::move(value);
+  target = *std::move(value);
   return {};
 }
 
 template <class T>
-Result<void> set_count(T& to, std::string_view text, std::uint64_t least, std::uint64_t most) {
+Result<void> set_count(T& target, std::string_view text, std::uint64_t least, std::uint64_t most) {
   const auto value = parse_count(text);
   if (!value) return value.error();
   if (*value < least || *value > most)
     return Error{std::string{text} + " is out of bounds; valid: " + std::to_string(least) + " to " +
                  std::to_string(most)};
-  to = static_cast<T>(*value);
+  target = static_cast<T>(*value);
   return {};
 }
 
-Result<void> set_number(double& to, std::string_view text, double least, double most) {
+Result<void> set_number(double& target, std::string_view text, double least, double most) {
   const auto value = parse_number(text);
   if (!value) return value.error();
   if (*value < least || *value > most)
     return Error{std::string{text} + " is out of bounds; valid: " + print_number(least) + " to " +
                  print_number(most)};
-  to = *value;
+  target = *value;
   return {};
 }
 
-Result<void> set_time(Time& to, std::string_view text, Time most) {
+Result<void> set_time(Time& target, std::string_view text, Time most) {
   const auto value = parse_duration(text);
   if (!value) return value.error();
   if (*value <= Time{} || *value > most)
     return Error{std::string{text} + " is out of bounds; valid: above 0s, at most " +
                  print_duration(most)};
-  to = *value;
+  target = *value;
   return {};
 }
 
@@ -192,7 +194,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
   if (key == "beyond") {
     if (value != "yes" && value != "no") return Error{quote(value) + "; valid: yes, no"};
-    scenario.beyond = value == "yes";
+    scenario.exceeds_fault_budget = value == "yes";
     return {};
   }
   if (key == "faults") return check_count(scenario, value);
@@ -209,7 +211,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   return Error{"this key is unknown; " + suggest(key, keys)};
 }
 
-/// Checks that the nodes of a fault are in the job from the beginning, or join.
+/// Checks that each node of a fault is in the job from the beginning, or joins.
 Result<void> check(const Scenario& scenario, const Fault& fault) {
   const auto exists = [&](NodeId id) {
     return id < scenario.founders() ||
@@ -222,10 +224,10 @@ Result<void> check(const Scenario& scenario, const Fault& fault) {
                  std::to_string(scenario.founders()) + " from 0 on, or one that joins"};
   if (fault.kind == Fault::Kind::pair_partition &&
       (!exists(fault.other) || fault.other == fault.node))
-    return Error{"other=" + std::to_string(fault.other) + "; valid: another node that is there"};
-  NodeSet all = 0;
-  for (NodeId id = 0; id < nodes_max; ++id) all |= NodeSet{exists(id)} << id;
-  if ((fault.group & ~all) != 0 || fault.group == all)
+    return Error{"other=" + std::to_string(fault.other) + "; valid: another node of the scenario"};
+  NodeSet existing = 0;
+  for (NodeId id = 0; id < nodes_max; ++id) existing |= NodeSet{exists(id)} << id;
+  if ((fault.group & ~existing) != 0 || fault.group == existing)
     return Error{"group=" + std::to_string(fault.group) +
                  "; valid: bits of some of the nodes, not of all: the sum of 2^node"};
   return {};
@@ -244,7 +246,7 @@ Result<void> check(const Scenario& scenario) {
   const auto owners = core::has_servers(scenario.mode) ? scenario.servers : scenario.workers;
   if (scenario.copies > owners)
     return Error{"copies " + std::to_string(scenario.copies) + ", and " + std::to_string(owners) +
-                 " nodes that own; valid: no more copies than these"};
+                 " nodes that own ranges; valid: at most as many copies as these nodes"};
   const double computing = static_cast<double>(scenario.steps) *
                            static_cast<double>(scenario.compute.count()) *
                            std::max(1.0, scenario.straggling);

@@ -14,7 +14,8 @@ std::string address_of(NodeId node) { return "node:" + std::to_string(node); }
 
 NodeId node_at(const std::string& address) {
   NodeId node = 0;
-  std::from_chars(address.data() + 5, address.data() + address.size(), node);
+  constexpr std::size_t prefix_size = sizeof "node:" - 1;
+  std::from_chars(address.data() + prefix_size, address.data() + address.size(), node);
   return node;
 }
 
@@ -144,20 +145,21 @@ void Cluster::run_event(NodeId node, Call call) {
   }
 }
 
-std::optional<core::NodeState> Cluster::state(NodeId by, NodeId of) const {
-  const core::NodeEntry* entry = nodes_[by].process->nodes().find(nodes_[of].id);
+std::optional<core::NodeState> Cluster::state(NodeId observer, NodeId subject) const {
+  const core::NodeEntry* entry = nodes_[observer].process->nodes().find(nodes_[subject].id);
   if (entry == nullptr) return std::nullopt;
   return entry->record.state;
 }
 
 bool Cluster::agree(const std::vector<NodeId>& nodes) const {
-  return std::ranges::all_of(nodes, [&](NodeId by) {
-    const core::NodeList& members = nodes_[by].process->nodes();
-    return members.live().size() + 1 == nodes.size() && std::ranges::all_of(nodes, [&](NodeId of) {
-             if (of == by) return true;
-             const core::NodeEntry* entry = members.find(nodes_[of].id);
-             return entry != nullptr && entry->record == nodes_[of].process->self();
-           });
+  return std::ranges::all_of(nodes, [&](NodeId observer) {
+    const core::NodeList& known = nodes_[observer].process->nodes();
+    const auto knows = [&](NodeId subject) {
+      if (subject == observer) return true;
+      const core::NodeEntry* entry = known.find(nodes_[subject].id);
+      return entry != nullptr && entry->record == nodes_[subject].process->self();
+    };
+    return known.live().size() + 1 == nodes.size() && std::ranges::all_of(nodes, knows);
   });
 }
 
@@ -168,10 +170,11 @@ bool Cluster::agree() const {
   return agree(running);
 }
 
-bool Cluster::all_suspect(const std::vector<NodeId>& by, const std::vector<NodeId>& of) const {
-  return std::ranges::all_of(by, [&](NodeId one) {
-    return std::ranges::all_of(of, [&](NodeId other) {
-      const auto known = state(one, other);
+bool Cluster::all_suspect(const std::vector<NodeId>& observers,
+                          const std::vector<NodeId>& subjects) const {
+  return std::ranges::all_of(observers, [&](NodeId observer) {
+    return std::ranges::all_of(subjects, [&](NodeId subject) {
+      const auto known = state(observer, subject);
       return known == core::NodeState::suspect || known == core::NodeState::dead;
     });
   });

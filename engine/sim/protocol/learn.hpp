@@ -10,8 +10,9 @@
 ///     auto result = sim::learn(model, training_data, &test_data, options);
 ///     for (const sim::ProtocolPoint& point : result->curve) ...
 ///
-/// A run is a function of its options, model and data; several threads may each make runs. To
-/// simulate faults and partitions, pass the result of make_job() to a Protocol.
+/// The result is a function of the options, the model and the data. Several threads may call
+/// learn() at a time. To simulate faults and partitions, pass the result of make_job() to a
+/// Protocol.
 #pragma once
 
 #include <algorithm>
@@ -38,19 +39,19 @@ struct LearnOptions {
   ProtocolOptions protocol = {};
   models::Optimizer optimizer = models::Sgd{};
   models::Schedule schedule = {};
-  /// Each worker clips each of its gradients in this way.
+  /// How each worker clips each of its gradients.
   models::Clip clip = {};
-  /// The weight decay of the parameters that have one.
+  /// The L2 weight decay, for the parameters to which weight decay applies.
   double l2 = 0;
-  /// The number of samples of a worker in one step, but at most the worker's share of the data.
+  /// The number of samples that a worker uses in one step, but at most its share of the data.
   std::size_t batch = 64;
   /// The number of passes over the training data; if given, it replaces protocol.steps.
   std::optional<double> epochs = std::nullopt;
-  /// Called at each point of the curve; false ends the run.
+  /// Called at each point of the curve. If it returns false, the run ends.
   std::function<bool(const ProtocolPoint&)> on_point = {};
 };
 
-/// Computes the metrics of a parameter vector for a point of the curve.
+/// A function that computes the metrics of a parameter vector, for a point of the curve.
 template <class T>
 using Figures = std::function<models::Metrics(std::span<const T>)>;
 
@@ -69,7 +70,7 @@ requires models::Model<M, D>
                             .batch = options.batch,
                             .clip = options.clip,
                             .seed = protocol.seed},
-      core::make_layout(model.parameters(), sizeof(T), owners(protocol)));
+      core::make_layout(model.parameters(), sizeof(T), owner_count(protocol)));
   std::vector<T> w(gradients->layout()->size);
   Random random = Random::stream(protocol.seed, core::initial_stream);
   model.initialise(std::span<T>{w}, random);
@@ -83,8 +84,9 @@ requires models::Model<M, D>
                                       .batch = gradients->batch_size()};
   job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
                     MemberId worker, const core::Compute& read) {
-    Random step = Random::stream(seed, worker, read.step);
-    core::Gradient gradient = gradients->compute(worker, read.step, read.values, step, *scratch);
+    Random step_random = Random::stream(seed, worker, read.step);
+    core::Gradient gradient =
+        gradients->compute(worker, read.step, read.values, step_random, *scratch);
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
     return std::move(gradient.update);
   };
@@ -98,10 +100,10 @@ requires models::Model<M, D>
   return job;
 }
 
-/// Trains `model`, newly initialised, on `data`. `figures` computes the metrics of the curve; if it
-/// is absent, they are the model's own over `test`, or over `data` if `test` is null. Returns an
-/// error if the options cannot work or if the model cannot learn from the data. If the job fails
-/// later, the result holds the error.
+/// Initialises `model` and trains it on `data`. `figures` computes the metrics of the curve;
+/// without it, these are the model's own metrics on `test`, or on `data` if `test` is null. Returns
+/// an error if the options are not valid, if the model cannot learn from the data, or if computing
+/// throws outside a worker's step. If the job fails later, `ProtocolResult::error` says why.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<ProtocolResult> learn(const M& model, const D& data,
@@ -114,22 +116,22 @@ requires models::Model<M, D>
   if (auto valid = models::check(model.parameters()); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
-  LearnOptions full = options;
+  LearnOptions completed = options;
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
     const models::SampleOrder order{data.size(), std::max<std::size_t>(1, options.protocol.workers),
                                     options.batch, 0};
-    full.protocol.steps = order.steps_in_epochs(*options.epochs);
+    completed.protocol.steps = order.steps_in_epochs(*options.epochs);
   }
-  if (auto valid = check(full.protocol); !valid) return std::move(valid).error();
+  if (auto valid = check(completed.protocol); !valid) return std::move(valid).error();
   if (!figures)
-    figures = [&model, &shown = test == nullptr ? data : *test,
+    figures = [&model, &evaluated = test == nullptr ? data : *test,
                arena = std::make_shared<models::Arena>()](std::span<const T> w) {
-      return models::evaluate_all(model, w, shown, *arena);
+      return models::evaluate_all(model, w, evaluated, *arena);
     };
   try {
-    Protocol<T> protocol{full.protocol, make_job(model, data, full, std::move(figures))};
+    Protocol<T> protocol{completed.protocol, make_job(model, data, completed, std::move(figures))};
     protocol.on_point = options.on_point;
     protocol.run();
     return protocol.result();

@@ -17,8 +17,8 @@ namespace {
 /// The keys of the seed's streams. The workers' own streams have the worker ids as keys.
 enum class Stream : std::uint64_t { network = 1ULL << 32U, owners, coordinator, news, steps };
 
-Random stream(std::uint64_t seed, Stream key, std::uint64_t of = 0) {
-  return Random::stream(seed, static_cast<std::uint64_t>(key), of);
+Random stream(std::uint64_t seed, Stream key, std::uint64_t worker = 0) {
+  return Random::stream(seed, static_cast<std::uint64_t>(key), worker);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Result<void> check(const ProtocolOptions& options) {
   if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
     return valid;
   if (auto valid = check(options.link); !valid) return std::move(valid).error().within("link");
-  if (owners(options) == 0) return Error{"shards=0: a job needs at least 1 server shard"};
+  if (owner_count(options) == 0) return Error{"shards=0: a job needs at least 1 server shard"};
   if (options.steps == barrier::finished && options.horizon == Time::max())
     return Error{"a job needs a number of steps or a horizon: else it never ends"};
   if (options.horizon <= Time{0})
@@ -63,13 +63,13 @@ Protocol<T>::Protocol(ProtocolOptions options, Job<T> job)
 template <class T>
 void Protocol<T>::spawn_members() {
   const std::size_t workers = options_.workers;
-  const std::size_t owner_count = owners(options_);
+  const std::size_t owners = owner_count(options_);
   owner_of_ = std::make_shared<const std::vector<core::OwnerId>>(
-      core::assign_ranges(job_.layout->ranges.size(), owner_count));
+      core::assign_ranges(job_.layout->ranges.size(), owners));
   std::vector<MemberId> everyone(workers);
   std::iota(everyone.begin(), everyone.end(), MemberId{0});
   members_ = std::make_shared<const std::vector<MemberId>>(everyone);
-  for (core::OwnerId id = 0; id < owner_count; ++id) {
+  for (core::OwnerId id = 0; id < owners; ++id) {
     core::ShardOptions<T> shard;
     shard.layout = job_.layout;
     shard.applier = job_.applier;
@@ -104,13 +104,13 @@ template <class T>
 core::WorkerOptions Protocol<T>::worker_options(MemberId id) const {
   core::WorkerOptions worker;
   worker.id = id;
-  worker.last = options_.steps;
+  worker.last_step = options_.steps;
   worker.central = core::keeps_steps_centrally(options_.mode);
   worker.bsp = bsp_;
-  worker.plans = static_cast<bool>(job_.plan);
+  worker.asks_for_plan = static_cast<bool>(job_.plan);
   worker.barrier = options_.barrier;
   worker.recheck = recheck_;
-  worker.members = members_;
+  worker.workers = members_;
   worker.owner_of = owner_of_;
   return worker;
 }
@@ -131,7 +131,7 @@ NodeId Protocol<T>::node_of(const core::Address& address) const {
   return std::holds_alternative<core::ToCoordinator>(address) ? observer() - 1 : observer();
 }
 
-/// Returns the node at which the event happens; absent if it happens at none.
+/// Returns the node at which the event happens; nullopt for an Action, which happens at no node.
 template <class T>
 std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
   return std::visit(
@@ -169,15 +169,15 @@ bool Protocol<T>::run() {
       error_ = "the job does not finish within " + std::to_string(events) + " events";
       break;
     }
-    if (step() && on_event) on_event();
+    if (handle_next_event() && on_event) on_event();
   }
   if (!curve_.empty() && curve_.back().at < now()) curve_.push_back(make_point());
   return error_.empty();
 }
 
-/// Handles the next event. Returns false if it has to wait because its node is frozen.
+/// Handles the next event. Returns false if the event has to wait because its node is frozen.
 template <class T>
-bool Protocol<T>::step() {
+bool Protocol<T>::handle_next_event() {
   Event event = queue_.pop();
   if (const auto node = node_of(event); node && frozen_until_[*node] > now()) {
     queue_.push(frozen_until_[*node], std::move(event));
@@ -199,29 +199,29 @@ void Protocol<T>::handle(WorkerTimer& timer) {
 }
 
 template <class T>
-void Protocol<T>::handle(Planning& planning) {
-  const MemberId id = planning.id;
-  const Step step = planning.step;
-  if (incarnation_[id] != planning.incarnation) return;
-  std::vector<core::RangeRows> wanted;
+void Protocol<T>::handle(PlanDue& due) {
+  const MemberId id = due.id;
+  const Step step = due.step;
+  if (incarnation_[id] != due.incarnation) return;
+  std::vector<core::RangeRows> rows;
   try {
-    wanted = job_.plan(id, step);
+    rows = job_.plan(id, step);
   } catch (const std::exception& fault) {
     return fail_step(id, step, fault.what());
   }
   run_worker(id, [&](core::Worker& worker, const core::Context& context) {
-    worker.on_plan(context, step, std::move(wanted));
+    worker.on_plan(context, step, std::move(rows));
   });
 }
 
 template <class T>
-void Protocol<T>::handle(Computing& computing) {
-  const MemberId id = computing.id;
-  const Step step = computing.compute.step;
-  if (incarnation_[id] != computing.incarnation) return;
+void Protocol<T>::handle(UpdateDue& due) {
+  const MemberId id = due.id;
+  const Step step = due.compute.step;
+  if (incarnation_[id] != due.incarnation) return;
   core::Update update;
   try {
-    update = job_.compute(id, computing.compute);
+    update = job_.compute(id, due.compute);
   } catch (const std::exception& fault) {
     return fail_step(id, step, fault.what());
   }
@@ -239,7 +239,8 @@ void Protocol<T>::fail_step(MemberId id, Step step, const std::string& why) {
 
 // --- cores --------------------------------------------------------------------------------------
 
-/// Runs one event of a core that is not a worker: its effects are messages and timers only.
+/// Runs one event of a core that is not a worker. The effects of such a core are only messages and
+/// the coordinator's timers.
 template <class T>
 template <class Core, class Call>
 void Protocol<T>::run_event(NodeId node, Core& core, Random& random, Call call) {
@@ -253,7 +254,7 @@ void Protocol<T>::run_event(NodeId node, Core& core, Random& random, Call call) 
   }
 }
 
-/// Runs one event of a worker, also of one that is a part of a peer.
+/// Runs one event of a worker, which may be a part of a peer.
 template <class T>
 template <class Call>
 void Protocol<T>::run_worker(MemberId id, Call call) {
@@ -263,7 +264,7 @@ void Protocol<T>::run_worker(MemberId id, Call call) {
   follow_step(id);
   for (core::Effect& effect : effects) {
     if (interrupt)
-      if (const auto down = interrupt(id, effect)) return lose_driver(id, *down);
+      if (const auto downtime = interrupt(id, effect)) return lose_driver(id, *downtime);
     execute(id, effect);
   }
 }
@@ -276,7 +277,7 @@ void Protocol<T>::execute(MemberId id, core::Effect& effect) {
   } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
     queue_.push(timer->at, WorkerTimer{id, incarnation_[id]});
   } else if (const auto* plan = std::get_if<core::Plan>(&effect)) {
-    queue_.push(now(), Planning{id, incarnation_[id], plan->step});
+    queue_.push(now(), PlanDue{id, incarnation_[id], plan->step});
   } else if (auto* read = std::get_if<core::Compute>(&effect)) {
     compute(id, *read);
   } else if (const auto* fail = std::get_if<core::Fail>(&effect)) {
@@ -289,9 +290,9 @@ template <class T>
 void Protocol<T>::compute(MemberId id, core::Compute& read) {
   if (on_compute) on_compute(id, read);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
-  const Time took = options_.step_time.draw(step_random_[id]);
-  queue_.push(now() + to_duration(static_cast<double>(took.count()) * slowness),
-              Computing{id, incarnation_[id], std::move(read)});
+  const Time step_time = options_.step_time.draw(step_random_[id]);
+  queue_.push(now() + to_duration(static_cast<double>(step_time.count()) * slowness),
+              UpdateDue{id, incarnation_[id], std::move(read)});
 }
 
 /// Updates the counts of workers at each step, and the largest lag, after an event of the worker.

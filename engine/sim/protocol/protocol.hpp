@@ -1,8 +1,8 @@
 /// Simulates a whole job in virtual time, message by message: the cores of engine/core run
 /// unchanged, each on a node, and every message between them goes over a simulated network that may
 /// delay, lose, duplicate and reorder packets, and may be partitioned. Nodes may freeze, workers
-/// may die, and the driver of a worker's core may be lost and replaced. The workers compute real
-/// updates: models learn.
+/// may die, and a worker may lose its driver: the part that passes events to the core and executes
+/// its effects. Another driver then replaces it. The workers compute real updates: models learn.
 ///
 ///     sim::ProtocolOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=2").value();
@@ -11,7 +11,8 @@
 ///     protocol.run();
 ///     sim::ProtocolResult result = protocol.result();
 ///
-/// learn.hpp trains a model with it. Not thread-safe; a run is a function of its options and job.
+/// learn.hpp trains a model with a Protocol. Not thread-safe; a run is a function of its options
+/// and its job.
 #pragma once
 
 #include <functional>
@@ -55,10 +56,10 @@ struct ProtocolOptions {
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
   /// A factor of the step time for each worker; empty: 1 for all.
   std::vector<double> slowness = {};
-  /// The options of all links; to change single links see Protocol::network().
+  /// The options of all links. Protocol::network() can change single links.
   LinkOptions link = {};
   /// True if nodes use core::Channel; absent: true if `link` loses packets. Channels are necessary
-  /// if packets are lost, because cores never ask for a message again.
+  /// if packets are lost, because cores do not ask for lost messages again.
   std::optional<bool> channels = std::nullopt;
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
   /// True if owners gather the pushes of a step and apply them together; absent: as
@@ -71,13 +72,14 @@ struct ProtocolOptions {
   std::uint64_t events_max = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Returns an error if the options cannot run: if core::check() or sim::check() of the links
-/// refuses them, if packets are lost without channels, if there are neither steps nor a horizon, or
-/// if the number of slownesses is not the number of workers.
+/// Returns an error if the options cannot run: if core::check() refuses them or check(LinkOptions)
+/// refuses `link`, if there is no owner, if neither `steps` nor `horizon` ends the run, if a time
+/// is not longer than 0, if packets are lost without channels, or if `slowness` is neither empty
+/// nor has one factor for each worker.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
 
 /// Returns the number of owners: the servers, or in peer mode the peers.
-[[nodiscard]] inline std::size_t owners(const ProtocolOptions& options) {
+[[nodiscard]] inline std::size_t owner_count(const ProtocolOptions& options) {
   return core::has_servers(options.mode) ? options.shards : options.workers;
 }
 
@@ -97,14 +99,14 @@ struct Job {
   std::function<models::Metrics(const std::vector<core::RangeState>&)> evaluate = {};
 };
 
-/// The progress of a job at one moment: that of the live workers, as in the simulation of steps,
-/// and the model's metrics.
+/// The progress of a job at one moment: the live workers' steps and updates, as in the simulation
+/// of steps, and the model's metrics.
 struct ProtocolPoint : Point {
   models::Metrics metrics = {};
 };
 
 struct ProtocolResult {
-  /// By worker.
+  /// The steps at the end, by worker.
   std::vector<Step> steps;
   std::vector<ProtocolPoint> curve;
   std::uint64_t updates = 0;
@@ -120,14 +122,15 @@ struct ProtocolResult {
   Network::Counts packets;
   /// The virtual time at the end: the horizon, or when the last worker finished.
   Time elapsed{};
-  /// By range.
+  /// The state of each range, by range.
   std::vector<core::RangeState> model;
   /// Why the job failed; empty if it did not fail.
   std::string error;
 };
 
-/// Not thread-safe. The nodes are numbered in this order: workers (or peers) by their ids, then
-/// servers, coordinator and observer, if the mode has them.
+/// Not thread-safe. The nodes are numbered in this order: workers (or peers) by their ids; servers
+/// and coordinator, if the mode has them; the observer of the job, which sends Stop and receives
+/// nothing.
 template <class T>
 class Protocol {
  public:
@@ -137,11 +140,11 @@ class Protocol {
   std::function<void(MemberId, const core::Send&)> on_send;
   /// Called after each event.
   std::function<void()> on_event;
-  /// Called at each point of the curve; false ends the run.
+  /// Called at each point of the curve. If it returns false, the run ends.
   std::function<bool(const ProtocolPoint&)> on_point;
-  /// Called before each effect of a worker is executed. If it returns a time, the worker's driver
-  /// is lost at once, with this effect and the event's further effects, and is replaced after that
-  /// time.
+  /// Called before each effect of a worker is executed. If it returns a duration, the worker loses
+  /// its driver at once, with this effect and the further effects of the event, and gets another
+  /// driver after that duration.
   std::function<std::optional<Time>(MemberId, const core::Effect&)> interrupt;
 
   /// Requires: check(options).
@@ -151,17 +154,17 @@ class Protocol {
   /// fails. Returns false if the job took too many events or failed: see error().
   bool run();
 
-  /// Loses the driver of worker `id` at `at`, and with it the worker's computation, its timers and
-  /// the messages to it, until another driver resumes the worker `down` later. The core's state and
-  /// the node survive: channels go on, and the owner in a peer receives all messages.
-  void crash(MemberId id, Time at, Time down);
+  /// Makes worker `id` lose its driver at `at`, and with it the computation, the timers and the
+  /// messages to the worker, until another driver resumes the worker after `downtime`. The core's
+  /// state and the node survive: channels go on, and the owner in a peer receives all messages.
+  void crash(MemberId id, Time at, Time downtime);
 
-  /// Makes worker `id` die at `at`; the others learn of its death one by one. Requires: the mode is
-  /// not peer.
+  /// Makes worker `id` die at `at`; the other nodes learn of its death one by one. Requires: the
+  /// mode is not peer.
   void die(MemberId id, Time at);
 
-  /// Freezes the node from `at` for `time`: all its events wait until then.
-  void freeze(NodeId node, Time at, Time time);
+  /// Freezes the node from `at` for `duration`: all its events wait until the end.
+  void freeze(NodeId node, Time at, Time duration);
 
   /// Sends Stop at `at`, as the observer of a job does.
   void stop(Time at);
@@ -202,40 +205,42 @@ class Protocol {
     NodeId other;
   };
   struct CoordinatorTimer {};
-  // The next three are events of a worker. They are ignored if the worker has another driver than
-  // the one with this `incarnation`.
+  // The next three are events of a worker. They have an effect only if the worker still has the
+  // driver with this `incarnation`.
   struct WorkerTimer {
     MemberId id;
     std::uint32_t incarnation;
   };
-  struct Planning {
+  /// The worker's plan of a step is due.
+  struct PlanDue {
     MemberId id;
     std::uint32_t incarnation;
     Step step;
   };
-  struct Computing {
+  /// The time of a step is over: the worker's update is due.
+  struct UpdateDue {
     MemberId id;
     std::uint32_t incarnation;
     core::Compute compute;
   };
   using Action = std::function<void()>;
   using Event = std::variant<Action, Arrival, PacketArrival, ChannelTimer, CoordinatorTimer,
-                             WorkerTimer, Planning, Computing>;
+                             WorkerTimer, PlanDue, UpdateDue>;
 
   void spawn_members();
   core::WorkerOptions worker_options(MemberId id) const;
   [[nodiscard]] NodeId observer() const;
   [[nodiscard]] std::optional<NodeId> node_of(const Event& event) const;
 
-  bool step();
+  bool handle_next_event();
   void handle(Action& action) { action(); }
   void handle(Arrival& arrival) { deliver(arrival.addressed); }
   void handle(PacketArrival& arrival);
   void handle(ChannelTimer& timer);
   void handle(CoordinatorTimer&);
   void handle(WorkerTimer& timer);
-  void handle(Planning& planning);
-  void handle(Computing& computing);
+  void handle(PlanDue& due);
+  void handle(UpdateDue& due);
 
   template <class Core, class Call>
   void run_event(NodeId node, Core& core, Random& random, Call call);
@@ -244,7 +249,7 @@ class Protocol {
   void fail_step(MemberId id, Step step, const std::string& why);
   void execute(MemberId id, core::Effect& effect);
   void compute(MemberId id, core::Compute& compute);
-  void lose_driver(MemberId id, Time down);
+  void lose_driver(MemberId id, Time downtime);
   void follow_step(MemberId id);
   void notice_death(NodeId node, MemberId dead);
 
@@ -262,13 +267,14 @@ class Protocol {
   barrier::Recheck recheck_;
   bool bsp_;
   bool channels_;
+  /// The owner of each range, by range.
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
   core::WorkerIds members_;
 
   Queue<Event> queue_;
   Network network_;
-  /// Independent streams of the seed: for the owners, for the coordinator, for the times of news of
-  /// deaths, and by worker for its draws and for its step times.
+  /// Independent streams of the seed: for the owners, for the coordinator, for the times at which
+  /// nodes learn of deaths, and, by worker, for its draws and for its step times.
   Random owner_random_;
   Random coordinator_random_;
   Random news_random_;

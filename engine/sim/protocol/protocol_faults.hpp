@@ -1,5 +1,5 @@
-/// Internal: the part of Protocol that makes faults happen at times that its user sets. Only
-/// protocol.cpp includes it.
+/// Internal: the functions of Protocol that schedule faults, and make them happen. Only
+/// protocol.cpp includes this file.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,20 @@ void Protocol<T>::at(Time at, std::function<void()> action) {
 }
 
 template <class T>
-void Protocol<T>::crash(MemberId id, Time at, Time down) {
-  this->at(at, [this, id, down] { lose_driver(id, down); });
+void Protocol<T>::crash(MemberId id, Time at, Time downtime) {
+  this->at(at, [this, id, downtime] { lose_driver(id, downtime); });
 }
 
 template <class T>
-void Protocol<T>::lose_driver(MemberId id, Time down) {
+void Protocol<T>::lose_driver(MemberId id, Time downtime) {
   driver_lost_[id] = true;
   ++incarnation_[id];
-  at(now() + down, [this, id] {
+  at(now() + downtime, [this, id] {
     if (!driver_lost_[id] || dead_[id]) return;
     driver_lost_[id] = false;
     run_worker(id, &core::Worker::resume);
-    // The worker has missed the news of deaths that came while it had no driver.
+    // Repeats the notices of deaths, because the worker missed those that came while it had no
+    // driver.
     for (MemberId other = 0; other < options_.workers; ++other)
       if (known_deaths_.contains({id, other}))
         run_worker(id, [other](core::Worker& worker, const core::Context& c) {
@@ -39,9 +40,9 @@ void Protocol<T>::lose_driver(MemberId id, Time down) {
 }
 
 template <class T>
-void Protocol<T>::freeze(NodeId node, Time at, Time time) {
-  this->at(at, [this, node, time] {
-    frozen_until_.at(node) = std::max(frozen_until_[node], now() + time);
+void Protocol<T>::freeze(NodeId node, Time at, Time duration) {
+  this->at(at, [this, node, duration] {
+    frozen_until_.at(node) = std::max(frozen_until_[node], now() + duration);
   });
 }
 
@@ -63,8 +64,8 @@ void Protocol<T>::die(MemberId id, Time at) {
     follow_step(id);
     for (NodeId node = 0; node < nodes(); ++node) {
       if (node == id) continue;
-      const Time news = 10 * options_.link.latency.draw(news_random_);
-      this->at(now() + news, [this, node, id] { notice_death(node, id); });
+      const Time delay = 10 * options_.link.latency.draw(news_random_);
+      this->at(now() + delay, [this, node, id] { notice_death(node, id); });
     }
   });
 }

@@ -1,5 +1,5 @@
-/// Internal: the part of Protocol that sends messages over the network and delivers them to cores.
-/// Only protocol.cpp includes it.
+/// Internal: the functions of Protocol that send messages over the network and deliver them to
+/// cores. Only protocol.cpp includes this file.
 #pragma once
 
 #include <type_traits>
@@ -71,9 +71,9 @@ void Protocol<T>::deliver(const core::Send& addressed) {
   const auto deliver_to_core = [&](auto& core, const core::Context& context) {
     std::visit(
         [&]<class M>(const M& message) {
-          constexpr bool is_taken = core::Takes<std::decay_t<decltype(core)>, M>;
-          STARLING_CHECK(is_taken);
-          if constexpr (is_taken) core.on(context, message);
+          constexpr bool is_accepted = core::Handles<std::decay_t<decltype(core)>, M>;
+          STARLING_CHECK(is_accepted);
+          if constexpr (is_accepted) core.on(context, message);
         },
         addressed.message);
   };

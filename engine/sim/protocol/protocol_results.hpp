@@ -1,5 +1,5 @@
-/// Internal: the part of Protocol that computes its model, the points of its curve, and its result.
-/// Only protocol.cpp includes it.
+/// Internal: the functions of Protocol that compute its model, the points of its curve, and its
+/// result. Only protocol.cpp includes this file.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 
 namespace starling::sim {
 
+/// The number of points of the curve, unless `point_every` is set.
 inline constexpr int points_per_horizon = 200;
 
 template <class T>
@@ -75,7 +76,7 @@ ProtocolResult Protocol<T>::result() {
   for (MemberId id = 0; id < options_.workers; ++id) {
     const core::Worker& core = worker(id);
     const Time end = std::min(result.elapsed, ended_at_[id]);
-    const auto counts = core.gate_counts();
+    const auto counts = core.draw_counts();
     result.steps.push_back(core.step());
     result.draws += counts.draws;
     result.passes += counts.passes;

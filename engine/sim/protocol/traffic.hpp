@@ -21,12 +21,12 @@ inline constexpr std::size_t message_kinds = std::variant_size_v<core::Message>;
 /// (core::Envelope).
 [[nodiscard]] std::size_t header_bytes();
 
-/// Returns the number of bytes of a message on the wire, without header_bytes(). Each element of a
-/// slice without values counts as `element_bytes`.
+/// Returns the number of bytes of a message on the wire, without header_bytes(). If a slice of the
+/// message has no values, each of its elements counts as `element_bytes`.
 [[nodiscard]] std::size_t bytes_of(const core::Message& message, std::size_t element_bytes);
 
-/// The messages between different nodes. Each counts once, also if channels or the network repeat
-/// it.
+/// A number of messages between different nodes, and their size. A message counts once, even if
+/// channels or the network repeat it.
 struct Traffic {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;

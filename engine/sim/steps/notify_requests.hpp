@@ -35,22 +35,24 @@ class NotifyRequests {
     requests_.push_back(request);
   }
 
-  /// Removes and returns the requests that a step fulfils, in the order of the waiting workers.
+  /// Removes and returns the requests that the laggard's new step `step` fulfils, in the order of
+  /// the waiting workers' ids.
   std::vector<NotifyRequest> take_fulfilled(Step step) {
     remove_replaced();
-    std::vector<NotifyRequest> granted;
+    std::vector<NotifyRequest> fulfilled;
     std::erase_if(requests_, [&](const NotifyRequest& request) {
       if (step < request.floor) return false;
-      granted.push_back(request);
+      fulfilled.push_back(request);
       return true;
     });
-    return granted;
+    return fulfilled;
   }
 
  private:
+  /// Keeps only the last request of each waiting worker.
   void remove_replaced() {
-    std::ranges::sort(requests_, {}, [](const NotifyRequest& w) {
-      return std::pair{w.from, w.draw};
+    std::ranges::sort(requests_, {}, [](const NotifyRequest& request) {
+      return std::pair{request.from, request.draw};
     });
     std::size_t kept = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i)

@@ -10,8 +10,8 @@
 
 namespace starling::sim {
 
-/// A queue that is indexed by step. It holds the steps [first(), end()), which both only rise. The
-/// memory of popped elements is used again.
+/// A queue that is indexed by step. It holds one element for each step in [first(), end()); both
+/// bounds only rise. The memory of popped elements is used again.
 template <class T>
 class RingByStep {
  public:
@@ -24,12 +24,14 @@ class RingByStep {
     return slots_[step & (slots_.size() - 1)];
   }
 
-  /// Adds an element for step end(), and returns it. It may hold the value of a popped element.
+  /// Adds an element for step end(), and returns it. The element may still have the value of a
+  /// popped one, which the caller overwrites.
   T& push() {
     if (end_ - first_ == slots_.size()) grow();
     return slots_[end_++ & (slots_.size() - 1)];
   }
 
+  /// Removes the element of step first().
   void pop() {
     STARLING_CHECK(first_ < end_);
     ++first_;

@@ -21,13 +21,13 @@ void StepCounts::open_group(Step step) {
   group.newest_watcher.reset();
   if (!sample_size_) return;
   group.floor = *barrier::floor(barrier_, step);
-  STARLING_CHECK(group.floor <= step);  // else the slowest could never pass
+  STARLING_CHECK(group.floor <= step);  // else the slowest worker could never pass
   group.reached = workers_;
   for (Step below = groups_.first(); below < group.floor; ++below)
     group.reached -= groups_[below].running;
   if (group.floor >= groups_.first())
     group.next_watcher = std::exchange(groups_[group.floor].newest_watcher, step);
-  update_chance(group);
+  update_probability(group);
 }
 
 void StepCounts::advance(Step to) {
@@ -39,7 +39,7 @@ void StepCounts::advance(Step to) {
     StepGroup& group = groups_[*step];
     const double before = hazard_of(group);
     ++group.reached;
-    update_chance(group);
+    update_probability(group);
     hazard_ += hazard_of(group) - before;
   }
   while (groups_[groups_.first()].running == 0 && running_ > 0) groups_.pop();
@@ -72,9 +72,9 @@ void StepCounts::remove_waiter(Step step, MemberId worker) {
   hazard_ -= group.hazard;
 }
 
-/// Computes the group's probability to pass. A worker of the group does not draw itself, and is one
-/// of those that have reached its floor.
-void StepCounts::update_chance(StepGroup& group) const {
+/// Computes the probability that a draw of the group passes. A worker of the group has reached the
+/// floor but does not draw itself, so `reached` - 1 of the others have reached it.
+void StepCounts::update_probability(StepGroup& group) const {
   if (group.reached == workers_) {
     group.pass = 1;
   } else {

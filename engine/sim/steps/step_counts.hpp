@@ -1,5 +1,5 @@
-/// Counts the workers at each step, and computes with which probability a worker at each step
-/// passes the barrier. Not thread-safe.
+/// Counts the workers at each step, and computes for each step the probability with which a worker
+/// there passes the barrier. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +23,25 @@ using core::Step;
 struct StepGroup {
   /// The number of the group's workers that still run.
   std::size_t running = 0;
-  /// A draw passes if all drawn workers have reached `floor`; `reached` of all workers have.
+  /// A draw passes if all drawn workers have reached `floor`.
   Step floor = 0;
+  /// The number of all workers that have reached `floor`.
   std::size_t reached = 0;
-  /// The probability that a draw passes, and -log(1 - pass), whose sums over independent draws
-  /// matter.
+  /// The probability that a draw passes, and the hazard -log(1 - pass): the probability that at
+  /// least one of several independent draws passes is 1 - exp(-sum of their hazards).
   double pass = 1;
   double hazard = 0;
   /// The workers of the group that wait, and draw again at each arrival.
   std::vector<MemberId> waiters;
-  /// A linked list of the groups that watch this step, because it is their floor: `newest_watcher`
-  /// is the last of them that was opened; `next_watcher` is the one with the same floor as this
-  /// group that was opened before it.
+  /// The groups whose floor is this group's step form a linked list, from the newest to the oldest:
+  /// they watch for workers that reach it. `newest_watcher` is the head of this group's list.
+  /// `next_watcher` links this group to the next older group that has the same floor.
   std::optional<Step> newest_watcher;
   std::optional<Step> next_watcher;
 };
 
-/// The counts of all workers by step; all begin at step 0. If the barrier has no floor or always
-/// passes, there are no probabilities, and only the counts are kept.
+/// The counts of all workers by step. All workers begin at step 0. If the barrier has no floor or
+/// always passes, StepCounts keeps only the counts, and computes no probabilities.
 class StepCounts {
  public:
   /// Requires: barrier::check(barrier, workers).
@@ -48,16 +49,16 @@ class StepCounts {
 
   /// Records that a worker at `to - 1` has finished `to`.
   void advance(Step to);
-  /// Records that a worker has ended at `last`, the highest step. It counts as having reached all
-  /// floors.
+  /// Records that a worker has ended at `last`, the highest step. This worker counts as having
+  /// reached all floors.
   void finish(Step last);
 
   /// The smallest and the largest step of the running workers. Requires: a worker runs.
   [[nodiscard]] Step min() const noexcept { return groups_.first(); }
   [[nodiscard]] Step max() const noexcept { return groups_.end() - 1; }
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
-  /// Returns the median step of all workers, of which ended ones count as ahead of all others;
-  /// nullopt if the worker in the middle has ended.
+  /// Returns the median step of all workers; a worker that has ended counts as ahead of all others.
+  /// Returns nullopt if the worker in the middle has ended.
   [[nodiscard]] std::optional<Step> median() const;
 
   /// Requires: min() <= step <= max().
@@ -68,11 +69,11 @@ class StepCounts {
   /// Removes a worker from the waiters at `step`.
   void remove_waiter(Step step, MemberId worker);
 
-  /// Draws once for each waiter, removes the waiters that pass, and calls `release` with each.
-  /// `remaining_hazard` is an exponential random variable of mean 1, from which the hazard of every
-  /// failed draw is subtracted; after a random pass a new one is drawn. This is exact: of
-  /// independent trials with probabilities p_1, p_2, ..., the first success is the trial at which
-  /// the sum of -log(1 - p_i) exceeds such a variable.
+  /// Draws once for each waiter, removes the waiters that pass, and calls `release` with each of
+  /// them. `remaining_hazard` begins as an exponential random variable of mean 1. Every failed draw
+  /// subtracts its hazard from `remaining_hazard`; after a random pass its value is drawn anew.
+  /// This is exact: of independent trials with probabilities p_1, p_2, ..., the first success is
+  /// the trial at which the sum of -log(1 - p_i) exceeds such a random variable.
   template <class Release>
   void let_pass(double& remaining_hazard, Random& random, Release release) {
     if (hazard_ <= remaining_hazard) {
@@ -98,28 +99,29 @@ class StepCounts {
       return;
     }
     // The number of waiters that have not drawn yet. Each of them is equally likely to be the next.
-    auto left = static_cast<double>(group.waiters.size());
-    while (remaining_hazard < left * group.hazard) {
-      left = std::max(0.0, left - std::floor(remaining_hazard / group.hazard) - 1);
+    auto undrawn = static_cast<double>(group.waiters.size());
+    while (remaining_hazard < undrawn * group.hazard) {
+      undrawn = std::max(0.0, undrawn - std::floor(remaining_hazard / group.hazard) - 1);
       MemberId& drawn = group.waiters[random.below(group.waiters.size())];
       const MemberId worker = std::exchange(drawn, group.waiters.back());
       group.waiters.pop_back();
       release(worker);
       remaining_hazard = random.exponential(1);
     }
-    remaining_hazard -= left * group.hazard;
+    remaining_hazard -= undrawn * group.hazard;
   }
 
+  /// Returns the sum of the hazards of the group's waiters.
   [[nodiscard]] static double hazard_of(const StepGroup& group) {
     return group.waiters.empty() ? 0 : static_cast<double>(group.waiters.size()) * group.hazard;
   }
   void open_group(Step step);
-  void update_chance(StepGroup& group) const;
+  void update_probability(StepGroup& group) const;
 
   barrier::Barrier barrier_;
   std::size_t workers_;
   std::size_t running_;
-  /// The number of others that a draw sees; nullopt if there are no probabilities.
+  /// The number of other workers that a draw sees; nullopt if no probabilities are computed.
   std::optional<std::size_t> sample_size_;
   RingByStep<StepGroup> groups_;
   /// The sum of the hazards of all waiters.

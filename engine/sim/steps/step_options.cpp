@@ -38,7 +38,7 @@ Result<void> check(const StepOptions& options) {
   const auto& interval = options.recheck.interval;
   if (interval && *interval != barrier::Recheck::automatic && *interval <= Time{0})
     return Error{"recheck: the interval must be longer than 0"};
-  if (options.last == 0) return Error{"last step: 0; valid: 1 or more"};
+  if (options.steps_max == 0) return Error{"last step: 0; valid: 1 or more"};
   return check_slowness(options);
 }
 

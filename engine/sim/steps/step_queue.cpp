@@ -8,16 +8,19 @@
 namespace starling::sim {
 namespace {
 
-/// Large enough that few buckets are used at a time, and small enough that a bucket is sorted in
-/// the first-level cache.
+/// The mean number of events in a bucket: large enough that few buckets are used at a time, and
+/// small enough that a bucket is sorted in the first-level cache.
 constexpr std::uint64_t events_per_bucket = 512;
-/// Few events are later than this many mean step times, unless all workers are stragglers.
+/// The length of the ring in mean step times. Few events are later than this, unless all workers
+/// are stragglers.
 constexpr std::uint64_t means_in_ring = 8;
+/// The smallest and the largest number of buckets.
 constexpr std::uint64_t ring_min = 64;
 constexpr std::uint64_t ring_max = std::uint64_t{1} << 20U;
-/// The offset of an event in its bucket has 32 bits of a Key.
+/// A Key has 32 bits for the time since the beginning of the bucket.
 constexpr unsigned width_bits_max = 32;
 
+/// Returns the binary logarithm of a bucket's width in ns.
 unsigned width_bits(std::size_t workers, std::uint64_t mean_ns) {
   const double width = static_cast<double>(mean_ns) * static_cast<double>(events_per_bucket) /
                        static_cast<double>(workers);
@@ -29,8 +32,8 @@ unsigned width_bits(std::size_t workers, std::uint64_t mean_ns) {
 
 StepQueue::StepQueue(std::size_t workers, core::Time mean)
     : width_bits_(width_bits(workers, static_cast<std::uint64_t>(mean.count()))) {
-  const auto wanted = (static_cast<std::uint64_t>(mean.count()) >> width_bits_) * means_in_ring;
-  ring_.resize(std::bit_ceil(std::clamp(wanted, ring_min, ring_max)));
+  const auto buckets = (static_cast<std::uint64_t>(mean.count()) >> width_bits_) * means_in_ring;
+  ring_.resize(std::bit_ceil(std::clamp(buckets, ring_min, ring_max)));
 }
 
 StepQueue::Key StepQueue::key_of(core::Time at, core::MemberId worker) const {
@@ -44,8 +47,8 @@ void StepQueue::push(core::Time at, core::MemberId worker) {
   STARLING_CHECK(bucket >= current_bucket_);
   if (bucket == current_bucket_) {
     const Key key = key_of(at, worker);
-    const auto rest = current_events_.begin() + static_cast<std::ptrdiff_t>(next_);
-    current_events_.insert(std::upper_bound(rest, current_events_.end(), key), key);
+    const auto next = current_events_.begin() + static_cast<std::ptrdiff_t>(next_);
+    current_events_.insert(std::upper_bound(next, current_events_.end(), key), key);
   } else if (bucket - current_bucket_ < ring_.size()) {
     ring_[bucket & (ring_.size() - 1)].push_back(key_of(at, worker));
     ++events_in_ring_;
@@ -60,15 +63,15 @@ std::optional<StepQueue::Event> StepQueue::pop() {
     advance();
   }
   const Key key = current_events_[next_++];
-  const auto offset = static_cast<core::Time::rep>((current_bucket_ << width_bits_) + (key >> 32U));
-  return Event{core::Time{offset}, static_cast<core::MemberId>(key)};
+  const auto at = static_cast<core::Time::rep>((current_bucket_ << width_bits_) + (key >> 32U));
+  return Event{core::Time{at}, static_cast<core::MemberId>(key)};
 }
 
 /// Moves on to the next bucket or, if the ring is empty, to the next bucket that holds an event.
 void StepQueue::advance() {
   if (events_in_ring_ == 0) {
-    const auto first = std::ranges::min_element(beyond_ring_, {}, &Event::at);
-    current_bucket_ = bucket_of(first->at);
+    const auto earliest = std::ranges::min_element(beyond_ring_, {}, &Event::at);
+    current_bucket_ = bucket_of(earliest->at);
     fill_ring();
   } else if ((++current_bucket_ & (ring_.size() / 2 - 1)) == 0) {
     fill_ring();
@@ -83,7 +86,7 @@ void StepQueue::advance() {
   std::ranges::sort(current_events_);
 }
 
-/// Moves the events that the ring now reaches into it. Called twice in each round of the ring.
+/// Moves into the ring the events that it now reaches. Called twice in each round of the ring.
 void StepQueue::fill_ring() {
   std::erase_if(beyond_ring_, [&](const Event& event) {
     const std::uint64_t bucket = bucket_of(event.at);

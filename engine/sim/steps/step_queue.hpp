@@ -9,10 +9,10 @@
 
 namespace starling::sim {
 
-/// A calendar queue: a ring of buckets, each for an interval of time. A bucket is sorted only when
-/// its time comes; before, a push appends to one bucket. (With more than 10^5 workers, a heap would
-/// miss the cache at each of its levels.) Events later than the ring are kept apart until the ring
-/// reaches them.
+/// A calendar queue: a ring of buckets, each for an interval of time. A push appends to a bucket,
+/// which is sorted only when its time comes. (With more than 10^5 workers, a heap would miss the
+/// cache at each of its levels.) Events too late for the ring are kept apart until the ring reaches
+/// them.
 ///
 /// Events of the same time come in the order of their workers.
 class StepQueue {
@@ -22,8 +22,8 @@ class StepQueue {
     core::MemberId worker;
   };
 
-  /// The queue is laid out for `workers` workers, each of which is due about `mean` after its last
-  /// event.
+  /// Chooses the number and the width of the buckets for `workers` workers, each of which is due
+  /// about `mean` after its last event.
   StepQueue(std::size_t workers, core::Time mean);
 
   /// Requires: `at` is not before the last event that was popped.
@@ -41,8 +41,8 @@ class StepQueue {
   }
 
  private:
-  /// The time since the bucket's beginning is in the upper 32 bits, the worker in the lower 32.
-  /// Keys are sorted by time, then by worker.
+  /// An event of a bucket. The upper 32 bits are the time since the bucket's beginning, in ns; the
+  /// lower 32 bits are the worker. So keys are sorted by time, then by worker.
   using Key = std::uint64_t;
   using Bucket = std::vector<Key>;
 
@@ -53,6 +53,7 @@ class StepQueue {
   void advance();
   void fill_ring();
 
+  /// A bucket is 2^width_bits_ ns wide.
   unsigned width_bits_;
   std::vector<Bucket> ring_;
   std::size_t events_in_ring_ = 0;

@@ -19,18 +19,18 @@ namespace {
 
 constexpr Time never = Time::max();
 
-/// The state of a worker that recheck policies with timers and notices need.
+/// The state of one worker, waiting or not, that recheck policies with timers and notices need.
 struct Waiter {
   bool waiting = false;
   /// When the worker finishes its step or, while it waits, draws again; `never` if it does neither.
   /// Events at other times are stale.
   Time due_at = never;
-  /// The number of its last draw; notices for earlier draws are stale too.
+  /// The number of the worker's last draw. Notices for earlier draws are stale.
   std::uint64_t draw = 0;
   core::StepTimes step_times;
 };
 
-/// The outcome of a draw, and, if it failed and the rule has a floor, a drawn laggard.
+/// The outcome of a draw. If the draw failed and laggards send notices: one drawn laggard.
 struct DrawResult {
   bool pass;
   std::optional<MemberId> laggard = std::nullopt;
@@ -60,7 +60,7 @@ class Simulation {
     for (MemberId id = 0; id < options_.workers; ++id) begin_step(id);
     std::uint64_t events = 0;
     while (const auto event = queue_.pop()) {
-      if (++events % 65536 == 0 && !progress()) break;
+      if (++events % 65536 == 0 && !report_progress()) break;
       if (const auto soon = queue_.due_soon()) __builtin_prefetch(&steps_[*soon], 1);
       pass_time(event->at);
       handle(event->worker);
@@ -75,19 +75,21 @@ class Simulation {
     return std::max(Time{1}, to_duration(options.step_time.mean() * 1e9) + options.overhead);
   }
 
-  bool progress() {
+  /// Reports the progress. Returns false if the simulation is to end.
+  bool report_progress() {
     if (!options_.on_progress) return true;
     const auto time = static_cast<double>(now_.count());
     double done = time / static_cast<double>(options_.horizon.count());
-    if (options_.last != barrier::finished)
+    if (options_.steps_max != barrier::finished)
       done = std::max(
-          done, static_cast<double>(result_.updates) /
-                    (static_cast<double>(options_.last) * static_cast<double>(options_.workers)));
+          done, static_cast<double>(result_.updates) / (static_cast<double>(options_.steps_max) *
+                                                        static_cast<double>(options_.workers)));
     stopped_ = !options_.on_progress(done);
     return !stopped_;
   }
 
-  /// Advances the clock to `to`, adds the points of the curve before it, and adds up the times.
+  /// Adds the points of the curve before `to`, adds to the waiting and running times, and advances
+  /// the clock to `to`.
   void pass_time(Time to) {
     for (Time at = next_point(); at < to && result_.curve.size() < options_.points;
          at = next_point())
@@ -109,8 +111,8 @@ class Simulation {
     result_.curve.push_back(
         {.at = at,
          .updates = result_.updates,
-         .min = runs ? counts_.min() : options_.last,
-         .median = counts_.median().value_or(options_.last),
+         .min = runs ? counts_.min() : options_.steps_max,
+         .median = counts_.median().value_or(options_.steps_max),
          .max = counts_.max(),
          .waiting = static_cast<double>(waiting_) / static_cast<double>(options_.workers)});
   }
@@ -135,12 +137,12 @@ class Simulation {
 
   void begin_step(MemberId worker) {
     if (learner_) learner_->on_begin(worker, steps_[worker] + 1, now_);
-    Time takes = options_.step_time.draw(step_time_random_);
+    Time duration = options_.step_time.draw(step_time_random_);
     if (!options_.slowness.empty())
-      takes = to_duration(static_cast<double>(takes.count()) * options_.slowness[worker]);
-    takes += options_.overhead;
-    if (has_timers_) waiters_[worker].step_times.add(takes);
-    schedule(worker, takes);
+      duration = to_duration(static_cast<double>(duration.count()) * options_.slowness[worker]);
+    duration += options_.overhead;
+    if (has_timers_) waiters_[worker].step_times.add(duration);
+    schedule(worker, duration);
   }
 
   /// Handles the event of a worker that is due: it finishes its step, or draws again.
@@ -159,7 +161,7 @@ class Simulation {
     counts_.advance(step);
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (sends_notices_) send_notices(worker);
-    if (step >= options_.last) {
+    if (step >= options_.steps_max) {
       counts_.finish(step);
       recheck_waiters();
     } else if (const DrawResult result = try_to_pass(worker); result.pass) {
@@ -191,7 +193,7 @@ class Simulation {
     release(worker);
   }
 
-  /// After an arrival, lets every waiting worker draw again if the recheck policy says so.
+  /// After an arrival, makes every waiting worker draw again if the recheck policy says so.
   void recheck_waiters() {
     if (!on_arrival_ || waiting_ == 0) return;
     last_recheck_at_ = now_;
@@ -213,10 +215,10 @@ class Simulation {
     result_.draws += draws;
     result_.passes += passes;
     if (has_coordinator_) return;
-    const std::uint64_t asked =
+    const std::uint64_t queries =
         draws * barrier::seen_workers(options_.barrier, options_.workers - 1);
-    result_.messages.queries += asked;
-    result_.messages.answers += asked;
+    result_.messages.queries += queries;
+    result_.messages.answers += queries;
   }
 
   /// Decides whether the worker may pass, by one draw or by all workers' steps.
@@ -240,8 +242,9 @@ class Simulation {
     const StepGroup& group = counts_.group(steps_[worker]);
     if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
     if (!sends_notices_) return {false};
-    // Each laggard is equally likely to be the first that answers; one is found by trials. If there
-    // are few laggards, few draws fail: on average there are at most beta trials for each draw.
+    // Each laggard is equally likely to be the first that answers, so random workers are tried
+    // until one is a laggard. If there are few laggards, few draws fail: on average there are at
+    // most beta trials for each draw.
     while (true) {
       const auto other = static_cast<MemberId>(draw_random_.below(options_.workers));
       if (steps_[other] < group.floor) return {false, other};
@@ -254,10 +257,10 @@ class Simulation {
     seen_steps_.clear();
     std::uint64_t laggards = 0;
     DrawResult result{false};
-    for (const std::uint32_t pick : drawn_positions_) {
-      const MemberId other = pick + (pick >= worker ? 1U : 0U);
+    for (const std::uint32_t position : drawn_positions_) {
+      const MemberId other = position + (position >= worker ? 1U : 0U);
       const Step step = steps_[other];
-      seen_steps_.push_back(step >= options_.last ? barrier::finished : step);
+      seen_steps_.push_back(step >= options_.steps_max ? barrier::finished : step);
       // Each drawn laggard is equally likely to be the first that answers.
       if (sends_notices_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
         result.laggard = other;
@@ -266,8 +269,8 @@ class Simulation {
     return result;
   }
 
-  /// Fills drawn_positions_ with the workers that a worker sees, numbered among the others: a
-  /// random draw, or all.
+  /// Fills drawn_positions_ with the workers that a worker sees: a random draw, or all others. A
+  /// position is an index into the list of all other workers.
   void pick_others() {
     const auto others = static_cast<std::uint32_t>(options_.workers - 1);
     const auto sees = static_cast<std::uint32_t>(barrier::seen_workers(options_.barrier, others));
@@ -276,7 +279,7 @@ class Simulation {
     std::iota(drawn_positions_.begin(), drawn_positions_.end(), 0U);
   }
 
-  /// Makes the worker, after a failed draw, draw again at a notice or at a timer.
+  /// After a failed draw of the worker, arranges its next draw: at a notice, at a timer, or both.
   void arrange_next_draw(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
     const bool asks_laggard = sends_notices_ && result.laggard;
@@ -314,10 +317,10 @@ class Simulation {
     end_waiting(worker);
   }
 
-  /// Notifies the waiting workers whose requests the worker's new step fulfils. Stale requests are
-  /// notified, and counted, too.
+  /// Notifies the waiting workers whose requests the worker's new step fulfils. A notice for a
+  /// stale request is counted too, but has no effect.
   void send_notices(MemberId worker) {
-    const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
+    const Step step = steps_[worker] >= options_.steps_max ? barrier::finished : steps_[worker];
     const auto fulfilled = notify_requests_[worker].take_fulfilled(step);
     if (!has_coordinator_) result_.messages.notices += fulfilled.size();
     for (const NotifyRequest& request : fulfilled)
@@ -327,18 +330,19 @@ class Simulation {
 
   const StepOptions& options_;
   Learner* learner_;
-  /// No worker ever waits.
+  /// True if no worker ever waits.
   bool never_waits_;
-  /// The barrier draws others, and the recheck policy determines when they are drawn again.
+  /// True if the barrier is sampled: workers draw others, and draw again as the recheck policy
+  /// says.
   bool draws_others_;
-  /// Waiting workers draw again at every arrival.
+  /// True if waiting workers draw again at every arrival.
   bool on_arrival_;
   bool sends_notices_;
-  /// A coordinator sees every step.
+  /// True if a coordinator sees every step.
   bool has_coordinator_;
-  /// Some events are timers of waiting workers; events may become stale.
+  /// True if some events are timers of waiting workers. Then events may become stale.
   bool has_timers_;
-  /// Draws are decided by the probabilities that counts_ computes.
+  /// True if draws are decided by the probabilities that counts_ computes.
   bool by_probability_;
 
   Random step_time_random_ = Random::stream(options_.seed, 1);
@@ -373,8 +377,8 @@ class Simulation {
 std::uint64_t memory_estimate(const StepOptions& options) {
   const bool has_timers = barrier::is_sampled(options.barrier) &&
                           (!options.recheck.arrival || options.recheck.interval);
-  // A worker's step, its event in a half-full bucket, its place as a waiter in a half-full group,
-  // and its part of the result.
+  // A worker's step, its event in a half-full bucket, its entry among the waiters of a half-full
+  // group, and its entry in the result.
   std::uint64_t per_worker = 144;
   if (!options.slowness.empty()) per_worker += sizeof(double);
   if (has_timers) per_worker += sizeof(Waiter) + 64;  // 64 bytes for stale events

@@ -1,5 +1,5 @@
-/// Simulates the steps and barriers of 10^3 to 10^6 workers in virtual time, to predict what a
-/// barrier does on so many machines. There is no network, and messages arrive at once;
+/// Simulates the steps and barriers of 10^3 to 10^6 workers in virtual time, to predict how a
+/// barrier behaves on so many machines. There is no network, and messages arrive at once;
 /// docs/design/0005-simulation.md gives the reasons.
 ///
 ///     sim::StepOptions options;
@@ -31,9 +31,9 @@ using core::Time;
 enum class Sampling {
   /// By its exact probability, barrier::pass_probability(): the cost of an update does not grow
   /// with
-  /// the number of workers. Rules without a floor are decided as by `plain`.
+  /// the number of workers. Rules without a floor (see barrier::floor()) are decided as by `plain`.
   exact,
-  /// By drawing others, as a live worker does. It is slow, and a reference for `exact`.
+  /// By drawing other workers, as a live worker does. This is slow, and a reference for `exact`.
   plain,
 };
 
@@ -47,19 +47,20 @@ struct StepOptions {
   Distribution step_time = Distribution{laws::Exponential{std::chrono::milliseconds{100}}};
   /// A factor of the step time for each worker (see starling::slowdown_factors); empty: 1 for all.
   std::vector<double> slowness = {};
-  /// A time that is added to each step of every worker, for what real machines need besides.
+  /// A time that is added to each step of every worker, for the work of a real machine that
+  /// `step_time` does not include.
   Time overhead{};
   /// The simulation ends at this virtual time at the latest.
   Time horizon = std::chrono::seconds{40};
   /// The last step: a worker that has reached it has ended, and counts as infinitely far ahead.
-  Step last = barrier::finished;
+  Step steps_max = barrier::finished;
   std::uint64_t seed = 1;
   Sampling sampling = Sampling::exact;
   /// The number of points of the curve, evenly spaced over the horizon.
   std::size_t points = 200;
-  /// Called now and then with the finished share of the simulation: of the horizon or of all steps,
+  /// Called every 65536 events with the share of the horizon or of all steps that is done,
   /// whichever is larger. If it returns false, the simulation ends.
-  std::function<bool(double done)> on_progress = {};
+  std::function<bool(double share)> on_progress = {};
 };
 
 /// The progress of the workers at one moment.
@@ -76,9 +77,10 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// The numbers of messages that barrier control would have sent. If a coordinator keeps the steps:
-/// one for each arrival (Arrived) and one for each release (Proceed). If workers ask each other: a
-/// query and an answer for each drawn worker, the requests to laggards, and their notices.
+/// The numbers of messages that barrier control would have sent. If a coordinator keeps the steps,
+/// these are one message for each arrival (Arrived) and one for each release (Proceed). If workers
+/// ask each other, they are a query and an answer for each drawn worker, the requests to laggards,
+/// and the notices of laggards.
 struct Messages {
   std::uint64_t arrivals = 0;
   std::uint64_t releases = 0;
@@ -94,7 +96,7 @@ struct Messages {
 };
 
 struct StepResult {
-  /// By worker, at the end.
+  /// The steps at the end, by worker.
   std::vector<Step> steps = {};
   std::vector<Point> curve = {};
   /// The number of steps that all workers together finished.
@@ -130,11 +132,12 @@ struct Learner {
 };
 
 /// Returns an error if the options cannot be simulated: if there are no workers or more than 2^31,
-/// if the sample is too large, if there is no horizon, if steps take no time, or if the number of
-/// slowness factors is not the number of workers.
+/// if the sample is too large, if the horizon is not longer than 0 or exceeds 200 years, if steps
+/// or the recheck interval take no time, if the last step is 0, or if the slowness factors are
+/// invalid or not as many as the workers.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
-/// Returns an estimate of the bytes of memory that simulate() uses. By it the caller can refuse a
+/// Returns an estimate of the bytes of memory that simulate() uses, so that the caller can refuse a
 /// run that is too large.
 [[nodiscard]] std::uint64_t memory_estimate(const StepOptions& options);
 

@@ -1,6 +1,7 @@
-/// Internal: kernel bodies of batch normalisation. The input is a matrix [rows x channels], divided
-/// into groups: each 256 samples of a batch are normalised by their own statistics, because the CPU
-/// handles a batch in such pieces. Statistics are [groups x channels].
+/// Internal: kernel bodies of batch normalisation. The input is a matrix [rows x channels]; a row
+/// is one pixel of one sample. Its rows are divided into groups of 256 samples, each normalised by
+/// its own statistics, because the CPU computes a batch in pieces of 256 samples. Statistics are
+/// [groups x channels].
 #pragma once
 
 #include <cmath>
@@ -13,19 +14,20 @@ namespace starling::models::cuda {
 struct Groups {
   Index rows, channels, group_rows;
 
+  /// Returns the number of groups.
   STARLING_HOST_DEVICE Index count() const { return (rows + group_rows - 1) / group_rows; }
-  /// The number of rows of a group.
+  /// Returns the number of rows of a group.
   STARLING_HOST_DEVICE Index size(Index group) const {
     const Index left = rows - group * group_rows;
     return left < group_rows ? left : group_rows;
   }
-  /// The index of the statistics for number i of the matrix.
+  /// Returns the index of the statistic for element i of the matrix.
   STARLING_HOST_DEVICE Index statistic_of(Index i) const {
     return i / channels / group_rows * channels + i % channels;
   }
 };
 
-/// Called for each statistic: turns a sum into a mean.
+/// Called for each statistic: turns the sum over the rows of a group into a mean.
 struct DivideByRows {
   Groups groups;
   float* sums;
@@ -35,10 +37,11 @@ struct DivideByRows {
 };
 
 /// Called for each statistic: turns the variance into 1 / sqrt(variance + epsilon), and computes
-/// the numbers of y = factor x + constant. Pushes that arrive out of order can make a variance
-/// negative; it then counts as zero.
+/// the coefficients of y = factor x + constant. A negative variance counts as zero: a running
+/// variance may become negative when pushes arrive out of order.
 struct PrepareNormalise {
   Index channels;
+  /// The layer's parameters [4 x channels]: scale, shift, running mean, running variance.
   const float* w;
   const float* mean;
   /// In: the variance; out: 1 / sqrt(variance + epsilon).
@@ -56,7 +59,7 @@ struct PrepareNormalise {
   }
 };
 
-/// Called for each number of y.
+/// Called for each element of y.
 struct Normalise {
   Groups groups;
   const float* factor;
@@ -69,12 +72,14 @@ struct Normalise {
   }
 };
 
-/// Called for each channel: adds the gradient by scale and shift, and the change of the running
-/// statistics, to g; then computes the numbers of dx = a dy + b x + c.
+/// Called for each channel: adds the derivatives by scale and shift, and the change of the running
+/// statistics, to g; then computes the coefficients of dx = a dy + b x + c.
 struct PrepareNormaliseBackward {
   Groups groups;
+  /// The layer's parameters, as in PrepareNormalise.
   const float* w;
   const float* mean;
+  /// 1 / sqrt(variance + epsilon).
   const float* inverse;
   /// In: the sums of dy (x - mean); out: b.
   float* products;
@@ -84,7 +89,7 @@ struct PrepareNormaliseBackward {
   float* a;
   float* g;
   float epsilon, momentum;
-  /// The share of the batch that one row, a pixel of a sample, is.
+  /// The share of one row of the matrix in the whole batch.
   float weight;
 
   STARLING_HOST_DEVICE void operator()(Index j) const {
@@ -108,7 +113,7 @@ struct PrepareNormaliseBackward {
   }
 };
 
-/// Called for each number of dx.
+/// Called for each element of dx.
 struct NormaliseBackward {
   Groups groups;
   const float* a;

@@ -1,4 +1,4 @@
-/// Internal: kernel bodies that compute numbers one by one: activations, sums, biases, dropout.
+/// Internal: kernel bodies that compute each element alone: activations, sums, biases, dropout.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ struct Add {
   STARLING_HOST_DEVICE void operator()(Index i) const { y[i] += x[i]; }
 };
 
-/// Adds the bias to every row of y.
+/// Adds `bias` to each row of y [rows x columns].
 struct AddBias {
   const float* bias;
   float* y;
@@ -50,8 +50,8 @@ struct TanhBackward {
   STARLING_HOST_DEVICE void operator()(Index i) const { dx[i] = dy[i] * (1 - y[i] * y[i]); }
 };
 
-/// The tanh approximation of GELU (Hendrycks, Gimpel, arXiv 1606.08415, section 2) uses the tanh of
-/// sqrt(2 / pi) (x + 0.044715 x^3).
+/// GELU is computed by its tanh approximation (Hendrycks, Gimpel, arXiv 1606.08415, section 2),
+/// which uses the tanh of sqrt(2 / pi) (x + 0.044715 x^3).
 inline constexpr float gelu_root = 0.7978845608F;
 inline constexpr float gelu_cubic = 0.044715F;
 STARLING_HOST_DEVICE inline float gelu_tanh(float x) {
@@ -77,13 +77,14 @@ struct GeluBackward {
   }
 };
 
-/// Called for each four numbers: y = x / (1 - rate) with probability 1 - rate, else 0. The backward
-/// pass is the same body on derivatives.
+/// Called once for every four elements, because Philox makes four random words at once. Sets y to
+/// x / (1 - rate) with probability 1 - rate, else to 0. The backward pass is the same body on
+/// derivatives.
 struct Dropout {
   const float* x;
   float* y;
   Index size;
-  /// A number is set to 0 if its 32 random bits are below this: rate 2^32.
+  /// An element is set to 0 if its 32 random bits are below this limit, rate * 2^32.
   std::uint32_t limit;
   /// 1 / (1 - rate).
   float scale;

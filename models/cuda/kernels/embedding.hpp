@@ -5,11 +5,13 @@
 
 namespace starling::models::cuda {
 
-/// Called for each number of dy [n x width]: adds the rows of dy of each id to g, in the order of
-/// the batch. `order` is the positions in x sorted by their ids, equal ids in the order of the
-/// batch. The call for the first position of an id adds the rows of all.
+/// Called for each element of dy [n x width]: for each id, adds the rows of dy at the id's
+/// positions to the id's row of g, in the order of the batch. The call for the first position of an
+/// id adds the rows of all its positions; the other calls do nothing.
 struct EmbedBackward {
+  /// The id at each position.
   const float* x;
+  /// The positions in x, sorted by the ids there, equal ids by position.
   const Index* order;
   const float* dy;
   float* g;

@@ -1,6 +1,7 @@
 /// Internal: the types of kernel bodies. A body is a function object that is called for each index
-/// of a range: on the device by launch.hpp, in tests by a loop on the host, so that the arithmetic
-/// is tested without a device. No two calls of one launch write the same number.
+/// from 0 to a size: on the device by for_each() of launch.hpp, in tests by a loop on the host, so
+/// that the arithmetic is tested without a device. No two calls of one launch write the same
+/// element.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace starling::models::cuda {
 
-/// The index of a number in a tensor of one piece of a batch; it is below 2^31.
+/// The index of an element in a tensor of one piece of a batch; it is below 2^31.
 using Index = std::uint32_t;
 
 }  // namespace starling::models::cuda

@@ -1,4 +1,5 @@
-/// Internal: kernel bodies for images with channels last: pooling, random shifts and mirroring.
+/// Internal: kernel bodies for images [height x width x channels]: pooling, random shifts,
+/// mirroring.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 
 namespace starling::models::cuda {
 
-/// A range of rows or columns; `to` is not part of it.
-struct Span {
-  Index from;
-  Index to;
+/// An interval of rows or columns, without `end`.
+struct Interval {
+  Index begin;
+  Index end;
 };
 
-/// The coordinates of number i of images [height x width x channels].
+/// The coordinates of element i of a tensor of images [images x height x width x channels].
 struct Position {
   Index image, row, column, channel;
   STARLING_HOST_DEVICE Position(Index i, Index height, Index width, Index channels)
@@ -27,41 +28,44 @@ struct Position {
   }
 };
 
-/// Returns the index of the number at another row and column of the same image and channel.
+/// Returns the index of the element at `row` and `column` of the image and channel of `position`.
 STARLING_HOST_DEVICE inline Index index_at(const Position& position, Index row, Index column,
                                            Index height, Index width, Index channels) {
   return ((position.image * height + row) * width + column) * channels + position.channel;
 }
 
-/// The numbers of a PoolShape (models/net/layers/layer_specification.hpp) as Index.
+/// A PoolShape (models/net/layers/layer_specification.hpp) whose sizes have the type Index.
 struct Pooling {
   Index height, width, channels, size, stride, padding, out_height, out_width;
 
-  /// Returns the rows (or columns) of an image with `extent` rows that window `step` covers.
-  STARLING_HOST_DEVICE Span pixels_in_window(Index step, Index extent) const {
-    const Index start = step * stride;
+  /// Returns the rows that window number `window` covers, of an image with `extent` rows. The same
+  /// for columns.
+  STARLING_HOST_DEVICE Interval pixels_in_window(Index window, Index extent) const {
+    const Index start = window * stride;
     const Index end = start + size - padding;
     return {start < padding ? 0 : start - padding, end < extent ? end : extent};
   }
-  /// Returns the windows, of `steps` windows in one direction, that cover row (or column) `pixel`.
-  STARLING_HOST_DEVICE Span windows_over_pixel(Index pixel, Index steps) const {
+  /// Returns the numbers of the windows that cover row `pixel`, if there are `windows` windows in
+  /// this direction. The same for columns.
+  STARLING_HOST_DEVICE Interval windows_over_pixel(Index pixel, Index windows) const {
     const Index end = (pixel + padding) / stride + 1;
     const Index padded_end = pixel + padding + 1;
     const Index first = padded_end <= size ? 0 : (padded_end - size + stride - 1) / stride;
-    return {first, end < steps ? end : steps};
+    return {first, end < windows ? end : windows};
   }
-  /// The index of a number of the input.
+  /// Returns the index of an element of the input.
   STARLING_HOST_DEVICE Index input_index(const Position& position, Index row, Index column) const {
     return index_at(position, row, column, height, width, channels);
   }
-  /// The index of a number of the output.
+  /// Returns the index of an element of the output.
   STARLING_HOST_DEVICE Index output_index(const Position& position, Index row, Index column) const {
     return index_at(position, row, column, out_height, out_width, channels);
   }
 };
 
-/// Called for each number of y: finds the largest number of a window and its index in x; of equal
-/// ones the first of the first column, as the CPU does.
+/// Called for each element of y: finds the largest element of a window and its index in x. If
+/// several are equal, takes the one in the leftmost column and there the uppermost, as the CPU
+/// does.
 struct MaxPool {
   Pooling p;
   const float* x;
@@ -69,22 +73,24 @@ struct MaxPool {
   Index* indices;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Position to{i, p.out_height, p.out_width, p.channels};
-    const Span rows = p.pixels_in_window(to.row, p.height);
-    const Span columns = p.pixels_in_window(to.column, p.width);
-    Index best = p.input_index(to, rows.from, columns.from);
-    for (Index s = columns.from; s < columns.to; ++s) {
-      Index best_row = p.input_index(to, rows.from, s);
-      for (Index r = rows.from + 1; r < rows.to; ++r)
-        if (x[p.input_index(to, r, s)] > x[best_row]) best_row = p.input_index(to, r, s);
-      if (s == columns.from || x[best_row] > x[best]) best = best_row;
+    const Position position{i, p.out_height, p.out_width, p.channels};
+    const Interval rows = p.pixels_in_window(position.row, p.height);
+    const Interval columns = p.pixels_in_window(position.column, p.width);
+    Index best = p.input_index(position, rows.begin, columns.begin);
+    for (Index s = columns.begin; s < columns.end; ++s) {
+      Index best_row = p.input_index(position, rows.begin, s);
+      for (Index r = rows.begin + 1; r < rows.end; ++r)
+        if (x[p.input_index(position, r, s)] > x[best_row])
+          best_row = p.input_index(position, r, s);
+      if (s == columns.begin || x[best_row] > x[best]) best = best_row;
     }
     y[i] = x[best];
     indices[i] = best;
   }
 };
 
-/// Called for each number of dx: adds the derivatives of all windows over it, in a fixed order.
+/// Called for each element of dx: adds dy of all windows whose largest element it is, in a fixed
+/// order.
 struct MaxPoolBackward {
   Pooling p;
   const Index* indices;
@@ -92,61 +98,64 @@ struct MaxPoolBackward {
   float* dx;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Position to{i, p.height, p.width, p.channels};
-    const Span rows = p.windows_over_pixel(to.row, p.out_height);
-    const Span columns = p.windows_over_pixel(to.column, p.out_width);
+    const Position position{i, p.height, p.width, p.channels};
+    const Interval rows = p.windows_over_pixel(position.row, p.out_height);
+    const Interval columns = p.windows_over_pixel(position.column, p.out_width);
     float sum = 0;
-    for (Index r = rows.from; r < rows.to; ++r)
-      for (Index s = columns.from; s < columns.to; ++s) {
-        const Index window = p.output_index(to, r, s);
+    for (Index r = rows.begin; r < rows.end; ++r)
+      for (Index s = columns.begin; s < columns.end; ++s) {
+        const Index window = p.output_index(position, r, s);
         if (indices[window] == i) sum += dy[window];
       }
     dx[i] = sum;
   }
 };
 
-/// Called for each number of y: computes the mean of a window's pixels within the image.
+/// Called for each element of y: computes the mean of the window's pixels that are within the
+/// image.
 struct AvgPool {
   Pooling p;
   const float* x;
   float* y;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Position to{i, p.out_height, p.out_width, p.channels};
-    const Span rows = p.pixels_in_window(to.row, p.height);
-    const Span columns = p.pixels_in_window(to.column, p.width);
-    const float share = 1 / static_cast<float>((rows.to - rows.from) * (columns.to - columns.from));
+    const Position position{i, p.out_height, p.out_width, p.channels};
+    const Interval rows = p.pixels_in_window(position.row, p.height);
+    const Interval columns = p.pixels_in_window(position.column, p.width);
+    const float share =
+        1 / static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
     float sum = 0;
-    for (Index r = rows.from; r < rows.to; ++r)
-      for (Index s = columns.from; s < columns.to; ++s) sum += share * x[p.input_index(to, r, s)];
+    for (Index r = rows.begin; r < rows.end; ++r)
+      for (Index s = columns.begin; s < columns.end; ++s)
+        sum += share * x[p.input_index(position, r, s)];
     y[i] = sum;
   }
 };
 
-/// Called for each number of dx.
+/// Called for each element of dx.
 struct AvgPoolBackward {
   Pooling p;
   const float* dy;
   float* dx;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Position to{i, p.height, p.width, p.channels};
-    const Span rows = p.windows_over_pixel(to.row, p.out_height);
-    const Span columns = p.windows_over_pixel(to.column, p.out_width);
+    const Position position{i, p.height, p.width, p.channels};
+    const Interval rows = p.windows_over_pixel(position.row, p.out_height);
+    const Interval columns = p.windows_over_pixel(position.column, p.out_width);
     float sum = 0;
-    for (Index r = rows.from; r < rows.to; ++r)
-      for (Index s = columns.from; s < columns.to; ++s) {
-        const Span height = p.pixels_in_window(r, p.height);
-        const Span width = p.pixels_in_window(s, p.width);
+    for (Index r = rows.begin; r < rows.end; ++r)
+      for (Index s = columns.begin; s < columns.end; ++s) {
+        const Interval height = p.pixels_in_window(r, p.height);
+        const Interval width = p.pixels_in_window(s, p.width);
         const float share =
-            1 / static_cast<float>((height.to - height.from) * (width.to - width.from));
-        sum += share * dy[p.output_index(to, r, s)];
+            1 / static_cast<float>((height.end - height.begin) * (width.end - width.begin));
+        sum += share * dy[p.output_index(position, r, s)];
       }
     dx[i] = sum;
   }
 };
 
-/// Called for each number of y [n x channels]: computes the mean of a channel of x [n x pixels x
+/// Called for each element of y [n x channels]: computes the mean of a channel of x [n x pixels x
 /// channels].
 struct GlobalAvgPool {
   const float* x;
@@ -156,15 +165,12 @@ struct GlobalAvgPool {
   STARLING_HOST_DEVICE void operator()(Index i) const {
     const Index first = i / channels * pixels * channels + i % channels;
     float sum = 0;
-    for (Index k = 0; k < pixels; ++k) {
-      const Index at = first + k * channels;
-      sum += x[at];
-    }
+    for (Index k = 0; k < pixels; ++k) sum += x[first + k * channels];
     y[i] = sum / static_cast<float>(pixels);
   }
 };
 
-/// Called for each number of dx.
+/// Called for each element of dx.
 struct GlobalAvgPoolBackward {
   const float* dy;
   float* dx;
@@ -176,9 +182,10 @@ struct GlobalAvgPoolBackward {
   }
 };
 
-/// Called for each number of y: mirrors its image, or moves it by -shift_max to shift_max rows and
-/// columns, as drawn for the image. In the backward pass, called for each number of dx, reverses
-/// this. A pixel that comes from outside the image is 0.
+/// Called for each element of y. Mirrors the image left to right with probability 1/2, or shifts it
+/// by a random number of rows and columns from -shift_max to shift_max. The random number is the
+/// same for all pixels of an image. A pixel that comes from outside the image is 0. In the backward
+/// pass, called for each element of dx, x is dy and y is dx, and the shift is reversed.
 struct Augment {
   const float* x;
   float* y;
@@ -189,10 +196,10 @@ struct Augment {
   Draws draws;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    const Position to{i, height, width, channels};
-    const std::uint32_t bits = draws.at(to.image).word[0];
-    Index row = to.row;
-    Index column = to.column;
+    const Position position{i, height, width, channels};
+    const std::uint32_t bits = draws.at(position.image).word[0];
+    Index row = position.row;
+    Index column = position.column;
     if (shift_max == 0) {
       if (below(bits, 2) == 1) column = width - 1 - column;
     } else {
@@ -205,7 +212,7 @@ struct Augment {
           is_backward ? column + shift_max - drawn % shifts : column + drawn % shifts - shift_max;
     }
     const bool is_inside = row < height && column < width;
-    y[i] = is_inside ? x[index_at(to, row, column, height, width, channels)] : 0;
+    y[i] = is_inside ? x[index_at(position, row, column, height, width, channels)] : 0;
   }
 };
 

@@ -1,6 +1,6 @@
-/// Internal: functions that compute the loss of one row and its derivatives, as models/loss.hpp
-/// defines them. On the device the lanes of a warp compute a row together; on the host one lane
-/// does.
+/// Internal: functions that compute the loss of one row and its derivatives by the scores z, as
+/// models/loss.hpp defines them. On the device, the lanes of a warp compute a row together; on the
+/// host, one lane does.
 #pragma once
 
 #include <cmath>
@@ -9,24 +9,25 @@
 
 namespace starling::models::cuda {
 
-/// The lanes that compute a row, for the host: only one.
+/// The host's single lane. The type parameter Lanes below is OneLane, or WarpLanes of net_run.cu.
 struct OneLane {
   STARLING_HOST_DEVICE static Index lane() { return 0; }
   STARLING_HOST_DEVICE static Index count() { return 1; }
+  /// Returns the sum of `value` over all lanes.
   STARLING_HOST_DEVICE static float sum(float value) { return value; }
   /// Sets `score` and `index` of all lanes to those of the lane with the largest score, of equal
   /// scores to those with the smallest index.
-  STARLING_HOST_DEVICE static void best(float& /*score*/, Index& /*index*/) {}
+  STARLING_HOST_DEVICE static void find_best(float& /*score*/, Index& /*index*/) {}
 };
 
 struct RowLoss {
   float loss;
-  /// The row's part of the metric; see Accumulator.
+  /// The row's term of the metric's sum; see Accumulator.
   float metric_value;
 };
 
-/// Computes log(sum_j e^(z_j)) - z_label over k scores, and derivatives = weight (softmax(z)_j -
-/// [j is the label]) unless `derivatives` is null.
+/// Computes the loss log(sum_j e^(z_j)) - z_label of k scores. Unless `derivatives` is null, sets
+/// its element j to weight * (softmax(z)_j - 1) if j is the label, else to weight * softmax(z)_j.
 template <class Lanes>
 STARLING_HOST_DEVICE RowLoss softmax_row(const float* z, Index k, Index label, float weight,
                                          float* derivatives, const Lanes& lanes) {
@@ -37,7 +38,7 @@ STARLING_HOST_DEVICE RowLoss softmax_row(const float* z, Index k, Index label, f
       largest = z[j];
       best = j;
     }
-  lanes.best(largest, best);
+  lanes.find_best(largest, best);
   float part = 0;
   for (Index j = lanes.lane(); j < k; j += lanes.count()) part += expf(z[j] - largest);
   const float sum = lanes.sum(part);
@@ -49,7 +50,8 @@ STARLING_HOST_DEVICE RowLoss softmax_row(const float* z, Index k, Index label, f
   return row;
 }
 
-/// Computes (z - label)^2 / 2 and its weighted derivative.
+/// Computes the loss (z - label)^2 / 2 and, unless `derivative` is null, its derivative times
+/// weight.
 STARLING_HOST_DEVICE inline RowLoss squared_row(float z, float label, float weight,
                                                 float* derivative) {
   const float error = z - label;
@@ -57,7 +59,8 @@ STARLING_HOST_DEVICE inline RowLoss squared_row(float z, float label, float weig
   return {0.5F * error * error, error * error};
 }
 
-/// Computes the contrastive loss of a pair of vectors of `width` numbers, one after the other in z.
+/// Computes the contrastive loss of a pair of vectors of `width` elements, which follow each other
+/// in z, and, unless `derivatives` is null, its derivatives times weight.
 template <class Lanes>
 STARLING_HOST_DEVICE RowLoss contrastive_row(const float* z, Index width, bool is_alike,
                                              float margin, float weight, float* derivatives,

@@ -1,7 +1,7 @@
 /// Internal: the counter-based random number generator Philox4x32-10 (Salmon, Moraes, Dror, Shaw,
 /// "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3). It has no state: a thread
-/// computes the random numbers from its index, so that a backward pass can draw the same numbers as
-/// the forward pass.
+/// computes random numbers from its index, so that a backward pass can compute those of the forward
+/// pass again.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace starling::models::cuda {
 
-/// The four words of a counter, or of random bits.
+/// Four words: the counter that philox() gets, or the random bits that it returns.
 struct Philox {
   std::uint32_t word[4];
 };
@@ -35,12 +35,15 @@ STARLING_HOST_DEVICE inline Philox philox(Philox counter, std::uint64_t key) {
 
 /// The random numbers of a layer; each layer and each piece of a batch has different ones.
 struct Draws {
-  /// The step's seed, in the device's memory, so that a recorded step draws other numbers each
-  /// time.
+  /// The address of the step's seed in the device's memory. A recorded graph contains only the
+  /// address, so that it gets other random numbers whenever the seed changes.
   const std::uint64_t* seed = nullptr;
+  /// The number of the layer's step in the net's plan.
   std::uint32_t layer = 0;
+  /// The number of the piece in the batch.
   std::uint32_t piece = 0;
 
+  /// Returns the four random words number `index`.
   STARLING_HOST_DEVICE Philox at(Index index) const {
     return philox({{index, 0, layer, piece}}, *seed);
   }

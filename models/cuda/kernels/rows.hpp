@@ -7,8 +7,8 @@
 
 namespace starling::models::cuda {
 
-/// Called for each number of y [n x width]: row i of y is row number rows[i] of x. The type Id is
-/// float for ids of an embedding.
+/// Called for each element of y [n x width]: sets row i of y to row rows[i] of x. The type Id is
+/// float for the ids of an embedding, which are features.
 template <class Id>
 struct GatherRows {
   const Id* rows;
@@ -21,8 +21,8 @@ struct GatherRows {
   }
 };
 
-/// Called for each number of x [n x width]: the reverse of GatherRows. Requires: `rows` contains no
-/// number twice.
+/// Called for each element of x [n x width]: sets row rows[i] of y to row i of x. Requires: `rows`
+/// contains no row twice.
 struct ScatterRows {
   const Index* rows;
   const float* x;

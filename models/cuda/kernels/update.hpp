@@ -13,26 +13,26 @@
 
 namespace starling::models::cuda {
 
-/// The numbers of one step's update. They are copied to the device before each step, where the
-/// recorded graph of the step reads them.
+/// The values of one step's update, such as the learning rate. They are copied to the device before
+/// each step, where the step's recorded graph reads them.
 struct StagedUpdate {
   /// The bytes of the optimiser's Update<float>.
   alignas(float) std::byte update[8 * sizeof(float)] = {};
   float l2 = 0;
-  /// The factor by which changes of untrained parameters are multiplied.
+  /// The factor for the changes of untrained parameters, such as running statistics.
   float share = 1;
 };
 
-/// The type of an optimiser's update.
+/// The type of the update of optimiser O in float; see UpdateOf.
 template <OptimizerRule O>
-using UpdateBy = decltype(std::declval<const O&>().template update<float>({}));
+using OptimizerUpdate = decltype(std::declval<const O&>().template update<float>({}));
 
-/// Returns the update of one step.
+/// Returns the values of the update that `options` describe.
 inline StagedUpdate stage(const Optimizer& optimizer, const ApplyOptions& options) {
   StagedUpdate staged{.l2 = static_cast<float>(options.l2)};
   std::visit(
       [&]<class O>(const O& rule) {
-        const UpdateBy<O> update = rule.template update<float>(options);
+        const OptimizerUpdate<O> update = rule.template update<float>(options);
         static_assert(sizeof update <= sizeof staged.update);
         std::memcpy(staged.update, &update, sizeof update);
       },
@@ -46,26 +46,28 @@ struct ClipBounds {
   float value = INFINITY;
 };
 
-/// Returns the bounds of each alternative of Clip.
+/// Returns the bounds of one alternative of Clip.
 inline ClipBounds bounds_of(const NoClip&) { return {}; }
 inline ClipBounds bounds_of(const ValueClip& clip) {
   return {.value = static_cast<float>(clip.limit)};
 }
 inline ClipBounds bounds_of(const NormClip& clip) { return {.norm = clip.limit}; }
 
-/// Returns the bounds of a Clip. This is no overload of bounds_of(): an alternative without its own
-/// bounds_of() would be converted to a Clip and call it for ever.
+/// Returns the bounds of a Clip. It is not called bounds_of(), because an alternative of Clip that
+/// lacks a bounds_of() would then be converted to a Clip, in endless recursion.
 inline ClipBounds clip_bounds(const Clip& clip) {
   return std::visit([](const auto& rule) { return bounds_of(rule); }, clip);
 }
 
-/// Multiplies a gradient by `factor`, then limits each element to [-limit, limit].
+/// How clip_element() clips: it multiplies an element of a gradient by `factor`, then limits it to
+/// [-limit, limit].
 struct Clipping {
   float factor = 1;
   float limit = INFINITY;
 };
 
-/// Returns the factor that clips a gradient whose squares sum to `squares` to the norm `limit`.
+/// Returns the factor that clips a gradient to the norm `limit`. `squares` is the sum of the
+/// squares of its elements. Returns 1 if the norm is not finite.
 STARLING_HOST_DEVICE inline float norm_factor(double squares, double limit) {
   const double norm = sqrt(squares);
   return norm > limit && norm < INFINITY ? static_cast<float>(limit / norm) : 1.0F;
@@ -77,17 +79,18 @@ STARLING_HOST_DEVICE inline float clip_element(float g, const Clipping& clip) {
   return scaled < -clip.limit ? -clip.limit : scaled;
 }
 
-/// Consecutive numbers of one parameter tensor; one block of threads updates them.
-struct Stretch {
+/// Consecutive elements of one parameter tensor, from `start` in the parameter vector on. One block
+/// of threads updates them.
+struct Segment {
   std::uint32_t size = 0;
   std::uint64_t start = 0;
   bool decays = true;
   bool trained = true;
 };
 
-/// Updates one number of a stretch. `staged` holds an update of type By. The optimiser's state has
-/// one or more slots of `total` numbers.
-template <UpdateOf<float> By>
+/// Updates element i of the parameters w, which is in `segment`. `staged` holds an update of type
+/// Arithmetic. `state` consists of the optimiser's slots, each of `total` elements.
+template <UpdateOf<float> Arithmetic>
 struct Update {
   StagedUpdate staged;
   const float* g;
@@ -95,17 +98,17 @@ struct Update {
   float* state;
   std::uint64_t total;
 
-  STARLING_HOST_DEVICE void operator()(const Stretch& stretch, std::uint64_t i,
+  STARLING_HOST_DEVICE void operator()(const Segment& segment, std::uint64_t i,
                                        const Clipping& clip) const {
-    if (!stretch.trained) {
+    if (!segment.trained) {
       w[i] += staged.share * g[i];
       return;
     }
-    By by;
-    memcpy(&by, staged.update, sizeof by);
+    Arithmetic arithmetic;
+    memcpy(&arithmetic, staged.update, sizeof arithmetic);
     const float gradient = clip_element(g[i], clip);
-    by(stretch.decays ? gradient + staged.l2 * w[i] : gradient, w[i],
-       Slots<float>{state, total, i});
+    arithmetic(segment.decays ? gradient + staged.l2 * w[i] : gradient, w[i],
+               Slots<float>{state, total, i});
   }
 };
 

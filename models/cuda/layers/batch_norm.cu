@@ -8,9 +8,9 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Does the same as net/layers/batch_norm.cpp: running statistics are parameters, and their change
-/// is written into the gradient. cuDNN's normalisation is not used, because it would update the
-/// running statistics itself and has no groups.
+/// Does the same as net/layers/batch_norm.cpp: the running statistics are parameters, and their
+/// change is added to the gradient. Does not use cuDNN's normalisation, because that updates the
+/// running statistics itself, and computes one statistic for the whole batch.
 class BatchNormLayer final : public DeviceLayer {
  public:
   BatchNormLayer(const BatchNormSpecification& specification, std::size_t input_size)
@@ -57,8 +57,9 @@ class BatchNormLayer final : public DeviceLayer {
   }
 
  private:
-  /// Arrays of [groups x channels]; a, b and c are the numbers of dx = a dy + b x + c, and in the
-  /// forward pass y = a x + b.
+  /// Arrays of [groups x channels]. `inverse` is 1 / sqrt(variance + epsilon), but the variance
+  /// before PrepareNormalise. a, b and c are the coefficients of y = a x + b in the forward pass,
+  /// and of dx = a dy + b x + c in the backward pass.
   struct SavedArrays {
     float* mean;
     float* inverse;
@@ -74,13 +75,15 @@ class BatchNormLayer final : public DeviceLayer {
   [[nodiscard]] static std::size_t count_statistics(const Groups& groups) {
     return std::size_t{groups.count()} * groups.channels;
   }
+  /// Returns the addresses of the arrays in call.saved.
   [[nodiscard]] static SavedArrays split_saved(const PieceCall& call, const Groups& groups) {
-    auto* first = static_cast<float*>(call.saved);
+    auto* start = static_cast<float*>(call.saved);
     const std::size_t size = count_statistics(groups);
-    return {first, first + size, first + 2 * size, first + 3 * size, first + 4 * size};
+    return {start, start + size, start + 2 * size, start + 3 * size, start + 4 * size};
   }
 
-  /// Computes the means and biased variances of each group.
+  /// Computes the mean and the biased variance of each group and channel, in saved.mean and
+  /// saved.inverse.
   void compute_moments(const ForwardCall& f, const Groups& groups, const SavedArrays& saved) const {
     sum_columns(f.context, groups, f.x, false, saved.mean);
     for_each(f.context, count_statistics(groups), DivideByRows{groups, saved.mean}, "batch-norm");

@@ -15,14 +15,15 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most bytes of scratch for one algorithm. Faster algorithms that need more are not worth it.
+/// The most bytes of scratch that an algorithm may need. Algorithms that need more are not used,
+/// even if they are faster.
 constexpr std::size_t workspace_max = std::size_t{256} << 20U;
-/// The most batch sizes for which algorithms are remembered.
+/// The most batch sizes for which the chosen algorithms are kept.
 constexpr std::size_t batch_sizes_max = 64;
-/// The most algorithms that cuDNN is asked for.
+/// The most candidate algorithms that cuDNN returns.
 constexpr int candidates_max = 16;
 
-/// Owns a descriptor of cuDNN.
+/// Owns a cuDNN descriptor.
 template <class T, cudnnStatus_t (*create)(T*), cudnnStatus_t (*destroy)(T)>
 class Descriptor {
  public:
@@ -36,12 +37,13 @@ class Descriptor {
   T value_ = nullptr;
 };
 
-using Tensor =
+using TensorDescriptor =
     Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
-using Filter =
+using FilterDescriptor =
     Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
-using Operation = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
-                             cudnnDestroyConvolutionDescriptor>;
+using ConvolutionDescriptor =
+    Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
+               cudnnDestroyConvolutionDescriptor>;
 
 /// The algorithm for one pass, and the bytes of scratch that it needs.
 template <class Algorithm>
@@ -50,10 +52,11 @@ struct Choice {
   std::size_t bytes = 0;
 };
 
-/// Chooses an algorithm. cuDNN orders its candidates by their estimated speed. Returns the first
-/// that fits into the scratch and the device's memory, works when tried, and is deterministic; if
-/// no deterministic one works, returns the first that works. Measures no speeds, so that the same
-/// net is computed in the same way every time, unless memory is short.
+/// Chooses an algorithm among cuDNN's candidates, which cuDNN orders by estimated speed. Returns
+/// the first deterministic one that needs at most workspace_max bytes and works when it is tried;
+/// if there is none, the first other one. Does not measure speeds, so that the same net is computed
+/// in the same way every time, unless the device has too little memory for a trial. Throws Failure
+/// if no candidate works.
 template <class Algorithm, class Performance, class ListCandidates, class WorkspaceSize, class Try>
 Choice<Algorithm> choose(const ListCandidates& list_candidates, const WorkspaceSize& workspace_size,
                          const Try& try_algorithm) {
@@ -84,16 +87,18 @@ Choice<Algorithm> choose(const ListCandidates& list_candidates, const WorkspaceS
 
 /// The descriptors and algorithms for one batch size.
 struct BatchPlan {
-  Tensor x;
-  Tensor y;
+  TensorDescriptor x;
+  TensorDescriptor y;
   Choice<cudnnConvolutionFwdAlgo_t> forward;
-  /// Chosen only if dx is needed.
-  Choice<cudnnConvolutionBwdDataAlgo_t> input;
-  Choice<cudnnConvolutionBwdFilterAlgo_t> weights;
+  /// The algorithm for dx; chosen only if dx is needed.
+  Choice<cudnnConvolutionBwdDataAlgo_t> backward_data;
+  /// The algorithm for the weights' derivatives.
+  Choice<cudnnConvolutionBwdFilterAlgo_t> backward_filter;
 };
 
-/// All tensors have channels last (cuDNN's NHWC and, for weights, KRSC). Starling's weights are
-/// [kernel x kernel x channels x outputs]; cuDNN's are the transpose of this matrix.
+/// All tensors have channels last: cuDNN's NHWC and, for weights, KRSC. Starling's weights are
+/// [kernel x kernel x channels x outputs]. Taken as a matrix [(kernel * kernel * channels) x
+/// outputs], cuDNN's weights are its transpose.
 class ConvolutionLayer final : public DeviceLayer {
  public:
   ConvolutionLayer(const ConvolutionSpecification& specification, bool needs_dx)
@@ -113,10 +118,10 @@ class ConvolutionLayer final : public DeviceLayer {
   MemoryNeeds prepare(const Context& context, std::size_t n, std::size_t) override {
     const BatchPlan& plan = plan_for(context, n);
     const std::size_t workspace =
-        std::max({plan.forward.bytes, plan.input.bytes, plan.weights.bytes});
-    return {
-        .saved_bytes = weights() * sizeof(float),
-        .scratch_bytes = std::max(derivatives_bytes() + workspace, column_scratch_bytes(rows(n)))};
+        std::max({plan.forward.bytes, plan.backward_data.bytes, plan.backward_filter.bytes});
+    return {.saved_bytes = count_weights() * sizeof(float),
+            .scratch_bytes =
+                std::max(derivatives_bytes() + workspace, column_scratch_bytes(output_rows(n)))};
   }
 
   void forward(const ForwardCall& f) override {
@@ -129,42 +134,44 @@ class ConvolutionLayer final : public DeviceLayer {
           "conv2d");
     if (specification_.bias)
       for_each(f.context, f.n * shape_.output_size(),
-               AddBias{f.w + weights(), f.y, static_cast<Index>(shape_.outputs)}, "conv2d");
+               AddBias{f.w + count_weights(), f.y, static_cast<Index>(shape_.outputs)}, "conv2d");
   }
 
   void backward(const BackwardCall& b) override {
     const BatchPlan& plan = plan_for(b.context, b.n);
     auto* derivatives = static_cast<float*>(b.context.scratch());
-    check(
-        cudnnConvolutionBackwardFilter(b.context.dnn(), &one_, plan.x.get(), b.x, plan.y.get(),
-                                       b.dy, operation_.get(), plan.weights.algorithm, workspace(b),
-                                       plan.weights.bytes, &zero_, filter_.get(), derivatives),
-        "conv2d: gradient");
+    check(cudnnConvolutionBackwardFilter(b.context.dnn(), &one_, plan.x.get(), b.x, plan.y.get(),
+                                         b.dy, operation_.get(), plan.backward_filter.algorithm,
+                                         workspace(b), plan.backward_filter.bytes, &zero_,
+                                         filter_.get(), derivatives),
+          "conv2d: gradient");
     transpose(b.context, shape_.outputs, shape_.window(), derivatives, true, b.g);
-    if (specification_.bias) sum_columns(b.context, rows(b.n), b.dy, true, b.g + weights());
+    if (specification_.bias)
+      sum_columns(b.context, output_rows(b.n), b.dy, true, b.g + count_weights());
     if (b.dx == nullptr) return;
     STARLING_CHECK(needs_dx_);
     check(cudnnConvolutionBackwardData(b.context.dnn(), &one_, filter_.get(), b.saved, plan.y.get(),
-                                       b.dy, operation_.get(), plan.input.algorithm, workspace(b),
-                                       plan.input.bytes, &zero_, plan.x.get(), b.dx),
+                                       b.dy, operation_.get(), plan.backward_data.algorithm,
+                                       workspace(b), plan.backward_data.bytes, &zero_, plan.x.get(),
+                                       b.dx),
           "conv2d: derivative by the input");
   }
 
  private:
   [[nodiscard]] static int to_int(std::size_t size) { return static_cast<int>(size); }
-  [[nodiscard]] std::size_t weights() const { return shape_.window() * shape_.outputs; }
-  /// The bytes of the weights' derivatives, which are at the front of the scratch; cuDNN's
-  /// workspace follows.
+  [[nodiscard]] std::size_t count_weights() const { return shape_.window() * shape_.outputs; }
+  /// The bytes of the weights' derivatives, which are at the beginning of the scratch. cuDNN's
+  /// workspace follows them.
   [[nodiscard]] std::size_t derivatives_bytes() const {
     BlockLayout layout;
-    static_cast<void>(layout.add<float>(weights()));
+    static_cast<void>(layout.add<float>(count_weights()));
     return layout.bytes();
   }
   [[nodiscard]] void* workspace(const PieceCall& call) const {
     return static_cast<std::byte*>(call.context.scratch()) + derivatives_bytes();
   }
-  /// The output as a matrix with one pixel in each row, in one group.
-  [[nodiscard]] Groups rows(std::size_t n) const {
+  /// Returns the output as a matrix with one pixel in each row, in one group.
+  [[nodiscard]] Groups output_rows(std::size_t n) const {
     const auto pixels = static_cast<Index>(n * shape_.out_height() * shape_.out_width());
     return {pixels, static_cast<Index>(shape_.outputs), pixels};
   }
@@ -197,15 +204,15 @@ class ConvolutionLayer final : public DeviceLayer {
                                                             ? CUDNN_DEFAULT_MATH
                                                             : CUDNN_FMA_MATH),
           "conv2d");
-    const Trial trial{context, n * shape_.input_size(), n * shape_.output_size(), weights()};
+    const Trial trial{context, n * shape_.input_size(), n * shape_.output_size(), count_weights()};
     choose_forward(trial, plan);
-    if (needs_dx_) choose_input(trial, plan);
-    choose_weights(trial, plan);
+    if (needs_dx_) choose_backward_data(trial, plan);
+    choose_backward_filter(trial, plan);
     context.stream().finish();
   }
 
-  /// Zeros on which algorithms are tried, because cuDNN's candidates include some that it refuses
-  /// to run.
+  /// Tensors of zeros on which algorithms are tried. Trials are needed because cuDNN's candidates
+  /// include algorithms that it then refuses to run.
   struct Trial {
     Trial(const Context& context, std::size_t inputs, std::size_t outputs, std::size_t weights)
         : dnn(context.dnn()), x(inputs), y(outputs), w(weights) {
@@ -250,10 +257,10 @@ class ConvolutionLayer final : public DeviceLayer {
         });
   }
 
-  void choose_input(const Trial& trial, BatchPlan& plan) const {
+  void choose_backward_data(const Trial& trial, BatchPlan& plan) const {
     using Algorithm = cudnnConvolutionBwdDataAlgo_t;
     using Performance = cudnnConvolutionBwdDataAlgoPerf_t;
-    plan.input = choose<Algorithm, Performance>(
+    plan.backward_data = choose<Algorithm, Performance>(
         [&](int* count, Performance* candidates) {
           return cudnnGetConvolutionBackwardDataAlgorithm_v7(trial.dnn, filter_.get(), plan.y.get(),
                                                              operation_.get(), plan.x.get(),
@@ -272,10 +279,10 @@ class ConvolutionLayer final : public DeviceLayer {
         });
   }
 
-  void choose_weights(const Trial& trial, BatchPlan& plan) const {
+  void choose_backward_filter(const Trial& trial, BatchPlan& plan) const {
     using Algorithm = cudnnConvolutionBwdFilterAlgo_t;
     using Performance = cudnnConvolutionBwdFilterAlgoPerf_t;
-    plan.weights = choose<Algorithm, Performance>(
+    plan.backward_filter = choose<Algorithm, Performance>(
         [&](int* count, Performance* candidates) {
           return cudnnGetConvolutionBackwardFilterAlgorithm_v7(
               trial.dnn, plan.x.get(), plan.y.get(), operation_.get(), filter_.get(),
@@ -300,8 +307,9 @@ class ConvolutionLayer final : public DeviceLayer {
   ConvolutionSpecification specification_;
   ConvolutionShape shape_;
   bool needs_dx_;
-  Filter filter_;
-  Operation operation_;
+  FilterDescriptor filter_;
+  ConvolutionDescriptor operation_;
+  /// The plan for each batch size.
   std::map<std::size_t, BatchPlan> plans_;
 };
 

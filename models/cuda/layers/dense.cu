@@ -7,14 +7,14 @@
 namespace starling::models::cuda {
 namespace {
 
-/// y = x W + b. cuBLAS takes a row-major matrix for its column-major transpose, so the product is
-/// y^T = W^T x^T.
+/// Computes y = x W + b. Our matrices are row-major. cuBLAS expects column-major ones, so that it
+/// reads each of our matrices as its transpose; the layer therefore computes y^T = W^T x^T.
 class DenseLayer final : public DeviceLayer {
  public:
   explicit DenseLayer(const DenseSpecification& specification) : specification_(specification) {}
 
   MemoryNeeds prepare(const Context&, std::size_t n, std::size_t) override {
-    return {.saved_bytes = 0, .scratch_bytes = column_scratch_bytes(rows(n))};
+    return {.saved_bytes = 0, .scratch_bytes = column_scratch_bytes(output_rows(n))};
   }
 
   void forward(const ForwardCall& f) override {
@@ -23,7 +23,8 @@ class DenseLayer final : public DeviceLayer {
              {f.x, inputs()}, 0, {f.y, outputs()});
     if (specification_.bias)
       for_each(f.context, f.n * specification_.outputs,
-               AddBias{f.w + weights(), f.y, static_cast<Index>(specification_.outputs)}, "dense");
+               AddBias{f.w + count_weights(), f.y, static_cast<Index>(specification_.outputs)},
+               "dense");
   }
 
   void backward(const BackwardCall& b) override {
@@ -31,7 +32,8 @@ class DenseLayer final : public DeviceLayer {
     // dW^T = dy^T x, added to g.
     multiply(b.context, {CUBLAS_OP_N, CUBLAS_OP_T}, outputs(), inputs(), n, {b.dy, outputs()},
              {b.x, inputs()}, 1, {b.g, outputs()});
-    if (specification_.bias) sum_columns(b.context, rows(b.n), b.dy, true, b.g + weights());
+    if (specification_.bias)
+      sum_columns(b.context, output_rows(b.n), b.dy, true, b.g + count_weights());
     if (b.dx == nullptr) return;
     // dx^T = W dy^T.
     multiply(b.context, {CUBLAS_OP_T, CUBLAS_OP_N}, inputs(), n, outputs(), {b.w, outputs()},
@@ -39,11 +41,12 @@ class DenseLayer final : public DeviceLayer {
   }
 
  private:
+  /// Says of a and of b whether cuBLAS transposes the matrix before it multiplies.
   struct Transposed {
     cublasOperation_t a;
     cublasOperation_t b;
   };
-  /// A column-major matrix; `stride` is the distance of its columns.
+  /// A column-major matrix. `stride` is the number of elements from one column to the next.
   template <class T>
   struct Matrix {
     T* data;
@@ -52,16 +55,17 @@ class DenseLayer final : public DeviceLayer {
 
   [[nodiscard]] int inputs() const { return static_cast<int>(specification_.inputs); }
   [[nodiscard]] int outputs() const { return static_cast<int>(specification_.outputs); }
-  [[nodiscard]] std::size_t weights() const {
+  [[nodiscard]] std::size_t count_weights() const {
     return specification_.inputs * specification_.outputs;
   }
-  [[nodiscard]] Groups rows(std::size_t n) const {
+  /// Returns the n rows of the output as one group.
+  [[nodiscard]] Groups output_rows(std::size_t n) const {
     return {static_cast<Index>(n), static_cast<Index>(specification_.outputs),
             static_cast<Index>(n)};
   }
 
-  /// Computes c [rows x columns] = a b + beta c in cuBLAS's column-major terms; `inner` is the
-  /// number of columns of a.
+  /// Computes c = a b + beta c for column-major matrices: a is [rows x inner], b [inner x columns]
+  /// and c [rows x columns], a and b after the transposition that `transposed` asks for.
   static void multiply(const Context& context, const Transposed& transposed, int rows, int columns,
                        int inner, const Matrix<const float>& a, const Matrix<const float>& b,
                        float beta, const Matrix<float>& c) {

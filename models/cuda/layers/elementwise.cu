@@ -1,4 +1,4 @@
-// Layers that compute numbers one by one, or change only the shape: activations, dropout, flatten.
+// Layers that compute each element alone, or change only the shape: activations, dropout, flatten.
 #include "starling/models/cuda/kernels/elementwise.hpp"
 #include "starling/models/cuda/launch.hpp"
 #include "starling/models/cuda/layer.hpp"
@@ -6,6 +6,7 @@
 namespace starling::models::cuda {
 namespace {
 
+/// Does nothing if `to` is `from` or null.
 void copy_unless_same(const Context& context, std::size_t size, const float* from, float* to) {
   if (from == to || to == nullptr) return;
   check(cudaMemcpyAsync(to, from, size * sizeof(float), cudaMemcpyDeviceToDevice,
@@ -61,7 +62,7 @@ class FlattenLayer final : public DeviceLayer {
   std::size_t size_;
 };
 
-/// Draws the same random numbers in the backward pass again instead of saving them.
+/// Saves no random numbers: the backward pass computes the same ones again.
 class DropoutLayer final : public DeviceLayer {
  public:
   DropoutLayer(double rate, std::size_t size)

@@ -78,19 +78,19 @@ class GlobalAvgPoolLayer final : public DeviceLayer {
   GlobalAvgPoolSpecification specification_;
 };
 
-/// Moves images at random, or mirrors them if shift_max is 0.
+/// Shifts images at random or, if shift_max is 0, mirrors them at random.
 class AugmentLayer final : public DeviceLayer {
  public:
   explicit AugmentLayer(const ShiftSpecification& specification) : specification_(specification) {}
 
   void forward(const ForwardCall& f) override {
-    if (f.training) return move(f, f.x, f.y, false);
+    if (f.training) return augment(f, f.x, f.y, false);
     check(cudaMemcpyAsync(f.y, f.x, f.n * size() * sizeof(float), cudaMemcpyDeviceToDevice,
                           f.context.stream().get()),
           "copying on the device");
   }
   void backward(const BackwardCall& b) override {
-    if (b.dx != nullptr) move(b, b.dy, b.dx, true);
+    if (b.dx != nullptr) augment(b, b.dy, b.dx, true);
   }
 
  private:
@@ -98,7 +98,7 @@ class AugmentLayer final : public DeviceLayer {
     return specification_.height * specification_.width * specification_.channels;
   }
 
-  void move(const PieceCall& call, const float* from, float* to, bool is_backward) const {
+  void augment(const PieceCall& call, const float* from, float* to, bool is_backward) const {
     for_each(call.context, call.n * size(),
              Augment{from, to, to_index(specification_.height), to_index(specification_.width),
                      to_index(specification_.channels), to_index(specification_.shift_max),

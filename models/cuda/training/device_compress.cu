@@ -10,9 +10,9 @@ namespace {
 constexpr unsigned thread_elements = 4;
 constexpr unsigned block_elements = thread_elements * block_threads;
 
-/// Returns the sum of the values of the threads before this one; sets `total` to the sum of all.
-/// Requires: all threads of the block call it.
-__device__ std::uint32_t sum_before(std::uint32_t value, std::uint32_t& total) {
+/// Computes the exclusive prefix sum over a block: returns the sum of the values of the threads
+/// before this one, and sets `total` to the sum of all. Requires: all threads of the block call it.
+__device__ std::uint32_t exclusive_scan(std::uint32_t value, std::uint32_t& total) {
   __shared__ std::uint32_t shared[block_threads];
   __syncthreads();
   shared[threadIdx.x] = value;
@@ -32,7 +32,7 @@ __device__ std::uint64_t first_element() {
   return std::uint64_t{blockIdx.x} * block_elements + threadIdx.x * thread_elements;
 }
 
-/// Returns threshold many of this thread's elements are sent.
+/// Returns the number of this thread's elements that are sent.
 __device__ std::uint32_t count_sent(const Threshold& threshold, std::uint64_t size,
                                     const float* residual) {
   std::uint32_t count = 0;
@@ -42,7 +42,7 @@ __device__ std::uint32_t count_sent(const Threshold& threshold, std::uint64_t si
   return count;
 }
 
-/// Adds g to the residual and counts the elements that each block sends.
+/// Adds g to the residual, and counts the elements that each block sends.
 __global__ void __launch_bounds__(block_threads)
     accumulate_kernel(Threshold threshold, std::uint64_t size, const float* g, float* residual,
                       std::uint32_t* counts) {
@@ -50,32 +50,33 @@ __global__ void __launch_bounds__(block_threads)
   for (unsigned k = 0; k < thread_elements && first + k < size; ++k)
     residual[first + k] += g[first + k];
   std::uint32_t total = 0;
-  sum_before(count_sent(threshold, size, residual), total);
+  exclusive_scan(count_sent(threshold, size, residual), total);
   if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-/// Turns the blocks' counts into the index of each block's first sent element; the sum of all
-/// counts follows. Runs as one block.
+/// Turns the counts of the blocks into the index of each block's first sent element. Writes the sum
+/// of all counts after them. Must be launched with one block.
 __global__ void __launch_bounds__(block_threads)
     scan_kernel(std::uint32_t blocks, std::uint32_t* counts) {
   std::uint32_t before = 0;
   for (std::uint32_t first = 0; first < blocks; first += block_threads) {
     const std::uint32_t i = first + threadIdx.x;
     std::uint32_t total = 0;
-    const std::uint32_t start = sum_before(i < blocks ? counts[i] : 0, total);
+    const std::uint32_t start = exclusive_scan(i < blocks ? counts[i] : 0, total);
     if (i < blocks) counts[i] = before + start;
     before += total;
   }
   if (threadIdx.x == 0) counts[blocks] = before;
 }
 
-/// Writes the sent elements and leaves the rest in the residual.
+/// Writes the elements to send to `indices` and, unless it is null, `values`. Subtracts them from
+/// the residual.
 __global__ void __launch_bounds__(block_threads)
     send_kernel(Threshold threshold, std::uint64_t size, const std::uint32_t* block_starts,
                 float* residual, std::uint32_t* indices, float* values) {
   std::uint32_t total = 0;
   std::uint32_t next =
-      block_starts[blockIdx.x] + sum_before(count_sent(threshold, size, residual), total);
+      block_starts[blockIdx.x] + exclusive_scan(count_sent(threshold, size, residual), total);
   const std::uint64_t first = first_element();
   for (unsigned k = 0; k < thread_elements && first + k < size; ++k) {
     const float accumulated = residual[first + k];
@@ -89,6 +90,7 @@ __global__ void __launch_bounds__(block_threads)
 
 std::size_t count_blocks(std::size_t size) { return (size + block_elements - 1) / block_elements; }
 
+/// Copies the first `count` elements of `from` to the host and waits for them.
 template <class T>
 std::vector<T> read(const Context& context, const DeviceArray<T>& from, std::size_t count) {
   std::vector<T> elements(count);

@@ -1,5 +1,6 @@
-/// Internal: runs an optimiser on a device. One kernel clips, decays weights and updates all
-/// parameters, also the untrained ones. One thread at a time.
+/// Internal: runs an optimiser on a device. One kernel clips the gradient, adds weight decay and
+/// updates all parameters, also the untrained ones. If the gradient's norm is clipped, two kernels
+/// compute the norm first. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 
 namespace starling::models::cuda {
 
+/// An optimiser with its state on the current device.
 class DeviceUpdate {
  public:
   /// The optimiser's state is initially zero. Throws Failure. Requires: a valid optimiser, and the
@@ -18,19 +20,23 @@ class DeviceUpdate {
   DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
                const std::vector<Parameter>& parameters);
 
-  /// Puts one update of w by g into the context's stream. All pointers are to the device's memory.
+  /// Puts one update of the parameters w by the gradient g into the context's stream. All pointers
+  /// are to the device's memory.
   void apply(const Context& context, const StagedUpdate* staged, const float* g, float* w);
 
  private:
-  [[nodiscard]] unsigned blocks() const { return static_cast<unsigned>(stretches_.size()); }
+  /// The number of blocks of threads: one for each segment.
+  [[nodiscard]] unsigned blocks() const { return static_cast<unsigned>(segments_.size()); }
 
   Optimizer optimizer_;
   ClipBounds clip_;
+  /// The number of elements of all parameters.
   std::size_t total_ = 0;
-  DeviceArray<Stretch> stretches_;
+  DeviceArray<Segment> segments_;
   DeviceArray<float> state_;
-  /// The sum of squares of each stretch, if the gradient's norm is clipped.
+  /// The sum of squares of each segment, if the gradient's norm is clipped.
   DeviceArray<double> squares_;
+  /// The factor that clips the gradient's norm.
   DeviceArray<float> factor_;
 };
 

@@ -13,19 +13,20 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The memory of one step's batch and update. Two slots take turns: the next batch is copied while
-/// the current step runs.
-struct Slot {
-  Slot(const Net<float>& net, std::size_t ids_in_row) : staging(net, ids_in_row) {}
+/// The memory of one step's batch and update. A Trainer uses two of them in turn, so that the next
+/// batch is copied while the current step runs.
+struct StepBuffers {
+  StepBuffers(const Net<float>& net, std::size_t ids_in_row) : staging(net, ids_in_row) {}
 
   Staging staging;
   PinnedArray<StagedUpdate> host_update{1};
   DeviceArray<StagedUpdate> device_update{1};
   /// Occurs when the batch and the update are on the device.
   Event copied;
-  /// Occurs when the step is done; the slot's memory may then be overwritten.
+  /// Occurs when the step is done. These buffers may then be overwritten.
   Event done;
-  Graphs graphs;
+  /// Graphs of steps that use these buffers.
+  GraphCache graphs;
 };
 
 }  // namespace
@@ -39,11 +40,11 @@ struct Trainer::State {
         update(trainer_options.optimizer, trainer_options.clip, net.parameters()),
         w(total_size(net.parameters())),
         g(w.size()),
-        slots{Slot{net, run.ids_in_row()}, Slot{net, run.ids_in_row()}} {}
+        step_buffers{StepBuffers{net, run.ids_in_row()}, StepBuffers{net, run.ids_in_row()}} {}
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  /// Waits for work in flight, which must not use memory after it is freed.
+  /// Waits for work in flight, so that it does not use memory that is already freed.
   ~State() {
     use_device_to_free(index);
     wait_for_streams();
@@ -58,15 +59,15 @@ struct Trainer::State {
   DeviceUpdate update;
   DeviceArray<float> w;
   DeviceArray<float> g;
-  std::array<Slot, 2> slots;
-  std::size_t current_slot = 0;
-  /// The number of steps so far.
+  std::array<StepBuffers, 2> step_buffers;
+  std::size_t current_index = 0;
+  /// The number of calls of step() so far.
   std::uint64_t steps = 0;
   std::size_t rows_max = 0;
   /// True if the last step succeeded, so that repeat() may run it again.
   bool can_repeat = false;
 
-  Slot& current() { return slots[current_slot]; }
+  StepBuffers& current() { return step_buffers[current_index]; }
 
   /// Waits for all work in the streams, even if some of it failed.
   void wait_for_streams() const noexcept {
@@ -74,45 +75,46 @@ struct Trainer::State {
     static_cast<void>(cudaStreamSynchronize(context.stream().get()));
   }
 
-  /// Copies the numbers of the next update to the device.
-  void upload_update(Slot& slot, double rate_scale) {
-    *slot.host_update.data() =
+  /// Starts the copy of the next update to the device, and makes the step wait for all copies.
+  void upload_update(StepBuffers& buffers, double rate_scale) {
+    *buffers.host_update.data() =
         stage(options.optimizer, {.rate_scale = rate_scale, .l2 = options.l2, .t = ++steps});
-    check(cudaMemcpyAsync(slot.device_update.data(), slot.host_update.data(),
-                          slot.device_update.bytes(), cudaMemcpyHostToDevice, copies.get()),
+    check(cudaMemcpyAsync(buffers.device_update.data(), buffers.host_update.data(),
+                          buffers.device_update.bytes(), cudaMemcpyHostToDevice, copies.get()),
           "copying an update");
-    slot.copied.record(copies);
-    slot.copied.delay(context.stream());
+    buffers.copied.record(copies);
+    buffers.copied.delay(context.stream());
   }
 
-  /// Puts the slot's step into the stream, as a graph if it is recorded.
-  void launch(Slot& slot) {
-    slot.graphs.run(context, slot.staging.rows(), [&] { run_step(slot); });
-    slot.done.record(context.stream());
+  /// Puts the step into the context's stream, as a graph if one is recorded.
+  void launch(StepBuffers& buffers) {
+    buffers.graphs.run(context, buffers.staging.rows(), [&] { run_step(buffers); });
+    buffers.done.record(context.stream());
   }
 
-  /// Puts the work of the slot's step into the stream.
-  void run_step(Slot& slot) {
-    const std::size_t rows = slot.staging.rows();
-    const NetInput input = slot.staging.input();
+  /// Puts the work of the step into the context's stream.
+  void run_step(StepBuffers& buffers) {
+    const std::size_t rows = buffers.staging.rows();
+    const NetInput input = buffers.staging.input();
     const float weight = 1 / static_cast<float>(rows);
     check(cudaMemsetAsync(g.data(), 0, g.bytes(), context.stream().get()), "clearing a gradient");
     run.forward(context, w.data(), input, rows, true, 0);
     run.loss(context, input, rows, weight);
     run.backward(context, w.data(), input, rows, weight, 0, g.data());
-    update.apply(context, slot.device_update.data(), g.data(), w.data());
+    update.apply(context, buffers.device_update.data(), g.data(), w.data());
   }
 
   /// Prepares steps with `rows` rows. make() calls it for the largest batch, which allocates the
   /// memory; later calls choose algorithms for other batch sizes.
   void reserve(std::size_t rows) {
-    bool moved = run.reserve(rows, context);
-    for (Slot& slot : slots) moved = slot.staging.reserve(rows) || moved;
-    if (moved) clear_graphs();
+    bool has_moved = run.reserve(rows, context);
+    for (StepBuffers& buffers : step_buffers)
+      has_moved = buffers.staging.reserve(rows) || has_moved;
+    if (has_moved) clear_graphs();
   }
 
   void clear_graphs() {
-    for (Slot& slot : slots) slot.graphs.clear();
+    for (StepBuffers& buffers : step_buffers) buffers.graphs.clear();
   }
 };
 
@@ -125,13 +127,13 @@ Result<Trainer> Trainer::make(const Net<float>& net, std::size_t index, std::siz
                               std::span<const float> w, const TrainerOptions& options) {
   if (auto valid = probe(index); !valid) return std::move(valid).error();
   if (const std::string reason = unsupported_reason(net); !reason.empty())
-    return Error{name_of(index) + ": " + reason};
+    return Error{device_name(index) + ": " + reason};
   return catch_errors(index, [&]() -> Result<Trainer> {
     use_device(index);
     auto state = std::make_unique<State>(net, index, options);
     STARLING_CHECK(w.size() == state->w.size());
     if (rows == 0 || rows > state->run.rows_max())
-      return Error{name_of(index) + ": batches of " + std::to_string(rows) +
+      return Error{device_name(index) + ": batches of " + std::to_string(rows) +
                    " rows; valid for this net: 1 to " + std::to_string(state->run.rows_max())};
     state->rows_max = rows;
     state->reserve(rows);
@@ -152,16 +154,16 @@ Result<void> Trainer::step(const Table& data, Batch batch, std::uint64_t seed, d
     state_->can_repeat = false;
     try {
       state_->reserve(batch.size());
-      state_->current_slot = 1 - state_->current_slot;
-      Slot& slot = state_->current();
-      slot.done.wait();
-      slot.staging.fill(data, batch, seed);
-      slot.staging.upload(state_->copies);
-      state_->upload_update(slot, rate_scale);
-      state_->launch(slot);
+      state_->current_index = 1 - state_->current_index;
+      StepBuffers& buffers = state_->current();
+      buffers.done.wait();
+      buffers.staging.fill(data, batch, seed);
+      buffers.staging.upload(state_->copies);
+      state_->upload_update(buffers, rate_scale);
+      state_->launch(buffers);
     } catch (...) {
-      // The failed step may have copies in flight without an event for which the slot's next step
-      // would wait, and recorded graphs may use memory that was freed.
+      // The failed step may have copies in flight, but no event that the next step with these
+      // buffers would wait for; and recorded graphs may use memory that was freed.
       state_->wait_for_streams();
       state_->clear_graphs();
       throw;
@@ -175,7 +177,8 @@ Result<void> Trainer::repeat() {
   return catch_errors(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
     if (!state_->can_repeat)
-      return Error{name_of(state_->index) + ": no step to repeat; valid: after one that succeeded"};
+      return Error{device_name(state_->index) +
+                   ": no step to repeat; valid: after one that succeeded"};
     state_->launch(state_->current());
     return {};
   });
@@ -185,7 +188,8 @@ Result<Accumulator> Trainer::finish() {
   return catch_errors(state_->index, [&]() -> Result<Accumulator> {
     use_device(state_->index);
     Accumulator sums;
-    // Waits here, because a copy to memory that is not pinned would spin while it waits.
+    // Waits here, asleep: a copy to memory that is not pinned would wait for the stream and keep a
+    // core busy.
     state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(cudaMemcpyAsync(&sums, state_->run.accumulated(), sizeof sums, cudaMemcpyDeviceToHost,
@@ -212,7 +216,7 @@ Result<void> Trainer::read(std::span<float> w) const {
 }
 
 std::size_t Trainer::recorded() const {
-  return state_->slots[0].graphs.size() + state_->slots[1].graphs.size();
+  return state_->step_buffers[0].graphs.size() + state_->step_buffers[1].graphs.size();
 }
 
 }  // namespace starling::models::cuda

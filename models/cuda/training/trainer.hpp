@@ -1,7 +1,7 @@
-/// Trains a net on one device: parameters, gradient and optimiser state stay there, a step is one
-/// recorded graph, and the next batch is copied while the current step runs. Without the
-/// framework's workers, which call Net::gradient instead. It includes no CUDA header. One thread at
-/// a time.
+/// Trains a net on one device. Parameters, gradient and optimiser state stay on the device, a step
+/// is one recorded graph, and the next batch is copied while the current step runs. A Trainer does
+/// without the framework's workers; these call Net::gradient. This header includes no CUDA header.
+/// One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -35,23 +35,23 @@ class Trainer {
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  /// Starts one step over a batch and returns, usually before the step is done; waits while two
-  /// steps are in flight. `seed` determines the random draws, `rate_scale` multiplies the learning
-  /// rate. If the device fails, this call or a later one returns an Error. Requires: at most as
-  /// many rows as were given to make().
+  /// Starts one step over a batch and returns, usually before the step is done. If two steps are in
+  /// flight, first waits for the earlier one. `seed` determines the net's random numbers;
+  /// `rate_scale` multiplies the learning rate. If the device fails, this call or a later one
+  /// returns an Error. Requires: the batch has 1 to `rows` rows, where `rows` was given to make().
   [[nodiscard]] Result<void> step(const Table& data, Batch batch, std::uint64_t seed,
                                   double rate_scale = 1);
-  /// Runs one more step with the batch that the last step copied, the same random draws and the
-  /// same update: Adam's corrections are those of the same number of steps. Returns an Error if the
-  /// last step failed or there was none.
+  /// Starts a step that computes what the last step() did, without another copy: with the same
+  /// batch, random numbers, learning rate and step number (on which Adam's bias corrections
+  /// depend). Returns an Error if the last step() failed or there was none. For benchmarks.
   [[nodiscard]] Result<void> repeat();
-  /// Waits for all steps and returns the sums of loss and metric_value over their rows since the
-  /// last call.
+  /// Waits for all steps. Returns the sums of loss and metric_value over all rows of the steps
+  /// since the last finish().
   [[nodiscard]] Result<Accumulator> finish();
   /// Waits for all steps and copies the parameters to w. Requires: w has their size.
   [[nodiscard]] Result<void> read(std::span<float> w) const;
 
-  /// Returns the number of recorded graphs.
+  /// Returns the number of recorded graphs; for tests.
   [[nodiscard]] std::size_t recorded() const;
 
  private:

@@ -15,7 +15,7 @@ constexpr std::size_t pixels = 1024;
 constexpr std::size_t channels = 3;
 constexpr std::size_t record_bytes = 1 + channels * pixels;
 constexpr unsigned classes = 10;
-/// Memory for records is reserved for at most these bytes of files.
+/// Memory is reserved before reading for the records of at most this many bytes of files.
 constexpr std::uint64_t reserved_bytes_max = std::uint64_t{1} << 30U;
 
 using Record = std::array<std::byte, record_bytes>;
@@ -24,7 +24,8 @@ Error error_at(const InputFile& file, std::size_t record, const std::string& wha
   return Error{file.path() + ": record " + std::to_string(record) + " " + what};
 }
 
-/// Appends the record's image: turns three planes of one colour each into pixels of three colours.
+/// Appends the record's image. In the file each colour is a separate plane of pixels; in the table
+/// the three colours of a pixel follow each other.
 void append_image(const Record& record, std::vector<float>& values) {
   for (std::size_t pixel = 0; pixel < pixels; ++pixel)
     for (std::size_t c = 0; c < channels; ++c) {
@@ -33,6 +34,7 @@ void append_image(const Record& record, std::vector<float>& values) {
     }
 }
 
+/// Appends the images of a file to `values` and its labels to `labels`.
 Result<void> append_file(const std::string& path, ReadBudget& budget, std::vector<float>& values,
                          std::vector<float>& labels) {
   auto file = InputFile::open(path);
@@ -57,8 +59,8 @@ Result<void> append_file(const std::string& path, ReadBudget& budget, std::vecto
   }
 }
 
-/// Estimates the number of records from the sizes of the files. There may be more in gzip files, in
-/// pipes, and in files of more than 1 GiB together.
+/// Estimates the number of records from the sizes of the files. The true number may be larger if
+/// there are gzip files or pipes, or if the files have more than 1 GiB together.
 std::size_t estimate_records(const std::vector<std::string>& files) {
   std::uint64_t bytes = 0;
   for (const std::string& path : files) {

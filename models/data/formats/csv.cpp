@@ -39,6 +39,7 @@ Error missing_label(const CsvRows& rows, std::size_t column, std::string_view ce
                     " is a missing label; valid: missing=drop, which leaves out such rows");
 }
 
+/// Reads the rows of one file into a RawTable, by a schema.
 class CsvReader {
  public:
   /// `source` and `rows` must outlive the reader.
@@ -52,17 +53,20 @@ class CsvReader {
     for (const std::string& name : schema_.classes) classes_.emplace(name, classes_.size());
   }
 
-  /// Returns nullopt if a cell is a text in a column that the schema takes for numbers. The caller
-  /// then infers the schema from all rows and reads the file again.
+  /// Returns nullopt if the schema does not fit: it takes a column for numbers that holds text or
+  /// that the user declared by category=NAME. The caller then infers a schema from all rows and
+  /// reads the file again.
   Result<std::optional<RawTable>> read();
 
  private:
+  /// needs_schema: the schema does not fit; see read().
   enum class AddResult { added, needs_schema };
 
   Result<AddResult> add_row(const Cells& cells);
   Result<AddResult> add_feature(std::size_t feature, std::string_view cell);
   Result<AddResult> add_label(std::string_view cell);
-  Result<void> add_category(const Column& column, std::size_t at, std::string_view cell);
+  /// Appends the one-hot features for `cell`, which is in the file's column `file_column`.
+  Result<void> add_category(const Column& column, std::size_t file_column, std::string_view cell);
   [[nodiscard]] Error not_a_number(CellKind kind, std::string_view cell, std::size_t column) const;
   [[nodiscard]] bool has_labels() const { return columns_.label < rows_.columns(); }
   Result<RawTable> finish();
@@ -72,10 +76,10 @@ class CsvReader {
   const CsvColumns columns_;
   const CsvSchema schema_;
   const RowFilter filter_;
-  /// The index of each class name.
+  /// The class index of each class name.
   std::map<std::string, std::size_t, std::less<>> classes_;
   ReadBudget budget_;
-  /// Rows read so far, those left out included.
+  /// The number of rows read so far, including the rows that are left out.
   std::size_t rows_read_ = 0;
   std::vector<float> values_;
   std::vector<float> labels_;
@@ -123,10 +127,9 @@ Result<RawTable> CsvReader::finish() {
     raw.task = LabelKind::classes;
     raw.labelling = Labelling{.classes = schema_.classes.size(), .names = schema_.classes};
   }
-  const bool has_column_facts =
-      !rows_.header().empty() || schema_.encoding->fills ||
-      std::ranges::any_of(schema_.encoding->columns, &Column::is_category);
-  if (has_column_facts) raw.encoding = schema_.encoding;
+  const bool needs_encoding = !rows_.header().empty() || schema_.encoding->fills ||
+                              std::ranges::any_of(schema_.encoding->columns, &Column::is_category);
+  if (needs_encoding) raw.encoding = schema_.encoding;
   return raw;
 }
 
@@ -141,7 +144,7 @@ Result<CsvReader::AddResult> CsvReader::add_row(const Cells& cells) {
   } else {
     labels_.push_back(0);
   }
-  // Rows without names are named by their numbers in the file if others are left out.
+  // If missing=drop may leave out rows, rows without names are named by their numbers in the file.
   const bool is_numbered =
       columns_.id == rows_.columns() && missing_policy(source_) == Missing::drop;
   if (columns_.id < rows_.columns() || is_numbered) {
@@ -150,39 +153,41 @@ Result<CsvReader::AddResult> CsvReader::add_row(const Cells& cells) {
     ids_.push_back(id);
     id_bytes_ += sizeof(std::string) + (id.size() > 15 ? id.size() + 1 : 0);
   }
-  const auto held =
+  const auto fits =
       budget_.check_growth((values_.size() + labels_.size()) * sizeof(float) + id_bytes_);
-  if (!held) return held.error();
+  if (!fits) return fits.error();
   return AddResult::added;
 }
 
 Result<CsvReader::AddResult> CsvReader::add_feature(std::size_t feature, std::string_view cell) {
   const Column& column = schema_.encoding->columns[feature];
-  const std::size_t at = columns_.features[feature];
+  const std::size_t file_column = columns_.features[feature];
   if (column.is_category()) {
-    if (auto added = add_category(column, at, cell); !added) return std::move(added).error();
+    if (auto added = add_category(column, file_column, cell); !added)
+      return std::move(added).error();
     return AddResult::added;
   }
   if (columns_.is_category[feature] && source_.training_table == nullptr)
     return AddResult::needs_schema;
   float value = missing_number;
   if (is_missing(cell)) {
-    if (!schema_.encoding->fills) return missing_cell(source_, rows_, at, cell);
+    if (!schema_.encoding->fills) return missing_cell(source_, rows_, file_column, cell);
   } else if (const CellKind kind = read_number(source_, cell, value); kind != CellKind::number) {
     if (kind == CellKind::text && source_.training_table == nullptr) return AddResult::needs_schema;
-    return not_a_number(kind, cell, at);
+    return not_a_number(kind, cell, file_column);
   }
   values_.push_back(value);
   return AddResult::added;
 }
 
-Result<void> CsvReader::add_category(const Column& column, std::size_t at, std::string_view cell) {
+Result<void> CsvReader::add_category(const Column& column, std::size_t file_column,
+                                     std::string_view cell) {
   const auto found = std::ranges::lower_bound(column.categories, cell);
   const bool is_known = found != column.categories.end() && *found == cell;
   if (!is_known && is_missing(cell) && !schema_.encoding->fills)
-    return missing_cell(source_, rows_, at, cell);
+    return missing_cell(source_, rows_, file_column, cell);
   if (!is_known && !schema_.encoding->fills)
-    return rows_.error(rows_.name_of(at) + ": " + in_quotes(cell) +
+    return rows_.error(rows_.name_of(file_column) + ": " + in_quotes(cell) +
                        " is not a category of the training data; " +
                        suggest(std::string{cell}, column.categories) +
                        "; or training data that were read with missing=mean, which treats it as "
@@ -219,7 +224,8 @@ Error CsvReader::not_a_number(CellKind kind, std::string_view cell, std::size_t 
                                                    : " is not a number"));
 }
 
-/// Reads the file once, by `schema` if given, else by the default schema.
+/// Reads the file once, by `schema` if given, else by the default schema. Returns nullopt if the
+/// schema does not fit; see CsvReader::read(). Sets `is_pipe` unless it is null.
 Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional<CsvSchema> schema,
                                           bool* is_pipe = nullptr) {
   auto rows = CsvRows::open(source);
@@ -233,8 +239,9 @@ Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional
 
 }  // namespace
 
-/// Reads a file of numbers once. At the first text, infers the categories from all rows, which
-/// reads the file a second time, and reads it a third time into the table.
+/// Reads a file of numbers once. If the file contains text, or the user declares a column by
+/// category=NAME, reads the file two more times: to infer the schema from all rows, and to fill the
+/// table.
 Result<RawTable> read_csv(const CsvSource& source) {
   const Table* training_table = source.training_table.get();
   if (training_table != nullptr && source.missing == Missing::mean &&

@@ -14,6 +14,7 @@
 namespace starling::models {
 namespace {
 
+/// Assigns each column of a file its use: row names, labels, ignored, or a feature.
 class ColumnFinder {
  public:
   ColumnFinder(const CsvRows& rows, const CsvSource& source)
@@ -26,30 +27,32 @@ class ColumnFinder {
   Result<void> find_label();
   Result<void> find_ignored();
   Result<void> find_categories();
-  Result<void> order_by_name(const Encoding& known);
+  Result<void> order_by_name(const Encoding& training);
 
-  /// Returns the index of the one column with this name, or number. Errors name `option`, the
-  /// option that gave the name.
+  /// Returns the index of the only column with this name or, without a header, with this number.
+  /// Errors say that the user gave the name by `option`.
   [[nodiscard]] Result<std::size_t> find_column(const std::string& option,
                                                 const std::string& name) const;
-  /// Records that `option`=`name` uses the column. Refuses a column that is used already.
-  Result<void> use(std::size_t column, const std::string& option, const std::string& name);
-  /// Returns the last column without a use, or `count_` if there is none.
-  [[nodiscard]] std::size_t last_free() const;
-  [[nodiscard]] std::size_t free_count() const;
-  /// Returns the training data's encoding; null if this file is the training data, or if they have
-  /// no encoding.
+  /// Records that `option`=`name` uses the column. Refuses a column that has a use already.
+  Result<void> set_use(std::size_t column, const std::string& option, const std::string& name);
+  /// Returns the index of the last column without a use, or `count_` if all have one.
+  [[nodiscard]] std::size_t last_unused() const;
+  /// Returns the number of columns without a use.
+  [[nodiscard]] std::size_t unused_count() const;
+  /// Returns the training data's encoding; null if this file is the training data, or if the
+  /// training data have no encoding.
   [[nodiscard]] const Encoding* training_encoding() const {
     return source_.training_table == nullptr ? nullptr : source_.training_table->encoding.get();
   }
-  /// Returns whether the header has a name of the training data's feature columns.
-  [[nodiscard]] bool has_feature_name(const Encoding& known) const;
+  /// Returns whether the header names any of the training data's feature columns.
+  [[nodiscard]] bool has_feature_name(const Encoding& training) const;
   /// Returns the number of feature columns of the training data; 0 if this file is the training
   /// data.
-  [[nodiscard]] std::size_t training_columns() const;
+  [[nodiscard]] std::size_t count_training_columns() const;
 
   const CsvRows& rows_;
   const CsvSource& source_;
+  /// The number of columns.
   const std::size_t count_;
   /// For each column the option that uses it, such as "label=age"; empty for a column of features.
   std::vector<std::string> uses_;
@@ -63,25 +66,25 @@ Result<CsvColumns> ColumnFinder::find() {
     if (auto done = (this->*step)(); !done) return std::move(done).error();
   for (std::size_t column = 0; column < count_; ++column)
     if (uses_[column].empty()) found_.features.push_back(column);
-  const Encoding* known = training_encoding();
-  if (known != nullptr)
-    if (auto done = order_by_name(*known); !done) return std::move(done).error();
+  const Encoding* training = training_encoding();
+  if (training != nullptr)
+    if (auto done = order_by_name(*training); !done) return std::move(done).error();
   if (found_.features.empty())
     return rows_.error("has no column of features beside labels and ids");
   if (auto done = find_categories(); !done) return std::move(done).error();
   return found_;
 }
 
-/// Finds the column of row names. Programs that write tables often put the rows' numbers first, in
-/// a column without a name: as a feature it would reveal the order of the rows, and with it often
-/// the label.
+/// Finds the column of row names. Programs that write tables often put the numbers of the rows into
+/// a first column without a name. As a feature, that column would reveal the order of the rows,
+/// which often reveals the label.
 Result<void> ColumnFinder::find_id() {
   if (source_.id.empty()) {
     const auto& header = rows_.header();
-    const Encoding* known = training_encoding();
+    const Encoding* training = training_encoding();
     const bool is_known_as_feature =
-        known != nullptr && std::ranges::count(known->columns, "", &Column::name) > 0;
-    const bool may_be_id = count_ > 2 || (known != nullptr && !is_known_as_feature);
+        training != nullptr && std::ranges::count(training->columns, "", &Column::name) > 0;
+    const bool may_be_id = count_ > 2 || (training != nullptr && !is_known_as_feature);
     if (may_be_id && !header.empty() && header[0].empty())
       uses_[found_.id = 0] = "the column without a name";
     return {};
@@ -89,14 +92,14 @@ Result<void> ColumnFinder::find_id() {
   const auto id = find_column("id", source_.id);
   if (!id) return id.error();
   found_.id = *id;
-  return use(*id, "id", source_.id);
+  return set_use(*id, "id", source_.id);
 }
 
 Result<void> ColumnFinder::find_ignored() {
   for (const std::string& name : source_.ignored) {
     const auto column = find_column("ignore", name);
     if (!column) return column.error();
-    if (auto used = use(*column, "ignore", name); !used) return used;
+    if (auto used = set_use(*column, "ignore", name); !used) return used;
   }
   return {};
 }
@@ -105,58 +108,62 @@ Result<void> ColumnFinder::find_label() {
   if (source_.label == "none") return {};
   if (!source_.label) {
     const auto& header = rows_.header();
-    const Encoding* known = training_encoding();
-    if (known != nullptr && !known->label.empty() && !header.empty() && has_feature_name(*known)) {
-      const auto at = std::ranges::find(header, known->label);
+    const Encoding* training = training_encoding();
+    if (training != nullptr && !training->label.empty() && !header.empty() &&
+        has_feature_name(*training)) {
+      const auto at = std::ranges::find(header, training->label);
       if (at == header.end()) return {};
       found_.label = static_cast<std::size_t>(at - header.begin());
-      return use(found_.label, "label", known->label);
+      return set_use(found_.label, "label", training->label);
     }
-    if (training_columns() == free_count()) return {};
+    if (count_training_columns() == unused_count()) return {};
   }
   if (source_.label && source_.label != "last" && source_.label != "first") {
     const auto column = find_column("label", *source_.label);
     if (!column) return column.error();
     found_.label = *column;
-    return use(*column, "label", *source_.label);
+    return set_use(*column, "label", *source_.label);
   }
-  if (free_count() < 2)
-    return rows_.error("has " + print_count(free_count(), "column") +
+  if (unused_count() < 2)
+    return rows_.error("has " + print_count(unused_count(), "column") +
                        " for a feature and a label; a row needs two, separated by commas, "
                        "semicolons, tabs or |");
-  found_.label = source_.label == "first" ? 0 : source_.label == "last" ? count_ - 1 : last_free();
-  return use(found_.label, "label", source_.label.value_or("last"));
+  found_.label = source_.label == "first"  ? 0
+                 : source_.label == "last" ? count_ - 1
+                                           : last_unused();
+  return set_use(found_.label, "label", source_.label.value_or("last"));
 }
 
-std::size_t ColumnFinder::training_columns() const {
+std::size_t ColumnFinder::count_training_columns() const {
   if (source_.training_table == nullptr) return 0;
-  const auto& known = source_.training_table->encoding;
-  return known == nullptr ? source_.training_table->features() : known->columns.size();
+  const auto& training = source_.training_table->encoding;
+  return training == nullptr ? source_.training_table->features() : training->columns.size();
 }
 
-bool ColumnFinder::has_feature_name(const Encoding& known) const {
+bool ColumnFinder::has_feature_name(const Encoding& training) const {
   const auto& header = rows_.header();
   const std::unordered_set<std::string_view> names{header.begin(), header.end()};
-  return std::ranges::any_of(known.columns, [&](const Column& column) {
+  return std::ranges::any_of(training.columns, [&](const Column& column) {
     return !column.name.empty() && names.contains(column.name);
   });
 }
 
-/// Brings the features into the order of the training data's columns. If the header has one of
-/// their names it must have all, in any order.
-Result<void> ColumnFinder::order_by_name(const Encoding& known) {
+/// Brings the features into the order of the training data's columns. If the header has any of
+/// their names, it must have all of them, in any order; else the columns are taken in the file's
+/// order.
+Result<void> ColumnFinder::order_by_name(const Encoding& training) {
   const auto& header = rows_.header();
-  if (header.empty() || !has_feature_name(known)) {
-    if (found_.features.size() == known.columns.size()) return {};
+  if (header.empty() || !has_feature_name(training)) {
+    if (found_.features.size() == training.columns.size()) return {};
     return rows_.error("has " + print_count(found_.features.size(), "column") +
                        " of features, but the training data have " +
-                       std::to_string(known.columns.size()));
+                       std::to_string(training.columns.size()));
   }
   // Columns of the same name keep their order among each other.
   std::unordered_map<std::string_view, std::deque<std::size_t>> indices;
   for (const std::size_t feature : found_.features) indices[header[feature]].push_back(feature);
   std::vector<std::size_t> ordered;
-  for (const Column& column : known.columns) {
+  for (const Column& column : training.columns) {
     const auto at = indices.find(column.name);
     if (at == indices.end() || at->second.empty())
       return rows_.error("has no column " + in_quotes(column.name) +
@@ -178,7 +185,7 @@ Result<void> ColumnFinder::find_categories() {
   for (const std::string& name : source_.categories) {
     const auto column = find_column("category", name);
     if (!column) return column.error();
-    if (auto used = use(*column, "category", name); !used) return used;
+    if (auto used = set_use(*column, "category", name); !used) return used;
     const auto at = std::ranges::find(found_.features, *column);
     found_.is_category[static_cast<std::size_t>(at - found_.features.begin())] = true;
   }
@@ -204,8 +211,8 @@ Result<std::size_t> ColumnFinder::find_column(const std::string& option,
   return rows_.error("no column is named " + in_quotes(name) + "; " + suggest(name, header));
 }
 
-Result<void> ColumnFinder::use(std::size_t column, const std::string& option,
-                               const std::string& name) {
+Result<void> ColumnFinder::set_use(std::size_t column, const std::string& option,
+                                   const std::string& name) {
   std::string& use = uses_[column];
   if (!use.empty())
     return rows_.error(option + "=" + name + " is " + rows_.name_of(column) + ", which is " + use +
@@ -214,13 +221,13 @@ Result<void> ColumnFinder::use(std::size_t column, const std::string& option,
   return {};
 }
 
-std::size_t ColumnFinder::last_free() const {
+std::size_t ColumnFinder::last_unused() const {
   for (std::size_t column = count_; column-- > 0;)
     if (uses_[column].empty()) return column;
   return count_;
 }
 
-std::size_t ColumnFinder::free_count() const {
+std::size_t ColumnFinder::unused_count() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(uses_, [](const std::string& use) { return use.empty(); }));
 }

@@ -27,8 +27,8 @@ std::string print(char separator) {
   }
 }
 
-/// Returns the separator that occurs most often in the line outside of quotes. A comma does not
-/// count if numbers are written with decimal commas.
+/// Returns the separator that occurs most often in the line outside of quotes. Does not count
+/// commas if numbers are written with decimal commas.
 char guess_separator(std::string_view line, bool has_decimal_commas) {
   std::array<std::size_t, separators.size()> counts{};
   bool is_quoted = false;
@@ -56,28 +56,28 @@ Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view
   cells_.clear();
   unquoted_.clear();
   unquoted_.reserve(line.size());
-  bool more = true;
-  while (more) {
+  bool has_more = true;
+  while (has_more) {
     const auto start = line.find_first_not_of(blanks());
     if (start != std::string_view::npos && line[start] == '"') {
       line.remove_prefix(start);
       auto cell = take_quoted_cell(line);
       if (!cell) return std::move(cell).error();
       cells_.push_back(*cell);
-      more = !line.empty();
-      if (more) line.remove_prefix(1);
+      has_more = !line.empty();
+      if (has_more) line.remove_prefix(1);
       continue;
     }
     const auto end = line.find(separator_);
-    more = end != std::string_view::npos;
+    has_more = end != std::string_view::npos;
     cells_.push_back(trim(line.substr(0, end)));
-    if (more) line.remove_prefix(end + 1);
+    if (has_more) line.remove_prefix(end + 1);
   }
   return &cells_;
 }
 
 Result<std::string_view> CellSplitter::take_quoted_cell(std::string_view& rest) {
-  const std::size_t from = unquoted_.size();
+  const std::size_t start = unquoted_.size();
   const auto column = [&] { return "column " + std::to_string(cells_.size() + 1) + ": "; };
   for (std::size_t i = 1; i < rest.size(); ++i) {
     if (rest[i] != '"') {
@@ -90,7 +90,7 @@ Result<std::string_view> CellSplitter::take_quoted_cell(std::string_view& rest) 
       if (!rest.empty() && rest[0] != separator_)
         return Error{column() + in_quotes(rest) +
                      " follows a closing quote; valid: " + print(separator_)};
-      return trim(std::string_view{unquoted_}.substr(from));
+      return trim(std::string_view{unquoted_}.substr(start));
     }
   }
   return Error{column() + "the quote before " + in_quotes(rest.substr(1)) +
@@ -112,7 +112,7 @@ CsvRows::CsvRows(const CsvSource& source, InputFile file)
       budget_(source.file) {}
 
 Result<void> CsvRows::read_first() {
-  const auto cells = read();
+  const auto cells = read_line();
   if (!cells) return cells.error();
   if (*cells == nullptr) return Error{path() + ": is empty; valid: rows of cells"};
   const Cells& first = **cells;
@@ -124,13 +124,13 @@ Result<void> CsvRows::read_first() {
   if (source_.header.value_or(std::ranges::all_of(first, is_text)))
     for (const std::string_view name : first) header_.push_back(printable(std::string{name}));
   else
-    first_ = &first;
+    pending_row_ = &first;
   return {};
 }
 
 Result<const CsvRows::Cells*> CsvRows::next() {
-  if (first_ != nullptr) return std::exchange(first_, nullptr);
-  const auto cells = read();
+  if (pending_row_ != nullptr) return std::exchange(pending_row_, nullptr);
+  const auto cells = read_line();
   if (!cells) return cells.error();
   if (*cells != nullptr && (*cells)->size() != columns_)
     return error("has " + print_count((*cells)->size(), "column") + ", but the first row has " +
@@ -138,7 +138,7 @@ Result<const CsvRows::Cells*> CsvRows::next() {
   return cells;
 }
 
-Result<const CsvRows::Cells*> CsvRows::read() {
+Result<const CsvRows::Cells*> CsvRows::read_line() {
   while (true) {
     const auto line = lines_.next();
     if (!line) return line.error();
@@ -151,20 +151,19 @@ Result<const CsvRows::Cells*> CsvRows::read() {
     if (is_first)
       separator_ = source_.separator.value_or(guess_separator(**line, source_.has_decimal_commas));
     if (is_first) split_ = CellSplitter{separator_};
-    if (auto fits = expect_cells(**line); !fits) return std::move(fits).error();
+    if (auto fits = check_memory(**line); !fits) return std::move(fits).error();
     const auto cells = split_(**line);
     if (!cells) return Error{cells.error()}.within(location());
     return *cells;
   }
 }
 
-/// Bounds the memory of the cells: a long line that holds only separators makes cells that take
-/// many times its bytes.
-Result<void> CsvRows::expect_cells(std::string_view line) const {
+/// Is needed because the cells of a long line of separators take many times the line's bytes.
+Result<void> CsvRows::check_memory(std::string_view line) const {
   constexpr std::size_t short_line = std::size_t{1} << 20U;
   if (line.size() <= short_line) return {};
-  // Each cell of the first line also makes a column, with its name and the results of the
-  // infer_schema.
+  // Each cell of the first line also makes a column, with a name and the statistics of
+  // infer_schema().
   constexpr std::uint64_t column_bytes = 400;
   const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
   return budget_.check_total(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));

@@ -1,5 +1,5 @@
-/// Reads the rows of a text file as cells and finds the use of each column. Internal to
-/// models/data; users call load(). One thread.
+/// Reads the rows of a text file as cells and finds the columns that hold labels, row names and
+/// features. Internal to models/data; users call load(). One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace starling::models {
 
-/// Splits lines into cells and removes the quotes around a cell. A quoted cell may hold separators,
-/// and quotes written twice.
+/// Splits lines into cells and removes the quotes around a cell. A quoted cell may contain
+/// separators, and quotes if each is written twice.
 class CellSplitter {
  public:
   explicit CellSplitter(char separator = ',') : separator_(separator) {}
@@ -40,7 +40,7 @@ class CellSplitter {
   std::string unquoted_;
 };
 
-/// Reads the rows of one file, front to back.
+/// Reads the rows of one file from the first to the last.
 class CsvRows {
  public:
   using Cells = std::vector<std::string_view>;
@@ -53,9 +53,9 @@ class CsvRows {
   Result<const Cells*> next();
 
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  /// The names of columns; empty where there is no header.
+  /// The names of the columns; empty if the file has no header.
   [[nodiscard]] const std::vector<std::string>& header() const noexcept { return header_; }
-  /// "FILE:LINE" of the last row.
+  /// Returns "FILE:LINE" of the row that was read last.
   [[nodiscard]] std::string location() const { return lines_.location(); }
   [[nodiscard]] const std::string& path() const noexcept { return lines_.path(); }
   [[nodiscard]] Error error(const std::string& what) const {
@@ -68,12 +68,13 @@ class CsvRows {
 
  private:
   CsvRows(const CsvSource& source, InputFile file);
+  /// Reads the first row into header_ if it is a header; else keeps it for next().
   Result<void> read_first();
   /// Returns the cells of the next line that is neither blank nor a comment; null at the end of the
   /// file.
-  Result<const Cells*> read();
+  Result<const Cells*> read_line();
   /// Refuses a line whose cells would take too much memory.
-  [[nodiscard]] Result<void> expect_cells(std::string_view line) const;
+  [[nodiscard]] Result<void> check_memory(std::string_view line) const;
 
   const CsvSource& source_;
   bool is_pipe_;
@@ -84,13 +85,13 @@ class CsvRows {
   std::vector<std::string> header_;
   std::size_t columns_ = 0;
   /// The first row if it is not a header and next() has not returned it yet; else null.
-  const Cells* first_ = nullptr;
+  const Cells* pending_row_ = nullptr;
 };
 
-/// Does the same as read_cell(), with the source's decimal character.
+/// Does what read_cell() does, but with the source's decimal character.
 CellKind read_number(const CsvSource& source, std::string_view cell, float& value);
 
-/// The use of each column.
+/// The columns of labels, row names and features.
 struct CsvColumns {
   /// The index of the column of labels; the number of columns if there is none.
   std::size_t label = 0;
@@ -103,8 +104,8 @@ struct CsvColumns {
   std::vector<bool> is_category;
 };
 
-/// Finds the use of each column by the source's options, and by the names of the training data's
-/// columns.
+/// Finds the columns by the source's options and, for test data, by the names of the training
+/// data's columns.
 Result<CsvColumns> find_columns(const CsvRows& rows, const CsvSource& source);
 
 }  // namespace starling::models

@@ -15,16 +15,16 @@
 namespace starling::models {
 namespace {
 
-/// A column of categories holds at most this number of different texts.
+/// A column of categories must not have more different texts than this.
 constexpr std::size_t categories_max = 1000;
-/// If there are more categories than this, each must occur in two rows on average, unless the user
-/// asks for categories by category=NAME.
+/// A column with more different texts than this is refused if fewer than two rows on average have
+/// the same text, unless the user declares it by category=NAME.
 constexpr std::size_t few_categories = 20;
 
-/// Counts the numbers and the different texts of a column, over all rows.
-class CsvColumn {
+/// Counts the numbers and the different texts in all rows of a column.
+class CsvColumnStatistics {
  public:
-  /// Counts one cell. Returns by how many bytes the memory of the statistics grew.
+  /// Counts one cell. Returns the number of bytes by which the memory of the statistics grew.
   std::size_t add(const CsvSource& source, const CsvRows& rows, std::size_t column,
                   std::string_view cell) {
     float ignored = 0;
@@ -33,8 +33,8 @@ class CsvColumn {
     const CellKind kind = read_number(source, cell, ignored);
     if (kind == CellKind::number) ++numbers_;
     if (kind == CellKind::text && is_number_with_comma(cell)) ++comma_numbers_;
-    if (kind != CellKind::number && !first_text_error_)
-      first_text_error_ =
+    if (kind != CellKind::number && !first_error_)
+      first_error_ =
           rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
                      (kind == CellKind::text ? " is not a number"
                                              : " is not a finite number that a float holds"));
@@ -43,19 +43,20 @@ class CsvColumn {
     return is_new ? node_bytes + cell.size() : 0;
   }
 
-  /// Returns an error if every cell is a number once its comma is read as a decimal point.
+  /// Returns an error if every cell is a number, but some only if a comma counts as decimal point.
   [[nodiscard]] std::optional<Error> check_decimal_commas() const {
     if (comma_numbers_ == 0 || numbers_ + comma_numbers_ < count_) return std::nullopt;
-    return Error{first_text_error_->message +
+    return Error{first_error_->message +
                  " unless commas stand before decimals; valid: decimal=comma"};
   }
 
-  /// Returns the categories; empty if all cells are numbers. Unless `is_asked`, that is, the user
-  /// gave category=NAME for the column, refuses numbers beside texts, and more categories than
-  /// likely. Errors name the column `name`.
+  /// Returns the categories; empty if all cells are numbers. If the user declared the column by
+  /// category=NAME (`is_declared`), numbers are categories too. If not, refuses a column that has
+  /// both numbers and texts, and a column with too many different texts. Errors begin with `name`.
   [[nodiscard]] Result<std::vector<std::string>> categories(const std::string& name,
-                                                            bool is_asked) const;
-  /// Returns the names of classes, by the same rules.
+                                                            bool is_declared) const;
+  /// Returns the names of the classes; empty if all labels are numbers. Refuses labels of which
+  /// only some are numbers, unless `task` is classes. Errors begin with `name`.
   [[nodiscard]] Result<std::vector<std::string>> classes(const std::optional<LabelKind>& task,
                                                          const std::string& name) const;
 
@@ -67,7 +68,7 @@ class CsvColumn {
     float ignored = 0;
     return read_cell(with_point, ignored) == CellKind::number;
   }
-  /// Returns the different texts, ascending. Errors name the column `name`.
+  /// Returns the different texts, ascending. Errors begin with `name`.
   [[nodiscard]] Result<std::vector<std::string>> list_texts(const std::string& name) const {
     if (texts_.size() > categories_max)
       return Error{name + ": has more than " + std::to_string(categories_max) + " different texts"};
@@ -79,24 +80,28 @@ class CsvColumn {
     return std::vector<std::string>{texts_.begin(), texts_.end()};
   }
 
+  /// The different cells, also numbers; at most categories_max + 1.
   std::set<std::string, std::less<>> texts_;
+  /// The number of cells that are not missing.
   std::uint64_t count_ = 0;
   std::uint64_t numbers_ = 0;
+  /// The number of cells that are numbers if a comma counts as decimal point, and texts if not.
   std::uint64_t comma_numbers_ = 0;
-  std::optional<Error> first_text_error_;
+  /// The error for the first cell that is not a finite number.
+  std::optional<Error> first_error_;
 };
 
-Result<std::vector<std::string>> CsvColumn::categories(const std::string& name,
-                                                       bool is_asked) const {
-  if (is_asked && count_ == 0) return Error{name + ": holds no value; valid: ignore=NAME"};
-  if (!is_asked && numbers_ == count_) return std::vector<std::string>{};
-  if (const auto comma_error = check_decimal_commas(); comma_error && !is_asked)
+Result<std::vector<std::string>> CsvColumnStatistics::categories(const std::string& name,
+                                                                 bool is_declared) const {
+  if (is_declared && count_ == 0) return Error{name + ": holds no value; valid: ignore=NAME"};
+  if (!is_declared && numbers_ == count_) return std::vector<std::string>{};
+  if (const auto comma_error = check_decimal_commas(); comma_error && !is_declared)
     return *comma_error;
-  if (!is_asked && numbers_ > 0)
-    return Error{first_text_error_->message + ", but " + std::to_string(numbers_) +
+  if (!is_declared && numbers_ > 0)
+    return Error{first_error_->message + ", but " + std::to_string(numbers_) +
                  " others of that column are; valid: numbers, category=NAME for a column of "
                  "categories, or ignore=NAME"};
-  if (!is_asked && texts_.size() > few_categories && 2 * texts_.size() > count_)
+  if (!is_declared && texts_.size() > few_categories && 2 * texts_.size() > count_)
     return Error{name + ": holds " + std::to_string(texts_.size()) + " different texts in " +
                  std::to_string(count_) +
                  " rows, too many for categories; valid: ignore=NAME, id=NAME if they name the "
@@ -104,14 +109,14 @@ Result<std::vector<std::string>> CsvColumn::categories(const std::string& name,
   return list_texts(name);
 }
 
-Result<std::vector<std::string>> CsvColumn::classes(const std::optional<LabelKind>& task,
-                                                    const std::string& name) const {
+Result<std::vector<std::string>> CsvColumnStatistics::classes(const std::optional<LabelKind>& task,
+                                                              const std::string& name) const {
   if (numbers_ == count_) return std::vector<std::string>{};
   if (const auto comma_error = check_decimal_commas(); comma_error && task != LabelKind::classes)
     return *comma_error;
-  if (task == LabelKind::values) return *first_text_error_;
+  if (task == LabelKind::values) return *first_error_;
   if (numbers_ > 0 && !task)
-    return Error{first_text_error_->message + ", but " + std::to_string(numbers_) +
+    return Error{first_error_->message + ", but " + std::to_string(numbers_) +
                  " other labels are; valid: numbers, or task=class for classes of any text"};
   if (texts_.size() == 1)
     return Error{name + ": every label is " + in_quotes(*texts_.begin()) +
@@ -129,10 +134,10 @@ Missing missing_policy(const CsvSource& source) {
 
 CsvSchema default_schema(const CsvSource& source, const CsvRows& rows, const CsvColumns& columns) {
   CsvSchema schema;
-  const Encoding* known =
+  const Encoding* training_encoding =
       source.training_table == nullptr ? nullptr : source.training_table->encoding.get();
-  if (known != nullptr) {
-    *schema.encoding = *known;
+  if (training_encoding != nullptr) {
+    *schema.encoding = *training_encoding;
   } else {
     for (const std::size_t column : columns.features)
       schema.encoding->columns.push_back(
@@ -154,8 +159,8 @@ Result<CsvSchema> infer_schema(const CsvSource& source) {
   const RowFilter filter{source, *columns};
   ReadBudget budget{source.file};
   std::size_t bytes = 0;
-  std::vector<CsvColumn> features(columns->features.size());
-  CsvColumn labels;
+  std::vector<CsvColumnStatistics> features(columns->features.size());
+  CsvColumnStatistics labels;
   while (true) {
     const auto cells = rows.next();
     if (!cells) return cells.error();
@@ -167,7 +172,7 @@ Result<CsvSchema> infer_schema(const CsvSource& source) {
     }
     if (columns->label < rows.columns())
       bytes += labels.add(source, rows, columns->label, (**cells)[columns->label]);
-    if (auto held = budget.check_growth(bytes); !held) return std::move(held).error();
+    if (auto fits = budget.check_growth(bytes); !fits) return std::move(fits).error();
   }
   CsvSchema schema = default_schema(source, rows, *columns);
   const auto name = [&](std::size_t column) { return rows.path() + ": " + rows.name_of(column); };

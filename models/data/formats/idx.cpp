@@ -12,10 +12,12 @@
 namespace starling::models {
 namespace {
 
+/// The type of the elements, by its number in the header.
 enum class Type : unsigned { uint8 = 0x08, float32 = 0x0d, float64 = 0x0e };
 
 struct Header {
   Type type{};
+  /// The size of each dimension; the first is the number of rows.
   std::vector<std::uint32_t> sizes;
 
   [[nodiscard]] std::uint64_t rows() const { return sizes[0]; }
@@ -47,6 +49,7 @@ Result<void> read_all(InputFile& file, std::span<std::byte> out, const std::stri
   return error(file, part + " ends too early, at byte " + std::to_string(file.offset()));
 }
 
+/// Reads the size of one dimension: 32 bits, big-endian.
 Result<std::uint32_t> read_size(InputFile& file) {
   std::array<std::byte, 4> bytes{};
   if (auto read = read_all(file, bytes, "the header"); !read) return std::move(read).error();
@@ -75,13 +78,14 @@ Result<Header> read_header(InputFile& file) {
   return header;
 }
 
-/// Returns the number of values that the header promises; an error if the file cannot hold them.
+/// Returns the number of values that the header promises; an error if the file is too short for
+/// them.
 Result<std::uint64_t> count_values(const InputFile& file, const Header& header) {
   std::uint64_t count = 1;
-  const std::uint64_t most = file.content_max() / header.value_bytes();
+  const std::uint64_t count_max = file.content_max() / header.value_bytes();
   for (const auto size : header.sizes) {
     if (size == 0) return error(file, "holds nothing: its shape is " + header.shape());
-    if (count > most / size)
+    if (count > count_max / size)
       return error(file, "its header promises " + header.shape() + " values of " +
                              std::to_string(header.value_bytes()) +
                              " bytes, more than the file can hold");
@@ -90,8 +94,9 @@ Result<std::uint64_t> count_values(const InputFile& file, const Header& header) 
   return count;
 }
 
+/// Converts the big-endian Float that begins at `at`; Bits is an unsigned type of its size.
 template <class Float, class Bits>
-float big_endian(const std::byte* at) {
+float decode_big_endian(const std::byte* at) {
   Bits bits = 0;
   for (std::size_t i = 0; i < sizeof(Bits); ++i) bits = bits << 8U | std::to_integer<Bits>(at[i]);
   return static_cast<float>(std::bit_cast<Float>(bits));
@@ -102,15 +107,15 @@ float decode(Type type, const std::byte* at) {
     case Type::uint8:
       return static_cast<float>(std::to_integer<unsigned>(*at));
     case Type::float32:
-      return big_endian<float, std::uint32_t>(at);
+      return decode_big_endian<float, std::uint32_t>(at);
     case Type::float64:
-      return big_endian<double, std::uint64_t>(at);
+      return decode_big_endian<double, std::uint64_t>(at);
   }
   return 0;
 }
 
-/// Reserves memory for `more` values. The memory grows with the values that were read, never with
-/// the `count` that the header promises.
+/// Reserves memory for `more` values, of `count` that the header promises. The memory grows with
+/// the number of values that were read, so that a wrong header cannot make it large.
 void reserve_more(std::vector<float>& values, std::size_t more, std::uint64_t count) {
   if (values.size() + more <= values.capacity()) return;
   values.reserve(std::min<std::size_t>(count, 2 * values.size() + 16 * chunk_values));
@@ -136,6 +141,7 @@ Result<std::vector<float>> read_values(InputFile& file, Type type, std::uint64_t
   return values;
 }
 
+/// Refuses further bytes after the values.
 Result<void> expect_end(InputFile& file) {
   std::array<std::byte, 1> byte{};
   const auto got = file.read(byte);
@@ -145,7 +151,7 @@ Result<void> expect_end(InputFile& file) {
                          std::to_string(file.offset() - 1) + " on");
 }
 
-/// Reads all values after the header; refuses bytes after the values.
+/// Reads all values after the header. Refuses further bytes after them.
 Result<std::vector<float>> read_content(InputFile& file, const Header& header) {
   const auto count = count_values(file, header);
   if (!count) return count.error();

@@ -17,9 +17,10 @@
 namespace starling::models {
 namespace {
 
-/// The largest image: 16,384 x 16,384.
+/// The most pixels of an image: 16,384 x 16,384.
 constexpr std::uint64_t pixels_max = std::uint64_t{1} << 28U;
 
+/// An image format and the bytes with which its files begin.
 struct Format {
   std::string_view name;
   std::string_view magic;
@@ -48,10 +49,10 @@ struct PngDeleter {
   void operator()(png_image* image) const { png_image_free(image); }
 };
 
-/// Keeps the first `kept` of every `given` bytes.
-void keep_channels(std::vector<std::uint8_t>& pixels, std::size_t given, std::size_t kept) {
+/// Removes channels: each pixel has `channels` bytes, of which the first `kept` stay.
+void keep_channels(std::vector<std::uint8_t>& pixels, std::size_t channels, std::size_t kept) {
   std::size_t to = 0;
-  for (std::size_t from = 0; from < pixels.size(); from += given)
+  for (std::size_t from = 0; from < pixels.size(); from += channels)
     for (std::size_t c = 0; c < kept; ++c) pixels[to++] = pixels[from + c];
   pixels.resize(to);
 }
@@ -59,7 +60,7 @@ void keep_channels(std::vector<std::uint8_t>& pixels, std::size_t given, std::si
 Result<Image> decode_png(std::span<const std::byte> file, const std::string& path) {
   png_image reader{};
   reader.version = PNG_IMAGE_VERSION;
-  const std::unique_ptr<png_image, PngDeleter> freed{&reader};
+  const std::unique_ptr<png_image, PngDeleter> reader_guard{&reader};
   if (png_image_begin_read_from_memory(&reader, file.data(), file.size()) == 0)
     return error_of(path, png, reader.message);
   const bool is_colour = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
@@ -67,16 +68,16 @@ Result<Image> decode_png(std::span<const std::byte> file, const std::string& pat
   // Reads the alpha channel too, because without it libpng would blend the image with a background.
   reader.format =
       (is_colour ? PNG_FORMAT_FLAG_COLOR : 0U) | (has_alpha ? PNG_FORMAT_FLAG_ALPHA : 0U);
-  // 16-bit samples without a stated scale are read as sRGB, like 8-bit samples.
+  // Reads 16-bit samples for which the file states no gamma as sRGB, like 8-bit samples.
   reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Image image{reader.height, reader.width, is_colour ? 3U : 1U, {}};
-  const std::size_t given = image.channels + (has_alpha ? 1 : 0);
-  if (auto fits = check_size(path, image.height, image.width, given); !fits)
+  const std::size_t file_channels = image.channels + (has_alpha ? 1 : 0);
+  if (auto fits = check_size(path, image.height, image.width, file_channels); !fits)
     return std::move(fits).error();
   image.pixels.resize(PNG_IMAGE_SIZE(reader));
   if (png_image_finish_read(&reader, nullptr, image.pixels.data(), 0, nullptr) == 0)
     return error_of(path, png, reader.message);
-  if (has_alpha) keep_channels(image.pixels, given, image.channels);
+  if (has_alpha) keep_channels(image.pixels, file_channels, image.channels);
   return image;
 }
 
@@ -112,51 +113,54 @@ Result<Image> decode_jpeg(std::span<const std::byte> file, const std::string& pa
   return image;
 }
 
-/// The weights of the pixels that make one pixel of a resized line.
+/// The old pixels of a line whose weighted mean is one new pixel.
 struct Window {
-  /// The index of the first of these pixels.
+  /// The index of the first old pixel.
   std::size_t first = 0;
+  /// The weights of the old pixels from `first` on; their sum is 1.
   std::vector<double> weights{};
 };
 
-/// Returns the window of each pixel of a line that is resized from `from` pixels to `to`.
-std::vector<Window> make_windows(std::size_t from, std::size_t to) {
-  const double scale = static_cast<double>(from) / static_cast<double>(to);
+/// Returns the window of each new pixel of a line that is resized from `old_size` pixels to
+/// `new_size`.
+std::vector<Window> make_windows(std::size_t old_size, std::size_t new_size) {
+  const double scale = static_cast<double>(old_size) / static_cast<double>(new_size);
   const double reach = std::max(scale, 1.0);
-  std::vector<Window> all(to);
-  for (std::size_t i = 0; i < to; ++i) {
+  std::vector<Window> windows(new_size);
+  for (std::size_t i = 0; i < new_size; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
     const auto first = static_cast<std::size_t>(std::max(0.0, std::floor(centre - reach + 0.5)));
-    const auto last = std::min(from, static_cast<std::size_t>(std::floor(centre + reach + 0.5)));
-    Window& window = all[i];
+    const auto end = std::min(old_size, static_cast<std::size_t>(std::floor(centre + reach + 0.5)));
+    Window& window = windows[i];
     window.first = first;
     double sum = 0;
-    for (std::size_t x = first; x < last; ++x) {
-      const double away = std::abs(static_cast<double>(x) + 0.5 - centre) / reach;
-      window.weights.push_back(std::max(0.0, 1 - away));
+    for (std::size_t x = first; x < end; ++x) {
+      const double distance = std::abs(static_cast<double>(x) + 0.5 - centre) / reach;
+      window.weights.push_back(std::max(0.0, 1 - distance));
       sum += window.weights.back();
     }
     for (double& weight : window.weights) weight /= sum;
   }
-  return all;
+  return windows;
 }
 
-/// Resizes the middle axis of an array of `outer` x `from` x `inner` bytes to `to`.
-std::vector<std::uint8_t> resize_axis(const std::vector<std::uint8_t>& pixels, std::size_t from,
-                                      std::size_t inner, std::size_t to) {
-  const auto windows = make_windows(from, to);
-  const std::size_t outer = pixels.size() / (from * inner);
-  std::vector<std::uint8_t> made(outer * to * inner);
-  std::size_t at = 0;
+/// Resizes the middle axis of an array of outer x `old_size` x `inner` bytes to `new_size`.
+std::vector<std::uint8_t> resize_axis(const std::vector<std::uint8_t>& pixels, std::size_t old_size,
+                                      std::size_t inner, std::size_t new_size) {
+  const auto windows = make_windows(old_size, new_size);
+  const std::size_t outer = pixels.size() / (old_size * inner);
+  std::vector<std::uint8_t> resized_pixels(outer * new_size * inner);
+  std::size_t next = 0;
   for (std::size_t o = 0; o < outer; ++o)
     for (const Window& window : windows)
       for (std::size_t i = 0; i < inner; ++i) {
+        // 0.5 makes the conversion to a whole number round to the nearest.
         double sum = 0.5;
         for (std::size_t x = 0; x < window.weights.size(); ++x)
-          sum += window.weights[x] * pixels[(o * from + window.first + x) * inner + i];
-        made[at++] = static_cast<std::uint8_t>(std::min(sum, 255.0));
+          sum += window.weights[x] * pixels[(o * old_size + window.first + x) * inner + i];
+        resized_pixels[next++] = static_cast<std::uint8_t>(std::min(sum, 255.0));
       }
-  return made;
+  return resized_pixels;
 }
 
 }  // namespace
@@ -186,15 +190,15 @@ Image with_channels(Image image, std::uint32_t channels) {
       continue;
     }
     const std::uint8_t* const rgb = &image.pixels[3 * i];
-    // In units of 2^-16, rounded.
+    // The weights of BT.601 in units of 2^-16; 32768 makes the shift round to the nearest.
     pixels.push_back(static_cast<std::uint8_t>(
         (19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16U));
   }
   return {image.height, image.width, channels, std::move(pixels)};
 }
 
-/// Resizes first the axis that leaves fewer pixels after this step, because in the other order an
-/// image of 1 x 1,000,000 pixels would grow to many times its size.
+/// Resizes one axis, then the other. Begins with the axis after which the image has fewer pixels,
+/// because in the other order an image of 1 x 1,000,000 pixels could grow to many times its size.
 Image resized(Image image, std::uint32_t height, std::uint32_t width) {
   const auto resize_width = [&] {
     if (image.width == width) return;

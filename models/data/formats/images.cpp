@@ -15,18 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The largest file that is decoded.
 constexpr std::size_t file_bytes_max = std::size_t{64} << 20U;
 
-/// The names in one folder, sorted; names that begin with a dot are left out.
-struct Listing {
+/// The names in one folder, sorted. Names that begin with a dot are left out.
+struct FolderListing {
   std::vector<std::string> folders;
   std::vector<std::string> files;
 };
 
-/// Limits the memory that the names of files and folders take.
+/// Limits the memory for the names of files and folders.
 class NamesBudget {
  public:
   explicit NamesBudget(const std::string& folder) : budget_(folder) {}
+  /// Counts the memory of `name`; an error if all names together take too much.
   Result<void> add(const std::string& name) {
     bytes_ += sizeof(std::string) + name.size();
     return budget_.check_growth(bytes_);
@@ -37,10 +39,10 @@ class NamesBudget {
   std::uint64_t bytes_ = 0;
 };
 
-Result<Listing> list_folder(const std::string& path, NamesBudget& budget) {
+Result<FolderListing> list_folder(const std::string& path, NamesBudget& budget) {
   std::error_code fault;
   fs::directory_iterator at{path, fault};
-  Listing found;
+  FolderListing found;
   for (; !fault && at != fs::directory_iterator{}; at.increment(fault)) {
     if (auto go_on = check_reading(path); !go_on) return std::move(go_on).error();
     std::string name = at->path().filename().string();
@@ -55,15 +57,16 @@ Result<Listing> list_folder(const std::string& path, NamesBudget& budget) {
   return found;
 }
 
-/// One image of the folder.
-struct Entry {
-  /// The path relative to the folder.
+/// An image file.
+struct ImageFile {
+  /// The path relative to the source's folder.
   std::string name;
   std::size_t label = 0;
 };
 
 struct FoundImages {
-  std::vector<Entry> entries;
+  std::vector<ImageFile> files;
+  /// The names of the classes, which are the subfolders; a label is an index into them.
   std::vector<std::string> classes;
 };
 
@@ -75,8 +78,8 @@ bool has_image_extension(std::string name) {
   return std::ranges::any_of(endings, [&](auto ending) { return name.ends_with(ending); });
 }
 
-/// Lists the images of a folder. Images in its subfolders have the subfolder as their class; images
-/// in the folder itself have no labels.
+/// Lists the images of a folder. If it has subfolders, these are the classes of the images in them;
+/// else the images have no labels.
 Result<FoundImages> find_images(const std::string& folder) {
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) return Error{folder + ": no such folder"};
@@ -86,9 +89,9 @@ Result<FoundImages> find_images(const std::string& folder) {
   NamesBudget budget{folder};
   const auto top = list_folder(folder, budget);
   if (!top) return top.error();
-  FoundImages found{.entries = {}, .classes = top->folders};
+  FoundImages found{.files = {}, .classes = top->folders};
   if (top->folders.empty())
-    for (const std::string& file : top->files) found.entries.push_back({file, 0});
+    for (const std::string& file : top->files) found.files.push_back({file, 0});
   for (const std::string& file : top->files)
     if (!top->folders.empty() && has_image_extension(file))
       return Error{folder + "/" + file + ": is an image beside the folders of classes; valid: " +
@@ -105,64 +108,68 @@ Result<FoundImages> find_images(const std::string& folder) {
           path + "/" + inside->folders[0] + ": is a folder inside one of a class; valid: " +
           "one folder for each class, as in images:" + path + " if its folders are the classes"};
     for (const std::string& file : inside->files)
-      found.entries.push_back({found.classes[label] + "/" + file, label});
+      found.files.push_back({found.classes[label] + "/" + file, label});
   }
-  if (found.entries.empty())
+  if (found.files.empty())
     return Error{folder +
                  ": holds no images; valid: PNG and JPEG images in one folder for each class"};
   return found;
 }
 
-/// Returns the entries' indices in the order of the rows. An image's position in its class, as a
-/// share of the class, decides its position among the rows, so that the first n rows hold all
-/// classes in about their proportion, for any n.
+/// Returns the indices of the files in the order of the table's rows. An image at a share s of its
+/// class, for instance in the middle, comes at the share s of all rows. Thus for any n the first n
+/// rows contain the classes in about the same proportions as all rows.
 std::vector<std::size_t> interleaved_order(const FoundImages& found) {
   std::vector<std::size_t> counts(std::max<std::size_t>(1, found.classes.size()), 0);
   std::vector<std::size_t> ranks;
-  for (const Entry& entry : found.entries) ranks.push_back(counts[entry.label]++);
-  const auto share = [&](std::size_t i) {
+  for (const ImageFile& file : found.files) ranks.push_back(counts[file.label]++);
+  const auto share_of_class = [&](std::size_t i) {
     return (static_cast<double>(ranks[i]) + 0.5) /
-           static_cast<double>(counts[found.entries[i].label]);
+           static_cast<double>(counts[found.files[i].label]);
   };
-  std::vector<std::size_t> order(found.entries.size());
+  std::vector<std::size_t> order(found.files.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, {}, share);
+  std::ranges::stable_sort(order, {}, share_of_class);
   return order;
 }
 
+/// Decodes the images of a folder into a RawTable.
 class FolderReader {
  public:
   FolderReader(const ImagesSource& source, FoundImages found)
       : source_(source), found_(std::move(found)), budget_(source.folder) {}
 
   Result<RawTable> read() {
-    for (const Entry& entry : found_.entries)
-      if (auto added = add(entry); !added) return std::move(added).error();
+    for (const ImageFile& file : found_.files)
+      if (auto added = add(file); !added) return std::move(added).error();
     const std::uint32_t channels = choose_channels();
     const std::uint64_t row_size = std::uint64_t{images_[0].height} * images_[0].width * channels;
     if (auto fits = budget_.check_total(images_.size() * row_size * sizeof(float)); !fits)
       return std::move(fits).error();
-    return make_table(channels, row_size);
+    return make_raw_table(channels, row_size);
   }
 
  private:
-  /// Decodes one image and checks that it has the size of the others.
-  Result<void> add(const Entry& entry);
+  /// Decodes one image and converts it to the source's size and channels, if the source has them.
+  Result<void> add(const ImageFile& file);
+  /// Refuses an image whose size is not that of the first one, and images that together take too
+  /// much memory.
   [[nodiscard]] Result<void> check_size(const Image& image, const std::string& path) const;
-  /// Returns the channels of the table's images: as the user says, else as in the training data,
-  /// else as most images have.
+  /// Returns the number of channels of the table's images: as the source says; else as in the
+  /// training data; else as in most images.
   [[nodiscard]] std::uint32_t choose_channels() const;
-  RawTable make_table(std::uint32_t channels, std::uint64_t row_size);
+  RawTable make_raw_table(std::uint32_t channels, std::uint64_t row_size);
 
   const ImagesSource& source_;
   FoundImages found_;
   ReadBudget budget_;
   std::vector<Image> images_;
+  /// The bytes of images_.
   std::uint64_t bytes_ = 0;
 };
 
-Result<void> FolderReader::add(const Entry& entry) {
-  const std::string path = source_.folder + "/" + entry.name;
+Result<void> FolderReader::add(const ImageFile& file) {
+  const std::string path = source_.folder + "/" + file.name;
   const auto content = read_text(path, file_bytes_max, "smaller images");
   if (!content) return content.error();
   auto image = decode_image(std::as_bytes(std::span{*content}), path);
@@ -176,18 +183,18 @@ Result<void> FolderReader::add(const Entry& entry) {
 }
 
 Result<void> FolderReader::check_size(const Image& image, const std::string& path) const {
-  const auto size = [](const Image& of) {
-    return std::to_string(of.height) + "x" + std::to_string(of.width);
+  const auto print_size = [](const Image& sized) {
+    return std::to_string(sized.height) + "x" + std::to_string(sized.width);
   };
   if (images_.empty()) {
     const std::uint64_t values = std::uint64_t{image.height} * image.width * image.channels;
-    return budget_.check_total(found_.entries.size() * values * sizeof(float));
+    return budget_.check_total(found_.files.size() * values * sizeof(float));
   }
   const Image& first = images_[0];
   if (image.height == first.height && image.width == first.width) return {};
-  return Error{path + ": is of " + size(image) + " pixels (height x width), but " + source_.folder +
-               "/" + found_.entries[0].name + " is of " + size(first) +
-               "; valid: images:" + source_.folder + ",size=" + size(first) + " resizes all"};
+  return Error{path + ": is of " + print_size(image) + " pixels (height x width), but " +
+               source_.folder + "/" + found_.files[0].name + " is of " + print_size(first) +
+               "; valid: images:" + source_.folder + ",size=" + print_size(first) + " resizes all"};
 }
 
 std::uint32_t FolderReader::choose_channels() const {
@@ -200,7 +207,7 @@ std::uint32_t FolderReader::choose_channels() const {
   return grey > images_.size() / 2 ? 1 : 3;
 }
 
-RawTable FolderReader::make_table(std::uint32_t channels, std::uint64_t row_size) {
+RawTable FolderReader::make_raw_table(std::uint32_t channels, std::uint64_t row_size) {
   RawTable raw{.source = source_.folder, .features = row_size};
   raw.has_labels = !found_.classes.empty();
   std::vector<float> values;
@@ -208,8 +215,8 @@ RawTable FolderReader::make_table(std::uint32_t channels, std::uint64_t row_size
   for (const std::size_t i : interleaved_order(found_)) {
     const Image image = with_channels(std::move(images_[i]), channels);
     for (const std::uint8_t pixel : image.pixels) values.push_back(static_cast<float>(pixel) / 255);
-    raw.labels.push_back(static_cast<float>(found_.entries[i].label));
-    raw.ids.push_back(std::move(found_.entries[i].name));
+    raw.labels.push_back(static_cast<float>(found_.files[i].label));
+    raw.ids.push_back(std::move(found_.files[i].name));
   }
   raw.x = Table::Dense{std::move(values)};
   if (raw.has_labels)

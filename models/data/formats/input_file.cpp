@@ -26,7 +26,8 @@ struct InputFile::State {
 
   /// Reads the first bytes of the file and detects whether it is gzip.
   Result<void> detect_gzip();
-  /// Reads more of the file if `input` is used up; returns false at the end of the file.
+  /// Reads the next bytes of the file if all bytes of `input` are used. Returns false at the end of
+  /// the file.
   Result<bool> fill();
   /// Copies from `input` to `out` and returns the number of bytes. Requires: a plain file.
   Result<std::size_t> copy(std::span<std::byte> out);
@@ -36,7 +37,7 @@ struct InputFile::State {
   /// error.
   Result<void> end_member();
 
-  [[nodiscard]] std::span<const std::byte> available() const {
+  [[nodiscard]] std::span<const std::byte> unused_input() const {
     return std::span{input}.subspan(position, filled - position);
   }
   [[nodiscard]] Error error(const std::string& what) const { return Error{path + ": " + what}; }
@@ -47,22 +48,22 @@ struct InputFile::State {
 
   std::string path;
   InputDescriptor file;
-  /// Bytes of the file: those from `position` to `filled` are not used yet.
+  /// Bytes of the file. The bytes from `position` to `filled` are not used yet.
   std::array<std::byte, chunk_bytes> input{};
   std::size_t position = 0;
   std::size_t filled = 0;
   std::uint64_t file_bytes_read = 0;
-  /// Bytes of content that were returned.
+  /// The number of bytes of content that read() has returned.
   std::uint64_t offset = 0;
   bool is_gzip = false;
-  /// True after the last gzip member.
+  /// True after the last gzip member; always false for a plain file.
   bool has_ended = false;
   z_stream stream{};
 };
 
 Result<void> InputFile::State::detect_gzip() {
-  if (auto some = fill(); !some) return std::move(some).error();
-  const auto head = available();
+  if (auto filled_input = fill(); !filled_input) return std::move(filled_input).error();
+  const auto head = unused_input();
   if (head.size() < 2 || head[0] != std::byte{0x1f} || head[1] != std::byte{0x8b}) return {};
   if (inflateInit2(&stream, gzip_window_bits) != Z_OK) return error("no memory to decompress it");
   is_gzip = true;
@@ -81,17 +82,17 @@ Result<bool> InputFile::State::fill() {
 }
 
 Result<std::size_t> InputFile::State::copy(std::span<std::byte> out) {
-  const auto from = available().first(std::min(out.size(), filled - position));
+  const auto from = unused_input().first(std::min(out.size(), filled - position));
   std::ranges::copy(from, out.begin());
   position += from.size();
   return from.size();
 }
 
 Result<std::size_t> InputFile::State::decompress(std::span<std::byte> out) {
-  const auto head = available();
+  const auto compressed = unused_input();
   const auto capacity = static_cast<uInt>(std::min<std::size_t>(out.size(), 1U << 30U));
   stream.next_in = reinterpret_cast<Bytef*>(input.data() + position);
-  stream.avail_in = static_cast<uInt>(head.size());
+  stream.avail_in = static_cast<uInt>(compressed.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = capacity;
   const int code = inflate(&stream, Z_NO_FLUSH);
@@ -109,7 +110,7 @@ Result<void> InputFile::State::end_member() {
   if (!more) return std::move(more).error();
   has_ended = !*more;
   if (has_ended) return {};
-  if (available()[0] != std::byte{0x1f})
+  if (unused_input()[0] != std::byte{0x1f})
     return error("its gzip data ends at " + next_byte() + ", but other bytes follow");
   inflateReset(&stream);
   return {};
@@ -129,8 +130,8 @@ Result<InputFile> InputFile::open(const std::string& path) {
 }
 
 Result<std::size_t> InputFile::read(std::span<std::byte> out) {
-  // Checks at every call, even if it reads no byte of the file, because a few compressed bytes may
-  // expand to very much content.
+  // Checks in every call, because many calls may need no new byte of the file: a few compressed
+  // bytes may expand to very much content.
   if (auto go_on = check_reading(path()); !go_on) return std::move(go_on).error();
   std::size_t got = 0;
   while (got < out.size() && !state_->has_ended) {
@@ -140,10 +141,10 @@ Result<std::size_t> InputFile::read(std::span<std::byte> out) {
       return state_->error("its gzip data ends too early, at " + state_->next_byte());
     if (!*more) break;
     const auto rest = out.subspan(got);
-    auto some = state_->is_gzip ? state_->decompress(rest) : state_->copy(rest);
-    if (!some) return std::move(some).error();
-    got += *some;
-    state_->offset += *some;
+    auto added = state_->is_gzip ? state_->decompress(rest) : state_->copy(rest);
+    if (!added) return std::move(added).error();
+    got += *added;
+    state_->offset += *added;
   }
   return got;
 }
@@ -178,17 +179,17 @@ Result<bool> LineReader::refill() {
 Result<std::optional<std::string_view>> LineReader::next() {
   std::size_t searched = 0;
   while (true) {
-    const auto held = std::string_view{buffer_}.substr(begin_, end_ - begin_);
-    const auto found = held.find('\n', searched);
+    const auto unread = std::string_view{buffer_}.substr(begin_, end_ - begin_);
+    const auto found = unread.find('\n', searched);
     if (found == std::string_view::npos) {
-      searched = held.size();
+      searched = unread.size();
       auto more = refill();
       if (!more) return std::move(more).error();
       if (*more) continue;
-      if (held.empty()) return std::optional<std::string_view>{};
+      if (unread.empty()) return std::optional<std::string_view>{};
     }
-    auto line = held.substr(0, found);
-    begin_ += std::min(held.size(), line.size() + 1);
+    auto line = unread.substr(0, found);
+    begin_ += std::min(unread.size(), line.size() + 1);
     if (++line_ == 1 && line.starts_with(byte_order_mark)) line.remove_prefix(3);
     if (line.ends_with('\r')) line.remove_suffix(1);
     return std::optional{line};

@@ -14,8 +14,8 @@
 
 namespace starling::models {
 
-/// An open file that decompresses its content if it is gzip, which the first bytes decide, never
-/// the file's name. Damaged gzip data, an early end and bytes after the last gzip member are
+/// An open file, whose content is decompressed if it is gzip. The first bytes decide whether it is,
+/// never the file's name. Damaged gzip data, an early end and bytes after the last gzip member are
 /// errors.
 class InputFile {
  public:
@@ -30,10 +30,10 @@ class InputFile {
   Result<std::size_t> read(std::span<std::byte> out);
 
   [[nodiscard]] const std::string& path() const noexcept;
-  /// Returns the bytes of content that were read so far.
+  /// Returns the number of bytes of content that were read so far.
   [[nodiscard]] std::uint64_t offset() const noexcept;
-  /// Returns a bound on the bytes of content in the file: its size, or for gzip 1032 times its
-  /// size, deflate's highest ratio. UINT64_MAX for pipes.
+  /// Returns an upper bound on the bytes of content in the file: its size, or for gzip 1032 times
+  /// its size, which is deflate's highest compression ratio. UINT64_MAX for pipes.
   [[nodiscard]] std::uint64_t content_max() const noexcept;
 
  private:
@@ -43,8 +43,8 @@ class InputFile {
   std::unique_ptr<State> state_;
 };
 
-/// Reads a text file line by line and skips UTF-8's byte order mark. Refuses lines of more than
-/// 256 MiB, or of more than a ReadBudget allows.
+/// Reads a text file line by line and skips UTF-8's byte order mark. Refuses lines of more than 256
+/// MiB, and lines for which a ReadBudget allows too little memory.
 class LineReader {
  public:
   explicit LineReader(InputFile file) : file_(std::move(file)), budget_(file_.path()) {}
@@ -52,12 +52,12 @@ class LineReader {
   /// Returns the next line without its LF or CR LF, valid until the next call; nullopt at the end.
   Result<std::optional<std::string_view>> next();
 
-  /// Returns "FILE:LINE" of the line last returned.
+  /// Returns "FILE:LINE" of the line that next() returned last.
   [[nodiscard]] std::string location() const;
   [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
 
  private:
-  /// Appends bytes of the file to the buffer; returns false at the end of the file.
+  /// Appends bytes of the file to the buffer. Returns false if the file has ended before.
   Result<bool> refill();
 
   InputFile file_;
@@ -66,7 +66,7 @@ class LineReader {
   /// The bytes of buffer_ that next() has not returned yet lie from begin_ to end_.
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  /// The number of the line last returned, from 1.
+  /// The number, from 1, of the line that next() returned last.
   std::size_t line_ = 0;
   bool has_ended_ = false;
 };

@@ -10,12 +10,13 @@
 namespace starling::models {
 namespace {
 
+/// The largest index of a feature.
 constexpr std::uint64_t index_max = std::uint64_t{1} << 31U;
 /// A file with more features than this needs the option features=N, unless it holds at least one
 /// value for every features_per_value features.
 constexpr std::uint64_t unconfirmed_features_max = std::uint64_t{1} << 20U;
 constexpr std::uint64_t features_per_value = 4;
-/// The prefix of SVMlight's query id, which ranking data have.
+/// The prefix of SVMlight's query id, which data for ranking have.
 constexpr std::string_view query_prefix = "qid:";
 
 /// Removes the next word from the front of `rest` and returns it; empty if there is none.
@@ -26,6 +27,7 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
+/// Reads one file into a RawTable.
 class LibsvmReader {
  public:
   LibsvmReader(const LibsvmSource& source, InputFile file)
@@ -37,18 +39,19 @@ class LibsvmReader {
   /// Decides whether indices count from 0 or from 1, and turns them into columns, which count from
   /// 0. Returns the number of features.
   Result<std::uint64_t> apply_base();
-  /// Refuses improbably many features, because models hold a parameter for each feature, even if no
-  /// sample has it.
+  /// Refuses improbably many features, because a model has a parameter for each feature, even for a
+  /// feature that occurs in no row.
   [[nodiscard]] Result<void> check_features(std::uint64_t features) const;
   Result<void> add_row(std::string_view line);
-  /// Checks `qid:N` and skips it, because learning ignores which query a row belongs to.
+  /// Skips `qid:N` if it comes next: training does not use the query to which a row belongs.
+  /// Refuses an N that is not a whole number.
   Result<void> skip_query(std::string_view& line) const;
   /// Adds `word`, which must be index:value, to the row.
   Result<void> add_entry(std::string_view word);
-  /// Returns the number that `index`, a part of `word`, holds. Requires an index above the row's
-  /// last.
+  /// Returns the number in `index`, the part of `word` before the colon. Refuses an index that is
+  /// out of range, or not above the previous index of the row.
   Result<std::uint64_t> read_index(std::string_view word, std::string_view index) const;
-  /// Says why indices count from 0 or from 1 if the user or the training data decided it.
+  /// Returns, for messages, why indices count from 0 or from 1; empty if this file decides it.
   [[nodiscard]] std::string explain_base() const {
     if (!source_.base) return {};
     const std::string from = std::to_string(*source_.base);
@@ -65,12 +68,13 @@ class LibsvmReader {
   ReadBudget budget_;
   Table::Sparse x_;
   std::vector<float> labels_;
-  /// The last index of the current row.
+  /// The previous index of the current row; absent before its first.
   std::optional<std::uint64_t> last_index_;
-  /// The largest index of the file, and its "FILE:LINE".
+  /// The largest index so far, and the "FILE:LINE" at which it occurred.
   std::uint64_t largest_index_ = 0;
   std::string largest_location_;
-  bool has_zero_ = false;
+  /// True if the index 0 has occurred.
+  bool has_index_zero_ = false;
 };
 
 Result<RawTable> LibsvmReader::read() {
@@ -90,7 +94,7 @@ Result<RawTable> LibsvmReader::read() {
   x_.values.shrink_to_fit();
   labels_.shrink_to_fit();
   RawTable raw{.source = lines_.path(), .features = *features};
-  raw.first_index = source_.base.value_or(has_zero_ ? 0 : 1);
+  raw.first_index = source_.base.value_or(has_index_zero_ ? 0 : 1);
   raw.task = source_.task;
   raw.x = std::move(x_);
   raw.labels = std::move(labels_);
@@ -98,7 +102,7 @@ Result<RawTable> LibsvmReader::read() {
 }
 
 Result<std::uint64_t> LibsvmReader::apply_base() {
-  const std::uint64_t base = source_.base.value_or(has_zero_ ? 0 : 1);
+  const std::uint64_t base = source_.base.value_or(has_index_zero_ ? 0 : 1);
   if (source_.features == 0 && x_.columns.empty())
     return Error{lines_.path() + ": holds labels, but not one feature"};
   const std::uint64_t found = largest_index_ + 1 - base;
@@ -164,7 +168,7 @@ Result<void> LibsvmReader::add_entry(std::string_view word) {
   x_.columns.push_back(static_cast<std::uint32_t>(*index));
   x_.values.push_back(value);
   last_index_ = *index;
-  has_zero_ |= *index == 0;
+  has_index_zero_ |= *index == 0;
   if (*index > largest_index_) {
     largest_index_ = *index;
     largest_location_ = lines_.location();
@@ -177,14 +181,14 @@ Result<std::uint64_t> LibsvmReader::read_index(std::string_view word,
   if (word.starts_with(query_prefix))
     return error(in_quotes(word) + " follows a field; valid: one qid:N after the label");
   const auto number = parse_count(index);
-  const std::uint64_t least = source_.base.value_or(0);
+  const std::uint64_t index_min = source_.base.value_or(0);
   const std::uint64_t features = source_.features != 0 ? source_.features : index_max;
-  const std::uint64_t most = source_.base == std::uint64_t{0} ? features - 1 : features;
+  const std::uint64_t index_limit = source_.base == std::uint64_t{0} ? features - 1 : features;
   const bool depends_on_base = number && (*number == 0 || *number == features);
-  if (!number || *number < least || *number > most)
+  if (!number || *number < index_min || *number > index_limit)
     return error("the index of " + in_quotes(word) + " is not valid" +
                  (depends_on_base ? explain_base() : "") + "; valid: whole numbers " +
-                 std::to_string(least) + " to " + std::to_string(most) +
+                 std::to_string(index_min) + " to " + std::to_string(index_limit) +
                  (source_.features != 0 ? " (features=N)" : ""));
   if (*number == last_index_)
     return error("index " + std::to_string(*number) + " occurs twice in its row");

@@ -12,7 +12,7 @@ Error wrong_shape(const NpyArray& array, const std::string& what) {
   return Error{array.name + ": its shape is " + array.print_shape() + "; " + what};
 }
 
-/// Returns the number of values in a row; refuses shapes that have no rows of features.
+/// Returns the number of values in a row. Refuses a shape that does not have rows of features.
 Result<std::uint64_t> row_size(const NpyArray& x) {
   if (x.shape.size() < 2)
     return wrong_shape(x, "valid: [rows, features] or [rows, height, width, channels]");
@@ -29,9 +29,10 @@ Result<std::uint64_t> row_size(const NpyArray& x) {
   return row;
 }
 
+/// Refuses labels `y` that are not one for each row of `x`.
 Result<void> check_labels(const NpyArray& x, const NpyArray& y) {
-  const bool is_one_each = y.shape.size() == 1 || (y.shape.size() == 2 && y.shape[1] == 1);
-  if (!is_one_each)
+  const bool has_one_per_row = y.shape.size() == 1 || (y.shape.size() == 2 && y.shape[1] == 1);
+  if (!has_one_per_row)
     return wrong_shape(y,
                        "valid for labels: [rows] or [rows, 1], as y.argmax(1) makes from one "
                        "column for each class");
@@ -61,11 +62,11 @@ Result<NpyArray> read_file(const std::string& path) {
 
 }  // namespace
 
-Result<RawTable> make_table(NpyArray x, NpyArray* y) {
+Result<RawTable> make_raw_table(NpyArray x, NpyArray* y) {
   const auto features = row_size(x);
   if (!features) return features.error();
   if (y != nullptr)
-    if (auto fit = check_labels(x, *y); !fit) return std::move(fit).error();
+    if (auto valid = check_labels(x, *y); !valid) return std::move(valid).error();
   const std::uint64_t rows = x.shape[0];
   RawTable raw = make_features(std::move(x), *features);
   raw.has_labels = y != nullptr;
@@ -73,7 +74,7 @@ Result<RawTable> make_table(NpyArray x, NpyArray* y) {
   return raw;
 }
 
-Result<RawTable> make_table_with_label_column(NpyArray x, bool label_is_first) {
+Result<RawTable> make_raw_table_with_label_column(NpyArray x, bool label_is_first) {
   if (x.shape.size() != 2 || x.shape[1] < 2)
     return wrong_shape(x, "valid if a column is the label: [rows, columns], 2 columns or more");
   const std::uint64_t columns = x.shape[1];
@@ -99,13 +100,13 @@ Result<RawTable> read_npy(const NpySource& source) {
   if (!x) return std::move(x).error();
   Result<RawTable> raw = Error{};
   if (!source.label_column.empty()) {
-    raw = make_table_with_label_column(std::move(*x), source.label_column == "first");
+    raw = make_raw_table_with_label_column(std::move(*x), source.label_column == "first");
   } else if (source.label_file.empty()) {
-    raw = make_table(std::move(*x), nullptr);
+    raw = make_raw_table(std::move(*x), nullptr);
   } else {
     auto y = read_file(source.label_file);
     if (!y) return std::move(y).error();
-    raw = make_table(std::move(*x), &*y);
+    raw = make_raw_table(std::move(*x), &*y);
     if (raw) raw->source += "," + source.label_file;
   }
   if (raw) raw->task = source.task;

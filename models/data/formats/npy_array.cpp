@@ -23,7 +23,7 @@ std::string print_shape(std::span<const std::uint64_t> shape) {
   return "[" + text + "]";
 }
 
-/// Returns the value of IEEE 754's binary16.
+/// Converts an IEEE 754 binary16, a half-precision float.
 float decode_half(std::uint16_t bits) {
   const int exponent = bits >> 10U & 31U;
   const auto fraction = static_cast<float>(bits & 1023U);
@@ -33,19 +33,22 @@ float decode_half(std::uint16_t bits) {
   return fraction == 0 ? sign * HUGE_VALF : std::nanf("");
 }
 
+/// A number in IEEE 754's binary16, a half-precision float.
 struct Half {
   std::uint16_t bits;
 };
 
+/// Converts the Number whose bytes begin at `first_byte`.
 template <class Number, bool big_endian>
-float decode(const std::byte* at) {
+float decode_number(const std::byte* first_byte) {
   using Bits = std::conditional_t<
       sizeof(Number) == 1, std::uint8_t,
       std::conditional_t<sizeof(Number) == 2, std::uint16_t,
                          std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>>>;
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < sizeof(Number); ++i)
-    bits = bits << 8U | std::to_integer<std::uint64_t>(at[big_endian ? i : sizeof(Number) - 1 - i]);
+    bits = bits << 8U |
+           std::to_integer<std::uint64_t>(first_byte[big_endian ? i : sizeof(Number) - 1 - i]);
   const auto number = std::bit_cast<Number>(static_cast<Bits>(bits));
   if constexpr (std::is_same_v<Number, Half>)
     return decode_half(number.bits);
@@ -56,54 +59,59 @@ float decode(const std::byte* at) {
 using Decode = float (*)(const std::byte*);
 
 template <class Number>
-Decode in_order(bool is_big_endian) {
-  return is_big_endian ? decode<Number, true> : decode<Number, false>;
+Decode decoder_of_order(bool is_big_endian) {
+  return is_big_endian ? decode_number<Number, true> : decode_number<Number, false>;
 }
 
 Decode decoder_of(const NpyType& type) {
   const bool big = type.is_big_endian;
   if (type.kind == 'f')
-    return type.bytes == 2   ? in_order<Half>(big)
-           : type.bytes == 4 ? in_order<float>(big)
-                             : in_order<double>(big);
+    return type.bytes == 2   ? decoder_of_order<Half>(big)
+           : type.bytes == 4 ? decoder_of_order<float>(big)
+                             : decoder_of_order<double>(big);
   if (type.kind == 'i')
-    return type.bytes == 1   ? in_order<std::int8_t>(big)
-           : type.bytes == 2 ? in_order<std::int16_t>(big)
-           : type.bytes == 4 ? in_order<std::int32_t>(big)
-                             : in_order<std::int64_t>(big);
-  return type.bytes == 1   ? in_order<std::uint8_t>(big)
-         : type.bytes == 2 ? in_order<std::uint16_t>(big)
-         : type.bytes == 4 ? in_order<std::uint32_t>(big)
-                           : in_order<std::uint64_t>(big);
+    return type.bytes == 1   ? decoder_of_order<std::int8_t>(big)
+           : type.bytes == 2 ? decoder_of_order<std::int16_t>(big)
+           : type.bytes == 4 ? decoder_of_order<std::int32_t>(big)
+                             : decoder_of_order<std::int64_t>(big);
+  return type.bytes == 1   ? decoder_of_order<std::uint8_t>(big)
+         : type.bytes == 2 ? decoder_of_order<std::uint16_t>(big)
+         : type.bytes == 4 ? decoder_of_order<std::uint32_t>(big)
+                           : decoder_of_order<std::uint64_t>(big);
 }
 
 /// Reads one array, and counts the bytes that it has read, for messages.
 class ArrayReader {
  public:
-  explicit ArrayReader(const NpyBytes& bytes) : bytes_(bytes) {}
+  /// `source` must outlive the reader.
+  explicit ArrayReader(const NpyByteSource& source) : source_(source) {}
 
   Result<NpyArray> read();
 
  private:
   [[nodiscard]] Error error(const std::string& what) const {
-    return Error{bytes_.name + ": " + what};
+    return Error{source_.name + ": " + what};
   }
   /// Fills all of `out`. If the content ends too early, the error names `part`, the part of the
   /// array that is read, and the byte at which the content ends.
   Result<void> fill(std::span<std::byte> out, const char* part);
   Result<NpyHeader> read_header();
-  /// Returns the number of elements after the header; an error if the content cannot hold them.
+  /// Returns the number of elements that the header promises; an error if the content is too short
+  /// for them.
   [[nodiscard]] Result<std::uint64_t> count_values(const NpyHeader& header) const;
   Result<std::vector<float>> read_values(const NpyHeader& header, std::uint64_t count);
+  /// Returns the error for a value that is not finite; `element` is its number in the file's order.
   [[nodiscard]] Error not_finite(const NpyHeader& header, std::uint64_t element) const;
+  /// Refuses further bytes after the array.
   Result<void> expect_end();
 
-  const NpyBytes& bytes_;
+  const NpyByteSource& source_;
+  /// The number of bytes read so far.
   std::uint64_t offset_ = 0;
 };
 
 Result<void> ArrayReader::fill(std::span<std::byte> out, const char* part) {
-  const auto got = bytes_.read(out);
+  const auto got = source_.read(out);
   if (!got) return got.error();
   offset_ += *got;
   if (*got == out.size()) return {};
@@ -112,16 +120,18 @@ Result<void> ArrayReader::fill(std::span<std::byte> out, const char* part) {
 
 Result<NpyHeader> ArrayReader::read_header() {
   std::array<std::byte, 12> head{};
-  const auto first = std::span{head};
-  if (auto got = fill(first.first(8), "its header"); !got) return std::move(got).error();
-  const std::string_view begin{reinterpret_cast<const char*>(head.data()), magic.size()};
-  if (begin != magic)
-    return error("is not a NumPy array: it starts with " + quote(begin) + ", not with \\x93NUMPY");
+  const auto head_bytes = std::span{head};
+  if (auto got = fill(head_bytes.first(8), "its header"); !got) return std::move(got).error();
+  const std::string_view found_magic{reinterpret_cast<const char*>(head.data()), magic.size()};
+  if (found_magic != magic)
+    return error("is not a NumPy array: it starts with " + quote(found_magic) +
+                 ", not with \\x93NUMPY");
   const auto version = std::to_integer<unsigned>(head[6]);
   if (version < 1 || version > 3)
     return error("its format is version " + std::to_string(version) + "; valid: 1, 2, 3");
   const std::size_t width = version == 1 ? 2 : 4;
-  if (auto got = fill(first.subspan(8, width), "its header"); !got) return std::move(got).error();
+  if (auto got = fill(head_bytes.subspan(8, width), "its header"); !got)
+    return std::move(got).error();
   std::size_t length = 0;
   for (std::size_t i = width; i-- > 0;)
     length = length << 8U | std::to_integer<std::size_t>(head[8 + i]);
@@ -140,12 +150,12 @@ Result<std::uint64_t> ArrayReader::count_values(const NpyHeader& header) const {
   const std::string shape = print_shape(header.shape);
   if (std::ranges::find(header.shape, 0U) != header.shape.end())
     return error("holds nothing: its shape is " + shape);
-  const std::uint64_t left =
-      bytes_.content_max > offset_ ? bytes_.content_max - offset_ : std::uint64_t{0};
-  const std::uint64_t most = std::min(left / header.type.bytes, UINT64_MAX / 16);
+  const std::uint64_t bytes_left =
+      source_.content_max > offset_ ? source_.content_max - offset_ : std::uint64_t{0};
+  const std::uint64_t count_max = std::min(bytes_left / header.type.bytes, UINT64_MAX / 16);
   std::uint64_t count = 1;
   for (const auto extent : header.shape) {
-    if (count > most / extent)
+    if (count > count_max / extent)
       return error("its header promises " + shape + " values of " +
                    print_count(header.type.bytes, "byte") + ", more than the file can hold");
     count *= extent;
@@ -154,13 +164,14 @@ Result<std::uint64_t> ArrayReader::count_values(const NpyHeader& header) const {
 }
 
 Error ArrayReader::not_finite(const NpyHeader& header, std::uint64_t element) const {
-  std::vector<std::uint64_t> at(header.shape.size());
-  const auto take = [&](std::size_t axis) {
-    at[axis] = element % header.shape[axis];
+  std::vector<std::uint64_t> position(header.shape.size());
+  const auto set_axis = [&](std::size_t axis) {
+    position[axis] = element % header.shape[axis];
     element /= header.shape[axis];
   };
-  for (std::size_t i = 0; i < at.size(); ++i) take(header.is_fortran ? i : at.size() - 1 - i);
-  return error("the value at " + print_shape(at) +
+  for (std::size_t i = 0; i < position.size(); ++i)
+    set_axis(header.is_fortran ? i : position.size() - 1 - i);
+  return error("the value at " + print_shape(position) +
                " is not a finite number that a float holds; ~numpy.isfinite(x) marks all such");
 }
 
@@ -186,7 +197,7 @@ Result<std::vector<float>> ArrayReader::read_values(const NpyHeader& header, std
 
 Result<void> ArrayReader::expect_end() {
   std::array<std::byte, 1> byte{};
-  const auto got = bytes_.read(byte);
+  const auto got = source_.read(byte);
   if (!got) return got.error();
   if (*got == 0) return {};
   return error("holds more than its header promises, from byte " + std::to_string(offset_) + " on");
@@ -198,19 +209,19 @@ std::vector<float> to_row_major(const std::vector<float>& values,
   std::vector<std::uint64_t> strides(shape.size(), 1);
   for (std::size_t axis = shape.size(); axis-- > 1;)
     strides[axis - 1] = strides[axis] * shape[axis];
-  std::vector<float> made(values.size());
-  std::vector<std::uint64_t> at(shape.size(), 0);
+  std::vector<float> row_major(values.size());
+  std::vector<std::uint64_t> position(shape.size(), 0);
   std::uint64_t to = 0;
   for (const float value : values) {
-    made[to] = value;
+    row_major[to] = value;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       to += strides[axis];
-      if (++at[axis] < shape[axis]) break;
+      if (++position[axis] < shape[axis]) break;
       to -= strides[axis] * shape[axis];
-      at[axis] = 0;
+      position[axis] = 0;
     }
   }
-  return made;
+  return row_major;
 }
 
 Result<NpyArray> ArrayReader::read() {
@@ -220,13 +231,13 @@ Result<NpyArray> ArrayReader::read() {
   if (!count) return count.error();
   const bool needs_transposing = header->is_fortran && header->shape.size() > 1;
   const std::uint64_t value_bytes = *count * sizeof(float) * (needs_transposing ? 2 : 1);
-  if (auto fits = ReadBudget{bytes_.name}.check_total(value_bytes); !fits)
+  if (auto fits = ReadBudget{source_.name}.check_total(value_bytes); !fits)
     return std::move(fits).error();
   auto values = read_values(*header, *count);
   if (!values) return std::move(values).error();
   if (auto end = expect_end(); !end) return std::move(end).error();
   if (needs_transposing) *values = to_row_major(*values, header->shape);
-  return NpyArray{bytes_.name, std::move(header->shape),
+  return NpyArray{source_.name, std::move(header->shape),
                   header->type.kind == 'u' && header->type.bytes == 1, std::move(*values)};
 }
 
@@ -234,6 +245,6 @@ Result<NpyArray> ArrayReader::read() {
 
 std::string NpyArray::print_shape() const { return models::print_shape(shape); }
 
-Result<NpyArray> read_npy_array(const NpyBytes& bytes) { return ArrayReader{bytes}.read(); }
+Result<NpyArray> read_npy_array(const NpyByteSource& source) { return ArrayReader{source}.read(); }
 
 }  // namespace starling::models

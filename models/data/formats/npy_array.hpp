@@ -14,19 +14,19 @@
 
 namespace starling::models {
 
-/// Where the bytes of one array come from.
-struct NpyBytes {
+/// A source of the bytes of one array.
+struct NpyByteSource {
   /// Reads the next bytes into `out` and returns their number; fewer than out.size() only at the
   /// end of the content.
   std::function<Result<std::size_t>(std::span<std::byte> out)> read;
-  /// A bound on the number of bytes of the content.
+  /// An upper bound on the number of bytes of the content.
   std::uint64_t content_max = 0;
-  /// The file, and the array's name in it if the file is an archive; for messages.
+  /// The name of the file and, for an archive, of the array in it; for messages.
   std::string name;
 };
 
 struct NpyArray {
-  /// As NpyBytes::name.
+  /// As NpyByteSource::name.
   std::string name;
   std::vector<std::uint64_t> shape;
   /// Whether the file stores the elements as unsigned bytes.
@@ -34,17 +34,18 @@ struct NpyArray {
   /// Row-major: the index of the last axis changes fastest.
   std::vector<float> values;
 
-  /// "[60000, 28, 28]".
+  /// Returns the shape as text, such as "[60000, 28, 28]".
   [[nodiscard]] std::string print_shape() const;
 };
 
-/// Reads one array of finite real numbers. Refuses bytes that follow it.
-Result<NpyArray> read_npy_array(const NpyBytes& bytes);
+/// Reads one array of finite real numbers. Refuses further bytes after the array.
+Result<NpyArray> read_npy_array(const NpyByteSource& source);
 
-/// Makes a table of the features `x` and the labels `y`; without labels if `y` is null.
-Result<RawTable> make_table(NpyArray x, NpyArray* y);
+/// Makes a table of the features `x` and the labels `y`, whose values are moved out; without labels
+/// if `y` is null.
+Result<RawTable> make_raw_table(NpyArray x, NpyArray* y);
 
 /// Makes a table of `x`, whose first or last column holds the labels.
-Result<RawTable> make_table_with_label_column(NpyArray x, bool label_is_first);
+Result<RawTable> make_raw_table_with_label_column(NpyArray x, bool label_is_first);
 
 }  // namespace starling::models

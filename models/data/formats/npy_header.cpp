@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t axes_max = 32;
 constexpr std::string_view spaces = " \t\r\n";
 
-/// Reads Python's notation token by token, and skips spaces between tokens.
+/// Reads text in Python's notation token by token, and skips spaces between tokens.
 class Tokenizer {
  public:
   explicit Tokenizer(std::string_view text) : rest_(text) {}
@@ -25,7 +25,7 @@ class Tokenizer {
     rest_.remove_prefix(word.size());
     return true;
   }
-  /// Returns the text of the quoted string that comes next; nullopt if none does.
+  /// Skips the quoted string that comes next and returns its text; nullopt if something else comes.
   std::optional<std::string_view> take_text() {
     skip_spaces();
     if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return std::nullopt;
@@ -35,13 +35,14 @@ class Tokenizer {
     rest_.remove_prefix(end + 1);
     return text;
   }
+  /// Skips the whole number that comes next and returns it; nullopt if something else comes.
   std::optional<std::uint64_t> take_count() {
     skip_spaces();
     const auto digits = rest_.substr(0, rest_.find_first_not_of("0123456789"));
     const auto count = parse_count(digits);
     if (!count) return std::nullopt;
     rest_.remove_prefix(digits.size());
-    // Python 2 writes long integers with this suffix.
+    // Python 2 writes long integers with this suffix, as in 28L.
     take("L");
     return *count;
   }
@@ -70,66 +71,68 @@ Error wrong_type(std::string_view name) {
   const char kind = name.find_first_of("<>=|") == 0 && name.size() > 1 ? name[1]
                     : name.empty()                                     ? ' '
                                                                        : name[0];
-  const std::string is = "its elements are of type " + quote(name) + "; valid: ";
+  const std::string problem = "its elements are of type " + quote(name) + "; valid: ";
   if (kind == 'U' || kind == 'S')
-    return Error{is + "numbers, as numpy.unique(y, return_inverse=True)[1] makes of text"};
+    return Error{problem + "numbers, as numpy.unique(y, return_inverse=True)[1] makes of text"};
   if (kind == 'O')
-    return Error{is + "numbers, as numpy.array(x.tolist(), dtype='float32') makes of objects"};
-  if (kind == 'c') return Error{is + "real numbers, as numpy.abs(x) makes of complex ones"};
-  return Error{is + "float16, float32, float64, int8 to int64, uint8 to uint64 and bool, as " +
+    return Error{problem + "numbers, as numpy.array(x.tolist(), dtype='float32') makes of objects"};
+  if (kind == 'c') return Error{problem + "real numbers, as numpy.abs(x) makes of complex ones"};
+  return Error{problem + "float16, float32, float64, int8 to int64, uint8 to uint64 and bool, as " +
                "x.astype('float32') makes"};
 }
 
+/// Parses a type such as `<f4`: byte order, kind, bytes.
 Result<NpyType> parse_type(std::string_view name) {
   if (name.size() < 3 || std::string_view{"<>=|"}.find(name[0]) == std::string_view::npos)
     return wrong_type(name);
   const auto bytes = parse_count(name.substr(2));
   if (!bytes) return wrong_type(name);
-  struct Known {
+  struct KnownKind {
     char kind;
     std::array<std::uint64_t, 4> sizes;
   };
-  static constexpr std::array<Known, 4> known{
-      Known{'f', {2, 4, 8, 8}}, {'i', {1, 2, 4, 8}}, {'u', {1, 2, 4, 8}}, {'b', {1, 1, 1, 1}}};
-  const auto* const at = std::ranges::find(known, name[1], &Known::kind);
-  if (at == known.end() || std::ranges::find(at->sizes, *bytes) == at->sizes.end())
+  static constexpr std::array<KnownKind, 4> known_kinds{
+      KnownKind{'f', {2, 4, 8, 8}}, {'i', {1, 2, 4, 8}}, {'u', {1, 2, 4, 8}}, {'b', {1, 1, 1, 1}}};
+  const auto* const at = std::ranges::find(known_kinds, name[1], &KnownKind::kind);
+  if (at == known_kinds.end() || std::ranges::find(at->sizes, *bytes) == at->sizes.end())
     return wrong_type(name);
   return NpyType{name[1], *bytes, name[0] == '>'};
 }
 
 class HeaderReader {
  public:
-  explicit HeaderReader(std::string_view text) : text_(text) {}
+  explicit HeaderReader(std::string_view text) : tokens_(text) {}
 
   Result<NpyHeader> read() {
-    if (!text_.take("{")) return damaged_header(text_.rest());
-    while (!text_.take("}")) {
-      if (auto taken = take_entry(); !taken) return std::move(taken).error();
-      if (!text_.take(",") && !text_.rest().starts_with('}')) return damaged_header(text_.rest());
+    if (!tokens_.take("{")) return damaged_header(tokens_.rest());
+    while (!tokens_.take("}")) {
+      if (auto entry = read_entry(); !entry) return std::move(entry).error();
+      if (!tokens_.take(",") && !tokens_.rest().starts_with('}'))
+        return damaged_header(tokens_.rest());
     }
-    if (!text_.at_end() || !has_type_ || !has_order_ || !has_shape_)
-      return damaged_header(text_.rest());
+    if (!tokens_.at_end() || !has_type_ || !has_order_ || !has_shape_)
+      return damaged_header(tokens_.rest());
     return std::move(header_);
   }
 
  private:
-  Result<void> take_entry() {
-    const auto before = text_.rest();
-    const auto key = text_.take_text();
-    if (!key || !text_.take(":")) return damaged_header(before);
-    if (*key == "descr" && !has_type_) return take_type();
-    if (*key == "fortran_order" && !has_order_) return take_order();
-    if (*key == "shape" && !has_shape_) return take_shape();
+  Result<void> read_entry() {
+    const auto before = tokens_.rest();
+    const auto key = tokens_.take_text();
+    if (!key || !tokens_.take(":")) return damaged_header(before);
+    if (*key == "descr" && !has_type_) return read_type();
+    if (*key == "fortran_order" && !has_order_) return read_order();
+    if (*key == "shape" && !has_shape_) return read_shape();
     return damaged_header(before);
   }
 
-  Result<void> take_type() {
-    const auto name = text_.take_text();
-    if (!name && text_.take("["))
+  Result<void> read_type() {
+    const auto name = tokens_.take_text();
+    if (!name && tokens_.take("["))
       return Error{
           "its elements are records of several fields; valid: numbers, as "
           "numpy.lib.recfunctions.structured_to_unstructured(x) makes of them"};
-    if (!name) return damaged_header(text_.rest());
+    if (!name) return damaged_header(tokens_.rest());
     const auto type = parse_type(*name);
     if (!type) return type.error();
     header_.type = *type;
@@ -137,26 +140,27 @@ class HeaderReader {
     return {};
   }
 
-  Result<void> take_order() {
-    header_.is_fortran = text_.take("True");
-    if (!header_.is_fortran && !text_.take("False")) return damaged_header(text_.rest());
+  Result<void> read_order() {
+    header_.is_fortran = tokens_.take("True");
+    if (!header_.is_fortran && !tokens_.take("False")) return damaged_header(tokens_.rest());
     has_order_ = true;
     return {};
   }
 
-  Result<void> take_shape() {
-    if (!text_.take("(")) return damaged_header(text_.rest());
-    while (!text_.take(")")) {
-      const auto extent = text_.take_count();
-      if (!extent || header_.shape.size() == axes_max) return damaged_header(text_.rest());
+  Result<void> read_shape() {
+    if (!tokens_.take("(")) return damaged_header(tokens_.rest());
+    while (!tokens_.take(")")) {
+      const auto extent = tokens_.take_count();
+      if (!extent || header_.shape.size() == axes_max) return damaged_header(tokens_.rest());
       header_.shape.push_back(*extent);
-      if (!text_.take(",") && !text_.rest().starts_with(')')) return damaged_header(text_.rest());
+      if (!tokens_.take(",") && !tokens_.rest().starts_with(')'))
+        return damaged_header(tokens_.rest());
     }
     has_shape_ = true;
     return {};
   }
 
-  Tokenizer text_;
+  Tokenizer tokens_;
   NpyHeader header_;
   bool has_type_ = false;
   bool has_order_ = false;

@@ -15,10 +15,12 @@ namespace starling::models {
 struct NpyType {
   /// `f` (float), `i` (signed), `u` (unsigned) or `b` (bool).
   char kind = 'f';
+  /// The size of an element.
   std::size_t bytes = 4;
   bool is_big_endian = false;
 };
 
+/// The content of an array's header.
 struct NpyHeader {
   NpyType type;
   /// Whether the values are column-major: the index of the first axis changes fastest.
@@ -26,8 +28,9 @@ struct NpyHeader {
   std::vector<std::uint64_t> shape;
 };
 
-/// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`. Errors say what is wrong
-/// with "its header" and name no file.
+/// Reads text such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`. Errors name no
+/// file: they begin with "its header" or "its elements", so that the caller can put the name in
+/// front.
 Result<NpyHeader> parse_npy_header(std::string_view text);
 
 }  // namespace starling::models

@@ -14,8 +14,8 @@ namespace starling::models {
 namespace {
 
 constexpr std::uint64_t deflate_ratio_max = 1032;
-constexpr std::string_view ending = ".npy";
-constexpr std::size_t shown_max = 20;
+constexpr std::string_view array_ending = ".npy";
+constexpr std::size_t names_shown_max = 20;
 
 using Names = std::vector<std::string>;
 
@@ -29,11 +29,11 @@ class Archive {
  public:
   static Result<Archive> open(const std::string& path);
 
-  /// The names of all arrays, in the order of the file.
+  /// The names of all arrays without `.npy`, in the order of the file.
   [[nodiscard]] const Names& names() const { return names_; }
-  /// Requires: a name of names().
+  /// Reads the array called `name`. Requires: names() contains `name`.
   [[nodiscard]] Result<NpyArray> read(const std::string& name) const;
-  /// Lists the first names, for messages.
+  /// Returns a list of the first 20 names, for messages.
   [[nodiscard]] std::string print_names() const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -65,8 +65,8 @@ Result<Archive> Archive::open(const std::string& path) {
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(opened, 0));
   for (zip_uint64_t i = 0; i < count; ++i) {
     const char* const name = zip_get_name(opened, i, ZIP_FL_ENC_GUESS);
-    if (name == nullptr || !std::string_view{name}.ends_with(ending)) continue;
-    archive.names_.emplace_back(name, std::string_view{name}.size() - ending.size());
+    if (name == nullptr || !std::string_view{name}.ends_with(array_ending)) continue;
+    archive.names_.emplace_back(name, std::string_view{name}.size() - array_ending.size());
     archive.indices_.push_back(i);
   }
   return archive;
@@ -74,26 +74,27 @@ Result<Archive> Archive::open(const std::string& path) {
 
 std::string Archive::print_names() const {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names_.size(), shown_max); ++i)
+  for (std::size_t i = 0; i < std::min(names_.size(), names_shown_max); ++i)
     text += (i == 0 ? "" : ", ") + quote(names_[i]);
-  if (names_.size() > shown_max) text += ", ... " + print_count(names_.size(), "array");
+  if (names_.size() > names_shown_max) text += ", ... " + print_count(names_.size(), "array");
   return names_.empty() ? "no array" : text;
 }
 
-/// Returns a bound on the bytes of content in an entry.
-std::uint64_t content_max(const zip_stat_t& about) {
-  const std::uint64_t ratio = about.comp_method == ZIP_CM_STORE ? 1 : deflate_ratio_max;
-  if (about.comp_size > UINT64_MAX / ratio) return about.size;
-  return std::min<std::uint64_t>(about.size, about.comp_size * ratio);
+/// Returns an upper bound on the bytes of content in an entry of the archive.
+std::uint64_t content_max(const zip_stat_t& entry) {
+  const std::uint64_t ratio = entry.comp_method == ZIP_CM_STORE ? 1 : deflate_ratio_max;
+  if (entry.comp_size > UINT64_MAX / ratio) return entry.size;
+  return std::min<std::uint64_t>(entry.size, entry.comp_size * ratio);
 }
 
-Result<void> check_entry(const std::string& array_name, const zip_stat_t& about) {
+/// Refuses an entry that is encrypted or compressed by an unknown method.
+Result<void> check_entry(const std::string& array_name, const zip_stat_t& entry) {
   constexpr zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if ((about.valid & needed) != needed) return Error{array_name + ": its entry is damaged"};
-  if ((about.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 && about.encryption_method != ZIP_EM_NONE)
+  if ((entry.valid & needed) != needed) return Error{array_name + ": its entry is damaged"};
+  if ((entry.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 && entry.encryption_method != ZIP_EM_NONE)
     return Error{array_name + ": is encrypted; valid: what numpy.savez writes"};
-  if (about.comp_method != ZIP_CM_STORE && about.comp_method != ZIP_CM_DEFLATE)
-    return Error{array_name + ": is compressed by method " + std::to_string(about.comp_method) +
+  if (entry.comp_method != ZIP_CM_STORE && entry.comp_method != ZIP_CM_DEFLATE)
+    return Error{array_name + ": is compressed by method " + std::to_string(entry.comp_method) +
                  "; valid: stored or deflated, as numpy.savez and numpy.savez_compressed write"};
   return {};
 }
@@ -102,10 +103,10 @@ Result<NpyArray> Archive::read(const std::string& name) const {
   const std::string array_name = path_ + ": array " + quote(name);
   const auto at = std::ranges::find(names_, name);
   const zip_uint64_t index = indices_[static_cast<std::size_t>(at - names_.begin())];
-  zip_stat_t about;
-  if (zip_stat_index(archive_.get(), index, 0, &about) != 0)
+  zip_stat_t entry;
+  if (zip_stat_index(archive_.get(), index, 0, &entry) != 0)
     return Error{array_name + ": its entry is damaged"};
-  if (auto valid = check_entry(array_name, about); !valid) return std::move(valid).error();
+  if (auto valid = check_entry(array_name, entry); !valid) return std::move(valid).error();
   const std::unique_ptr<zip_file_t, ZipDeleter> file{zip_fopen_index(archive_.get(), index, 0)};
   if (file == nullptr)
     return Error{array_name + ": cannot be read: " + zip_strerror(archive_.get())};
@@ -114,18 +115,18 @@ Result<NpyArray> Archive::read(const std::string& name) const {
     while (got < out.size()) {
       if (auto go_on = check_reading(path_); !go_on) return std::move(go_on).error();
       const auto rest = out.subspan(got);
-      const zip_int64_t some = zip_fread(file.get(), rest.data(), rest.size());
-      if (some < 0)
+      const zip_int64_t count = zip_fread(file.get(), rest.data(), rest.size());
+      if (count < 0)
         return Error{array_name + ": its data is damaged: " + zip_file_strerror(file.get())};
-      if (some == 0) break;
-      got += static_cast<std::size_t>(some);
+      if (count == 0) break;
+      got += static_cast<std::size_t>(count);
     }
     return got;
   };
-  return read_npy_array({.read = read, .content_max = content_max(about), .name = array_name});
+  return read_npy_array({.read = read, .content_max = content_max(entry), .name = array_name});
 }
 
-/// A usual pair of names of features and labels.
+/// The names of an array of features and an array of labels that are often used together.
 struct NamePair {
   const char* features;
   const char* labels;
@@ -139,30 +140,31 @@ constexpr std::array unsplit_names{NamePair{"x", "y"},           NamePair{"X", "
                                    NamePair{"data", "labels"},   NamePair{"features", "labels"},
                                    NamePair{"images", "labels"}, NamePair{"arr_0", "arr_1"}};
 
-bool has(const Archive& archive, const std::string& name) {
+bool has_array(const Archive& archive, const std::string& name) {
   return std::ranges::find(archive.names(), name) != archive.names().end();
 }
 
-/// Fills in the names that the user left out, from the first usual pair that fits: the pair's
-/// features are in the file or are those that the user named, and its labels are in the file unless
-/// the user named the labels. Tries the pairs of the wanted part, training or test, first. If no
-/// pair fits with labels, tries again without labels.
+/// Fills in the names that the user left out, from the first pair that fits. A pair fits if
+/// - the user named its features, or named none and the file contains its features, and
+/// - the user named labels, or the file contains its labels.
+/// Tries the pairs for the wanted data, training or test, first. If no pair fits, the data have no
+/// labels: searches again for features alone.
 NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is_test) {
-  std::vector<NamePair> usual;
+  std::vector<NamePair> pairs;
   const auto& part = is_test ? test_names : train_names;
-  usual.insert(usual.end(), part.begin(), part.end());
-  usual.insert(usual.end(), unsplit_names.begin(), unsplit_names.end());
-  // A user who names the features of the other part wants the labels of that part.
+  pairs.insert(pairs.end(), part.begin(), part.end());
+  pairs.insert(pairs.end(), unsplit_names.begin(), unsplit_names.end());
+  // If the user named features such as x_test for training, the labels are y_test.
   const auto& other = is_test ? train_names : test_names;
-  if (!source.features.empty()) usual.insert(usual.end(), other.begin(), other.end());
+  if (!source.features.empty()) pairs.insert(pairs.end(), other.begin(), other.end());
   NpzSource named = source;
   const auto fits = [&](const NamePair& pair, bool with_labels) {
-    const bool x =
-        source.features.empty() ? has(archive, pair.features) : source.features == pair.features;
-    return x && (!with_labels || has(archive, pair.labels));
+    const bool has_features = source.features.empty() ? has_array(archive, pair.features)
+                                                      : source.features == pair.features;
+    return has_features && (!with_labels || has_array(archive, pair.labels));
   };
   for (const bool with_labels : {true, false})
-    for (const NamePair& pair : usual) {
+    for (const NamePair& pair : pairs) {
       if (!fits(pair, with_labels && source.labels.empty())) continue;
       if (named.features.empty()) named.features = pair.features;
       if (named.labels.empty()) named.labels = with_labels ? pair.labels : "none";
@@ -171,8 +173,10 @@ NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is
   return named;
 }
 
+/// Refuses a name that no array of the archive has; it is empty if no usual name fits. `option` is
+/// `features` or `labels`.
 Result<void> check_name(const Archive& archive, const char* option, const std::string& name) {
-  if (has(archive, name)) return {};
+  if (has_array(archive, name)) return {};
   if (name.empty())
     return Error{archive.path() +
                  ": holds no array of a usual name for this use, such as X, data, " +
@@ -202,7 +206,7 @@ Result<RawTable> read_npz(const NpzSource& source, bool is_test) {
     if (!read) return std::move(read).error();
     y = std::move(*read);
   }
-  auto raw = make_table(std::move(*x), y ? &*y : nullptr);
+  auto raw = make_raw_table(std::move(*x), y ? &*y : nullptr);
   if (!raw) return raw;
   raw->source = source.file;
   raw->task = source.task;

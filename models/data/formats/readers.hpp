@@ -1,4 +1,4 @@
-/// One function for each file format, which reads a file of that format. Internal to models/data;
+/// One function for each file format, which reads files of that format. Internal to models/data;
 /// users call load().
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace starling::models {
 
-/// Reads IDX (LeCun, http://yann.lecun.com/exdb/mnist). 8-bit images are scaled to [0, 1], those of
-/// float and double are not.
+/// Reads IDX (LeCun, http://yann.lecun.com/exdb/mnist). Divides 8-bit pixels by 255; does not scale
+/// pixels that are float or double.
 Result<RawTable> read_idx(const IdxSource& source);
 
 /// Reads CIFAR-10's binary version (Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html):
@@ -17,25 +17,24 @@ Result<RawTable> read_idx(const IdxSource& source);
 /// last.
 Result<RawTable> read_cifar10(const Cifar10Source& source);
 
-/// Reads rows of cells. The first row is the header if it holds no number. Blank lines are skipped,
-/// cells may be quoted.
+/// Reads rows of cells. Unless the source says it, the first row is a header if all its cells are
+/// text. Skips blank lines. Cells may be quoted.
 Result<RawTable> read_csv(const CsvSource& source);
 
-/// Reads LIBSVM's sparse text; `#` starts a comment. The indices of a row ascend. They count from
-/// 1, or from 0 if the file holds an index 0.
+/// Reads LIBSVM's sparse text; `#` starts a comment. The indices of a row must ascend. Unless the
+/// source says it, they count from 0 if the file contains an index 0, else from 1.
 Result<RawTable> read_libsvm(const LibsvmSource& source);
 
-/// Reads NumPy's format (numpy.lib.format, versions 1 to 3) of numbers in either byte order, row-
-/// or column-major. Unsigned bytes are scaled to [0, 1]; images are [rows, height, width,
-/// channels].
+/// Reads NumPy's format (numpy.lib.format, versions 1 to 3): numbers in either byte order, row- or
+/// column-major. Divides unsigned bytes by 255. Images are [rows, height, width, channels].
 Result<RawTable> read_npy(const NpySource& source);
 
-/// Reads NumPy arrays in a zip archive, stored or deflated. `is_test` decides which usual names of
-/// arrays are tried first: x_test or x_train, and so on.
+/// Reads NumPy arrays in a zip archive, stored or deflated. If the user did not name the arrays,
+/// looks for usual names: for test data x_test and so on, else x_train and so on, then x, X, data.
 Result<RawTable> read_npz(const NpzSource& source, bool is_test);
 
-/// Reads PNG and JPEG images. The rows are mixed: the first n of them hold the classes in about the
-/// proportion of all rows, for any n.
+/// Reads PNG and JPEG images. Interleaves the classes: for any n, the first n rows contain the
+/// classes in about the same proportions as all rows.
 Result<RawTable> read_images(const ImagesSource& source);
 
 }  // namespace starling::models

@@ -1,5 +1,6 @@
-/// Generates data sets. Internal to models/data; users call load(). Row i is drawn from a random
-/// stream of its own, (seed, part, i), and does not depend on the number of rows.
+/// Generates data sets. Internal to models/data; users call load(). Each row has its own random
+/// stream, which depends on the seed, the part and the row's index, so that a row does not depend
+/// on the number of rows.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace starling::models {
 
-/// The parts of one seed have the same true parameters, but no sample in common.
+/// Says whether to generate training or test rows. For one seed both have the same true parameters,
+/// but other samples.
 enum class Part : std::uint64_t { train = 0, test = 1 };
 
 RawTable make_digits(const DigitsSource& source, std::uint64_t seed, Part part);

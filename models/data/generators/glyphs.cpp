@@ -6,13 +6,13 @@
 namespace starling::models {
 namespace {
 
-/// Returns an elliptic arc around `centre`, from angle `from` to angle `to`, in degrees; 0 is
-/// right, 90 is down.
+/// Returns an elliptic arc around `centre` with the half-axes `radius`, from angle `from` to angle
+/// `to`, in degrees; 0 is right, 90 is down.
 Stroke arc(Point centre, Point radius, double from, double to) {
-  constexpr int parts = 14;
+  constexpr int lines = 14;
   Stroke stroke;
-  for (int i = 0; i <= parts; ++i) {
-    const double angle = (from + (to - from) * i / parts) * std::numbers::pi / 180;
+  for (int i = 0; i <= lines; ++i) {
+    const double angle = (from + (to - from) * i / lines) * std::numbers::pi / 180;
     stroke.push_back({centre.x + radius.x * std::cos(angle),  //
                       centre.y + radius.y * std::sin(angle)});
   }
@@ -31,7 +31,7 @@ std::vector<std::vector<Glyph>> digit_glyphs() {
   const Stroke stem{{0.5, 0.03}, {0.5, 0.35}, {0.5, 0.65}, {0.5, 0.97}};
   const Stroke flag{{0.27, 0.28}, {0.5, 0.03}};
   const Stroke foot{{0.28, 0.97}, {0.72, 0.97}};
-  const Stroke two = arc({0.48, 0.29}, {0.28, 0.25}, 195, 395);
+  const Stroke two_top = arc({0.48, 0.29}, {0.28, 0.25}, 195, 395);
   const Stroke three_top = arc({0.46, 0.27}, {0.27, 0.23}, 205, 450);
   const Stroke three_bottom = arc({0.46, 0.72}, {0.32, 0.24}, 270, 505);
   const Stroke five_bowl = arc({0.45, 0.68}, {0.33, 0.27}, 230, 505);
@@ -43,8 +43,8 @@ std::vector<std::vector<Glyph>> digit_glyphs() {
   return {
       {{arc({0.5, 0.5}, {0.32, 0.46}, -90, 270)}, {arc({0.5, 0.5}, {0.24, 0.47}, -60, 300)}},
       {{stem}, {stem, flag}, {stem, flag, foot}},
-      {{join(two, {{0.45, 0.7}, {0.2, 0.95}, {0.5, 0.95}, {0.82, 0.95}})},
-       {join(two, {{0.45, 0.75}, {0.3, 0.95}, {0.2, 0.85}, {0.35, 0.82}, {0.8, 0.96}})}},
+      {{join(two_top, {{0.45, 0.7}, {0.2, 0.95}, {0.5, 0.95}, {0.82, 0.95}})},
+       {join(two_top, {{0.45, 0.75}, {0.3, 0.95}, {0.2, 0.85}, {0.35, 0.82}, {0.8, 0.96}})}},
       {{three_top, three_bottom},
        {{{0.2, 0.05}, {0.5, 0.05}, {0.78, 0.05}, {0.48, 0.42}}, three_bottom}},
       {{{{0.6, 0.03}, {0.4, 0.35}, {0.18, 0.66}, {0.5, 0.66}, {0.86, 0.66}},

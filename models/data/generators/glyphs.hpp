@@ -5,17 +5,18 @@
 
 namespace starling::models {
 
-/// x to the right, y down; a glyph fills the unit square.
+/// A point of the unit square, which a glyph fills: x points right, y points down.
 struct Point {
   double x = 0;
   double y = 0;
 };
 
-/// A pen's path through its points.
+/// The points through which a pen moves in straight lines.
 using Stroke = std::vector<Point>;
+/// The strokes of one way to write a digit.
 using Glyph = std::vector<Stroke>;
 
-/// Returns, at index 0 to 9, the glyphs for each digit.
+/// Returns the glyphs of each digit: element d has all glyphs for the digit d.
 [[nodiscard]] std::vector<std::vector<Glyph>> digit_glyphs();
 
 }  // namespace starling::models

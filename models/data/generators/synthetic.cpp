@@ -7,7 +7,7 @@
 namespace starling::models {
 namespace {
 
-/// The random streams of one seed.
+/// The purpose of a random stream. Each purpose has its own streams of the seed.
 enum class Stream : std::uint64_t { truth = 1, users = 2, items = 3, rows = 4 };
 
 template <class... Ids>
@@ -15,7 +15,7 @@ Random open_stream(std::uint64_t seed, Stream stream, Ids... ids) {
   return Random::stream(seed, static_cast<std::uint64_t>(stream), ids...);
 }
 
-/// Fills `out` with standard normal values; uses both values of every Box-Muller pair.
+/// Fills `out` with standard normal values. Uses both values of each Box-Muller pair.
 void fill_normal(Random& random, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); i += 2) {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - random.real()));
@@ -32,8 +32,8 @@ double dot(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
-/// Returns `count` rows of source.rank factors, scaled so that the product of two rows has unit
-/// variance.
+/// Returns a matrix of `count` x source.rank random factors, scaled so that the dot product of a
+/// user's row and an item's row has variance 1.
 std::vector<float> make_factors(std::uint64_t count, const RatingsSource& source,
                                 std::uint64_t seed, Stream stream) {
   std::vector<float> factors(count * source.rank);
@@ -48,7 +48,7 @@ std::vector<float> make_factors(std::uint64_t count, const RatingsSource& source
   return factors;
 }
 
-/// Returns a table of zeros with real targets.
+/// Returns a dense table of zeros whose labels are real targets.
 RawTable make_regression_table(std::size_t features, std::size_t rows) {
   RawTable raw{.features = features};
   raw.x = Table::Dense{std::vector<float>(features * rows)};

@@ -8,34 +8,38 @@
 namespace starling::models {
 namespace {
 
+/// The most classes that are guessed, and the largest label of a class that the user asks for.
 constexpr std::size_t guessed_classes_max = 100;
-constexpr float classes_max = 1'000'000;
+constexpr float class_label_max = 1'000'000;
 
-/// Returns the different labels, ascending; stops at `most` + 1 of them.
-std::vector<float> distinct_labels(const std::vector<float>& labels, std::size_t most) {
-  std::vector<float> found;
+/// Returns the different labels, ascending. Stops after `count_max` + 1 of them.
+std::vector<float> distinct_labels(const std::vector<float>& labels, std::size_t count_max) {
+  std::vector<float> distinct;
   for (const float label : labels) {
-    const auto at = std::ranges::lower_bound(found, label);
-    if (at != found.end() && *at == label) continue;
-    found.insert(at, label);
-    if (found.size() > most) break;
+    const auto at = std::ranges::lower_bound(distinct, label);
+    if (at != distinct.end() && *at == label) continue;
+    distinct.insert(at, label);
+    if (distinct.size() > count_max) break;
   }
-  return found;
+  return distinct;
 }
 
 bool is_whole(float label) { return std::trunc(label) == label; }
 
-bool are_signs(const std::vector<float>& found) { return found == std::vector<float>{-1, 1}; }
+bool are_minus_and_plus_one(const std::vector<float>& distinct) {
+  return distinct == std::vector<float>{-1, 1};
+}
 
 /// Returns a labelling of classes if the labels look like classes, else one of real targets.
 Labelling guess_labelling(const std::vector<float>& labels) {
-  const auto found = distinct_labels(labels, guessed_classes_max);
-  if (are_signs(found)) return {.classes = 2, .first = -1, .signs = true};
-  const std::size_t k = found.size();
-  const bool few = k >= 2 && k <= guessed_classes_max && (found[0] == 0 || found[0] == 1);
-  if (!few || !std::ranges::all_of(found, is_whole)) return {};
-  if (found.back() - found[0] != static_cast<float>(k - 1)) return {};
-  return {.classes = k, .first = found[0]};
+  const auto distinct = distinct_labels(labels, guessed_classes_max);
+  if (are_minus_and_plus_one(distinct)) return {.classes = 2, .first = -1, .signs = true};
+  const std::size_t k = distinct.size();
+  const bool may_be_classes =
+      k >= 2 && k <= guessed_classes_max && (distinct[0] == 0 || distinct[0] == 1);
+  if (!may_be_classes || !std::ranges::all_of(distinct, is_whole)) return {};
+  if (distinct.back() - distinct[0] != static_cast<float>(k - 1)) return {};
+  return {.classes = k, .first = distinct[0]};
 }
 
 Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) {
@@ -43,21 +47,22 @@ Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) 
                " of record " + std::to_string(row + 1) + " is not a class; valid: " + valid};
 }
 
-/// Returns a labelling of classes, which the user asked for; refuses labels that are not classes.
+/// Returns a labelling of classes, for which the user or the format asked. Refuses labels that are
+/// not classes.
 Result<Labelling> infer_classes(const RawTable& raw) {
-  if (are_signs(distinct_labels(raw.labels, 2))) return Labelling{2, -1, true};
+  if (are_minus_and_plus_one(distinct_labels(raw.labels, 2))) return Labelling{2, -1, true};
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const float label = raw.labels[row];
-    if (!is_whole(label) || label < 0 || label > classes_max)
+    if (!is_whole(label) || label < 0 || label > class_label_max)
       return bad_label(raw, row,
                        "whole numbers 0..k-1 or 1..k with k <= 1000000, or -1 and +1 throughout");
   }
-  const auto [least, most] = std::ranges::minmax(raw.labels);
-  if (least == most)
-    return Error{raw.source + ": every label is " + print_number(static_cast<double>(least)) +
+  const auto [smallest, largest] = std::ranges::minmax(raw.labels);
+  if (smallest == largest)
+    return Error{raw.source + ": every label is " + print_number(static_cast<double>(smallest)) +
                  ", but a classification needs at least two classes"};
-  const float first = least >= 1 ? 1 : 0;
-  return Labelling{.classes = static_cast<std::size_t>(most - first) + 1, .first = first};
+  const float first = smallest >= 1 ? 1 : 0;
+  return Labelling{.classes = static_cast<std::size_t>(largest - first) + 1, .first = first};
 }
 
 std::string print_classes(const Labelling& labelling) {
@@ -67,9 +72,9 @@ std::string print_classes(const Labelling& labelling) {
          std::to_string(first + labelling.classes - 1);
 }
 
-/// Turns the labels, indices of raw's class names, into indices of `names`, those of the training
-/// data.
-Result<void> map_to_names(RawTable& raw, const std::vector<std::string>& names) {
+/// The labels are indices into raw.labelling->names. Turns them into indices of the same names in
+/// `names`, the training data's class names.
+Result<void> map_to_class_names(RawTable& raw, const std::vector<std::string>& names) {
   std::vector<float> numbers;
   for (const std::string& name : raw.labelling->names) {
     const auto at = std::ranges::find(names, name);
@@ -82,7 +87,8 @@ Result<void> map_to_names(RawTable& raw, const std::vector<std::string>& names) 
   return {};
 }
 
-/// Turns the labels, indices of raw's class names, into the numbers that these names are.
+/// The labels are indices into raw.labelling->names. Turns each into the number that its name is,
+/// as in folders of images that are called 0, 1 and so on.
 Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
   std::vector<float> numbers;
   for (const std::string& name : raw.labelling->names) {
@@ -96,10 +102,10 @@ Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
   return {};
 }
 
-/// Turns the labels as written into class indices.
+/// Turns the labels from the form in which they are written into class indices.
 Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
   if (raw.labelling && !raw.labelling->names.empty()) {
-    if (!labelling.names.empty()) return map_to_names(raw, labelling.names);
+    if (!labelling.names.empty()) return map_to_class_names(raw, labelling.names);
     if (auto mapped = map_to_numbers(raw, labelling); !mapped) return mapped;
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {

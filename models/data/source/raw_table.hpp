@@ -1,5 +1,6 @@
-/// The result of a reader of data, whose labels still are as they are written in the data, and the
-/// step that turns it into a Table. Internal to the readers of data.
+/// RawTable, which readers and generators of data return, and its conversion to a Table. A RawTable
+/// holds the labels as the data source writes them, before classes are numbered. Internal to
+/// readers of data.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,12 @@ namespace starling::models {
 
 /// Files whose rows have more features than this are refused.
 inline constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
-/// The number of values of a binary file that are read at once. If a wrong header promises more
-/// values than the file holds, memory for them is never allocated.
+/// The number of values that readers of binary files read at once. They allocate memory only for
+/// values that they have read, so that a wrong header cannot make them allocate too much.
 inline constexpr std::size_t chunk_values = std::size_t{1} << 16U;
 
 struct RawTable {
-  /// The name of the file, or of the source, for messages.
+  /// The name of the file or generator, for messages.
   std::string source{};
   std::size_t features = 0;
   std::variant<Table::Dense, Table::Sparse> x{};
@@ -35,7 +36,8 @@ struct RawTable {
   std::shared_ptr<const Encoding> encoding{};
   /// The index of the first feature in sparse text.
   std::uint64_t first_index = 1;
-  /// The task that the user or the format decides; if absent, infer_labelling() guesses it.
+  /// The kind of labels if the user or the file format decides it; if absent, infer_labelling()
+  /// guesses it.
   std::optional<LabelKind> task{};
   /// Set by readers and generators that know what the labels mean.
   std::optional<Labelling> labelling{};
@@ -44,13 +46,12 @@ struct RawTable {
 };
 
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.
-/// Classes are written 0..k-1, 1..k, or -1 and +1. If no task is set, labels are classes if they
-/// are written like that with 2 to 100 different values and every class between the smallest and
-/// the largest occurs, else real targets. If the task is LabelKind::classes, not every class need
-/// occur.
+/// Classes are written 0..k-1, 1..k, or -1 and +1. If raw.task is absent, the labels are classes if
+/// k is 2 to 100 and all k classes occur; else they are real targets. If raw.task is
+/// LabelKind::classes, some of the k classes may be missing, and labels may be up to 1,000,000.
 Result<Labelling> infer_labelling(const RawTable& raw);
 
-/// Makes a Table of `raw` whose labels mean what `labelling` says, which may be another table's.
+/// Converts `raw` to a Table. `labelling` decides what the labels mean; it may be another table's.
 /// Refuses labels that are not among its classes.
 Result<Table> finish(RawTable raw, const Labelling& labelling);
 

@@ -9,25 +9,26 @@ namespace starling::models {
 namespace {
 
 constexpr std::uint64_t rows_max = UINT32_MAX;
-/// Ids and class labels are stored as floats, exact up to here.
+/// A Table stores user and item ids as floats, which hold all whole numbers up to this one.
 constexpr std::uint64_t ids_max = std::uint64_t{1} << 24U;
 constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
-/// 16 GiB of floats: more is refused before it is allocated.
+/// The most numbers that a generator may make: 16 GiB of floats.
 constexpr std::uint64_t generated_max = std::uint64_t{1} << 32U;
 constexpr double noise_max = 1e6;
 constexpr std::uint64_t image_side_max = 16384;
 
-std::string read_file(SpecReader& read, std::string_view usage) {
+/// Reads the next positional argument as a file's name. If it is missing, the error shows `usage`.
+std::string read_file_name(SpecReader& read, std::string_view usage) {
   std::string file = read.positional();
   if (file.empty())
     read.refuse("names no file; valid: " + std::string{usage} + ", no ',' or '=' in a file's name");
   return file;
 }
 
-/// Reads the file of a source that has one file. Refuses a name with a comma in it, whose second
-/// part was parsed as an option.
-std::string read_one_file(SpecReader& read, const Spec& spec, std::string_view usage) {
-  std::string file = read_file(read, usage);
+/// Reads the file's name of a source that has only one file. Refuses a name that contains a comma:
+/// the parser took the part after the comma for an option.
+std::string read_single_file_name(SpecReader& read, const Spec& spec, std::string_view usage) {
+  std::string file = read_file_name(read, usage);
   for (const auto& [key, word] : spec.options) {
     if (!key.empty()) break;
     if (word != file && word.find_first_of("./") != std::string::npos)
@@ -57,13 +58,13 @@ IdxSource read_idx(SpecReader& read) {
 }
 
 Cifar10Source read_cifar10(SpecReader& read) {
-  Cifar10Source source{.files = {read_file(read, "cifar10:FILE[,FILE...]")}};
+  Cifar10Source source{.files = {read_file_name(read, "cifar10:FILE[,FILE...]")}};
   for (std::string next = read.positional(); !next.empty(); next = read.positional())
     source.files.push_back(std::move(next));
   return source;
 }
 
-/// Returns the value that the option `option` chooses; nullopt if it is absent.
+/// Returns the value of the word that the user gave for `option`; nullopt if the option is absent.
 template <class T>
 std::optional<T> read_choice(SpecReader& read, std::string_view option,
                              const std::vector<std::pair<std::string, T>>& choices) {
@@ -85,7 +86,7 @@ const std::vector<std::pair<std::string, Missing>> missing_words{
 const std::vector<std::pair<std::string, bool>> yes_or_no{{"yes", true}, {"no", false}};
 
 CsvSource read_csv(SpecReader& read, const Spec& spec) {
-  CsvSource source{.file = read_one_file(read, spec, "csv:FILE[,label=NAME][,OPTION...]")};
+  CsvSource source{.file = read_single_file_name(read, spec, "csv:FILE[,label=NAME][,OPTION...]")};
   if (auto label = read.text("label", ""); !label.empty()) source.label = std::move(label);
   source.id = read.text("id", "");
   source.task = read_task(read);
@@ -103,8 +104,8 @@ CsvSource read_csv(SpecReader& read, const Spec& spec) {
 }
 
 LibsvmSource read_libsvm(SpecReader& read, const Spec& spec) {
-  LibsvmSource source{
-      .file = read_one_file(read, spec, "libsvm:FILE[,features=N][,base=0|1][,task=class|value]")};
+  LibsvmSource source{.file = read_single_file_name(
+                          read, spec, "libsvm:FILE[,features=N][,base=0|1][,task=class|value]")};
   source.features = read.count("features", 0, 1, features_max);
   if (read.has("base")) source.base = read.count("base", 0, 0, 1);
   source.task = read_task(read);
@@ -113,7 +114,7 @@ LibsvmSource read_libsvm(SpecReader& read, const Spec& spec) {
 
 NpySource read_npy(SpecReader& read) {
   constexpr std::string_view usage = "npy:FILE[,LABELS][,label=last|first][,task=class|value]";
-  NpySource source{.file = read_file(read, usage), .label_file = read.positional()};
+  NpySource source{.file = read_file_name(read, usage), .label_file = read.positional()};
   source.label_column = read.text("label", "");
   if (!source.label_column.empty() && source.label_column != "last" &&
       source.label_column != "first")
@@ -128,8 +129,8 @@ NpySource read_npy(SpecReader& read) {
 
 NpzSource read_npz(SpecReader& read, const Spec& spec) {
   NpzSource source{
-      .file = read_one_file(read, spec,
-                            "npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]")};
+      .file = read_single_file_name(
+          read, spec, "npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]")};
   source.features = read.text("features", "");
   source.labels = read.text("labels", "");
   source.task = read_task(read);
@@ -154,8 +155,8 @@ void read_image_size(SpecReader& read, ImagesSource& source) {
 }
 
 ImagesSource read_images(SpecReader& read, const Spec& spec) {
-  ImagesSource source{.folder =
-                          read_one_file(read, spec, "images:FOLDER[,size=HxW][,channels=1|3]")};
+  ImagesSource source{
+      .folder = read_single_file_name(read, spec, "images:FOLDER[,size=HxW][,channels=1|3]")};
   read_image_size(read, source);
   if (read.has("channels"))
     source.channels = static_cast<std::uint32_t>(read.count("channels", 1, 1, 3));
@@ -215,7 +216,7 @@ std::string print_list(const std::string& option, const std::vector<std::string>
   return text;
 }
 
-/// Returns ",option=word" with the first word that chooses `value`; empty if there is no value.
+/// Returns ",option=word" with the first word for `value`; empty if `value` is absent.
 template <class T>
 std::string print_choice(const std::string& option, const std::optional<T>& value,
                          const std::vector<std::pair<std::string, T>>& choices) {
@@ -274,7 +275,7 @@ std::string print_kind(const RatingsSource& s) {
 
 Result<Source> refuse_unknown(const std::string& name) {
   std::vector<std::string> names;
-  for (const auto& [known, line] : source_names()) names.push_back(known);
+  for (const auto& [known_name, help] : source_names()) names.push_back(known_name);
   return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
 }
 

@@ -4,7 +4,7 @@
 ///     cifar10:FILE[,FILE...]
 ///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]
 ///         [,missing=mean|drop|refuse][,ignore=NAME,...][,category=NAME,...]
-///         [,separator=semicolon][,decimal=comma][,comment=#][,header=yes|no]
+///         [,separator=comma|semicolon|tab|pipe][,decimal=point|comma][,comment=#][,header=yes|no]
 ///     libsvm:FILE[,features=N][,base=0|1][,task=class|value]
 ///     npy:FILE[,LABELS][,label=last|first][,task=class|value]
 ///     npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]
@@ -13,8 +13,8 @@
 ///     linear[:d=1000,n=20000,noise=0.1]
 ///     ratings[:users=500,items=400,rank=8,n=40000,noise=0.1]
 ///
-/// The name of a file may not hold `,` or `=`. There are no other kinds of sources: for other data,
-/// users build a Table themselves. Plain values, safe from any thread.
+/// The name of a file must not contain `,` or `=`. For data of another kind, users build a Table
+/// themselves. Plain values; any thread may use them.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,11 @@ struct Cifar10Source {
   bool operator==(const Cifar10Source&) const = default;
 };
 
-/// The handling of missing values. mean: a missing number becomes its column's mean, a row with a
-/// missing category belongs to no category; drop: the row is left out; refuse: it is an error.
+/// The handling of missing values.
+/// - mean: a missing number becomes its column's mean; a row whose category is missing belongs to
+///   none of the categories;
+/// - drop: rows with a missing value are left out;
+/// - refuse: a missing value is an error.
 enum class Missing { mean, drop, refuse };
 
 /// Cells separated by commas or another character, one row on each line, with or without a header.
@@ -60,21 +63,24 @@ struct CsvSource {
   /// The column of labels: `last`, `first`, `none`, or its name in the header, or without a header
   /// its number from 1. Absent: the last column.
   std::optional<std::string> label = std::nullopt;
-  /// The column that names the rows; empty: the first column, if the header has no name for it.
+  /// The column that names the rows. Empty: the first column if its name in the header is empty,
+  /// else no column.
   std::string id = {};
   std::optional<LabelKind> task = std::nullopt;
-  /// Absent: mean if the training data had it, else refuse.
+  /// Absent: mean if the training data were read with missing=mean, else refuse.
   std::optional<Missing> missing = std::nullopt;
   /// Columns that are not read.
   std::vector<std::string> ignored = {};
   /// Columns of numbers that are read as categories.
   std::vector<std::string> categories = {};
-  /// Absent: the one of , ; tab and | that occurs most often in the first row.
+  /// The character between cells. Absent: the one of , ; tab and | that occurs most often in the
+  /// first row.
   std::optional<char> separator = std::nullopt;
+  /// Whether numbers are written with a decimal comma, as in 3,14.
   bool has_decimal_commas = false;
-  /// Whether all lines that begin with # are skipped; if false, only those before the first row.
+  /// True to skip all lines that begin with #; false to skip only those before the first row.
   bool has_comments = false;
-  /// Absent: the first row is a header if it holds no number.
+  /// Whether the first row is a header. Absent: it is one if all its cells are text.
   std::optional<bool> header = std::nullopt;
   /// The training data, whose columns, categories and labels the file must have; nullptr if the
   /// file itself is the training data. Not part of the printed text.
@@ -85,13 +91,13 @@ struct CsvSource {
 /// Sparse text: `label [qid:N] index:value index:value ...`.
 struct LibsvmSource {
   std::string file;
-  /// Number of features; 0 takes the largest index of the file.
+  /// The number of features; 0: the largest index in the file decides it.
   std::uint64_t features = 0;
   std::optional<LabelKind> task = std::nullopt;
   /// The index of the first feature, 0 or 1; absent: 0 if the file holds an index 0, else 1.
   std::optional<std::uint64_t> base = std::nullopt;
-  /// The name of the data that decided `base`, for messages; empty if the user decided it. Not part
-  /// of the printed text.
+  /// The training file that decided `base`, for messages; empty if the user decided it. Not part of
+  /// the printed text.
   std::string base_decided_by = {};
   bool operator==(const LibsvmSource&) const = default;
 };
@@ -99,9 +105,9 @@ struct LibsvmSource {
 /// Arrays in NumPy's format: [rows, ...] features, and a label for each row.
 struct NpySource {
   std::string file;
-  /// The file of labels; empty if there is none.
+  /// The file of labels; empty if no separate file holds them.
   std::string label_file = {};
-  /// `last` or `first`: the column of `file` that holds the labels; empty if none does.
+  /// `last` or `first`: the column of `file` that holds the labels; empty if no column does.
   std::string label_column = {};
   std::optional<LabelKind> task = std::nullopt;
   bool operator==(const NpySource&) const = default;
@@ -110,7 +116,8 @@ struct NpySource {
 /// Arrays in one NumPy archive.
 struct NpzSource {
   std::string file;
-  /// The names of the arrays of features and of labels; empty: the usual names. `none`: no labels.
+  /// The names of the arrays of features and of labels. Empty: a usual name, such as x_train or y.
+  /// labels=`none`: the data have no labels.
   std::string features = {};
   std::string labels = {};
   std::optional<LabelKind> task = std::nullopt;
@@ -120,10 +127,11 @@ struct NpzSource {
 /// PNG and JPEG images, one subfolder for each class, pixels in [0, 1].
 struct ImagesSource {
   std::string folder;
-  /// The size to which images are resized, in pixels; 0: all images have the same size.
+  /// The size to which images are resized, in pixels; 0: images are not resized, and all must have
+  /// the same size.
   std::uint32_t height = 0;
   std::uint32_t width = 0;
-  /// 1 or 3; 0: the number that most images have.
+  /// 1 (grey) or 3 (red, green, blue); 0: the training data or, without them, most images decide.
   std::uint32_t channels = 0;
   /// The number of features of the training data, which decides the channels if the user does not;
   /// 0: unknown. Not part of the printed text.
@@ -131,7 +139,7 @@ struct ImagesSource {
   bool operator==(const ImagesSource&) const = default;
 };
 
-/// Drawn digits 0-9, 28 x 28 pixels in [0, 1], 10 classes.
+/// Digits 0-9 that the program draws: n images of 28 x 28 pixels in [0, 1], 10 classes.
 struct DigitsSource {
   std::uint64_t n = 6000;
   bool operator==(const DigitsSource&) const = default;
@@ -146,8 +154,9 @@ struct LinearSource {
   bool operator==(const LinearSource&) const = default;
 };
 
-/// n ratings: the features are a user id and an item id, the label is that element of a random
-/// users x items matrix of the given rank and of unit variance, plus noise * N(0, 1).
+/// n ratings. The features are a user id and an item id; the label is the element (user, item) of a
+/// random users x items matrix, plus noise * N(0, 1). The matrix has the given rank, and its
+/// elements have variance 1.
 struct RatingsSource {
   std::uint64_t users = 500;
   std::uint64_t items = 400;
@@ -163,16 +172,17 @@ struct Source {
                ImagesSource, DigitsSource, LinearSource, RatingsSource>
       kind = DigitsSource{};
 
+  /// Parses text in the grammar at the top of this file. Opens no file.
   static Result<Source> parse(std::string_view text);
 
-  /// Returns text that parse() reads back to the same value. Leaves out options that have their
-  /// default value, except for the options of generators.
+  /// Returns text that parse() reads back to the same value. Leaves out options with their default
+  /// value, except options of generators.
   [[nodiscard]] std::string print() const;
 
   bool operator==(const Source&) const = default;
 };
 
-/// Returns the name of every kind of source and one line about it, in the order of `--help`.
+/// Returns the name of each kind of source and one line of help, in the order of `--help`.
 [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& source_names();
 
 }  // namespace starling::models

@@ -25,8 +25,8 @@ class Elementwise : public Layer<T> {
   Shape shape_;
 };
 
-/// An activation whose derivative is a function of its output: `Apply` turns x into y, `Derive`
-/// turns dy into dx by y.
+/// An activation whose derivative is a function of its output: `Apply` replaces x by y, `Derive`
+/// replaces dy by dx, given y.
 template <class T, ActivationSpecification::Kind kind, void (*Apply)(std::span<T>),
           void (*Derive)(std::span<const T>, std::span<T>)>
 class ActivationByOutput final : public Elementwise<T> {

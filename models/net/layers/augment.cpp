@@ -1,4 +1,4 @@
-// random-flip and random-shift, which vary images while training, for small data sets.
+// random-flip and random-shift, which augment small data sets: they vary images while training.
 #include <algorithm>
 
 #include "starling/models/net/layers/makers.hpp"
@@ -6,7 +6,7 @@
 namespace starling::models {
 namespace {
 
-/// While training, moves the pixels of each image in a way that is drawn for that image; otherwise
+/// While training, moves the pixels of each image as a draw for this image decides; otherwise
 /// copies the images. Saves the draws; the backward pass reverses each move.
 template <class T>
 class Augment : public Layer<T> {
@@ -45,9 +45,10 @@ class Augment : public Layer<T> {
     std::size_t row;
     std::size_t column;
   };
-  /// Draws a way to move an image's pixels.
+  /// Draws a number that encodes how to move one image's pixels.
   [[nodiscard]] virtual std::uint32_t draw(Random& random) const = 0;
-  /// Returns the pixel that moves to `to`; if it is outside the image, `to` becomes black.
+  /// Returns the pixel that moves to `to` under the draw `drawn`. If this pixel is outside the
+  /// image, `to` becomes 0.
   [[nodiscard]] virtual Pixel source(std::uint32_t drawn, Pixel to) const = 0;
   [[nodiscard]] const Shape& shape() const { return shape_; }
 

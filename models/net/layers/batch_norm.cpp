@@ -13,10 +13,10 @@ namespace {
 /// number of a row (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). While training, m and v are the
 /// batch's mean and variance; otherwise they are the running statistics, the parameters "mean" and
 /// "variance", which no optimiser touches. The backward pass writes the change of the running
-/// statistics into the gradient: momentum (m - mean), and the same for the variance with the
-/// unbiased v. The owner adds this change, weighted like any update, so that the running statistics
-/// are means over all workers, and a gradient depends on the parameters only. Saves m and
-/// 1 / sqrt(v + epsilon).
+/// statistics into the gradient: momentum (m - mean) for the mean, and momentum (u - variance) for
+/// the variance, with u the unbiased estimate that belongs to v. The owner adds this change,
+/// weighted like any update, so that the running statistics are means over all workers. Saves m and
+/// 1 / sqrt(v + epsilon) as `mean` and `inverse`.
 template <class T>
 class BatchNorm final : public Layer<T> {
  public:
@@ -47,6 +47,7 @@ class BatchNorm final : public Layer<T> {
   Saved<T> forward(const Forward<T>& f) const override {
     const auto statistics = f.pass.arena.template take<T>(2 * channels_);
     const auto mean = part(statistics, 0);
+    // Holds the variance first.
     const auto inverse = part(statistics, 1);
     if (f.pass.training) {
       compute_moments(f.x, mean, inverse);
@@ -57,45 +58,49 @@ class BatchNorm final : public Layer<T> {
     // Pushes that arrive out of order can make a variance negative; it then counts as zero.
     for (T& v : inverse) v = 1 / std::sqrt(std::max(v, T{0}) + epsilon_);
     const auto factor = f.pass.arena.template take<T>(channels_);
-    const auto constant = f.pass.arena.template take<T>(channels_);
+    const auto offset = f.pass.arena.template take<T>(channels_);
     for (std::size_t j = 0; j < channels_; ++j) {
       factor[j] = f.w[j] * inverse[j];
-      constant[j] = f.w[channels_ + j] - factor[j] * mean[j];
+      offset[j] = f.w[channels_ + j] - factor[j] * mean[j];
     }
-    affine_columns<T>(factor, f.x, constant, f.y);
+    affine_columns<T>(factor, f.x, offset, f.y);
     return {.values = statistics, .indices = {}};
   }
 
   void backward(const Backward<T>& b) const override {
     const auto mean = part(b.saved.values, 0);
     const auto inverse = part(b.saved.values, 1);
-    const auto sums = b.pass.arena.template take<T>(5 * channels_);
-    std::ranges::fill(sums, T{0});
-    const auto products = part(sums, 0);
-    const auto totals = part(sums, 1);
+    const auto scratch = b.pass.arena.template take<T>(5 * channels_);
+    std::ranges::fill(scratch, T{0});
+    const auto products = part(scratch, 0);
+    const auto dy_sums = part(scratch, 1);
     add_column_products<T>(b.dy, b.x, mean, products);
-    add_column_sums<T>(b.dy, totals);
-    const std::size_t rows = b.x.size() / channels_;
-    const T m = static_cast<T>(rows);
+    add_column_sums<T>(b.dy, dy_sums);
+    const T rows = static_cast<T>(b.x.size() / channels_);
+    // dx = dy_factor dy + x_factor x + offset, for each channel.
+    const auto dy_factor = part(scratch, 2);
+    const auto x_factor = part(scratch, 3);
+    const auto offset = part(scratch, 4);
     for (std::size_t j = 0; j < channels_; ++j) {
       const T scale = b.w[j] * inverse[j];
       b.g[j] += products[j] * inverse[j];
-      b.g[channels_ + j] += totals[j];
-      sums[2 * channels_ + j] = scale;
-      sums[3 * channels_ + j] = -scale * inverse[j] * inverse[j] * products[j] / m;
-      sums[4 * channels_ + j] = -scale * totals[j] / m - sums[3 * channels_ + j] * mean[j];
+      b.g[channels_ + j] += dy_sums[j];
+      dy_factor[j] = scale;
+      x_factor[j] = -scale * inverse[j] * inverse[j] * products[j] / rows;
+      offset[j] = -scale * dy_sums[j] / rows - x_factor[j] * mean[j];
     }
-    add_statistics_change(b, mean, inverse, m);
+    add_statistics_change(b, mean, inverse, rows);
     if (b.dx.empty()) return;
-    combine_columns<T>(part(sums, 2), part(sums, 3), b.x, part(sums, 4), b.dy);
+    combine_columns<T>(dy_factor, x_factor, b.x, offset, b.dy);
     std::ranges::copy(b.dy, b.dx.begin());
   }
 
  private:
-  /// Returns the i-th part of `all`; each has one number for each channel.
+  /// Returns the i-th part of `values`; each part has one number for each channel. The parts of w
+  /// are the scale, the shift, the running mean and the running variance.
   template <class U>
-  [[nodiscard]] std::span<U> part(std::span<U> all, std::size_t i) const {
-    return all.subspan(i * channels_, channels_);
+  [[nodiscard]] std::span<U> part(std::span<U> values, std::size_t i) const {
+    return values.subspan(i * channels_, channels_);
   }
 
   /// Computes the means and biased variances of x's columns.

@@ -7,28 +7,29 @@
 namespace starling::models {
 namespace {
 
+/// The largest number of weights, 4 TiB of floats.
 constexpr std::size_t weights_max = std::size_t{1} << 40U;
 
-/// Convolution<T> with weights [kernel x kernel x channels x outputs] and a bias. Initial weights
-/// are normal with variance 2 / (kernel^2 channels) (He et al., ICCV 2015, eq. 10); the initial
-/// bias is zero.
+/// A Convolution<T> (kernels/convolution.hpp) with weights [kernel x kernel x channels x outputs]
+/// and a bias. Initial weights are normal with variance 2 / (kernel^2 channels) (He et al., ICCV
+/// 2015, eq. 10); the initial bias is zero.
 template <class T>
 class Conv2d final : public Layer<T> {
  public:
-  Conv2d(const ConvolutionShape& shape, bool bias) : convolution_(shape), bias_(bias) {}
+  Conv2d(const ConvolutionShape& shape, bool has_bias) : convolution_(shape), has_bias_(has_bias) {}
 
   [[nodiscard]] Shape output() const override {
     return {shape().out_height(), shape().out_width(), shape().outputs};
   }
   [[nodiscard]] LayerSpecification specification() const override {
-    return ConvolutionSpecification{shape(), bias_};
+    return ConvolutionSpecification{shape(), has_bias_};
   }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     const auto& s = shape();
-    std::vector<Parameter> all{
+    std::vector<Parameter> list{
         {.name = "weights", .shape = {s.kernel, s.kernel, s.channels, s.outputs}}};
-    if (bias_) all.push_back({.name = "bias", .shape = {s.outputs}, .decay = false});
-    return all;
+    if (has_bias_) list.push_back({.name = "bias", .shape = {s.outputs}, .decay = false});
+    return list;
   }
   void initialise(std::span<T> w, Random& random) const override {
     const double deviation = std::sqrt(2.0 / static_cast<double>(shape().window()));
@@ -47,6 +48,7 @@ class Conv2d final : public Layer<T> {
 
  private:
   [[nodiscard]] const ConvolutionShape& shape() const { return convolution_.shape(); }
+  /// The parts of the layer's parameters w, or of their gradient. The bias is empty without one.
   template <class U>
   [[nodiscard]] std::span<U> weights(std::span<U> w) const {
     return w.first(shape().window() * shape().outputs);
@@ -57,7 +59,7 @@ class Conv2d final : public Layer<T> {
   }
 
   Convolution<T> convolution_;
-  bool bias_;
+  bool has_bias_;
 };
 
 }  // namespace
@@ -69,7 +71,7 @@ LayerPointer<T> make_conv2d(SpecReader& reader, const Shape& input) {
   shape.kernel = reader.count("kernel", 0, 1, side_max);
   shape.stride = reader.count("stride", 1, 1, side_max);
   shape.padding = reader.count("padding", 0, 0, side_max);
-  const bool bias = reader.count("bias", 1, 0, 1) == 1;
+  const bool has_bias = reader.count("bias", 1, 0, 1) == 1;
   if (!reader.has("kernel") && reader.finish())
     reader.refuse("needs kernel=K, the side of its window");
   if (!check_image(reader, input) || shape.outputs == 0 || shape.kernel == 0) return nullptr;
@@ -81,7 +83,7 @@ LayerPointer<T> make_conv2d(SpecReader& reader, const Shape& input) {
     reader.refuse("would have more weights than any memory holds");
     return nullptr;
   }
-  return std::make_shared<Conv2d<T>>(shape, bias);
+  return std::make_shared<Conv2d<T>>(shape, has_bias);
 }
 
 template LayerPointer<float> make_conv2d<float>(SpecReader&, const Shape&);

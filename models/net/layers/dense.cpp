@@ -13,36 +13,36 @@ namespace {
 template <class T>
 class Dense final : public Layer<T> {
  public:
-  Dense(std::size_t inputs, std::size_t outputs, bool bias)
-      : inputs_(inputs), outputs_(outputs), bias_(bias) {}
+  Dense(std::size_t inputs, std::size_t outputs, bool has_bias)
+      : inputs_(inputs), outputs_(outputs), has_bias_(has_bias) {}
 
   [[nodiscard]] Shape output() const override { return {outputs_}; }
   [[nodiscard]] LayerSpecification specification() const override {
-    return DenseSpecification{inputs_, outputs_, bias_};
+    return DenseSpecification{inputs_, outputs_, has_bias_};
   }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
-    std::vector<Parameter> all{{.name = "weights", .shape = {inputs_, outputs_}}};
-    if (bias_) all.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
-    return all;
+    std::vector<Parameter> list{{.name = "weights", .shape = {inputs_, outputs_}}};
+    if (has_bias_) list.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
+    return list;
   }
   void initialise(std::span<T> w, Random& random) const override {
-    const Affine<T> parts = split(w);
+    const Affine<T> affine = as_affine(w);
     const double deviation = std::sqrt(2.0 / static_cast<double>(inputs_));
-    for (T& weight : parts.weights) weight = static_cast<T>(deviation * random.normal());
-    std::ranges::fill(parts.bias, T{0});
+    for (T& weight : affine.weights) weight = static_cast<T>(deviation * random.normal());
+    std::ranges::fill(affine.bias, T{0});
   }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    affine_forward(rows(f.n, f.x), split(f.w), f.y);
+    affine_forward(rows(f.n, f.x), as_affine(f.w), f.y);
     return {};
   }
   void backward(const Backward<T>& b) const override {
-    affine_backward<T>(rows(b.n, b.x), b.dy, split(b.g), b.is_first);
+    affine_backward<T>(rows(b.n, b.x), b.dy, as_affine(b.g), b.is_gradient_zero);
     if (b.dx.empty()) return;
     if (b.n <= 64 && inputs_ * outputs_ >= std::size_t{1} << 19U) {
       compute_dx_transposed(b);
     } else {
-      affine_input_gradient<T>(b.dy, split(b.w), b.dx);
+      affine_input_gradient<T>(b.dy, as_affine(b.w), b.dx);
     }
   }
 
@@ -60,9 +60,10 @@ class Dense final : public Layer<T> {
     transpose<T>(dx_transposed, {b.dx.data(), b.n, inputs_});
   }
 
+  /// Views the layer's parameters w, or their gradient, as an affine layer.
   template <class U>
-  [[nodiscard]] Affine<U> split(std::span<U> w) const {
-    return Affine<U>::from(w, inputs_, outputs_, bias_);
+  [[nodiscard]] Affine<U> as_affine(std::span<U> w) const {
+    return Affine<U>::from(w, inputs_, outputs_, has_bias_);
   }
   static Rows<T> rows(std::size_t n, std::span<const T> x) {
     return {.size = n, .values = x.data(), .table = nullptr, .batch = {}};
@@ -70,7 +71,7 @@ class Dense final : public Layer<T> {
 
   std::size_t inputs_;
   std::size_t outputs_;
-  bool bias_;
+  bool has_bias_;
 };
 
 }  // namespace
@@ -78,9 +79,9 @@ class Dense final : public Layer<T> {
 template <class T>
 LayerPointer<T> make_dense(SpecReader& reader, const Shape& input) {
   const std::size_t outputs = read_size(reader, "its outputs");
-  const bool bias = reader.count("bias", 1, 0, 1) == 1;
+  const bool has_bias = reader.count("bias", 1, 0, 1) == 1;
   if (!check_row(reader, input) || outputs == 0) return nullptr;
-  return std::make_shared<Dense<T>>(input[0], outputs, bias);
+  return std::make_shared<Dense<T>>(input[0], outputs, has_bias);
 }
 
 template LayerPointer<float> make_dense<float>(SpecReader&, const Shape&);

@@ -6,8 +6,9 @@
 namespace starling::models {
 namespace {
 
-/// While training, y_i is x_i / (1 - rate) with probability 1 - rate, else 0, so that the mean does
-/// not change; otherwise y = x (Srivastava et al., JMLR 2014, section 10). Saves the factors.
+/// While training, y_i is x_i / (1 - rate) with probability 1 - rate, else 0, so that y has the
+/// same mean as x; in evaluations y = x (Srivastava et al., JMLR 2014, section 10). Saves the
+/// factors.
 template <class T>
 class Dropout final : public Layer<T> {
  public:
@@ -34,7 +35,7 @@ class Dropout final : public Layer<T> {
   }
 
  private:
-  /// Draws the factors, two from each 64 random bits.
+  /// Draws the factors, which are 0 or 1 / (1 - rate), two from each 64 random bits.
   void draw(std::span<T> factors, Random& random) const {
     const auto limit = static_cast<std::uint32_t>(rate_ * 0x1p32);
     const T scale = static_cast<T>(1 / (1 - rate_));

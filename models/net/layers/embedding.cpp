@@ -6,8 +6,8 @@
 namespace starling::models {
 namespace {
 
-/// The inputs are ids. Row i of the output is the row of "weights" [ids x width] that the i-th
-/// input numbers. Initial weights are normal with variance 1 / width.
+/// The inputs are ids. Row i of the output is the row of "weights" [ids x width] whose index is the
+/// i-th id. Initial weights are normal with variance 1 / width.
 template <class T>
 class Embedding final : public Layer<T> {
  public:
@@ -37,10 +37,11 @@ class Embedding final : public Layer<T> {
   }
 
  private:
+  /// Returns the index of row i's first number in the output.
   [[nodiscard]] std::ptrdiff_t offset(std::size_t i) const {
     return static_cast<std::ptrdiff_t>(i * width_);
   }
-  /// Converts an input to an id.
+  /// Converts an input to an id. Checks it, because another id would index beyond the weights.
   [[nodiscard]] std::size_t id(T input) const {
     STARLING_CHECK(input >= 0 && input < static_cast<T>(ids_));
     return static_cast<std::size_t>(input);

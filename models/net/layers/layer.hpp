@@ -1,5 +1,5 @@
-/// The interface of a layer of a net. A layer is immutable and shared by all threads; it keeps the
-/// data of a forward pass in the caller's arena.
+/// The interface of a layer of a net. A layer is immutable and shared by all threads; a forward
+/// pass keeps its data in the caller's arena.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Saved {
 /// the inputs x [n x volume of the input].
 template <class T>
 struct Forward {
-  /// Samples.
+  /// The number of samples.
   std::size_t n = 0;
   /// The layer's parameters.
   std::span<const T> w;
@@ -44,15 +44,16 @@ struct Backward {
   std::span<const T> x;
   std::span<const T> y;
   const Saved<T>& saved;
-  /// The share of the batch that these samples are; below 1 if the batch is handled in pieces.
+  /// The number of these samples divided by that of the batch; below 1 if the batch is computed in
+  /// pieces.
   T share = 1;
   /// True if g is still zero, because nothing was added to it.
-  bool is_first = false;
+  bool is_gradient_zero = false;
   /// The derivative by y. The pass may overwrite it.
   std::span<T> dy;
   /// The pass writes the derivative by x here; empty if it is not needed.
   std::span<T> dx;
-  /// The pass adds the derivative by w; as long as w.
+  /// The pass adds the derivative by w to g, which is as long as w.
   std::span<T> g;
   Pass& pass;
 };
@@ -64,14 +65,14 @@ class Layer {
 
   /// The output's shape for one sample.
   [[nodiscard]] virtual Shape output() const = 0;
-  /// Returns the numbers that another device needs to compute the layer.
+  /// Returns the numbers from which another device can make its own kernels for the layer.
   [[nodiscard]] virtual LayerSpecification specification() const = 0;
   /// The layer's parameters, with names that are local to the layer: "weights", "bias".
   [[nodiscard]] virtual std::vector<Parameter> parameters() const { return {}; }
   /// Sets the initial parameters.
   virtual void initialise(std::span<T>, Random&) const {}
 
-  /// Returns true if y may share x's memory, and dx share dy's: neither pass reads x after y is
+  /// Returns true if y may use x's memory, and dx may use dy's: neither pass reads x after y is
   /// written.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
   /// Returns true if the backward pass reads y, so that no later step may overwrite it.

@@ -1,5 +1,5 @@
-/// The numbers that define a layer's computation, so that another device can make its own kernels
-/// for the same plan and parameters. Plain values; any thread.
+/// Specifications: the numbers that define what a layer computes, so that another device can make
+/// its own kernels for the same plan and parameters. Plain values; any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,10 @@ struct PoolShape {
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
+  /// The side of the window.
   std::size_t size = 1;
   std::size_t stride = 1;
+  /// Rows and columns on each side of the image that windows may cover; they hold no numbers.
   std::size_t padding = 0;
 
   [[nodiscard]] std::size_t out_height() const {

@@ -13,8 +13,8 @@
 
 namespace starling::models {
 
-/// The largest number of outputs, channels or ids. Because of these bounds and volume_max no
-/// product of extents overflows.
+/// The largest number of outputs, channels or ids. The bounds extent_max, side_max and volume_max
+/// ensure that no product of extents overflows.
 inline constexpr std::uint64_t extent_max = std::uint64_t{1} << 24U;
 /// The largest window, stride and padding.
 inline constexpr std::uint64_t side_max = 4096;
@@ -48,8 +48,8 @@ LayerPointer<T> make_tanh(SpecReader& reader, const Shape& input);
 template <class T>
 LayerPointer<T> make_gelu(SpecReader& reader, const Shape& input);
 
-/// Reads the positional option, a number from 1 to `max`; returns 0 if it is bad. `noun` names the
-/// number in errors: "its outputs".
+/// Reads the positional option, a number from 1 to `max`; returns 0 if the option is missing or
+/// bad. `noun` names the number in errors: "its outputs".
 inline std::size_t read_size(SpecReader& reader, const std::string& noun,
                              std::uint64_t max = extent_max) {
   const std::string text = reader.positional();

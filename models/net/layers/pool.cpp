@@ -10,40 +10,40 @@ namespace {
 
 using Size = std::size_t;
 
-using Window = PoolShape;
-
-/// The rows, or the columns, of a window that are within the image.
-struct Range {
+/// The rows, or the columns, of a window that are within the image: those from `from` to before
+/// `to`.
+struct Interval {
   Size from;
   Size to;
   [[nodiscard]] Size size() const { return to - from; }
 };
 
-/// Returns the range of the window number `step` in one direction.
-STARLING_INLINE Range range_of(Size step, const Window& w, Size extent) {
-  const Size start = step * w.stride;
+/// Returns the rows, or the columns, of window number `index` along an axis of `extent` pixels.
+STARLING_INLINE Interval interval_of(Size index, const PoolShape& w, Size extent) {
+  const Size start = index * w.stride;
   return {start < w.padding ? 0 : start - w.padding, std::min(start + w.size - w.padding, extent)};
 }
 
 /// Calls visit(rows, columns) for the window of every output pixel of an image, row by row.
 template <class Visit>
-STARLING_INLINE void for_each_window(const Window& w, Visit visit) {
+STARLING_INLINE void for_each_window(const PoolShape& w, Visit visit) {
   for (Size p = 0; p < w.out_height(); ++p)
     for (Size q = 0; q < w.out_width(); ++q)
-      visit(range_of(p, w, w.height), range_of(q, w, w.width));
+      visit(interval_of(p, w, w.height), interval_of(q, w, w.width));
 }
 
-/// Largest numbers, and the index of each in its image.
+/// The largest numbers so far, and the index of each in its image.
 template <class T>
 struct Maxima {
   T* values;
   std::uint32_t* indices;
 };
 
-/// Sets each number of `best`, which is as long as a row of the image, to the largest at its
-/// position in the window's rows.
+/// Sets each number of `best`, which is as long as a row of the image, to the largest number at the
+/// same position of all of the window's rows.
 template <class T>
-STARLING_INLINE void max_of_rows(const Window& w, const T* image, Range rows, Maxima<T> best) {
+STARLING_INLINE void max_of_rows(const PoolShape& w, const T* image, Interval rows,
+                                 Maxima<T> best) {
   const Size size = w.width * w.channels;
   const Size first = rows.from * size;
   for (Size j = 0; j < size; ++j) {
@@ -64,7 +64,8 @@ STARLING_INLINE void max_of_rows(const Window& w, const T* image, Range rows, Ma
 
 /// Sets y to the largest number of a window's columns, for each channel.
 template <class T>
-STARLING_INLINE void max_of_columns(const Window& w, Maxima<T> best, Range columns, Maxima<T> y) {
+STARLING_INLINE void max_of_columns(const PoolShape& w, Maxima<T> best, Interval columns,
+                                    Maxima<T> y) {
   const Size first = columns.from * w.channels;
   for (Size c = 0; c < w.channels; ++c) {
     y.values[c] = best.values[first + c];
@@ -82,15 +83,15 @@ STARLING_INLINE void max_of_columns(const Window& w, Maxima<T> best, Range colum
   }
 }
 
-/// Reduces rows first, because they are long even if there are few channels. `best` is memory for
-/// width x channels numbers.
+/// Reduces a window's rows before its columns, because rows are long even if there are few
+/// channels. `best` is memory for width x channels numbers.
 template <class T>
-STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Maxima<T> best, Maxima<T> y) {
+STARLING_INLINE void max_loop(const PoolShape& w, Size n, const T* x, Maxima<T> best, Maxima<T> y) {
   for (Size i = 0; i < n; ++i)
     for (Size p = 0; p < w.out_height(); ++p) {
-      max_of_rows(w, x + i * w.input_size(), range_of(p, w, w.height), best);
+      max_of_rows(w, x + i * w.input_size(), interval_of(p, w, w.height), best);
       for (Size q = 0; q < w.out_width(); ++q) {
-        max_of_columns(w, best, range_of(q, w, w.width), y);
+        max_of_columns(w, best, interval_of(q, w, w.width), y);
         y.values += w.channels;
         y.indices += w.channels;
       }
@@ -98,9 +99,9 @@ STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Maxima<T> bes
 }
 
 template <class T>
-STARLING_INLINE void mean_loop(const Window& w, Size n, const T* x, T* y) {
+STARLING_INLINE void mean_loop(const PoolShape& w, Size n, const T* x, T* y) {
   for (Size i = 0; i < n; ++i, x += w.input_size())
-    for_each_window(w, [&](Range rows, Range columns) {
+    for_each_window(w, [&](Interval rows, Interval columns) {
       const T share = 1 / static_cast<T>(rows.size() * columns.size());
       for (Size c = 0; c < w.channels; ++c) y[c] = 0;
       for (Size r = rows.from; r < rows.to; ++r)
@@ -113,11 +114,11 @@ STARLING_INLINE void mean_loop(const Window& w, Size n, const T* x, T* y) {
     });
 }
 
-/// Adds the derivatives to dx.
+/// Adds the derivatives by x to dx.
 template <class T>
-STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T* dx) {
+STARLING_INLINE void mean_backward_loop(const PoolShape& w, Size n, const T* dy, T* dx) {
   for (Size i = 0; i < n; ++i, dx += w.input_size())
-    for_each_window(w, [&](Range rows, Range columns) {
+    for_each_window(w, [&](Interval rows, Interval columns) {
       const T share = 1 / static_cast<T>(rows.size() * columns.size());
       for (Size r = rows.from; r < rows.to; ++r)
         for (Size s = columns.from; s < columns.to; ++s) {
@@ -129,34 +130,35 @@ STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T*
     });
 }
 
-#define STARLING_POOL(T)                                                                     \
-  STARLING_MULTIVERSION void max_of(const Window& w, Size n, const T* x, Maxima<T> best,     \
-                                    Maxima<T> y) {                                           \
-    max_loop(w, n, x, best, y);                                                              \
-  }                                                                                          \
-  STARLING_MULTIVERSION void mean_of(const Window& w, Size n, const T* x, T* y) {            \
-    mean_loop(w, n, x, y);                                                                   \
-  }                                                                                          \
-  STARLING_MULTIVERSION void mean_backward_of(const Window& w, Size n, const T* dy, T* dx) { \
-    mean_backward_loop(w, n, dy, dx);                                                        \
+#define STARLING_POOL(T)                                                                        \
+  STARLING_MULTIVERSION void max_of(const PoolShape& w, Size n, const T* x, Maxima<T> best,     \
+                                    Maxima<T> y) {                                              \
+    max_loop(w, n, x, best, y);                                                                 \
+  }                                                                                             \
+  STARLING_MULTIVERSION void mean_of(const PoolShape& w, Size n, const T* x, T* y) {            \
+    mean_loop(w, n, x, y);                                                                      \
+  }                                                                                             \
+  STARLING_MULTIVERSION void mean_backward_of(const PoolShape& w, Size n, const T* dy, T* dx) { \
+    mean_backward_loop(w, n, dy, dx);                                                           \
   }
 
 STARLING_POOL(float)
 STARLING_POOL(double)
 
+/// A layer that computes one number of each channel from each window.
 template <class T>
 class Pool : public Layer<T> {
  public:
-  explicit Pool(const Window& window) : window_(window) {}
+  explicit Pool(const PoolShape& window) : window_(window) {}
   [[nodiscard]] Shape output() const override {
     return {window_.out_height(), window_.out_width(), window_.channels};
   }
 
  protected:
-  [[nodiscard]] const Window& window() const { return window_; }
+  [[nodiscard]] const PoolShape& window() const { return window_; }
 
  private:
-  Window window_;
+  PoolShape window_;
 };
 
 /// The largest number of each window, channel by channel; the first of equal ones. Ignores pixels
@@ -170,7 +172,7 @@ class MaxPool final : public Pool<T> {
   }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    const Window& w = this->window();
+    const PoolShape& w = this->window();
     Arena& arena = f.pass.arena;
     const auto indices = arena.take<std::uint32_t>(f.y.size());
     const auto best = arena.take<T>(w.width * w.channels);
@@ -244,7 +246,7 @@ class GlobalAvgPool final : public Layer<T> {
 
 template <class T, template <class> class Kind>
 LayerPointer<T> make_pool(SpecReader& reader, const Shape& input) {
-  Window window;
+  PoolShape window;
   window.size = read_size(reader, "the side of its window", side_max);
   window.stride = reader.count("stride", window.size, 1, side_max);
   window.padding = reader.count("padding", 0, 0, side_max);

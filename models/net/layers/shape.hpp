@@ -16,21 +16,22 @@ namespace starling::models {
 /// - {height, width, channels}: an image, its channels last.
 using Shape = std::vector<std::size_t>;
 
-/// The most numbers that one sample may have at any point of a net, 64 MiB of floats.
+/// The largest volume of the input and of each layer's output: 64 MiB of floats for one sample.
 inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
 
-/// Returns how many numbers one sample has.
+/// Returns the number of elements of one sample: the product of the extents.
 [[nodiscard]] std::size_t volume(const Shape& shape);
 
 /// Prints the extents: "28x28x1".
 [[nodiscard]] std::string print_shape(const Shape& shape);
 
-/// Reads text that print_shape wrote: one to three extents, each at least 1.
+/// Reads the text that print_shape writes: one to three extents, each at least 1, of a volume of at
+/// most volume_max.
 [[nodiscard]] Result<Shape> parse_shape(std::string_view text);
 
-/// Guesses the shape of an image from its number of features: a square number is a square image of
-/// one channel, three times a square number is one of three channels; otherwise the result is
-/// empty. No number is both.
+/// Guesses the shape of an image from its number of features: a square image of one channel for a
+/// square number, a square image of three channels for three times a square number, else an empty
+/// shape. No number is both.
 [[nodiscard]] Shape guess_image(std::size_t features);
 
 }  // namespace starling::models

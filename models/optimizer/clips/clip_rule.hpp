@@ -1,4 +1,4 @@
-/// The interface of a bound on gradients.
+/// The interface of a clip rule, which bounds gradients.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace starling::models {
 template <class T>
 using Pieces = std::span<const std::span<T>>;
 
-/// A bound on a gradient. On devices, models/cuda/kernels/update.hpp clips.
+/// A clip rule. `apply` runs on the host; models/cuda/kernels/update.hpp has the code for devices.
 template <class C>
 concept ClipRule = Alternative<C> &&
     requires(const C clip, Pieces<float> floats, Pieces<double> doubles) {
@@ -27,13 +27,14 @@ concept ClipRule = Alternative<C> &&
   { clip.apply(doubles) } -> std::same_as<double>;
 };
 
-/// Reads a limit above 0, the only option of the clip C.
+/// Reads a limit above 0, the only option of the clip rule C.
 template <class C>
-[[nodiscard]] double read_limit(SpecReader& read) {
-  const std::string written = read.positional();
-  const auto limit = parse_number(written);
+[[nodiscard]] double read_limit(SpecReader& reader) {
+  const std::string limit_text = reader.positional();
+  const auto limit = parse_number(limit_text);
   if (limit && *limit > 0) return *limit;
-  read.refuse("the limit '" + written + "' must be a number above 0, e.g. " + std::string{C::form});
+  reader.refuse("the limit '" + limit_text + "' must be a number above 0, e.g. " +
+                std::string{C::form});
   return 0;
 }
 

@@ -13,7 +13,7 @@ struct NormClip {
 
   double limit = 1;
 
-  static NormClip parse(SpecReader& read) { return {read_limit<NormClip>(read)}; }
+  static NormClip parse(SpecReader& reader) { return {read_limit<NormClip>(reader)}; }
   [[nodiscard]] std::string options() const { return print_number(limit); }
 
   template <class T>

@@ -11,7 +11,7 @@ struct ValueClip {
 
   double limit = 1;
 
-  static ValueClip parse(SpecReader& read) { return {read_limit<ValueClip>(read)}; }
+  static ValueClip parse(SpecReader& reader) { return {read_limit<ValueClip>(reader)}; }
   [[nodiscard]] std::string options() const { return print_number(limit); }
 
   template <class T>

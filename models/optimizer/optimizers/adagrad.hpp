@@ -18,10 +18,10 @@ struct Adagrad {
   double lr = 0.01;
   double epsilon = 1e-10;
 
-  static Adagrad parse(SpecReader& read) {
+  static Adagrad parse(SpecReader& reader) {
     Adagrad adagrad;
-    adagrad.lr = read_rate(read, adagrad.lr);
-    adagrad.epsilon = read_epsilon(read, adagrad.epsilon);
+    adagrad.lr = read_rate(reader, adagrad.lr);
+    adagrad.epsilon = read_epsilon(reader, adagrad.epsilon);
     return adagrad;
   }
   [[nodiscard]] std::string options() const {

@@ -24,12 +24,12 @@ struct Adam {
   double beta2 = 0.999;
   double epsilon = 1e-8;
 
-  static Adam parse(SpecReader& read) {
+  static Adam parse(SpecReader& reader) {
     Adam adam;
-    adam.lr = read_rate(read, adam.lr);
-    adam.beta1 = read_decay(read, "beta1", adam.beta1);
-    adam.beta2 = read_decay(read, "beta2", adam.beta2);
-    adam.epsilon = read_epsilon(read, adam.epsilon);
+    adam.lr = read_rate(reader, adam.lr);
+    adam.beta1 = read_decay(reader, "beta1", adam.beta1);
+    adam.beta2 = read_decay(reader, "beta2", adam.beta2);
+    adam.epsilon = read_epsilon(reader, adam.epsilon);
     return adam;
   }
   [[nodiscard]] std::string options() const {

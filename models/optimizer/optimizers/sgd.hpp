@@ -21,12 +21,12 @@ struct Sgd {
   double momentum = 0;
   bool nesterov = false;
 
-  static Sgd parse(SpecReader& read) {
+  static Sgd parse(SpecReader& reader) {
     Sgd sgd;
-    sgd.lr = read_rate(read, sgd.lr);
-    sgd.momentum = read_decay(read, "momentum", sgd.momentum);
-    sgd.nesterov = read.flag("nesterov");
-    if (sgd.nesterov && sgd.momentum == 0) read.refuse("nesterov needs momentum above 0");
+    sgd.lr = read_rate(reader, sgd.lr);
+    sgd.momentum = read_decay(reader, "momentum", sgd.momentum);
+    sgd.nesterov = reader.flag("nesterov");
+    if (sgd.nesterov && sgd.momentum == 0) reader.refuse("nesterov needs momentum above 0");
     return sgd;
   }
   [[nodiscard]] std::string options() const {

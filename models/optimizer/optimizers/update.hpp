@@ -16,15 +16,15 @@ namespace starling::models {
 
 /// The options of one update.
 struct ApplyOptions {
-  /// The learning rate is multiplied by it: the schedule's factor times the update's sample weight.
+  /// A factor of the learning rate: the schedule's factor times the update's sample weight.
   double rate_scale = 1;
   /// The weight decay: l2 * w is added to the gradient.
   double l2 = 0;
-  /// The number of updates of these parameters, this one included. Adam requires t > 0.
+  /// The number of updates of these parameters so far, including this one. Adam requires t > 0.
   std::uint64_t t = 1;
 };
 
-/// The state of element i of the parameters: slots[k] is its value in slot k.
+/// The optimiser's state for element i of the parameters: slots[k] is the value in slot k.
 template <class T>
 struct Slots {
   T* state;
@@ -36,10 +36,10 @@ struct Slots {
   }
 };
 
-/// The arithmetic of one update: changes one element w of the parameters by g, its gradient plus
-/// l2 * w. It holds only numbers, because it is copied to devices as bytes. Its operator() is
-/// marked STARLING_INLINE and STARLING_HOST_DEVICE: optimizer.cpp calls it in a loop, and
-/// models/cuda/training/device_update.cu in a kernel.
+/// A function object with the arithmetic of one update: changes one element w of the parameters by
+/// g, the gradient by w plus l2 * w. It holds only numbers, because it is copied to devices as
+/// bytes. Its operator() is marked STARLING_INLINE and STARLING_HOST_DEVICE: optimizer.cpp calls it
+/// in a loop, and models/cuda/training/device_update.cu in a kernel.
 template <class U, class T>
 concept UpdateOf = std::is_trivially_copyable_v<U> &&
     requires(const U update, T g, T& w, const Slots<T>& slots) {
@@ -52,7 +52,7 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
   /// An example for `--help`.
   { O::form } -> std::convertible_to<std::string_view>;
   { optimizer.lr } -> std::convertible_to<double>;
-  /// The number of state tensors (slots) for each parameter; all start at zero.
+  /// The number of slots, the state tensors; all start at zero.
   { optimizer.slots() } -> std::same_as<std::size_t>;
   /// The arithmetic of the update that the options describe.
   { optimizer.template update<float>(options) } -> UpdateOf<float>;
@@ -60,20 +60,21 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
 };
 
 /// Reads a learning rate.
-[[nodiscard]] inline double read_rate(SpecReader& read, double default_value) {
-  return read.number("lr", default_value, 0, 1e6);
+[[nodiscard]] inline double read_rate(SpecReader& reader, double default_value) {
+  return reader.number("lr", default_value, 0, 1e6);
 }
 
 /// Reads a decay factor in [0, 1), such as momentum or beta1.
-[[nodiscard]] inline double read_decay(SpecReader& read, const char* option, double default_value) {
-  const double value = read.number(option, default_value, 0, 1);
-  if (value == 1) read.refuse(std::string{option} + "=1 must be below 1");
+[[nodiscard]] inline double read_decay(SpecReader& reader, const char* option,
+                                       double default_value) {
+  const double value = reader.number(option, default_value, 0, 1);
+  if (value == 1) reader.refuse(std::string{option} + "=1 must be below 1");
   return value;
 }
 
 /// Reads epsilon, a small positive number that is added to a divisor.
-[[nodiscard]] inline double read_epsilon(SpecReader& read, double default_value) {
-  return read.number("epsilon", default_value, 1e-30, 1);
+[[nodiscard]] inline double read_epsilon(SpecReader& reader, double default_value) {
+  return reader.number("epsilon", default_value, 1e-30, 1);
 }
 
 /// Returns ",option=value"; empty if the value is the default.

@@ -17,13 +17,13 @@ struct CosineRate {
 
   /// The number of samples over which the factor falls; at least 1.
   std::uint64_t samples = 1;
-  /// The factor after that, in [0, 1].
+  /// The factor from then on, in [0, 1].
   double floor = 0;
 
-  static CosineRate parse(SpecReader& read) {
+  static CosineRate parse(SpecReader& reader) {
     CosineRate cosine;
-    cosine.samples = read_samples(read, "samples", form);
-    cosine.floor = read.number("floor", cosine.floor, 0, 1);
+    cosine.samples = read_samples(reader, "samples", form);
+    cosine.floor = reader.number("floor", cosine.floor, 0, 1);
     return cosine;
   }
   [[nodiscard]] std::string options() const {

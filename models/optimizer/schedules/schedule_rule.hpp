@@ -15,15 +15,16 @@ template <class S>
 concept ScheduleRule = Alternative<S> && requires(const S schedule, std::uint64_t samples_seen) {
   /// An example for `--help`.
   { S::form } -> std::convertible_to<std::string_view>;
+  /// Returns the factor by which the learning rate is multiplied after `samples_seen` samples.
   { schedule.factor(samples_seen) } -> std::same_as<double>;
 };
 
 /// Reads a required option that counts samples. The error for a missing option shows `example`.
-[[nodiscard]] inline std::uint64_t read_samples(SpecReader& read, const char* option,
+[[nodiscard]] inline std::uint64_t read_samples(SpecReader& reader, const char* option,
                                                 std::string_view example) {
-  if (!read.has(option))
-    read.refuse(std::string{"needs "} + option + ", e.g. " + std::string{example});
-  return read.count(option, 1, 1);
+  if (!reader.has(option))
+    reader.refuse(std::string{"needs "} + option + ", e.g. " + std::string{example});
+  return reader.count(option, 1, 1);
 }
 
 }  // namespace starling::models

@@ -16,10 +16,10 @@ struct StepRate {
   std::uint64_t every = 1;
   double gamma = 0.5;
 
-  static StepRate parse(SpecReader& read) {
+  static StepRate parse(SpecReader& reader) {
     StepRate step;
-    step.every = read_samples(read, "every", form);
-    step.gamma = read.number("gamma", step.gamma, 0, 1);
+    step.every = read_samples(reader, "every", form);
+    step.gamma = reader.number("gamma", step.gamma, 0, 1);
     return step;
   }
   [[nodiscard]] std::string options() const {

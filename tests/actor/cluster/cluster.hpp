@@ -1,4 +1,5 @@
-/// A cluster of nodes in this process, over real sockets, that run CountingJobs. For tests.
+/// A cluster of nodes in this process that run CountingJobs, over sockets on the loopback
+/// interface. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,14 +21,14 @@
 
 namespace starling::actor {
 
-/// A cluster of nodes that have found each other, and a client.
+/// A cluster of nodes, and a client of it.
 class Cluster : public testing::Test {
  protected:
   using State = actor::MemberReport::State;
 
   Cluster() : client_(ClusterClient::open({}).value()) {}
 
-  /// Adds a node that joins by those before it, and returns its index.
+  /// Adds a node that joins through the nodes before it, and returns its index.
   std::size_t add() {
     ClusterOptions options;
     for (const auto& node : nodes_)
@@ -47,19 +48,23 @@ class Cluster : public testing::Test {
     }));
   }
 
+  /// Returns how many other nodes a node knows as live.
   static std::size_t live_others(ClusterNode& node) {
     const auto status = node.status();
     return static_cast<std::size_t>(std::ranges::count_if(
         status.others, [](const auto& other) { return core::is_live(other.state); }));
   }
 
+  /// Submits the job `job_` to a node, and waits up to 30 s for the start.
   Result<wire::JobStarted> submit(std::size_t node, const wire::JobSettings& settings) {
     return client_->ask_for<wire::JobStarted>(
         nodes_[node]->address(), wire::SubmitJob{job_, settings}, std::chrono::seconds{30});
   }
 
-  static wire::JobSettings counting(const char* mode, const char* barrier, const char* workers,
-                                    const char* steps, const char* delay_ms) {
+  /// Returns the settings of a CountingJob.
+  static wire::JobSettings counting_settings(const char* mode, const char* barrier,
+                                             const char* workers, const char* steps,
+                                             const char* delay_ms) {
     return {{"mode", mode},
             {"barrier", barrier},
             {"workers", workers},
@@ -67,7 +72,7 @@ class Cluster : public testing::Test {
             {"delay", delay_ms}};
   }
 
-  /// The status of every member on every running node.
+  /// Returns the status of each member of the job on each running node.
   std::vector<wire::MemberStatus> members() {
     std::vector<wire::MemberStatus> all;
     for (auto& node : nodes_) {
@@ -80,6 +85,7 @@ class Cluster : public testing::Test {
     return all;
   }
 
+  /// Returns true if there are members, and all have finished or were excluded.
   bool all_done() {
     const auto all = members();
     return !all.empty() && std::ranges::all_of(all, [](const auto& member) {
@@ -101,6 +107,7 @@ class Cluster : public testing::Test {
     return highest;
   }
 
+  /// Reads all ranges from the running nodes, ordered by their ids.
   std::vector<core::RangeState> model() {
     std::map<core::RangeId, core::RangeState> states;
     for (auto& node : nodes_) {
@@ -120,6 +127,7 @@ class Cluster : public testing::Test {
   }
 
   wire::JobId job_ = 42;
+  /// By index; null if the test has ended the node.
   std::vector<std::unique_ptr<ClusterNode>> nodes_;
   std::unique_ptr<ClusterClient> client_;
 };

@@ -11,8 +11,8 @@ namespace {
 /// Records the senders of the packets that are delivered to it.
 class RecordingJob final : public LocalJob {
  public:
-  RecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr now)
-      : senders_(senders), now_(std::move(now)) {}
+  RecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr configuration)
+      : senders_(senders), configuration_(std::move(configuration)) {}
   void start_founders(const std::vector<core::Member>&, const core::ConfigurationPtr&) override {}
   void join(const core::Member&, const std::vector<core::MemberId>&) override {}
   void deliver(core::Envelope envelope, bool) override { senders_.push_back(envelope.from); }
@@ -23,27 +23,28 @@ class RecordingJob final : public LocalJob {
   void end_members(const std::vector<core::MemberId>&) override {}
   std::vector<actor::MemberReport> reports() override { return {}; }
   std::vector<core::RangeState> ranges(const actor::ReadRanges&) override { return {}; }
-  core::ConfigurationPtr configuration() override { return now_; }
+  core::ConfigurationPtr configuration() override { return configuration_; }
 
  private:
   std::vector<core::MemberId>& senders_;
-  core::ConfigurationPtr now_;
+  core::ConfigurationPtr configuration_;
 };
 
+/// Makes RecordingJobs.
 class PreparedRecordingJob final : public PreparedJob {
  public:
-  PreparedRecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr now)
-      : senders_(senders), now_(std::move(now)) {}
+  PreparedRecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr configuration)
+      : senders_(senders), configuration_(std::move(configuration)) {}
   [[nodiscard]] const JobOptions& options() const override { return options_; }
   [[nodiscard]] std::size_t ranges() const override { return 1; }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
   [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(LocalJobOptions) const override {
-    return std::unique_ptr<LocalJob>{std::make_unique<RecordingJob>(senders_, now_)};
+    return std::unique_ptr<LocalJob>{std::make_unique<RecordingJob>(senders_, configuration_)};
   }
 
  private:
   std::vector<core::MemberId>& senders_;
-  core::ConfigurationPtr now_;
+  core::ConfigurationPtr configuration_;
   JobOptions options_;
 };
 
@@ -68,7 +69,7 @@ TEST(ClusterJob, DropsPacketsOfAMemberFromAnotherNode) {
   deliver(other_node, 1, 1);
   deliver(other_node, 0, 1);
   EXPECT_EQ(senders, (std::vector<core::MemberId>{1}));
-  // A new incarnation of a member may be on another node, and a joining member may be on any node.
+  // A new incarnation of a member may be on another node. A joining member may be on any node.
   deliver(other_node, 1, 2);
   deliver(other_node, 5, 1);
   EXPECT_EQ(senders, (std::vector<core::MemberId>{1, 1, 5}));

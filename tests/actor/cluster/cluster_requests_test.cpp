@@ -1,4 +1,4 @@
-/// How nodes answer requests of clients and of other nodes, valid and invalid ones.
+/// Tests how nodes answer valid and invalid requests of clients and of other nodes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 TEST_F(Cluster, RefusesTooLongSettingsAndAConfigurationThatDoesNotFit) {
   add(1);
-  auto settings = counting("peer", "asp", "1", "10", "0");
+  auto settings = counting_settings("peer", "asp", "1", "10", "0");
   settings.emplace_back("note", std::string(70'000, 'x'));
   const auto too_long = submit(0, settings);
   ASSERT_FALSE(too_long);
@@ -46,8 +46,8 @@ TEST_F(Cluster, RefusesTooLongSettingsAndAConfigurationThatDoesNotFit) {
   EXPECT_NE(started.error().message.find("does not fit"), std::string::npos);
 }
 
-/// A client that submits jobs and closes them again cannot make a node read for all of them at
-/// once.
+/// A client that submits and closes many jobs cannot make a node read the data of all of them at
+/// the same time.
 TEST_F(Cluster, ReadsDataForAtMostFourJobsAtATime) {
   std::promise<void> promise;
   const std::shared_future<void> released = promise.get_future().share();
@@ -61,7 +61,7 @@ TEST_F(Cluster, ReadsDataForAtMostFourJobsAtATime) {
   };
   nodes_.push_back(ClusterNode::open(options).value());
   const std::string& node = nodes_[0]->address();
-  const auto settings = counting("peer", "asp", "1", "10", "0");
+  const auto settings = counting_settings("peer", "asp", "1", "10", "0");
   for (wire::JobId job = 1; job <= 4; ++job) {
     EXPECT_FALSE(
         client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{job, settings, 1}, 50ms));
@@ -90,7 +90,7 @@ TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
   };
   nodes_.push_back(ClusterNode::open(options).value());
   const std::string& node = nodes_[0]->address();
-  const wire::SubmitJob job{job_, counting("peer", "asp", "1", "10", "0")};
+  const wire::SubmitJob job{job_, counting_settings("peer", "asp", "1", "10", "0")};
   EXPECT_FALSE(client_->ask_for<wire::JobStarted>(node, job, 200ms));
   EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{job_}, 5s));
   const auto outcome = client_->ask_for<wire::JobStarted>(node, job, 5s);
@@ -106,17 +106,17 @@ TEST_F(Cluster, RefusesMoreJobsThanAClientMayHave) {
   options.prepare_job = prepare_counting_job;
   options.limits.jobs_per_client = 2;
   nodes_.push_back(ClusterNode::open(options).value());
-  const auto settings = counting("peer", "asp", "1", "10", "0");
+  const auto settings = counting_settings("peer", "asp", "1", "10", "0");
   for (job_ = 1; job_ <= 2; ++job_) ASSERT_TRUE(submit(0, settings));
   const auto third = submit(0, settings);
   ASSERT_FALSE(third);
   EXPECT_NE(third.error().message.find("holds 2 jobs of 127.0.0.1"), std::string::npos)
       << third.error().message;
   ASSERT_TRUE(client_->ask_for<wire::Done>(nodes_[0]->address(), wire::CloseJob{1}, 5s));
-  EXPECT_TRUE(submit(0, settings)) << "one was dropped";
+  EXPECT_TRUE(submit(0, settings)) << "a closed job does not count";
 }
 
-/// The readers do not return, such as when a file system does not answer.
+/// The threads that read data hang, as they do when a file system does not answer.
 TEST_F(Cluster, EndsWhileItsReadersHang) {
   const auto begun = std::make_shared<std::atomic<int>>(0);
   const auto released = std::make_shared<std::atomic<bool>>(false);
@@ -130,7 +130,7 @@ TEST_F(Cluster, EndsWhileItsReadersHang) {
     return Error{"too late"};
   };
   auto node = ClusterNode::open(options).value();
-  const auto settings = counting("peer", "asp", "1", "10", "0");
+  const auto settings = counting_settings("peer", "asp", "1", "10", "0");
   for (wire::JobId job = 1; job <= 4; ++job)
     EXPECT_FALSE(client_->ask(node->address(), wire::PrepareJob{job, settings, 1}, 50ms));
   ASSERT_TRUE(wait_until([&] { return *begun == 4; }));
@@ -144,7 +144,7 @@ TEST_F(Cluster, EndsWhileItsReadersHang) {
   EXPECT_TRUE(wait_until([&] { return *ended == 4; })) << "readers outlive their node";
 }
 
-/// The data come from a pipe that nobody writes to.
+/// The data come from a pipe to which nobody writes.
 TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -155,17 +155,17 @@ TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
   options.name = "n0";
   options.prepare_job = [&](const auto&) -> Result<std::shared_ptr<const PreparedJob>> {
     ReadLimits limits = ReadScope::limits();
-    EXPECT_TRUE(std::exchange(limits.regular_only, false)) << "a node reads no pipes";
+    EXPECT_TRUE(std::exchange(limits.refuses_pipes, false)) << "a node reads no pipes";
     const ReadScope scope{limits};
     has_begun = true;
     auto text = read_text(path, 1U << 20U);
-    read_result.set_value(text ? "all is read" : text.error().message);
+    read_result.set_value(text ? "the read has succeeded" : text.error().message);
     return Error{"nothing"};
   };
   nodes_.push_back(ClusterNode::open(options).value());
   const std::string& node = nodes_[0]->address();
-  EXPECT_FALSE(
-      client_->ask(node, wire::PrepareJob{1, counting("peer", "asp", "1", "9", "0"), 1}, 50ms));
+  EXPECT_FALSE(client_->ask(
+      node, wire::PrepareJob{1, counting_settings("peer", "asp", "1", "9", "0"), 1}, 50ms));
   ASSERT_TRUE(wait_until([&] { return has_begun.load(); }));
   ASSERT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{1}, 5s));
   auto end = read_result.get_future();
@@ -174,9 +174,9 @@ TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
   for (const int fd : pipe) ::close(fd);
 }
 
-TEST_F(Cluster, TellsJoiningNodesTheAgeOfAJob) {
+TEST_F(Cluster, SendsJoiningNodesTheAgeOfAJob) {
   add(2);
-  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "5")));
+  ASSERT_TRUE(submit(0, counting_settings("peer", "asp", "2", "100000", "5")));
   const auto age = [&](std::size_t node) -> std::uint64_t {
     const auto description =
         client_->ask_for<wire::JobDescription>(nodes_[node]->address(), wire::GetJob{job_}, 5s);
@@ -248,7 +248,8 @@ TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {
   EXPECT_NE(started.error().message.find("there is nothing to count"), std::string::npos);
 }
 
-/// A node that missed the closing of a job is told by another node.
+/// A node that does not receive the CloseJob of a client learns from another node that the job is
+/// closed.
 TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
   add(2);
   const auto threads = [] {
@@ -256,14 +257,15 @@ TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
                                  std::filesystem::directory_iterator{});
   };
   const auto idle = threads();
-  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "4")));
+  ASSERT_TRUE(submit(0, counting_settings("peer", "asp", "2", "100000", "4")));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 10; }));
   ASSERT_TRUE(client_->ask(nodes_[0]->address(), wire::CloseJob{job_}, 10s));
   EXPECT_TRUE(wait_until([&] { return members().empty(); }));
-  // Two threads of each node may be left, such as a reader.
+  // Each node may keep two more threads, such as one that reads data.
   EXPECT_TRUE(wait_until([&] { return threads() <= idle + 4; })) << threads() - idle;
-  const auto again = client_->ask(
-      nodes_[0]->address(), wire::PrepareJob{job_, counting("peer", "bsp", "2", "9", "0"), 2}, 10s);
+  const auto again =
+      client_->ask(nodes_[0]->address(),
+                   wire::PrepareJob{job_, counting_settings("peer", "bsp", "2", "9", "0"), 2}, 10s);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().message, "the job is closed");
 }

@@ -1,4 +1,4 @@
-/// Clusters of nodes that find each other and run jobs while nodes join, leave and die.
+/// Tests clusters of nodes that find each other and run jobs while nodes join, leave and die.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 TEST_F(Cluster, RunsAJobOnAllNodes) {
   add(3);
-  const auto started = submit(1, counting("peer", "pssp:s=4,beta=2", "5", "100", "1"));
+  const auto started = submit(1, counting_settings("peer", "pssp:s=4,beta=2", "5", "100", "1"));
   ASSERT_TRUE(started) << started.error().message;
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   EXPECT_EQ(members().size(), 5U);
@@ -31,7 +31,8 @@ TEST_F(Cluster, RunsAJobOnAllNodes) {
   expect_exact_counts(states);
 }
 
-/// The loop of the slow node is blocked while it starts its members, so the others declare it dead.
+/// The event loop of the node "slow" is blocked while it starts its members, so the others declare
+/// the node dead.
 TEST_F(Cluster, StartsAJobAgainWithoutANodeThatDiesDuringItsStart) {
   add(2);
   std::promise<void> promise;
@@ -47,7 +48,7 @@ TEST_F(Cluster, StartsAJobAgainWithoutANodeThatDiesDuringItsStart) {
   ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[0]) == 2; }));
   ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[1]) == 2; }));
   const auto began = std::chrono::steady_clock::now();
-  const auto started = submit(0, counting("peer", "asp", "3", "100", "1"));
+  const auto started = submit(0, counting_settings("peer", "asp", "3", "100", "1"));
   const auto took = std::chrono::steady_clock::now() - began;
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_LT(took, 15s);
@@ -81,7 +82,7 @@ TEST_F(Cluster, RefusesASecondNodeOfTheSameName) {
   EXPECT_EQ(live_others(*nodes_[0]), 0U);
 }
 
-/// Each of the two nodes is a cluster of its own until it gets gossip about the other.
+/// Each of the two nodes is a cluster of its own until the test sends it gossip about the other.
 TEST_F(Cluster, RefusesOneOfTwoNodesOfTheSameNameWhenClustersMerge) {
   for (int i = 0; i < 2; ++i) {
     ClusterOptions options;
@@ -102,7 +103,7 @@ TEST_F(Cluster, RefusesOneOfTwoNodesOfTheSameNameWhenClustersMerge) {
 
 TEST_F(Cluster, GoesOnWhenANodeDies) {
   add(4);
-  const auto settings = counting("peer", "pssp:s=4,beta=2", "4", "400", "4");
+  const auto settings = counting_settings("peer", "pssp:s=4,beta=2", "4", "400", "4");
   ASSERT_TRUE(submit(0, settings));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
   nodes_[0].reset();
@@ -113,10 +114,10 @@ TEST_F(Cluster, GoesOnWhenANodeDies) {
   expect_exact_counts(states);
 }
 
-/// The coordinator is on the first node; the next one gets the steps from the other members.
+/// The coordinator is on the first node. Its successor receives the steps from the other members.
 TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeDiesAndItsSuccessorsToo) {
   add(5);
-  ASSERT_TRUE(submit(0, counting("central", "ssp:s=2", "5", "600", "4")));
+  ASSERT_TRUE(submit(0, counting_settings("central", "ssp:s=2", "5", "600", "4")));
   for (const core::Step step : {20U, 200U}) {
     ASSERT_TRUE(wait_until([&] { return highest_step() >= step; }));
     core::ConfigurationPtr current;
@@ -136,7 +137,7 @@ TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeDiesAndItsSuccessorsToo) {
 
 TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeLeaves) {
   add(3);
-  ASSERT_TRUE(submit(0, counting("central", "ssp:s=2", "3", "400", "4")));
+  ASSERT_TRUE(submit(0, counting_settings("central", "ssp:s=2", "3", "400", "4")));
   ASSERT_TRUE(wait_until([&] { return highest_step() >= 20; }));
   nodes_[0]->leave(20s);
   nodes_[0].reset();
@@ -147,7 +148,7 @@ TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeLeaves) {
 
 TEST_F(Cluster, LetsALaterNodeJoinARunningJob) {
   add(3);
-  ASSERT_TRUE(submit(0, counting("peer", "pssp:s=4,beta=2", "3", "600", "4")));
+  ASSERT_TRUE(submit(0, counting_settings("peer", "pssp:s=4,beta=2", "3", "600", "4")));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
   add();
   ASSERT_TRUE(wait_until([&] { return members().size() == 4; }));
@@ -158,7 +159,7 @@ TEST_F(Cluster, LetsALaterNodeJoinARunningJob) {
 
 TEST_F(Cluster, LetsANodeLeaveInOrder) {
   add(3);
-  ASSERT_TRUE(submit(0, counting("peer", "pssp:s=4,beta=2", "3", "500", "4")));
+  ASSERT_TRUE(submit(0, counting_settings("peer", "pssp:s=4,beta=2", "3", "500", "4")));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
   nodes_[1]->leave(20s);
   nodes_[1].reset();
@@ -167,10 +168,11 @@ TEST_F(Cluster, LetsANodeLeaveInOrder) {
   expect_exact_counts(model());
 }
 
-/// The other node cannot hold a second replica, so the leaving node must not wait for one.
+/// There is no other node for a second replica of each range, so the leaving node must not wait for
+/// one.
 TEST_F(Cluster, LetsOneOfTwoNodesLeave) {
   add(2);
-  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "500", "4")));
+  ASSERT_TRUE(submit(0, counting_settings("peer", "asp", "2", "500", "4")));
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
   const auto began = std::chrono::steady_clock::now();
   nodes_[1]->leave(60s);
@@ -181,7 +183,7 @@ TEST_F(Cluster, LetsOneOfTwoNodesLeave) {
   expect_exact_counts(model());
 }
 
-/// The node logs it once, since many such frames may come.
+/// A node logs this error once, because many such frames may arrive.
 TEST(Node, LogsOnceThatItDropsFramesOfAnotherVersion) {
   std::mutex mutex;
   std::vector<std::string> lines;

@@ -1,4 +1,4 @@
-/// Prepared jobs for nodes in tests, in which each worker counts its updates.
+/// Prepared jobs that count their updates, for tests of nodes.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,8 @@
 
 namespace starling::actor {
 
-/// A job that trains Counters. `settings` has its mode, workers, steps, barrier and delay in ms.
+/// A job that trains Counters. `settings` has the keys mode, workers, steps, barrier and delay (in
+/// ms).
 class CountingJob final : public PreparedJob {
  public:
   explicit CountingJob(const wire::JobSettings& settings)
@@ -66,6 +67,7 @@ class DelayedJob final : public PreparedJob {
   std::shared_future<void> released_;
 };
 
+/// Returns a CountingJob, or an Error if there are no settings.
 inline Result<std::shared_ptr<const PreparedJob>> prepare_counting_job(
     const wire::JobSettings& settings) {
   if (settings.empty()) return Error{"there is nothing to count"};

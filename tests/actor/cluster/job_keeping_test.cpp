@@ -1,5 +1,5 @@
-// A node's data about its jobs: their names, their recent speed and loss, their records and their
-// log lines.
+// Tests the data that a node keeps about its jobs: their names, their recent speed and loss, their
+// records, and their log lines.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,16 +17,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Returns the record of an ended job.
 wire::JobRecord record(wire::JobId job, wire::JobState state, bool is_reported_by_client = false) {
-  wire::JobRecord one;
-  one.job = job;
-  one.name = "job-" + std::to_string(job);
-  one.summary.state = state;
-  one.is_reported_by_client = is_reported_by_client;
-  return one;
+  wire::JobRecord job_record;
+  job_record.job = job;
+  job_record.name = "job-" + std::to_string(job);
+  job_record.summary.state = state;
+  job_record.is_reported_by_client = is_reported_by_client;
+  return job_record;
 }
 
-TEST(JobName, AcceptsOnlySinglePlainWords) {
+TEST(JobName, IsOneWordOfLettersDigitsAndFewSigns) {
   for (const char* name : {"a", "7", "softmax-digits-1", "A.b_c-9"})
     EXPECT_TRUE(check_job_name(name)) << name;
   const std::string longest(job_name_max, 'x');
@@ -65,7 +66,7 @@ TEST(RecentFigures, CoverTheLastFiveSeconds) {
   RecentFigures figures;
   EXPECT_EQ(figures.updates_per_s(), 0);
   EXPECT_EQ(figures.loss_count(), 0U);
-  // 10 updates a second at loss 4 for 20 s, then 100 a second at loss 1.
+  // Makes 10 updates a second with loss 4 for 20 s, and then 100 a second with loss 1 for 10 s.
   std::uint64_t updates = 0;
   double loss_sum = 0;
   core::Time now{};
@@ -83,7 +84,7 @@ TEST(RecentFigures, CoverTheLastFiveSeconds) {
   run(10, 100, 1);
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 100);
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
-  // Without new updates the rate falls to 0, and the loss stays.
+  // Without new updates, the rate falls to 0 and the loss stays.
   run(10, 0, 0);
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 0);
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
@@ -124,29 +125,29 @@ TEST(JobHistory, KeepsRecordsForADayUpToAMaximum) {
   ASSERT_EQ(history.records().jobs.size(), 1U);
   EXPECT_EQ(history.records().jobs[0].job, 2U);
   for (wire::JobId job = 10; job < 10 + 2 * JobHistory::jobs_max; ++job) {
-    auto one = record(job, wire::JobState::done, true);
-    one.summary.why = std::string(100'000, 'x');
-    one.summary.figures.resize(10'000, {"figure", 1.0});
-    history.add(std::move(one), 2h + std::chrono::seconds{job});
+    auto job_record = record(job, wire::JobState::done, true);
+    job_record.summary.why = std::string(100'000, 'x');
+    job_record.summary.figures.resize(10'000, {"figure", 1.0});
+    history.add(std::move(job_record), 2h + std::chrono::seconds{job});
   }
   const auto all = history.records();
   ASSERT_EQ(all.jobs.size(), JobHistory::jobs_max);
-  for (const wire::JobRecord& one : all.jobs) {
-    EXPECT_GE(one.job, 10 + JobHistory::jobs_max);
-    EXPECT_LE(one.summary.why.size(), 500U);
-    EXPECT_LE(one.summary.figures.size(), 32U);
+  for (const wire::JobRecord& job_record : all.jobs) {
+    EXPECT_GE(job_record.job, 10 + JobHistory::jobs_max);
+    EXPECT_LE(job_record.summary.why.size(), 500U);
+    EXPECT_LE(job_record.summary.figures.size(), 32U);
   }
 }
 
 TEST(LogBuffer, KeepsTheJobAndTheTimeOfEachLine) {
-  std::vector<std::string> shown;
-  LogBuffer book{[&](const std::string& line) { shown.push_back(line); }};
+  std::vector<std::string> printed;
+  LogBuffer log{[&](const std::string& line) { printed.push_back(line); }};
   const auto before = utc_now_us();
-  book.add("joined");
-  book.add("begins", "run-1");
+  log.add("joined");
+  log.add("begins", "run-1");
   const auto after = utc_now_us();
-  EXPECT_EQ(shown, (std::vector<std::string>{"joined", "job run-1: begins"}));
-  const auto lines = book.read(0).lines;
+  EXPECT_EQ(printed, (std::vector<std::string>{"joined", "job run-1: begins"}));
+  const auto lines = log.read(0).lines;
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0].job, "");
   EXPECT_EQ(lines[1].job, "run-1");

@@ -1,4 +1,4 @@
-/// The limits of the jobs and threads that a node accepts, in all and from one client.
+/// Tests the limits of the jobs and threads that a node accepts, in total and from one client.
 #include "starling/actor/cluster/job_slots.hpp"
 
 #include <gtest/gtest.h>
@@ -8,30 +8,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool holds(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(JobSlots, AreLimitedInAllAndPerClient) {
+TEST(JobSlots, AreLimitedInTotalAndPerClient) {
   JobSlots slots{{.jobs = 3, .jobs_per_client = 2, .threads = 10, .threads_per_client = 10}};
   EXPECT_TRUE(slots.reserve(1, {}, "alice", 0s));
   EXPECT_TRUE(slots.reserve(2, {}, "alice", 0s));
-  EXPECT_TRUE(slots.reserve(2, {}, "alice", 0s)) << "it has one already";
+  EXPECT_TRUE(slots.reserve(2, {}, "alice", 0s)) << "job 2 has a slot already";
   const auto third = slots.reserve(3, {}, "alice", 0s);
   ASSERT_FALSE(third);
-  EXPECT_TRUE(holds(third.error().message, "2 jobs of alice")) << third.error().message;
-  EXPECT_TRUE(holds(third.error().message, "(--jobs-per-client): 1, 2")) << third.error().message;
+  EXPECT_TRUE(contains(third.error().message, "2 jobs of alice")) << third.error().message;
+  EXPECT_TRUE(contains(third.error().message, "(--jobs-per-client): 1, 2"))
+      << third.error().message;
   EXPECT_TRUE(slots.reserve(3, {}, "bob", 0s));
   const auto fourth = slots.reserve(4, {}, "carol", 0s);
   ASSERT_FALSE(fourth);
-  EXPECT_TRUE(holds(fourth.error().message, "(--jobs): alice has 2 jobs"))
+  EXPECT_TRUE(contains(fourth.error().message, "(--jobs): alice has 2 jobs"))
       << fourth.error().message;
-  EXPECT_TRUE(holds(fourth.error().message, "bob has 1 job ")) << fourth.error().message;
+  EXPECT_TRUE(contains(fourth.error().message, "bob has 1 job ")) << fourth.error().message;
   slots.release(1);
   EXPECT_TRUE(slots.reserve(4, {}, "carol", 0s));
 }
 
-TEST(JobSlots, LimitThreadsInAllAndPerClient) {
+TEST(JobSlots, LimitThreadsInTotalAndPerClient) {
   JobSlots slots{{.jobs = 9, .jobs_per_client = 9, .threads = 10, .threads_per_client = 6}};
   for (wire::JobId job = 1; job <= 3; ++job) EXPECT_TRUE(slots.reserve(job, {}, "alice", 0s));
   EXPECT_TRUE(slots.reserve(4, {}, "bob", 0s));
@@ -39,16 +40,16 @@ TEST(JobSlots, LimitThreadsInAllAndPerClient) {
   const auto more = slots.reserve_threads(2, 3);
   ASSERT_FALSE(more);
   EXPECT_TRUE(
-      holds(more.error().message, "its 3 compute threads would make 7 of the jobs of alice"))
+      contains(more.error().message, "its 3 compute threads would make 7 of the jobs of alice"))
       << more.error().message;
-  EXPECT_TRUE(holds(more.error().message, "valid: up to 6 (the node's --threads-per-client)"));
+  EXPECT_TRUE(contains(more.error().message, "valid: up to 6 (the node's --threads-per-client)"));
   EXPECT_TRUE(slots.reserve_threads(2, 2));
-  EXPECT_TRUE(slots.reserve_threads(2, 2)) << "its own are not counted twice";
+  EXPECT_TRUE(slots.reserve_threads(2, 2)) << "the threads of job 2 are not counted twice";
   const auto all = slots.reserve_threads(4, 5);
   ASSERT_FALSE(all);
-  EXPECT_TRUE(holds(all.error().message, "would make 11 of all jobs")) << all.error().message;
+  EXPECT_TRUE(contains(all.error().message, "would make 11 of all jobs")) << all.error().message;
   EXPECT_TRUE(slots.reserve_threads(4, 4));
-  EXPECT_FALSE(slots.reserve_threads(5, 1)) << "it has no slot";
+  EXPECT_FALSE(slots.reserve_threads(5, 1)) << "job 5 has no slot";
 }
 
 TEST(JobSlots, KeepTheirClientWhenTheJobGetsANewId) {

@@ -1,5 +1,5 @@
-/// A job on several nodes applies each update exactly once while nodes die, join, leave or are
-/// partitioned off.
+/// Tests that a job on several nodes applies each update exactly once while nodes die, join, leave
+/// or are partitioned from the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using core::Member;
 using State = actor::MemberReport::State;
 
 TEST(LocalJob, TheOthersGoOnWhenANodeIsKilled) {
-  Nodes nodes{counting(options_of(4, 200, sampled))};
+  Nodes nodes{make_counting_job(options_of(4, 200, sampled_barrier))};
   add_peers(nodes, 4);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(2) >= 30; }));
@@ -29,8 +29,8 @@ TEST(LocalJob, TheOthersGoOnWhenANodeIsKilled) {
   nodes.expect_exact();
 }
 
-TEST(LocalJob, ANodeThatJoinsTakesPart) {
-  Nodes nodes{counting(options_of(3, 200, sampled))};
+TEST(LocalJob, ANodeThatJoinsComputesAndOwns) {
+  Nodes nodes{make_counting_job(options_of(3, 200, sampled_barrier))};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
@@ -43,8 +43,8 @@ TEST(LocalJob, ANodeThatJoinsTakesPart) {
   nodes.expect_exact();
 }
 
-TEST(LocalJob, ANodeThatLeavesHandsOverWhatItOwns) {
-  Nodes nodes{counting(options_of(4, 200, sampled))};
+TEST(LocalJob, ANodeThatLeavesHandsOverItsRanges) {
+  Nodes nodes{make_counting_job(options_of(4, 200, sampled_barrier))};
   add_peers(nodes, 4);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(1) >= 30; }));
@@ -56,7 +56,7 @@ TEST(LocalJob, ANodeThatLeavesHandsOverWhatItOwns) {
 }
 
 TEST(LocalJob, LosesNoUpdateInAPartition) {
-  Nodes nodes{counting(options_of(3, 200, sampled))};
+  Nodes nodes{make_counting_job(options_of(3, 200, sampled_barrier))};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
@@ -69,7 +69,7 @@ TEST(LocalJob, LosesNoUpdateInAPartition) {
 }
 
 TEST(LocalJob, AnExcludedMemberReturnsNoRanges) {
-  Nodes nodes{counting(options_of(3, 200, sampled))};
+  Nodes nodes{make_counting_job(options_of(3, 200, sampled_barrier))};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
@@ -85,7 +85,7 @@ TEST(LocalJob, AnExcludedMemberReturnsNoRanges) {
 }
 
 TEST(LocalJob, AnExcludedMemberGetsNoPacketsForAnotherMemberOfItsId) {
-  Nodes nodes{counting(options_of(3, 200, sampled))};
+  Nodes nodes{make_counting_job(options_of(3, 200, sampled_barrier))};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
@@ -98,7 +98,7 @@ TEST(LocalJob, AnExcludedMemberGetsNoPacketsForAnotherMemberOfItsId) {
   const Member returning{4, 1, true, true};
   nodes.route_to(4, 1);
   nodes.local(1).join(returning, {0});
-  // It pulls ranges from the member on the other node that has the excluded member's id.
+  // The returning member pulls ranges from the namesake, which has the id of the excluded member.
   ASSERT_TRUE(wait_until([&] {
     const auto reports = nodes.local(1).reports();
     return reports.size() == 2 && reports[1].state == State::done;
@@ -110,18 +110,18 @@ class LocalJobWithServers : public testing::TestWithParam<std::pair<core::Mode, 
 
 TEST_P(LocalJobWithServers, MakesEachUpdateOnce) {
   const auto& [mode, barrier] = GetParam();
-  Nodes nodes{counting(options_of(6, 100, barrier, mode, 1ms))};
+  Nodes nodes{make_counting_job(options_of(6, 100, barrier, mode, 1ms))};
   add_servers(nodes);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
 }
 
-/// Node 2 dies with a server and two workers; node 0 has the coordinator as well.
+/// Node 2 has a server and two workers. Node 0 also has the coordinator.
 TEST_P(LocalJobWithServers, GoesOnWhenANodeIsKilled) {
   const auto& [mode, barrier] = GetParam();
   for (const std::size_t killed : {2U, 0U}) {
-    Nodes nodes{counting(options_of(6, 100, barrier, mode, 2ms))};
+    Nodes nodes{make_counting_job(options_of(6, 100, barrier, mode, 2ms))};
     add_servers(nodes);
     nodes.start();
     ASSERT_TRUE(wait_until([&] { return nodes.step(killed) >= 20; }));

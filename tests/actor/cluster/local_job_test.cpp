@@ -1,4 +1,4 @@
-/// A job on several nodes in this process, each with a transport of its own: real sockets on the
+/// Tests jobs on several nodes in this process, each with its own transport, over sockets on the
 /// loopback interface.
 #include "starling/actor/cluster/local_job.hpp"
 
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using State = actor::MemberReport::State;
 
 TEST(LocalJob, ThreeNodesMakeEachUpdateOnce) {
-  Nodes nodes{counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))};
+  Nodes nodes{make_counting_job(options_of(3, 200, sampled_barrier, core::Mode::peer, 0ns))};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
@@ -31,7 +31,7 @@ TEST(LocalJob, ThreeNodesMakeEachUpdateOnce) {
   nodes.expect_exact();
 }
 
-/// Returns why a member has failed, or "" if none has.
+/// Returns why a member on one of the first `count` nodes has failed, or "" if no member has.
 std::string failure_of_any(Nodes& nodes, std::size_t count) {
   for (std::size_t node = 0; node < count; ++node)
     for (const auto& report : nodes.local(node).reports())
@@ -41,7 +41,8 @@ std::string failure_of_any(Nodes& nodes, std::size_t count) {
 
 /// A member that has failed answers no message, so its LocalJob reports the failure.
 TEST(LocalJob, ReportsTheFailureOfAMember) {
-  Nodes nodes{[make = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))] {
+  Nodes nodes{[make =
+                   make_counting_job(options_of(3, 200, sampled_barrier, core::Mode::peer, 0ns))] {
     auto job = make();
     job.applier =
         core::Merge<float>{[](const auto&, auto, auto) { throw std::runtime_error{"no merge"}; }};
@@ -57,7 +58,7 @@ TEST(LocalJob, ReportsTheFailureOfAMember) {
 
 /// A forged configuration makes a member the only owner of a range that it never had.
 TEST(LocalJob, SurvivesAMemberThatGetsAFalseConfiguration) {
-  Nodes nodes{counting(options_of(3, 100'000, sampled, core::Mode::peer, 1ms))};
+  Nodes nodes{make_counting_job(options_of(3, 100'000, sampled_barrier, core::Mode::peer, 1ms))};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) > 3; }));
@@ -108,7 +109,7 @@ class ThreadRecordingTask final : public Task {
 
 TEST(LocalJob, RunsBriefCodeOnTheActorsThreadUntilItTakesLong) {
 #ifdef STARLING_SANITIZED
-  GTEST_SKIP() << "no code is brief under a sanitizer on a busy machine";
+  GTEST_SKIP() << "code is never brief under a sanitizer on a busy machine";
 #endif
   const auto task = std::make_shared<ThreadRecordingTask>();
   {
@@ -130,12 +131,12 @@ TEST(LocalJob, RunsBriefCodeOnTheActorsThreadUntilItTakesLong) {
   const auto first_long = task->threads.begin() + ThreadRecordingTask::first_long_step;
   EXPECT_LT(std::count(task->threads.begin(), first_long, pool),
             ThreadRecordingTask::first_long_step);
-  // The first long step cannot be known to be long before it has run.
+  // It is not known before the first long step has run that it is long.
   EXPECT_EQ(std::count(first_long + 1, task->threads.end(), pool),
             task->threads.end() - first_long - 1);
 }
 
-/// The model is the same whether workers and servers are in one process or on three nodes.
+/// A job on three nodes gives the same model as a job in one process.
 TEST(LocalJob, UnderBspEqualsTheJobInOneProcess) {
   auto options = options_of(6, 60, "bsp", core::Mode::central, 0ns);
   options.job.shards = 3;

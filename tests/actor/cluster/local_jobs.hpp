@@ -21,10 +21,11 @@
 
 namespace starling::actor {
 
+/// Makes the job; called once for each node.
 using MakeJob = std::function<Assignment<float>()>;
 
-/// Nodes in this process, numbered from 0: each has a transport and a LocalJob. Packets for a
-/// member go to the node that it was added with, until route_to() changes that.
+/// Nodes in this process, numbered from 0. Each has a transport and a LocalJob. Packets for a
+/// member go to the node with which it was added, until route_to() changes that.
 class Nodes {
  public:
   explicit Nodes(MakeJob job)
@@ -33,7 +34,7 @@ class Nodes {
     for (std::size_t node = 0; node < nodes_.size(); ++node) kill(node);
   }
 
-  /// Adds a node for members that the job starts with, or for a member that joins later.
+  /// Adds a node for founders of the job, or for a member that joins later. Returns its number.
   std::size_t add(std::vector<core::Member> members) {
     const std::size_t index = nodes_.size();
     LocalJobOptions options;
@@ -62,7 +63,7 @@ class Nodes {
   /// Starts the job with the members that were added.
   void start() {
     std::vector<core::Member> all;
-    for (const auto& some : members_) all.insert(all.end(), some.begin(), some.end());
+    for (const auto& of_node : members_) all.insert(all.end(), of_node.begin(), of_node.end());
     std::ranges::sort(all);
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
@@ -98,6 +99,7 @@ class Nodes {
     partitioned_off_ = node;
   }
 
+  /// Returns true if all members on the running nodes are in this state.
   bool all_are(actor::MemberReport::State state) {
     for (auto& node : nodes_)
       if (node.local)
@@ -106,7 +108,7 @@ class Nodes {
     return true;
   }
 
-  /// The step of the first member on `node`.
+  /// Returns the step of the first member on `node`.
   core::Step step(std::size_t node) { return local(node).reports().at(0).worker.step; }
 
   /// Reads all ranges, each from its primary.
@@ -120,6 +122,7 @@ class Nodes {
     return states;
   }
 
+  /// Expects that the model contains each update of each worker exactly once.
   void expect_exact() {
     const auto states = model();
     expect_exact_counts(states);
@@ -166,8 +169,8 @@ class Nodes {
   std::vector<std::size_t> node_of_;
 };
 
-/// A job that counts updates.
-inline MakeJob counting(const TrainOptions& options) {
+/// Returns a function that makes a job which trains Counters.
+inline MakeJob make_counting_job(const TrainOptions& options) {
   return [options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
     return assign_training(Counters{}, *data, nullptr, options).value();
   };
@@ -184,8 +187,8 @@ inline void add_peers(Nodes& nodes, core::MemberId count) {
   for (core::MemberId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
 }
 
-/// Adds three nodes: each has two of the workers 0 to 5 and one of the servers 6 to 8; the first
-/// has also the coordinator, member 9.
+/// Adds three nodes. Each has two of the workers 0 to 5, and one of the servers 6 to 8. The first
+/// node also has member 9, the coordinator.
 inline void add_servers(Nodes& nodes) {
   for (core::MemberId node = 0; node < 3; ++node) {
     std::vector<core::Member> members{
@@ -195,6 +198,6 @@ inline void add_servers(Nodes& nodes) {
   }
 }
 
-inline constexpr const char* sampled = "pssp:s=4,beta=2";
+inline constexpr const char* sampled_barrier = "pssp:s=4,beta=2";
 
 }  // namespace starling::actor

@@ -1,4 +1,4 @@
-/// The roles of members in a job on several nodes.
+/// Tests which roles and ids the members of a job on several nodes get.
 #include "starling/actor/cluster/roles.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(Roles, GivesNewMembersRandomIdsThatWereNeverUsed) {
   EXPECT_EQ(first.size(), 5U);
 }
 
-TEST(Roles, AJoiningNodeBringsTheGivenWorkersAndOneOwner) {
+TEST(Roles, AJoiningNodeHasTheGivenWorkersAndOneOwner) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
     const auto all = roles_of_newcomer(mode, 3, 4);
     EXPECT_EQ(std::ranges::count(all, true, &core::Member::works), 4);
@@ -68,7 +68,7 @@ TEST(Roles, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
 
 const std::vector<std::uint64_t> five_nodes{11, 12, 13, 14, 15};
 
-/// The nodes of the owners, each once for each owner there.
+/// Returns the node of each owner.
 std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all) {
   std::multiset<std::uint64_t> nodes;
   for (const core::Member& member : all)
@@ -76,7 +76,7 @@ std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all
   return nodes;
 }
 
-TEST(Roles, PlacesTheWantedOwnersOnDifferentNodes) {
+TEST(Roles, PlacesTheRequestedOwnersOnDifferentNodes) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers)
       for (std::size_t owners = 1; owners <= 7; ++owners) {

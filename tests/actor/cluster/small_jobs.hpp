@@ -1,4 +1,4 @@
-/// Small data and models for tests that train.
+/// Data sets and models for tests that train.
 #pragma once
 
 #include <stdexcept>
@@ -11,6 +11,7 @@
 
 namespace starling::actor {
 
+/// Loads a data set. An invalid source ends the test program.
 inline models::Table load(const std::string& source, std::uint64_t seed = 1) {
   return models::load(models::Source::parse(source).value(), seed).value();
 }
@@ -27,6 +28,7 @@ inline Outcome train_text(const std::string& text, const models::Table& data,
                     model_for(text, data));
 }
 
+/// Returns the metric with this name. Throws if there is none.
 inline double metric(const models::Metrics& metrics, const std::string& name) {
   for (const auto& metric : metrics)
     if (metric.name == name) return metric.value;

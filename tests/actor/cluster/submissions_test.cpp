@@ -1,4 +1,4 @@
-/// How a node starts a submitted job on all nodes; the test makes up the other nodes' replies.
+/// Tests how a node starts a submitted job on all nodes. The test plays the other nodes.
 #include "starling/actor/cluster/submissions.hpp"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,11 @@ constexpr wire::JobId job_id = 7;
 const wire::JobSettings settings{
     {"mode", "peer"}, {"workers", "2"}, {"steps", "9"}, {"barrier", "asp"}, {"delay", "1"}};
 
-/// A submission to two nodes, each of which has prepared the job and is asked to start it.
+/// A submission to nodes 1 and 2. Both have prepared the job and were asked to start it:
+/// requests_[2] is the request to node 1, and requests_[3] the one to node 2.
 class StartedSubmission : public testing::Test {
  protected:
-  struct Asked {
+  struct SentRequest {
     NodeAddress target;
     wire::RequestBody body;
     Requests::OnReply on_reply;
@@ -35,32 +36,36 @@ class StartedSubmission : public testing::Test {
     });
     is_prepared.get_future().wait();
     submissions_.submit({"client", 1}, {job_id, settings}, "client", {node(1), node(2)});
-    ASSERT_EQ(asked_.size(), 2U);
+    ASSERT_EQ(requests_.size(), 2U);
     for (std::size_t i = 0; i < 2; ++i) reply(i, wire::ReplyBody{wire::JobPrepared{1, 3}});
-    ASSERT_EQ(asked_.size(), 4U);
-    ASSERT_TRUE(std::holds_alternative<wire::StartJob>(asked_[2].body));
+    ASSERT_EQ(requests_.size(), 4U);
+    ASSERT_TRUE(std::holds_alternative<wire::StartJob>(requests_[2].body));
   }
   void TearDown() override { prepared_.close(); }
 
   static core::NodeRecord node(core::NodeId id) {
     return {.id = id, .address = "tcp://127.0.0.1:" + std::to_string(id), .name = "n"};
   }
-  void reply(std::size_t asked, Result<wire::ReplyBody> body) {
-    asked_.at(asked).on_reply(std::move(body));
+  /// Replies to a request, given by its index in `requests_`.
+  void reply(std::size_t request, Result<wire::ReplyBody> body) {
+    requests_.at(request).on_reply(std::move(body));
   }
 
   EventLoop loop_;
   PreparedJobs prepared_{loop_,
                          [](const wire::JobSettings& all) { return prepare_counting_job(all); }};
-  std::vector<Asked> asked_;
+  /// The requests to nodes, in the order in which they were sent.
+  std::vector<SentRequest> requests_;
+  /// The replies to the client.
   std::vector<wire::ReplyBody> answers_;
-  bool is_gone_ = false;
+  /// True: node 2 is not in the cluster any more.
+  bool is_node_2_gone_ = false;
   Submissions submissions_{
       prepared_,
-      [this](wire::NodeId id) { return is_gone_ && id == 2; },
+      [this](wire::NodeId id) { return is_node_2_gone_ && id == 2; },
       [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds,
              Requests::OnReply on_reply) {
-        asked_.push_back({target, std::move(body), std::move(on_reply)});
+        requests_.push_back({target, std::move(body), std::move(on_reply)});
       },
       [this](const Requester&, wire::ReplyBody body) { answers_.push_back(std::move(body)); },
       [](const std::string&, const std::string&) {},
@@ -82,18 +87,19 @@ TEST_F(StartedSubmission, FailsIfALiveNodeDoesNotAnswer) {
   const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
   ASSERT_NE(refused, nullptr);
   EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: no answer within 30 s");
-  const auto closed = std::ranges::count_if(
-      asked_, [](const Asked& a) { return std::holds_alternative<wire::CloseJob>(a.body); });
+  const auto closed = std::ranges::count_if(requests_, [](const SentRequest& a) {
+    return std::holds_alternative<wire::CloseJob>(a.body);
+  });
   EXPECT_GE(closed, 2) << "every node is asked to close the job";
 }
 
 TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsGone) {
   reply(2, wire::ReplyBody{wire::Done{}});
-  is_gone_ = true;
+  is_node_2_gone_ = true;
   reply(3, Error{"no answer within 30 s"});
   EXPECT_TRUE(answers_.empty());
-  ASSERT_EQ(asked_.size(), 5U);
-  EXPECT_EQ(asked_[4].target.node, 1U);
+  ASSERT_EQ(requests_.size(), 5U);
+  EXPECT_EQ(requests_[4].target.node, 1U);
   reply(4, wire::ReplyBody{wire::Done{}});
   ASSERT_EQ(answers_.size(), 1U);
   const auto* begun = std::get_if<wire::JobStarted>(&answers_[0]);

@@ -23,23 +23,23 @@ TEST(ComputePool, RunsEachItemOnce) {
 }
 
 TEST(ComputePool, WakesTheThreadThatFellAsleepLast) {
-  std::latch all{3};
+  std::latch all_started{3};
   ComputePool pool{3};
-  for (int i = 0; i < 3; ++i) pool.submit([&](Scratch&) { all.arrive_and_wait(); });
-  int same = 0;
-  std::thread::id before;
+  for (int i = 0; i < 3; ++i) pool.submit([&](Scratch&) { all_started.arrive_and_wait(); });
+  int same_thread_count = 0;
+  std::thread::id last_thread;
   for (int i = 0; i < 60; ++i) {
     std::latch done{1};
-    // After 2 ms nearly always all threads are asleep, the one that ran last too.
+    // After 2 ms, nearly always all threads sleep, and the one that ran last fell asleep last.
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
     pool.submit([&](Scratch&) {
-      same += std::this_thread::get_id() == before ? 1 : 0;
-      before = std::this_thread::get_id();
+      same_thread_count += std::this_thread::get_id() == last_thread ? 1 : 0;
+      last_thread = std::this_thread::get_id();
       done.count_down();
     });
     done.wait();
   }
-  EXPECT_GT(same, 40);
+  EXPECT_GT(same_thread_count, 40);
 }
 
 TEST(ComputePool, RunsWorkOnRequestIfItHasNoThreads) {
@@ -56,30 +56,30 @@ TEST(ComputePool, RunsWorkOnRequestIfItHasNoThreads) {
 }
 
 TEST(ComputePool, GivesEachThreadMemoryOfItsOwn) {
-  std::latch both{2};
-  std::vector<Scratch*> given(2);
+  std::latch both_started{2};
+  std::vector<Scratch*> scratches(2);
   ComputePool pool{2};
-  for (Scratch*& mine : given)
+  for (Scratch*& scratch_of_thread : scratches)
     pool.submit([&](Scratch& scratch) {
-      mine = &scratch;
-      both.arrive_and_wait();
+      scratch_of_thread = &scratch;
+      both_started.arrive_and_wait();
     });
-  both.wait();
-  EXPECT_NE(given[0], given[1]);
+  both_started.wait();
+  EXPECT_NE(scratches[0], scratches[1]);
 }
 
 TEST(ComputePool, FinishesBegunWorkAndDropsTheRestWhenItCloses) {
   std::atomic<int> begun = 0;
   std::atomic<int> ended = 0;
-  std::latch first{1};
+  std::latch first_started{1};
   ComputePool pool{1};
   for (int i = 0; i < 100; ++i)
     pool.submit([&](Scratch&) {
-      if (begun++ == 0) first.count_down();
+      if (begun++ == 0) first_started.count_down();
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
       ++ended;
     });
-  first.wait();
+  first_started.wait();
   pool.close();
   EXPECT_EQ(begun, ended);
   EXPECT_LT(ended, 100);
@@ -98,9 +98,9 @@ TEST(ComputePool, AcceptsWorkFromManyThreadsWhileItCloses) {
         for (int j = 0; j < 100; ++j) pool.submit([&](Scratch&) { ++runs; });
       });
     pool.close();
-    const int then = runs;
+    const int runs_at_close = runs;
     senders.clear();
-    EXPECT_EQ(runs, then);
+    EXPECT_EQ(runs, runs_at_close);
   }
 }
 

@@ -1,4 +1,4 @@
-// The exact error messages of the engines, and the ways in which a job of an engine fails.
+// Tests the exact error messages of the engines, and how jobs of engines fail.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,26 +10,27 @@
 namespace starling::actor {
 namespace {
 
-using Engine1 = ParameterEngine<double>;
+using DoubleEngine = ParameterEngine<double>;
 using Updates = std::vector<Update<double>>;
-using Tensors1 = std::vector<Tensor<double>>;
+using TensorList = std::vector<Tensor<double>>;
 
-Tensors1 tensors() {
+TensorList tensors() {
   return {{"weights", {2, 2}}, Tensor<double>::by_rows("table", {10, 3}), {"bias"}};
 }
 
-Updates nothing(Turn<double>&) { return {}; }
+Updates push_nothing(Turn<double>&) { return {}; }
 
-template <class E = Engine1>
-std::string refusal(EngineOptions options, Tensors1 keys = tensors(),
-                    Hooks<double> hooks = {.push = nothing}) {
+/// Returns the error message of E::make(), or "accepted".
+template <class E = DoubleEngine>
+std::string refusal(EngineOptions options, TensorList keys = tensors(),
+                    Hooks<double> hooks = {.push = push_nothing}) {
   auto engine = E::make(std::move(options), std::move(keys), std::move(hooks));
-  return engine ? "nothing is wrong" : engine.error().message;
+  return engine ? "accepted" : engine.error().message;
 }
 
-/// Returns the error with which a job of two workers fails.
+/// Returns the error message with which a job fails; by default a job of two workers.
 std::string failure(Hooks<double> hooks, EngineOptions options = {.workers = 2, .steps = 5}) {
-  auto engine = Engine1::make(std::move(options), tensors(), std::move(hooks));
+  auto engine = DoubleEngine::make(std::move(options), tensors(), std::move(hooks));
   if (!engine) return engine.error().message;
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
@@ -75,30 +76,30 @@ TEST(EngineMake, RefusesMissingHooks) {
             "parameter engine: the hook push is missing: it computes a worker's updates and is "
             "required");
   EXPECT_EQ(refusal({.stop_every = 0}, tensors(),
-                    {.push = nothing, .stop = [](const auto&, const auto&) { return true; }}),
+                    {.push = push_nothing, .stop = [](const auto&, const auto&) { return true; }}),
             "parameter engine: stop_every=0: the hook stop is asked every 1 step or more");
 }
 
 TEST(EngineMake, RefusesInvalidTensors) {
-  const EngineOptions once{.steps = 1};
-  EXPECT_EQ(refusal(once, {}), "parameter engine: there is no key; valid: at least 1");
-  EXPECT_EQ(refusal(once, {{"a"}, {"b"}, {"a"}}), "parameter engine: key 'a' is given twice");
-  EXPECT_EQ(refusal(once, {{""}}), "parameter engine: a key has no name");
-  EXPECT_EQ(refusal(once, {{"a", {2, 2}, {1, 2, 3}}}),
+  const EngineOptions one_step{.steps = 1};
+  EXPECT_EQ(refusal(one_step, {}), "parameter engine: there is no key; valid: at least 1");
+  EXPECT_EQ(refusal(one_step, {{"a"}, {"b"}, {"a"}}), "parameter engine: key 'a' is given twice");
+  EXPECT_EQ(refusal(one_step, {{""}}), "parameter engine: a key has no name");
+  EXPECT_EQ(refusal(one_step, {{"a", {2, 2}, {1, 2, 3}}}),
             "parameter engine: key 'a': 3 values are given; valid: 4");
-  EXPECT_EQ(refusal(once, {{"a", {2, 0}}}),
+  EXPECT_EQ(refusal(one_step, {{"a", {2, 0}}}),
             "parameter engine: key 'a': shape [2, 0] has no elements; every extent is at least 1");
-  EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {})}),
+  EXPECT_EQ(refusal(one_step, {Tensor<double>::by_rows("a", {})}),
             "parameter engine: key 'a': a scalar has no rows; give it a shape, or "
             "make it dense");
-  EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {2, 32'769})}),
+  EXPECT_EQ(refusal(one_step, {Tensor<double>::by_rows("a", {2, 32'769})}),
             "parameter engine: key 'a': a row of 32769 elements is longer than a range; "
             "valid: at most 32768, or a dense key");
-  EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {2, 32'768})}), "nothing is wrong");
+  EXPECT_EQ(refusal(one_step, {Tensor<double>::by_rows("a", {2, 32'768})}), "accepted");
 }
 
 TEST(EngineRefuses, UnknownKeysAndWrongSizes) {
-  auto engine = Engine1::make({.steps = 1}, tensors(), {.push = nothing});
+  auto engine = DoubleEngine::make({.steps = 1}, tensors(), {.push = push_nothing});
   ASSERT_TRUE(engine);
   EXPECT_EQ(engine->get("weight").error().message,
             "key 'weight' is unknown; did you mean 'weights'? valid: weights, table, bias");
@@ -109,14 +110,14 @@ TEST(EngineRefuses, UnknownKeysAndWrongSizes) {
 }
 
 TEST(EngineRefuses, AccessFromOutsideWhileItRuns) {
-  Engine1* running = nullptr;
+  DoubleEngine* running = nullptr;
   std::vector<std::string> refused;
-  auto engine =
-      Engine1::make({.workers = 1, .steps = 1}, tensors(), {.push = [&](auto&) {
-                      refused = {running->get("bias").error().message,
-                                 running->set("bias", {1}).error().message, running->run().error};
-                      return Updates{};
-                    }});
+  auto engine = DoubleEngine::make({.workers = 1, .steps = 1}, tensors(), {.push = [&](auto&) {
+                                     refused = {running->get("bias").error().message,
+                                                running->set("bias", {1}).error().message,
+                                                running->run().error};
+                                     return Updates{};
+                                   }});
   ASSERT_TRUE(engine);
   running = &*engine;
   EXPECT_EQ(engine->run().end, Outcome::End::completed);
@@ -157,7 +158,7 @@ TEST(EngineFails, IfAPushIsWrong) {
 
 TEST(EngineFails, IfAScheduleIsWrong) {
   const auto failure_of_schedule = [](std::vector<Selection> selections) {
-    return failure({.schedule = [&](auto&) { return selections; }, .push = nothing},
+    return failure({.schedule = [&](auto&) { return selections; }, .push = push_nothing},
                    {.workers = 1, .steps = 1, .attempts = 1});
   };
   EXPECT_EQ(failure_of_schedule({{"wieghts"}}),
@@ -194,14 +195,14 @@ TEST(EngineFails, IfAHookThrowsAgainAndAgain) {
                                         throws(turn);
                                         return std::vector<Selection>{};
                                       },
-                                  .push = nothing};
+                                  .push = push_nothing};
   EXPECT_EQ(failure(in_schedule, {.workers = 2, .steps = 5, .attempts = 2}),
             "worker 1 failed 2 times at step 4: no more");
   EXPECT_EQ(calls, 2);
 }
 
 TEST(EngineFails, IfStopThrows) {
-  EXPECT_EQ(failure({.push = nothing,
+  EXPECT_EQ(failure({.push = push_nothing,
                      .stop = [](const auto&,
                                 const auto& tensors) { return tensors.get("biass").empty(); }},
                     {.workers = 1}),
@@ -233,7 +234,7 @@ TEST(EngineFails, IfAPeersPullThrows) {
 
 TEST(EngineFails, IfProgressThrows) {
   const auto error =
-      failure({.push = nothing},
+      failure({.push = push_nothing},
               {.workers = 2,
                .time = std::chrono::hours{1},
                .on_progress = [](const auto&) -> bool { throw std::runtime_error{"no display"}; },
@@ -243,7 +244,7 @@ TEST(EngineFails, IfProgressThrows) {
 
 TEST(EngineFails, IfOnStartThrows) {
   EXPECT_EQ(
-      failure({.push = nothing},
+      failure({.push = push_nothing},
               {.workers = 2,
                .steps = 1,
                .on_start = [](const auto&, auto&) { throw std::runtime_error{"not today"}; }}),
@@ -260,22 +261,22 @@ TEST(EngineReads, OnlyWhatWasScheduled) {
     }
   };
   auto engine =
-      Engine1::make({.workers = 1, .steps = 1}, tensors(),
-                    {.schedule =
-                         [&](auto& turn) {
-                           attempt([&] { (void)turn.get("bias"); });
-                           return std::vector<Selection>{{"table", {{8, 2}}}};
-                         },
-                     .push =
-                         [&](auto& turn) {
-                           attempt([&] { (void)turn.get("bias"); });
-                           attempt([&] { (void)turn.get("tabel"); });
-                           attempt([&] { (void)turn.row("table", 3); });
-                           EXPECT_EQ(turn.row("table", 8).size(), 3U);
-                           refused.push_back(turn.fetch({"biast"}).error().message);
-                           refused.push_back(turn.fetch({"table", {{99}}}).error().message);
-                           return Updates{};
-                         }});
+      DoubleEngine::make({.workers = 1, .steps = 1}, tensors(),
+                         {.schedule =
+                              [&](auto& turn) {
+                                attempt([&] { (void)turn.get("bias"); });
+                                return std::vector<Selection>{{"table", {{8, 2}}}};
+                              },
+                          .push =
+                              [&](auto& turn) {
+                                attempt([&] { (void)turn.get("bias"); });
+                                attempt([&] { (void)turn.get("tabel"); });
+                                attempt([&] { (void)turn.row("table", 3); });
+                                EXPECT_EQ(turn.row("table", 8).size(), 3U);
+                                refused.push_back(turn.fetch({"biast"}).error().message);
+                                refused.push_back(turn.fetch({"table", {{99}}}).error().message);
+                                return Updates{};
+                              }});
   ASSERT_TRUE(engine);
   EXPECT_EQ(engine->run().end, Outcome::End::completed);
   EXPECT_EQ(refused,
@@ -289,57 +290,58 @@ TEST(EngineReads, OnlyWhatWasScheduled) {
 }
 
 TEST(EngineReads, NoRowsIfNoneAreScheduled) {
-  auto engine =
-      Engine1::make({.workers = 1, .steps = 1}, tensors(),
-                    {.schedule =
-                         [](auto&) {
-                           return std::vector<Selection>{{"table", std::vector<std::uint32_t>{}}};
-                         },
-                     .push =
-                         [](auto& turn) {
-                           EXPECT_TRUE(turn.get("table").empty());
-                           return Updates{{"table", {}, std::vector<std::uint32_t>{}}};
-                         }});
+  auto engine = DoubleEngine::make(
+      {.workers = 1, .steps = 1}, tensors(),
+      {.schedule =
+           [](auto&) {
+             return std::vector<Selection>{{"table", std::vector<std::uint32_t>{}}};
+           },
+       .push =
+           [](auto& turn) {
+             EXPECT_TRUE(turn.get("table").empty());
+             return Updates{{"table", {}, std::vector<std::uint32_t>{}}};
+           }});
   ASSERT_TRUE(engine);
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
 }
 
-/// `pull` blocks the owner until a fetch from it has failed. It may also block the only thread for
-/// actors, so worker 1 pushes only after the fetching worker has begun its step.
+/// The hook `pull` blocks the owner until a fetch from it has failed. It may also block the only
+/// thread that actors have, so worker 1 pushes only after worker 0, which fetches, has begun its
+/// step.
 TEST(EngineReads, GiveUpOnABusyOwner) {
   std::atomic<bool> begun{false};
   std::atomic<bool> given_up{false};
   std::string message;
-  auto engine = Engine1::make({.workers = 2,
-                               .barrier = barrier::parse("asp").value(),
-                               .shards = 1,
-                               .steps = 1,
-                               .compute_threads = 2,
-                               .fetch_timeout = std::chrono::milliseconds{20}},
-                              tensors(),
-                              {.schedule = [](auto&) { return std::vector<Selection>{}; },
-                               .push = [&](auto& turn) -> Updates {
-                                 if (turn.worker() == 1) {
-                                   begun.wait(false);
-                                   return {{"bias", {1}}};
-                                 }
-                                 begun = true;
-                                 begun.notify_all();
-                                 for (;;) {
-                                   const auto read = turn.fetch({"bias"});
-                                   if (read) continue;
-                                   message = read.error().message;
-                                   given_up = true;
-                                   given_up.notify_all();
-                                   return {};
-                                 }
-                               },
-                               .pull =
-                                   [&](const Site&, auto value, auto update) {
-                                     given_up.wait(false);
-                                     value[0] += update[0];
-                                   }});
+  auto engine = DoubleEngine::make({.workers = 2,
+                                    .barrier = barrier::parse("asp").value(),
+                                    .shards = 1,
+                                    .steps = 1,
+                                    .compute_threads = 2,
+                                    .fetch_timeout = std::chrono::milliseconds{20}},
+                                   tensors(),
+                                   {.schedule = [](auto&) { return std::vector<Selection>{}; },
+                                    .push = [&](auto& turn) -> Updates {
+                                      if (turn.worker() == 1) {
+                                        begun.wait(false);
+                                        return {{"bias", {1}}};
+                                      }
+                                      begun = true;
+                                      begun.notify_all();
+                                      for (;;) {
+                                        const auto read = turn.fetch({"bias"});
+                                        if (read) continue;
+                                        message = read.error().message;
+                                        given_up = true;
+                                        given_up.notify_all();
+                                        return {};
+                                      }
+                                    },
+                                    .pull =
+                                        [&](const Site&, auto value, auto update) {
+                                          given_up.wait(false);
+                                          value[0] += update[0];
+                                        }});
   ASSERT_TRUE(engine);
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;

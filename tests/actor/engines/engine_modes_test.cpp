@@ -1,5 +1,5 @@
-// In every mode, under every barrier and with any number of workers, each update is applied exactly
-// once.
+// Tests that each update is applied exactly once, in every mode, under every barrier and with 1, 2
+// and 7 workers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,48 +35,56 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// Makes the case's barrier. A sampled one draws 2 workers, or all others if there are fewer.
-/// "half" is a rule of the user's: at least half of the workers seen have caught up.
-barrier::Barrier barrier_of(const Case& one) {
+/// Returns the barrier of a case. A sampled barrier draws 2 workers, or all others if there are
+/// fewer. "half" is a user's rule: at least half of the workers seen must have reached the worker's
+/// step.
+barrier::Barrier barrier_of(const Case& test_case) {
   const auto half =
       barrier::Predicate::make("half", [](barrier::Step own, std::span<const barrier::Step> seen) {
-        const auto fine = std::ranges::count_if(seen, [&](auto step) { return step >= own; });
-        return 2 * fine >= std::ssize(seen);
+        const auto caught_up = std::ranges::count_if(seen, [&](auto step) { return step >= own; });
+        return 2 * caught_up >= std::ssize(seen);
       });
-  std::string text = one.barrier;
+  std::string text = test_case.barrier;
   if (text == "pbsp" || text == "pssp" || text == "phalf")
-    text += ":beta=" + std::to_string(std::min<std::size_t>(2, one.workers - 1));
+    text += ":beta=" + std::to_string(std::min<std::size_t>(2, test_case.workers - 1));
   return barrier::parse(text, std::span{&half, 1}).value();
 }
 
+/// Runs a job in which each worker adds to the key "all" and to its own row of the key "mine", and
+/// expects the exact sums.
 template <class T, class Engine>
-void count(const Case& one) {
-  std::atomic<int> wrong{0};
+void expect_each_update_once(const Case& test_case) {
+  std::atomic<int> wrong_reads{0};
   auto engine = Engine::make(
-      {.workers = one.workers, .mode = one.mode, .barrier = barrier_of(one), .steps = steps},
-      {{"all", {3}}, Tensor<T>::by_rows("mine", {one.workers, 600}), {"quiet", {}, {42}}},
+      {.workers = test_case.workers,
+       .mode = test_case.mode,
+       .barrier = barrier_of(test_case),
+       .steps = steps},
+      {{"all", {3}}, Tensor<T>::by_rows("mine", {test_case.workers, 600}), {"quiet", {}, {42}}},
       {.schedule =
            [](auto& turn) {
              return std::vector<Selection>{{"mine", std::vector{turn.worker()}}, {"all"}};
            },
        .push = [&](auto& turn) -> std::vector<Update<T>> {
          const T step = static_cast<T>(turn.step());
-         // No other worker writes my row, and my own updates are held before my next step.
-         if (turn.row("mine", turn.worker())[599] != step) ++wrong;
+         // No other worker changes this worker's row, and the owners hold each update of this
+         // worker before its next step.
+         if (turn.row("mine", turn.worker())[599] != step) ++wrong_reads;
          const auto fetched = turn.fetch({"mine", std::vector{turn.worker()}});
-         if (!fetched || fetched->front() != step) ++wrong;
-         if (turn.get("all")[0] < step) ++wrong;
+         if (!fetched || fetched->front() != step) ++wrong_reads;
+         if (turn.get("all")[0] < step) ++wrong_reads;
          return {{"all", {1, 2, 3}}, {"mine", std::vector<T>(600, 1), std::vector{turn.worker()}}};
        }});
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();
   ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
-  EXPECT_EQ(outcome.last.updates, steps * one.workers);
-  const T all = static_cast<T>(steps * one.workers);
+  EXPECT_EQ(outcome.last.updates, steps * test_case.workers);
+  const T all = static_cast<T>(steps * test_case.workers);
   EXPECT_EQ(engine->get("all").value(), (std::vector<T>{all, 2 * all, 3 * all}));
-  EXPECT_EQ(engine->get("mine").value(), std::vector<T>(600 * one.workers, static_cast<T>(steps)));
+  EXPECT_EQ(engine->get("mine").value(),
+            std::vector<T>(600 * test_case.workers, static_cast<T>(steps)));
   EXPECT_EQ(engine->get("quiet").value(), std::vector<T>{42});
-  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(wrong_reads, 0);
 }
 
 class Modes : public testing::TestWithParam<Case> {};
@@ -84,11 +92,11 @@ INSTANTIATE_TEST_SUITE_P(All, Modes, testing::ValuesIn(cases()), name_of);
 
 TEST_P(Modes, EveryUpdateCountsOnce) {
   if (GetParam().mode == core::Mode::peer) {
-    count<float, PeerEngine<float>>(GetParam());
-    count<double, PeerEngine<double>>(GetParam());
+    expect_each_update_once<float, PeerEngine<float>>(GetParam());
+    expect_each_update_once<double, PeerEngine<double>>(GetParam());
   } else {
-    count<float, ParameterEngine<float>>(GetParam());
-    count<double, ParameterEngine<double>>(GetParam());
+    expect_each_update_once<float, ParameterEngine<float>>(GetParam());
+    expect_each_update_once<double, ParameterEngine<double>>(GetParam());
   }
 }
 

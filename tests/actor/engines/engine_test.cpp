@@ -1,4 +1,4 @@
-// Checks the engines' results against serial programs: sums, k-means, PageRank, rows.
+// Compares the results of engines with those of serial programs: sums, k-means, rows, PageRank.
 #include "starling/actor/engines/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,9 @@ namespace {
 
 using barrier::parse;
 
-/// A number that is not exact in binary, different for each worker, step and element.
-double odd_number(std::uint64_t worker, std::uint64_t step, std::size_t i) {
+/// Returns a number that differs for each worker, step and element. Sums of such numbers depend on
+/// the order of the additions.
+double inexact_number(std::uint64_t worker, std::uint64_t step, std::size_t i) {
   return Random::stream(7, worker, step, i).real(-1, 1);
 }
 
@@ -28,7 +29,7 @@ TEST_P(Workers, BspAddsExactlyLikeOneMachineInWorkerOrder) {
   std::vector<double> serial(size, 1.0);
   for (core::Step step = 0; step < steps; ++step)
     for (std::size_t worker = 0; worker < GetParam(); ++worker)
-      for (std::size_t i = 0; i < size; ++i) serial[i] += odd_number(worker, step, i);
+      for (std::size_t i = 0; i < size; ++i) serial[i] += inexact_number(worker, step, i);
 
   auto engine =
       ParameterEngine<double>::make({.workers = GetParam(), .shards = 2, .steps = steps},
@@ -36,7 +37,7 @@ TEST_P(Workers, BspAddsExactlyLikeOneMachineInWorkerOrder) {
                                     {.push = [](auto& turn) -> std::vector<Update<double>> {
                                       std::vector<double> mine(size);
                                       for (std::size_t i = 0; i < size; ++i)
-                                        mine[i] = odd_number(turn.worker(), turn.step(), i);
+                                        mine[i] = inexact_number(turn.worker(), turn.step(), i);
                                       return {{"sum", mine}};
                                     }});
   ASSERT_TRUE(engine) << engine.error().message;
@@ -61,9 +62,10 @@ struct Points {
   }
 };
 
-/// Rows of sum x, sum y, count.
+/// One row for each cluster: the sum of x, the sum of y, and the number of its points.
 using Clusters = std::vector<double>;
 
+/// Assigns every `stride`-th point, from the point `first` on, to its nearest centroid.
 Clusters assign(std::span<const std::array<double, 2>> points, std::span<const double> centroids,
                 std::size_t first, std::size_t stride) {
   Clusters mine(Points::clusters * 3);
@@ -83,7 +85,7 @@ Clusters assign(std::span<const std::array<double, 2>> points, std::span<const d
   return mine;
 }
 
-/// The means; a cluster without points stays where it began.
+/// Returns the means of the clusters. A cluster without points has its initial centroid.
 std::vector<double> centroids_of(std::span<const double> clusters, const Points& points) {
   std::vector<double> centroids;
   for (std::size_t c = 0; c < Points::clusters; ++c)
@@ -161,7 +163,7 @@ TEST_P(Workers, UpdatesOfRowsTouchTheirRowsOnly) {
   EXPECT_EQ(engine->get("dense").value(), (std::vector<float>{1, 2, 3}));
 }
 
-/// A web of pages: page i links to 2i + 1 and i^2 + 3, modulo their number.
+/// Web pages with links: page i links to the pages 2i + 1 and i^2 + 3, modulo the number of pages.
 struct Web {
   static constexpr std::uint32_t pages = 60;
   static constexpr double damping = 0.85;
@@ -173,6 +175,7 @@ struct Web {
       linked_by[(i * i + 3) % pages].push_back(i);
     }
   }
+  /// Returns the rank of a page if `rank_of(page)` are the ranks of the pages that link to it.
   template <class Rank>
   [[nodiscard]] double rank(std::uint32_t page, Rank rank_of) const {
     double sum = 0;
@@ -181,7 +184,8 @@ struct Web {
   }
 };
 
-/// Every worker computes the pages of its share from the ranks of the pages that link to them.
+/// Each worker computes the ranks of its share of the pages from the ranks of the pages that link
+/// to them.
 Hooks<double> page_rank(const Web& web) {
   return {
       .schedule =
@@ -246,20 +250,21 @@ TEST(Engine, PeersAverageTheirNumbers) {
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
-  // The others may be done when the last worker is not, which pulls towards its own number.
+  // The last worker may make steps when the others have ended, and moves the mean to its own
+  // number.
   EXPECT_GT(engine->get("mean").value()[0], 1);
   EXPECT_LT(engine->get("mean").value()[0], 6);
 }
 
-TEST(Engine, MergesByTheUsersRule) {
-  const double none = std::numeric_limits<double>::infinity();
+TEST(Engine, MergesByTheUsersFunction) {
+  const double infinity = std::numeric_limits<double>::infinity();
   std::atomic<int> wrong_sites{0};
   auto engine = ParameterEngine<double>::make(
       {.workers = 3, .barrier = parse("ssp:s=1").value(), .steps = 10},
-      {{"largest", {2}}, {"smallest", {2}, {none, none}}, {"beside", {2}, {5, 5}}},
-      {.push = [none](auto& turn) -> std::vector<Update<double>> {
+      {{"largest", {2}}, {"smallest", {2}, {infinity, infinity}}, {"beside", {2}, {5, 5}}},
+      {.push = [infinity](auto& turn) -> std::vector<Update<double>> {
          const double x = 100 * turn.worker() + static_cast<double>(turn.step());
-         return {{"largest", {x, -x}}, {"smallest", {x, none}}};
+         return {{"largest", {x, -x}}, {"smallest", {x, infinity}}};
        },
        .pull =
            [&](const Site& site, auto value, auto update) {
@@ -271,7 +276,7 @@ TEST(Engine, MergesByTheUsersRule) {
   ASSERT_TRUE(engine) << engine.error().message;
   ASSERT_EQ(engine->run().end, Outcome::End::completed);
   EXPECT_EQ(engine->get("largest").value(), (std::vector<double>{209, 0}));
-  EXPECT_EQ(engine->get("smallest").value(), (std::vector<double>{0, none}));
+  EXPECT_EQ(engine->get("smallest").value(), (std::vector<double>{0, infinity}));
   EXPECT_EQ(engine->get("beside").value(), (std::vector<double>{5, 5}));
   EXPECT_EQ(wrong_sites, 0);
 }
@@ -280,19 +285,19 @@ TEST(Engine, ReadsLongKeysWholeThroughScheduleAndFetch) {
   constexpr std::size_t size = 200'000;  // four ranges of floats at least
   std::vector<float> first(size);
   std::iota(first.begin(), first.end(), 0.0F);
-  std::atomic<int> wrong{0};
+  std::atomic<int> wrong_reads{0};
   auto engine = ParameterEngine<float>::make(
       {.workers = 2, .shards = 3, .steps = 2}, {{"long", {size}, first}, {"idle", {4, 2}}},
       {.schedule = [](auto&) { return std::vector<Selection>{{"long"}}; },
        .push = [&](auto& turn) -> std::vector<Update<float>> {
-         if (!std::ranges::equal(turn.get("long"), first)) ++wrong;
+         if (!std::ranges::equal(turn.get("long"), first)) ++wrong_reads;
          const auto fetched = turn.fetch({"long"});
-         if (!fetched || *fetched != first) ++wrong;
+         if (!fetched || *fetched != first) ++wrong_reads;
          return {};
        }});
   ASSERT_TRUE(engine) << engine.error().message;
   ASSERT_EQ(engine->run().end, Outcome::End::completed);
-  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(wrong_reads, 0);
   EXPECT_EQ(engine->get("long").value(), first);
 }
 
@@ -327,7 +332,7 @@ TEST(Engine, StartsAndStops200Times) {
   }
 }
 
-TEST(Engine, StopsWhenToldFromOutside) {
+TEST(Engine, StopsOnAStopRequest) {
   std::stop_source source;
   auto engine = ParameterEngine<float>::make(
       {.workers = 2, .time = std::chrono::hours{1}, .stop = source.get_token()}, {{"x"}},

@@ -11,8 +11,8 @@
 
 namespace starling::actor {
 
-/// A model whose gradient is -1 everywhere: with sgd, lr = workers and full batches, each update
-/// adds 1 to every parameter.
+/// A model whose gradient is -1 everywhere. With sgd, a learning rate equal to the number of
+/// workers, and batches of `full_batch` samples, each update adds 1 to every parameter.
 struct Counters {
   using Scalar = float;
 
@@ -34,6 +34,8 @@ struct Counters {
 /// The number of samples in each step.
 inline constexpr std::size_t full_batch = 10;
 
+/// Returns options with which each update adds 1 to every parameter. `delay` is the mean of an
+/// exponential delay of each step; 0: no delay.
 inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core::Step steps,
                                      const std::string& barrier, core::Time delay) {
   TrainOptions options;
@@ -48,11 +50,11 @@ inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core:
   return options;
 }
 
-/// Expects that every range holds each acknowledged update of each worker once, and no other.
+/// Expects that every range contains each update in its ledger exactly once, and no other.
 inline void expect_exact_counts(std::span<const core::RangeState> model) {
   for (const auto& state : model) {
-    // A worker that joined later has not made the steps before its first one. Its number of updates
-    // follows from its samples.
+    // A worker that joined late has not made the steps before its first one, so its number of
+    // updates is computed from its samples and not from its step.
     core::Step updates = 0;
     for (const auto& entry : state.ledger) updates += entry.samples / full_batch;
     for (const float count : state.value.as<float>())

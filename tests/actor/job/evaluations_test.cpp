@@ -1,5 +1,5 @@
-// Evaluations are made when they are due, or are counted as left out. The real actors of a job run
-// under test schedulers.
+// Tests that each evaluation is made when it is due, or is counted as left out. The actors of a job
+// run under test schedulers.
 #include <gtest/gtest.h>
 
 #include <caf/scheduler/test_coordinator.hpp>
@@ -42,7 +42,7 @@ class ActorsFirst : public TestScheduler {
       if (scheduler.has_job()) {
         scheduler.run_once();
       } else if (pool.waiting() > 0) {
-        pool.run(next(pool), scratch_);
+        pool.run(next_computation(pool), scratch_);
       } else if (!scheduler.clock().trigger_timeout()) {
         return;
       }
@@ -50,14 +50,18 @@ class ActorsFirst : public TestScheduler {
   }
 
  private:
-  [[nodiscard]] virtual std::size_t next(ComputePool&) const { return 0; }
+  /// Returns the index of the computation to run.
+  [[nodiscard]] virtual std::size_t next_computation(ComputePool&) const { return 0; }
 
   Scratch scratch_;
 };
 
-/// Runs the latest computation first: evaluations wait until no worker has a gradient to compute.
+/// Runs the computation that was submitted last first, so that evaluations wait until no worker has
+/// a gradient to compute.
 class LatestComputationFirst final : public ActorsFirst {
-  [[nodiscard]] std::size_t next(ComputePool& pool) const override { return pool.waiting() - 1; }
+  [[nodiscard]] std::size_t next_computation(ComputePool& pool) const override {
+    return pool.waiting() - 1;
+  }
 };
 
 class Evaluations : public testing::TestWithParam<core::Mode> {
@@ -107,7 +111,7 @@ TEST_P(Evaluations, AreMadeWheneverDueAndAtTheEndForOneWorker) {
   EXPECT_EQ(outcome.last.counts.left_out(), 0U);
 }
 
-TEST_P(Evaluations, AtTheEndCountAsTheOneDueAtTheSameStep) {
+TEST_P(Evaluations, AtTheEndAreNotRepeatedIfOneIsDueAtTheLastStep) {
   ActorsFirst scheduler;
   TrainOptions job = options(1, 50);
   job.job.scheduler = &scheduler;
@@ -115,7 +119,7 @@ TEST_P(Evaluations, AtTheEndCountAsTheOneDueAtTheSameStep) {
   EXPECT_EQ(steps_, (std::vector<double>{50, 100}));
 }
 
-TEST_P(Evaluations, AreOfTheModelBeforeTheNextIsDueForManyWorkers) {
+TEST_P(Evaluations, OfManyWorkersSeeAModelBeforeTheNextEvaluationIsDue) {
   ActorsFirst scheduler;
   TrainOptions job = options(3, 7);
   job.job.scheduler = &scheduler;
@@ -127,12 +131,13 @@ TEST_P(Evaluations, AreOfTheModelBeforeTheNextIsDueForManyWorkers) {
   EXPECT_EQ(outcome.last.counts.left_out(), 0U);
 }
 
-/// Only for central mode: elsewhere a worker submits its next gradient before a model is collected.
+/// Tests in central mode only. In other modes, a worker submits its next gradient before a model is
+/// collected.
 class CentralEvaluations : public Evaluations {};
 
 INSTANTIATE_TEST_SUITE_P(In, CentralEvaluations, testing::Values(core::Mode::central));
 
-/// One evaluation is being made, eight wait, and the others are counted as left out.
+/// One evaluation runs and eight wait, so further ones are left out.
 TEST_P(CentralEvaluations, AreLeftOutAndCountedIfTooManyWait) {
   LatestComputationFirst scheduler;
   TrainOptions job = options(1, 5);
@@ -147,7 +152,7 @@ TEST_P(CentralEvaluations, AreLeftOutAndCountedIfTooManyWait) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(losses_[i], 1 - 0.001 * steps_[i], 1e-5);
 }
 
-/// The workers have made all steps when the evaluation shows that the target was reached.
+/// The workers have made all steps before an evaluation shows that the target was reached.
 TEST_P(Evaluations, MayReachTheTargetAfterWaiting) {
   LatestComputationFirst scheduler;
   TrainOptions job = options(1, 5);
@@ -158,7 +163,7 @@ TEST_P(Evaluations, MayReachTheTargetAfterWaiting) {
   EXPECT_NEAR(parameters_of(FallingModel{}, job, outcome)[0], 0.98, 1e-5);
   EXPECT_EQ(outcome.last.evaluated_at, 20);
   EXPECT_EQ(outcome.last.evaluations + outcome.last.counts.left_out(), outcome.last.counts.due)
-      << "the model that reached it is the one at the end";
+      << "the model that reached the target is not evaluated again at the end";
 }
 
 TEST_P(Evaluations, EndTheJobIfTheCallbackReturnsFalse) {
@@ -173,7 +178,6 @@ TEST_P(Evaluations, EndTheJobIfTheCallbackReturnsFalse) {
   EXPECT_LT(outcome.last.updates, 40U);
 }
 
-/// Under every schedule, each evaluation that was due was made, or is counted as left out.
 TEST_P(Evaluations, AreMadeOrCountedUnderManySchedules) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     steps_.clear();

@@ -22,9 +22,9 @@ struct FaultyModel {
   using Scalar = float;
 
   std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
-  /// The first so many calls of gradient() throw.
+  /// The first `throws_max` calls of gradient() throw.
   int throws_max = 0;
-  /// From this call on, the gradient is NaN.
+  /// From the call with this number on, counted from 0, the gradient is NaN.
   int nan_from = std::numeric_limits<int>::max();
   /// Called when the model is evaluated; may throw.
   std::function<void()> on_evaluate = [] {};
@@ -47,8 +47,8 @@ struct FaultyModel {
   }
 };
 
-/// Options of a job that does not end by itself within an hour, unless it fails.
-inline TrainOptions endless() {
+/// Returns options of a job that runs for an hour unless it fails or is stopped.
+inline TrainOptions endless_options() {
   TrainOptions options;
   options.job.workers = 3;
   options.job.barrier = barrier::parse("pssp:s=4,beta=2").value();
@@ -57,10 +57,11 @@ inline TrainOptions endless() {
   return options;
 }
 
+/// Runs each test in every mode.
 class EveryMode : public testing::TestWithParam<core::Mode> {
  protected:
   TrainOptions options() const {
-    TrainOptions options = endless();
+    TrainOptions options = endless_options();
     options.job.mode = GetParam();
     return options;
   }

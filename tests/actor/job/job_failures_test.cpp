@@ -1,4 +1,4 @@
-// How jobs fail: steps and callbacks that throw, and invalid models.
+// Tests how jobs fail: because of steps and callbacks that throw, and of invalid models.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,33 +63,34 @@ TEST_P(EveryMode, FailsWithTheErrorOfTheLastEvaluationAndKeepsTheModel) {
   EXPECT_EQ(parameters_of(model, job, outcome).size(), 10U);
 }
 
-/// A user's callback may throw any type. The job ends with the callback's name, and with its model.
+/// A user's callback may throw any type. The job fails with an error that names the callback, and
+/// keeps its model if it had started.
 TEST_P(EveryMode, FailsInOrderIfACallbackThrowsAnything) {
   TrainOptions quick = options();
   quick.job.progress_every = 1ms;
   quick.job.evaluate_every = 1;
   quick.job.checkpoint_every = 1;
-  TrainOptions starts = quick;
-  starts.job.on_start = [](const auto&, auto&) { throw 42; };
-  TrainOptions shows = quick;
-  shows.job.on_progress = [](const auto&) -> bool { throw 42; };
-  TrainOptions saves = quick;
-  saves.job.on_checkpoint = [](const auto&) { throw 42; };
-  TrainOptions stops = quick;
-  stops.job.stop_when = [](const auto&, const auto&) -> bool { throw 42; };
+  TrainOptions throws_on_start = quick;
+  throws_on_start.job.on_start = [](const auto&, auto&) { throw 42; };
+  TrainOptions throws_on_progress = quick;
+  throws_on_progress.job.on_progress = [](const auto&) -> bool { throw 42; };
+  TrainOptions throws_on_checkpoint = quick;
+  throws_on_checkpoint.job.on_checkpoint = [](const auto&) { throw 42; };
+  TrainOptions throws_in_stop_when = quick;
+  throws_in_stop_when.job.stop_when = [](const auto&, const auto&) -> bool { throw 42; };
   const std::string unknown = ": an exception of unknown type";
-  for (const auto& [job, error] : {std::pair{&starts, "on_start"},
-                                   {&shows, "on_progress"},
-                                   {&saves, "on_checkpoint"},
-                                   {&stops, "evaluation"}}) {
+  for (const auto& [job, error] : {std::pair{&throws_on_start, "on_start"},
+                                   {&throws_on_progress, "on_progress"},
+                                   {&throws_on_checkpoint, "on_checkpoint"},
+                                   {&throws_in_stop_when, "evaluation"}}) {
     const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, *job).value();
     EXPECT_EQ(outcome.end, Outcome::End::failed);
     EXPECT_EQ(outcome.error, error + unknown);
-    EXPECT_EQ(outcome.model.empty(), job == &starts) << error;
+    EXPECT_EQ(outcome.model.empty(), job == &throws_on_start) << error;
   }
-  const FaultyModel evaluates{.on_evaluate = [] { throw 42; }};
+  const FaultyModel throws_on_evaluate{.on_evaluate = [] { throw 42; }};
   const Outcome outcome =
-      train<FaultyModel, models::Table>(evaluates, data_, &data_, quick).value();
+      train<FaultyModel, models::Table>(throws_on_evaluate, data_, &data_, quick).value();
   EXPECT_EQ(outcome.error, "evaluation" + unknown);
 }
 
@@ -108,7 +109,8 @@ TEST(InvalidParameters, AreRefused) {
                            std::vector<models::Parameter> invalid,
                            const std::function<void()>& on_initialise = [] {}) {
     const InvalidModel model{{}, std::move(invalid), on_initialise};
-    const auto outcome = train<InvalidModel, models::Table>(model, data, nullptr, endless());
+    const auto outcome =
+        train<InvalidModel, models::Table>(model, data, nullptr, endless_options());
     return outcome.ok() ? "accepted" : outcome.error().message;
   };
   EXPECT_EQ(refusal({}), "the model has no parameters: there is nothing to train");
@@ -141,7 +143,8 @@ TEST(InvalidTouchedRows, FailTheJobWithTheReason) {
   const models::Table data = load("linear:d=5,n=60");
   const auto failure = [&](std::vector<models::TouchedRows> rows) {
     const ModelOfInvalidRows model{{}, std::move(rows)};
-    const auto outcome = train<ModelOfInvalidRows, models::Table>(model, data, nullptr, endless());
+    const auto outcome =
+        train<ModelOfInvalidRows, models::Table>(model, data, nullptr, endless_options());
     const std::string error = outcome.value().error;
     return error.substr(error.find("touched"));
   };

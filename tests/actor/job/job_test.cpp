@@ -1,4 +1,4 @@
-// How jobs start and stop, and that they leave no threads and files behind.
+// Tests how jobs start and stop, and that they leave no threads and open files behind.
 #include "starling/actor/job/job.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ TEST_P(EveryMode, EndsInjectedDelaysWhenItStops) {
   EXPECT_GE(outcome.last.updates, 3U) << "the steps in flight are finished";
 }
 
-/// Steps go on while a model is evaluated; the job keeps the model that reached the target.
+/// Workers continue while a model is evaluated, but the job returns the model that reached the
+/// target.
 TEST_P(EveryMode, ReturnsTheModelThatReachedTheTarget) {
   TrainOptions job = options();
   job.job.evaluate_every = 3;
@@ -62,7 +63,7 @@ TEST_P(EveryMode, ReturnsTheModelThatReachedTheTarget) {
   EXPECT_LE(saved, 0.5);
 }
 
-/// At most one state waits while another is being saved.
+/// While a checkpoint is saved, at most one other waits, and further ones are skipped.
 TEST_F(BspJob, SavesCompleteRoundsAndSkipsSomeIfSavingIsSlow) {
   std::vector<core::Step> rounds;
   job_.job.checkpoint_every = 3;
@@ -102,7 +103,7 @@ TEST_P(EveryMode, StopsWhenAsked) {
   EXPECT_FALSE(outcome.model.empty());
 }
 
-TEST_P(EveryMode, StopsWhenTheProgressCallbackSaysSo) {
+TEST_P(EveryMode, StopsWhenTheProgressCallbackReturnsFalse) {
   TrainOptions job = options();
   job.job.progress_every = 1ms;
   job.job.on_progress = [](const Progress&) { return false; };
@@ -133,9 +134,9 @@ TEST_P(EveryMode, UsesThePredicateOfTheUser) {
       barrier::Predicate::make("half",
                                [&](barrier::Step own, std::span<const barrier::Step> seen) {
                                  ++asked;
-                                 const auto near = std::ranges::count_if(
+                                 const auto on_pace = std::ranges::count_if(
                                      seen, [&](barrier::Step s) { return s + 1 >= own; });
-                                 return 2 * near >= std::ssize(seen);
+                                 return 2 * on_pace >= std::ssize(seen);
                                }),
       2);
   const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
@@ -156,7 +157,7 @@ TEST_P(EveryMode, SlowsStepsByDelaysAndStragglers) {
 TEST(Job, RefusesInvalidOptions) {
   const models::Table data = load("linear:d=5,n=60");
   const auto refusal = [&](auto change) {
-    TrainOptions options = endless();
+    TrainOptions options = endless_options();
     change(options);
     const auto outcome = train<FaultyModel, models::Table>({}, data, nullptr, options);
     return outcome ? "started" : outcome.error().message;
@@ -193,14 +194,14 @@ TEST(Job, StartsAndStopsAThousandTimesWithoutLeavingAnything) {
   options.job.workers = 2;
   options.job.steps = 2;
   options.job.barrier = barrier::parse("pbsp:beta=1").value();
-  const auto once = [&](int i) {
+  const auto run_once = [&](int i) {
     options.job.mode = static_cast<core::Mode>(i % 3);
     return train<FaultyModel, models::Table>({}, data, nullptr, options).value().last.updates;
   };
-  once(0);  // libraries make threads and open files once, and keep them
+  run_once(0);  // at first use, libraries start threads and open files that they keep
   const auto threads = count_entries("/proc/self/task");
   const auto files = count_entries("/proc/self/fd");
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(once(i), 4U);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(run_once(i), 4U);
   // A joined thread may be listed for a moment longer.
   EXPECT_TRUE(wait_until([&] { return count_entries("/proc/self/task") <= threads; }))
       << count_entries("/proc/self/task") << " threads are left, there were " << threads;

@@ -1,5 +1,5 @@
-// Trains every built-in model in every mode under every barrier with 1, 2, 7 and 16 workers, or
-// expects that the combination is refused with the reason.
+// Trains five built-in models in every mode, under every barrier, with 1, 2, 7 and 16 workers.
+// Invalid combinations must be refused with the reason.
 #include <gtest/gtest.h>
 
 #include "tests/actor/cluster/small_jobs.hpp"
@@ -7,14 +7,14 @@
 namespace starling::actor {
 namespace {
 
-struct Subject {
+struct TrainingCase {
   std::string model;
   models::Table data;
   std::string optimizer;
 };
 
-const std::vector<Subject>& subjects() {
-  static const std::vector<Subject> all{
+const std::vector<TrainingCase>& training_cases() {
+  static const std::vector<TrainingCase> all{
       {"linear", load("linear:d=20,n=320,noise=0.1"), "sgd:lr=0.1"},
       {"softmax", load("digits:n=320"), "sgd:lr=0.2"},
       {"svm", load("digits:n=320"), "sgd:lr=0.1"},
@@ -24,6 +24,7 @@ const std::vector<Subject>& subjects() {
   return all;
 }
 
+/// The mode and the barrier.
 using Combination = std::tuple<std::string, std::string>;
 
 class Matrix : public testing::TestWithParam<Combination> {};
@@ -31,26 +32,28 @@ class Matrix : public testing::TestWithParam<Combination> {};
 TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
   const auto& [mode, barrier] = GetParam();
   for (const std::size_t workers : {1U, 2U, 7U, 16U}) {
-    for (const Subject& subject : subjects()) {
-      SCOPED_TRACE(subject.model + ", " + std::to_string(workers) + " workers");
+    for (const TrainingCase& training_case : training_cases()) {
+      SCOPED_TRACE(training_case.model + ", " + std::to_string(workers) + " workers");
       TrainOptions options;
       options.job.mode = core::parse_mode(mode).value();
       options.job.barrier = barrier::parse(barrier).value();
       options.job.workers = workers;
       options.job.steps = 24;
-      options.optimizer = models::parse_optimizer(subject.optimizer).value();
+      options.optimizer = models::parse_optimizer(training_case.optimizer).value();
       options.batch = 8;
 
-      const auto model = model_for(subject.model, subject.data);
+      const auto model = model_for(training_case.model, training_case.data);
       const auto outcome = std::visit(
-          [&](const auto& m) { return train(m, subject.data, &subject.data, options); }, model);
+          [&](const auto& m) { return train(m, training_case.data, &training_case.data, options); },
+          model);
 
-      const bool unseen = mode != "central" && barrier::needs_every_step(options.job.barrier);
-      const bool too_many = options.job.barrier.sample.value_or(0) >= workers;
-      if (unseen || too_many) {
+      const bool needs_all_steps =
+          mode != "central" && barrier::needs_every_step(options.job.barrier);
+      const bool sample_is_too_large = options.job.barrier.sample.value_or(0) >= workers;
+      if (needs_all_steps || sample_is_too_large) {
         ASSERT_FALSE(outcome.ok());
-        EXPECT_NE(outcome.error().message.find(unseen ? "needs to see every worker's step"
-                                                      : "cannot be drawn among"),
+        EXPECT_NE(outcome.error().message.find(needs_all_steps ? "needs to see every worker's step"
+                                                               : "cannot be drawn among"),
                   std::string::npos);
         continue;
       }
@@ -60,7 +63,8 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
       TrainOptions untrained = options;
       untrained.job.steps = 0;
       const double before =
-          metric(train_text(subject.model, subject.data, nullptr, untrained).last.train, "loss");
+          metric(train_text(training_case.model, training_case.data, nullptr, untrained).last.train,
+                 "loss");
       EXPECT_LT(metric(outcome->last.train, "loss"), before);
       if (const auto bound = barrier::spread_bound(options.job.barrier)) {
         EXPECT_LE(outcome->last.max_lag, *bound);

@@ -1,4 +1,5 @@
-// The accuracy of neural networks on real images, with four workers. docs/nets.md has the figures.
+// Tests the accuracy of neural networks on real images, with four workers. docs/nets.md has the
+// results.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -69,12 +70,12 @@ TEST_P(Nets, LeNetLearnsMnistInFiveEpochs) {
   const auto rows = models::split_first(mnist().size(), 8000).value();
   const auto train = mnist().select(rows.train);
   const auto test = mnist().select(rows.test);
-  auto recipe = options("adam:lr=0.002", 8, 5);
-  recipe.schedule = models::parse_schedule("cosine:samples=40000").value();
+  auto training = options("adam:lr=0.002", 8, 5);
+  training.schedule = models::parse_schedule("cosine:samples=40000").value();
   double sum = 0;
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
-    recipe.job.seed = seed;
-    sum += accuracy("lenet5", train, test, recipe);
+    training.job.seed = seed;
+    sum += accuracy("lenet5", train, test, training);
   }
   RecordProperty("accuracy", std::to_string(sum / 3));
   EXPECT_GE(sum / 3, 0.97);

@@ -1,5 +1,5 @@
-// With all other workers held at fixed steps, the probability that a draw passes is known exactly:
-// C(on_pace, beta) / C(others, beta). Real actors must have that share of passing draws.
+// Tests that the draws of a live job pass as often as they should. All workers but one are held at
+// fixed steps, so the probability that a draw passes is exactly C(on_pace, beta) / C(others, beta).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::size_t on_pace = 5;
 constexpr std::size_t beta = 2;
 /// The step at which workers 1 to `on_pace` are held; the laggards are held at step 0.
 constexpr core::Step pace = 3;
-constexpr std::uint64_t checks = 100'000;
+constexpr std::uint64_t draws_max = 100'000;
 
 /// Worker 0 makes its steps freely. Each other worker is held inside a gradient once it has reached
 /// its fixed step.
@@ -36,7 +36,8 @@ class IdleTask final : public Task {
       all_at_their_steps.count_down();
       released.wait(false);
     }
-    // No draw counts before all others are at their fixed steps.
+    // Worker 0 goes beyond the step `pace`, from which draws are counted, only after all others
+    // have reached their fixed steps.
     if (input.worker == 0 && input.step == pace) all_at_their_steps.wait();
     return {.update = {.parts = {}, .samples = 1}, .loss = 0, .fault = std::nullopt};
   }
@@ -59,11 +60,11 @@ TEST_P(LivePassRate, IsHypergeometric) {
   std::atomic<std::uint64_t> draws = 0;
   std::atomic<std::uint64_t> passes = 0;
   std::stop_source stop;
-  const auto judge = [&](core::Step own, std::span<const core::Step> seen) {
+  const auto passes_if_on_pace = [&](core::Step own, std::span<const core::Step> seen) {
     if (own <= pace) return true;
     EXPECT_EQ(seen.size(), beta);
     const bool pass = std::ranges::all_of(seen, [](core::Step step) { return step >= pace; });
-    if (draws < checks) {
+    if (draws < draws_max) {
       ++draws;
       passes += pass ? 1 : 0;
     } else if (!task->released.exchange(true)) {
@@ -74,7 +75,7 @@ TEST_P(LivePassRate, IsHypergeometric) {
   };
   JobOptions options;
   options.mode = GetParam();
-  options.barrier = barrier::sampled(barrier::Predicate::make("on-pace", judge), beta);
+  options.barrier = barrier::sampled(barrier::Predicate::make("on-pace", passes_if_on_pace), beta);
   options.recheck = barrier::Recheck{.interval = 1us};
   options.workers = others + 1;
   options.compute_threads = others + 1;

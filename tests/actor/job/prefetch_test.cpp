@@ -1,4 +1,4 @@
-// Idle threads of the pool prefetch the data of the next step.
+// Tests that idle threads of the pool prefetch the data of the next step.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -29,6 +29,7 @@ struct AccessLog {
   }
 };
 
+/// Data that log each prefetch, and then throw if `throws`.
 struct LoggedData {
   AccessLog& log;
   bool throws = false;
@@ -40,6 +41,7 @@ struct LoggedData {
   }
 };
 
+/// A model that logs which samples it reads.
 struct ReadingModel {
   using Scalar = float;
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
@@ -58,7 +60,8 @@ struct ReadingModel {
   }
 };
 
-/// Options of a job whose updates are held back for 5 ms, so that the pool's thread is idle.
+/// Returns options of a job with a delay of 5 ms in each step, during which the pool's thread is
+/// idle.
 TrainOptions slow_job() {
   TrainOptions options;
   options.batch = 8;

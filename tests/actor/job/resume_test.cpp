@@ -1,4 +1,4 @@
-// How jobs go on from saved states, under every barrier.
+// Tests how jobs resume from saved states, under every barrier.
 #include <gtest/gtest.h>
 
 #include "tests/actor/cluster/small_jobs.hpp"
@@ -61,7 +61,7 @@ TEST_F(Resume, FromALargerLagThanTheBarrierAllowsLetsSlowWorkersCatchUp) {
   }
 }
 
-TEST_F(Resume, RefusesAStepNoJobReaches) {
+TEST_F(Resume, RefusesAStepThatNoJobReaches) {
   TrainOptions later = options("peer", "asp");
   later.resume = states_after(later, 1);
   later.resume[0].ledger[2].step = core::Step{1} << 61U;
@@ -72,8 +72,9 @@ TEST_F(Resume, RefusesAStepNoJobReaches) {
             "holds step 2305843009213693952 of worker 2, which no job reaches");
 }
 
-/// Ranges of rows that a worker did not touch have old steps of it in their ledgers.
-TEST_F(Resume, OfRowSparseJobsGoesOnAtTheStepOfEachWorker) {
+/// If a worker did not touch any row of a range lately, the ledger of the range has an old step of
+/// it.
+TEST_F(Resume, OfRowSparseJobsContinuesAtTheLastStepOfEachWorker) {
   const models::Table ratings = load("ratings:users=4000,items=4000,rank=2,n=90,noise=0.1");
   for (const char* mode : {"central", "hybrid", "peer"}) {
     TrainOptions first = options(mode, "asp");
@@ -93,7 +94,8 @@ TEST_F(Resume, OfRowSparseJobsGoesOnAtTheStepOfEachWorker) {
     std::uint64_t samples = 0;
     for (const auto& state : whole.model) samples = std::max(samples, state.samples);
     EXPECT_LE(samples, 54U) << mode;
-    EXPECT_GT(samples, 36U) << "the schedule goes on from the samples seen; " << mode;
+    EXPECT_GT(samples, 36U) << "the learning rate schedule continues from the samples seen; "
+                            << mode;
   }
 }
 

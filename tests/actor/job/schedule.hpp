@@ -1,4 +1,4 @@
-/// A scheduler that decides by a seed which actor handles its next message, which computation runs,
+/// A scheduler that chooses at random which actor handles its next message, which computation runs,
 /// and when time passes. Each of these is an act. The same seed gives the same acts. For tests.
 #pragma once
 
@@ -25,11 +25,11 @@ class Schedule final : public TestScheduler {
   std::function<void(const std::string& to, const core::Message&)> on_message;
   /// Called after each act with the number of acts so far.
   std::function<void(std::size_t)> on_act;
-  /// If not null, gets a line for each act.
+  /// If not null, a line is appended for each act.
   std::vector<std::string>* trace = nullptr;
-  /// Time passes only while no actor can act, as if computing and sending took no time.
+  /// True: time passes only while no actor can act, as if computing and sending took no time.
   bool prompt = false;
-  /// The job is given up after this many acts.
+  /// The scheduler gives up on the job after this many acts.
   std::size_t acts_max = 1'000'000;
 
   explicit Schedule(std::uint64_t seed) : seed_(seed), random_(Random::stream(seed, 0x5c4ed)) {}
@@ -38,20 +38,21 @@ class Schedule final : public TestScheduler {
   [[nodiscard]] JobOptions scheduled(JobOptions options) {
     options.scheduler = this;
     options.on_start = [this, on_start = options.on_start](const auto& directory, auto& system) {
-      name(*directory);
+      name_actors(*directory);
       if (on_start) on_start(directory, system);
     };
     return options;
   }
 
   [[nodiscard]] std::size_t acts() const { return acts_; }
-  /// Whether the job had no outcome when no actor could act any more, or after `acts_max` acts.
+  /// Returns true if the job had no outcome after `acts_max` acts, or when no actor could act any
+  /// more.
   [[nodiscard]] bool stuck() const { return is_stuck_; }
 
   void run_until(caf::actor_system& system, ComputePool& pool,
                  const std::function<bool()>& over) override {
     auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
-    const bool ending = std::exchange(began_, true);
+    const bool ending = std::exchange(has_run_, true);
     for (std::size_t limit = acts_ + acts_max; !over();) {
       if (acts_ < limit && act(scheduler, pool)) continue;
       is_stuck_ = true;
@@ -64,66 +65,69 @@ class Schedule final : public TestScheduler {
   }
 
  private:
-  /// Once in this many acts, time passes although an actor could act.
+  /// In one of this many acts, time passes although an actor could act.
   static constexpr std::uint64_t time_passes_once_in = 50;
-  /// One actor in each job is neglected: if it is drawn, another draw is made, except once in this
-  /// many times.
+  /// One actor of each job is neglected: if drawn, another draw replaces it, except in one of this
+  /// many cases.
   static constexpr std::uint64_t neglected_acts_once_in = 6;
 
-  void name(const actor::Directory& directory) {
-    const auto put = [&](const auto& handle, const std::string& text) {
+  /// Gives the actors of a job names for the trace, and chooses the neglected actor.
+  void name_actors(const actor::Directory& directory) {
+    const auto set_name = [&](const auto& handle, const std::string& text) {
       names_[caf::actor_cast<caf::strong_actor_ptr>(handle)->id()] = text;
     };
-    put(directory.observer, "observer");
+    set_name(directory.observer, "observer");
     for (std::size_t i = 0; i < directory.owners.size(); ++i)
-      put(directory.owners[i], "owner " + std::to_string(i));
-    if (directory.coordinator) put(directory.coordinator, "coordinator");
+      set_name(directory.owners[i], "owner " + std::to_string(i));
+    if (directory.coordinator) set_name(directory.coordinator, "coordinator");
     for (std::size_t i = 0; i < directory.workers.size(); ++i)
-      put(directory.workers[i], "worker " + std::to_string(i));
-    const auto any = static_cast<std::ptrdiff_t>(random_.below(names_.size()));
-    neglected_ = std::next(names_.begin(), any)->first;
+      set_name(directory.workers[i], "worker " + std::to_string(i));
+    const auto index = static_cast<std::ptrdiff_t>(random_.below(names_.size()));
+    neglected_ = std::next(names_.begin(), index)->first;
   }
 
   /// Makes one act; returns false if no actor can ever act again.
   bool act(caf::scheduler::test_coordinator& scheduler, ComputePool& pool) {
     ++acts_;
     const std::size_t ready = scheduler.jobs.size();
-    const std::size_t able = ready + pool.waiting();
-    if (able == 0 || (!prompt && random_.below(time_passes_once_in) == 0)) {
-      if (!pass_time(scheduler, able > 0)) return able > 0;
-    } else if (const auto next = choose(scheduler, able); next < ready) {
+    const std::size_t choice_count = ready + pool.waiting();
+    if (choice_count == 0 || (!prompt && random_.below(time_passes_once_in) == 0)) {
+      if (!pass_time(scheduler, choice_count > 0)) return choice_count > 0;
+    } else if (const auto next = choose(scheduler, choice_count); next < ready) {
       run_actor(scheduler, next);
     } else {
-      note("the pool computes");
+      add_to_trace("the pool computes");
       pool.run(next - ready, scratch_);
     }
     if (on_act) on_act(acts_);
     return true;
   }
 
-  std::size_t choose(caf::scheduler::test_coordinator& scheduler, std::size_t able) {
-    const auto draw = [&] { return static_cast<std::size_t>(random_.below(able)); };
+  /// Returns which of the actors that are ready, followed by the computations that wait, acts next.
+  std::size_t choose(caf::scheduler::test_coordinator& scheduler, std::size_t choice_count) {
+    const auto draw = [&] { return static_cast<std::size_t>(random_.below(choice_count)); };
     const std::size_t next = draw();
     if (next >= scheduler.jobs.size() || random_.below(neglected_acts_once_in) == 0) return next;
     const auto* actor = dynamic_cast<caf::scheduled_actor*>(scheduler.jobs[next]);
     return actor != nullptr && actor->id() == neglected_ ? draw() : next;
   }
 
-  /// Lets time pass: until the next timer or, if other actors can act, until a random time before
-  /// it.
-  bool pass_time(caf::scheduler::test_coordinator& scheduler, bool can_others_act) {
+  /// Advances the clock to the next timer or, if actors can act, to a random time before it.
+  /// Returns false if there is no timer.
+  bool pass_time(caf::scheduler::test_coordinator& scheduler, bool can_actors_act) {
     auto& clock = scheduler.clock();
     if (!clock.has_pending_timeout()) return false;
     const auto gap =
         std::max(core::Time{0}, core::Time{clock.schedule().begin()->first - clock.current_time});
-    const auto most = static_cast<std::uint64_t>(gap.count());
+    const auto gap_ns = static_cast<std::uint64_t>(gap.count());
     const core::Time passed{
-        static_cast<core::Time::rep>(can_others_act ? random_.below(most + 1) : most)};
-    if (trace != nullptr) note("time passes: " + std::to_string(passed.count()) + " ns");
+        static_cast<core::Time::rep>(can_actors_act ? random_.below(gap_ns + 1) : gap_ns)};
+    if (trace != nullptr) add_to_trace("time passes: " + std::to_string(passed.count()) + " ns");
     scheduler.advance_time(passed);
     return true;
   }
 
+  /// Lets the actor with this index in the scheduler's queue handle its next message.
   void run_actor(caf::scheduler::test_coordinator& scheduler, std::size_t at) {
     auto& jobs = scheduler.jobs;
     const auto job = jobs.begin() + static_cast<std::ptrdiff_t>(at);
@@ -140,7 +144,7 @@ class Schedule final : public TestScheduler {
     const auto message = core_message(content, static_cast<core::Message*>(nullptr));
     if (message && on_message) on_message(to, *message);
     if (trace != nullptr)
-      note(to + ": " + (message ? core::to_text(*message) : content.stringify()));
+      add_to_trace(to + ": " + (message ? core::to_text(*message) : content.stringify()));
   }
 
   /// Returns `content` as a message of the cores, or nullopt if it is another message.
@@ -148,14 +152,14 @@ class Schedule final : public TestScheduler {
   static std::optional<core::Message> core_message(caf::type_erased_tuple& content,
                                                    std::variant<Ms...>*) {
     std::optional<core::Message> message;
-    const auto look = [&]<class M>(const M*) {
+    const auto match = [&]<class M>(const M*) {
       if (content.size() == 1 && content.match_element<M>(0)) message = content.get_as<M>(0);
     };
-    (look(static_cast<const Ms*>(nullptr)), ...);
+    (match(static_cast<const Ms*>(nullptr)), ...);
     return message;
   }
 
-  void note(std::string line) {
+  void add_to_trace(std::string line) {
     if (trace != nullptr) trace->push_back(std::move(line));
   }
 
@@ -165,7 +169,7 @@ class Schedule final : public TestScheduler {
   caf::actor_id neglected_ = 0;
   Scratch scratch_;
   std::size_t acts_ = 0;
-  bool began_ = false;
+  bool has_run_ = false;
   bool is_stuck_ = false;
 };
 

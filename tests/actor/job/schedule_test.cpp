@@ -1,6 +1,6 @@
-// Runs the real actors of a job under CAF's deterministic scheduler with many seeds. Under every
-// schedule, each update is applied once, no worker passes a barrier too early, and all actors end.
-// The same seed gives the same acts.
+// Runs the actors of a job under CAF's deterministic scheduler with many seeds. Tests that, under
+// every schedule, each update is applied once, no worker passes a barrier too early, and all actors
+// end; and that the same seed gives the same acts.
 #include "tests/actor/job/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -54,10 +54,10 @@ class EverySchedule : public testing::TestWithParam<Case> {
   }
 
   /// Runs a job, and expects that it keeps the barrier and does not get stuck.
-  static ScheduledRun run_without_violation(const JobOptions& options, Events events = {},
+  static ScheduledRun run_without_violation(const JobOptions& options, RunHooks hooks = {},
                                             bool traced = false) {
-    ScheduledRun run_result = run(options, options.barrier, std::move(events), traced);
-    EXPECT_EQ(run_result.faults, std::vector<std::string>{});
+    ScheduledRun run_result = run(options, options.barrier, std::move(hooks), traced);
+    EXPECT_EQ(run_result.violations, std::vector<std::string>{});
     return run_result;
   }
 
@@ -76,7 +76,7 @@ class EverySchedule : public testing::TestWithParam<Case> {
 };
 
 TEST_P(EverySchedule, AppliesEachUpdateOnceAndKeepsTheBarrier) {
-  for (std::uint64_t seed = 0; seed < schedules; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedule_count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
     const Outcome outcome = run_without_violation(job).outcome;
@@ -90,7 +90,7 @@ TEST_P(EverySchedule, AppliesEachUpdateOnceAndKeepsTheBarrier) {
 }
 
 TEST_P(EverySchedule, GoesOnWhenThrowingStepsAreTriedAgain) {
-  for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedule_count / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
     std::map<std::pair<MemberId, Step>, int> tries;
@@ -107,9 +107,10 @@ TEST_P(EverySchedule, GoesOnWhenThrowingStepsAreTriedAgain) {
   }
 }
 
-/// The observer collects the owners' ranges while other workers, which are not stopped yet, go on.
+/// While the observer collects the owners' ranges, other workers may continue, because they are not
+/// stopped yet.
 TEST_P(EverySchedule, FailsInOrderWhenAStepKeepsThrowing) {
-  for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedule_count / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
     const auto throws = [&](MemberId worker, Step step) {
@@ -129,7 +130,7 @@ TEST_P(EverySchedule, FailsInOrderWhenAStepKeepsThrowing) {
 }
 
 TEST_P(EverySchedule, StopsInOrderAtAnyTime) {
-  for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedule_count / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     JobOptions job = options(seed);
     job.steps = 1'000'000;

@@ -19,20 +19,20 @@
 
 namespace starling::actor {
 
-/// The number of seeds that a test tries.
+/// The number of seeds with which a test runs a job.
 #ifdef STARLING_SANITIZED
-inline constexpr std::uint64_t schedules = 20;
+inline constexpr std::uint64_t schedule_count = 20;
 #else
-inline constexpr std::uint64_t schedules = 200;
+inline constexpr std::uint64_t schedule_count = 200;
 #endif
 
-/// A task in which every range has a counter for each worker, to which each of the worker's steps
-/// adds exactly 1. The values that a step reads tell which updates they hold.
+/// A task in which every range has a counter for each worker. Each step of the worker adds exactly
+/// 1 to it, so the values that a step reads show which updates they contain.
 class CountingTask final : public Task {
  public:
   /// Called with the values that a step has read.
   std::function<void(core::MemberId, core::Step, std::span<const core::Value>)> on_read;
-  /// Returns whether the step is to throw this time.
+  /// Returns true if this computation of the step must throw.
   std::function<bool(core::MemberId, core::Step)> throws;
 
   CountingTask(std::size_t workers, std::size_t ranges, bool bsp)
@@ -47,8 +47,8 @@ class CountingTask final : public Task {
 
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
 
-  /// With batch 1, a push of `workers` samples has weight 1; under bsp the mean of a round divides
-  /// by the workers.
+  /// Without bsp, a push of `workers` samples has weight 1 at batch 1. Under bsp, the mean of a
+  /// round divides by the number of workers, so the gradients are multiplied by it.
   [[nodiscard]] static core::Applier<float> applier() {
     return core::GradientApplier{
         .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
@@ -77,13 +77,14 @@ class CountingTask final : public Task {
   core::Layout layout_;
 };
 
-/// Checks that no worker passes its barrier too early: records from the messages which steps each
-/// worker's barrier may have seen.
+/// Checks that no worker passes its barrier too early. Records from the messages which steps the
+/// barrier of each worker may have seen.
 class BarrierChecker {
  public:
   explicit BarrierChecker(JobOptions options)
       : options_(std::move(options)), answers_(options_.workers) {}
 
+  /// Called with each message of the cores before its receiver `to` handles it.
   void on_message(const std::string& to, const core::Message& message) {
     if (const auto* arrived = std::get_if<core::Arrived>(&message))
       arrived_[arrived->worker] = arrived->step;
@@ -97,32 +98,35 @@ class BarrierChecker {
   }
 
   /// Called when a worker has passed the barrier at `step` and has read `values`. Checks that
-  /// enough others had reached the step that the barrier demands, that the values hold the worker's
-  /// own updates and, if it is known which others the barrier saw, the updates of these.
+  /// enough other workers had reached the step that the barrier demands, and that the values
+  /// contain the worker's own updates. If it is known which workers the barrier saw, also checks
+  /// that the values contain their updates.
   void on_read(core::MemberId reader, core::Step step, std::span<const core::Value> values) {
     const std::string who = "worker " + std::to_string(reader) + " at step " + std::to_string(step);
-    const auto least = barrier::floor(options_.barrier, step).value_or(0);
+    const auto required_step = barrier::floor(options_.barrier, step).value_or(0);
     const bool central = core::keeps_steps_centrally(options_.mode);
     std::set<core::MemberId> ahead;
     for (const auto& [other, reached] : central ? arrived_ : answers_[reader].steps)
-      if (other != reader && reached >= least) ahead.insert(other);
+      if (other != reader && reached >= required_step) ahead.insert(other);
     const std::size_t others = options_.workers - 1;
-    const std::size_t needed = least > 0 ? barrier::seen_workers(options_.barrier, others) : 0;
-    if (ahead.size() < needed) faults.push_back(who + " has passed a barrier that holds it back");
-    // It is not known which workers the coordinator drew, unless it drew all.
+    const std::size_t needed =
+        required_step > 0 ? barrier::seen_workers(options_.barrier, others) : 0;
+    if (ahead.size() < needed)
+      violations.push_back(who + " has passed a barrier that holds it back");
+    // Which workers the coordinator drew is known only if it drew all.
     if (needed == 0 || (central && needed < others)) ahead.clear();
     for (const core::Value& value : values) {
       const auto counters = value.value.as<float>();
       if (counters[reader] != static_cast<float>(step))
-        faults.push_back(who + " does not read its own updates");
+        violations.push_back(who + " does not read its own updates");
       for (const core::MemberId other : ahead)
-        if (counters[other] < static_cast<float>(std::min(least, options_.steps)))
-          faults.push_back(who + " reads without updates of worker " + std::to_string(other));
+        if (counters[other] < static_cast<float>(std::min(required_step, options_.steps)))
+          violations.push_back(who + " reads without updates of worker " + std::to_string(other));
     }
   }
 
   /// Violations that were found, one sentence each.
-  std::vector<std::string> faults;
+  std::vector<std::string> violations;
 
  private:
   struct Answers {
@@ -138,28 +142,29 @@ class BarrierChecker {
 struct ScheduledRun {
   Outcome outcome;
   /// Violations that were found, one sentence each.
-  std::vector<std::string> faults;
-  /// A line for each act, if asked for.
+  std::vector<std::string> violations;
+  /// A line for each act, if `traced` was true.
   std::vector<std::string> trace;
 };
 
-struct Events {
-  /// Returns whether a step is to throw this time.
+/// Functions that a scheduled run calls.
+struct RunHooks {
+  /// Returns true if this computation of a step must throw.
   std::function<bool(core::MemberId, core::Step)> throws = nullptr;
   /// Called after each act with the number of acts so far.
   std::function<void(std::size_t)> on_act = nullptr;
 };
 
-/// Runs a counting job to its end under the schedule of its seed, and checks that it keeps the
-/// barrier `checked`.
+/// Runs a counting job to its end under the schedule of its seed. Records in
+/// ScheduledRun::violations where it does not keep the barrier `checked`.
 inline ScheduledRun run(const JobOptions& options, const barrier::Barrier& checked,
-                        Events events = {}, bool traced = false) {
+                        RunHooks hooks = {}, bool traced = false) {
   JobOptions checked_options = options;
   checked_options.barrier = checked;
   BarrierChecker checker{checked_options};
   const auto task =
       std::make_shared<CountingTask>(options.workers, 3, barrier::is_bsp(options.barrier));
-  task->throws = std::move(events.throws);
+  task->throws = std::move(hooks.throws);
   task->on_read = [&](core::MemberId worker, core::Step step, std::span<const core::Value> values) {
     checker.on_read(worker, step, values);
   };
@@ -168,14 +173,14 @@ inline ScheduledRun run(const JobOptions& options, const barrier::Barrier& check
   schedule.on_message = [&](const std::string& to, const core::Message& message) {
     checker.on_message(to, message);
   };
-  schedule.on_act = std::move(events.on_act);
+  schedule.on_act = std::move(hooks.on_act);
   if (traced) schedule.trace = &run_result.trace;
   const auto start = task->start();
   run_result.outcome =
       run_job<float>(schedule.scheduled(options), task, CountingTask::applier(), start).value();
-  run_result.faults = std::move(checker.faults);
+  run_result.violations = std::move(checker.violations);
   if (schedule.stuck())
-    run_result.faults.emplace_back("no actor can act, or the job takes too long");
+    run_result.violations.emplace_back("no actor can act, or the job takes too long");
   return run_result;
 }
 

@@ -1,5 +1,5 @@
-// Central bsp with P workers equals a serial loop over the union batch, and two runs are equal to
-// the bit.
+// Tests that a central bsp job with any number of workers equals a serial loop over the union of
+// their batches up to rounding, and that two runs give the same bits.
 #include <gtest/gtest.h>
 
 #include "starling/models/tabular/perceptron.hpp"
@@ -26,8 +26,8 @@ TrainOptions options_for(std::size_t workers) {
 
 /// Trains in a plain loop, without actors and ranges.
 template <class M>
-std::vector<typename M::Scalar> serial(const M& model, const models::Table& data,
-                                       const TrainOptions& options) {
+std::vector<typename M::Scalar> train_serially(const M& model, const models::Table& data,
+                                               const TrainOptions& options) {
   using T = typename M::Scalar;
   const auto layout = core::make_layout(model.parameters(), sizeof(T), 1);
   std::vector<T> w(layout.size);
@@ -78,7 +78,7 @@ TYPED_TEST(Serial, AnyNumberOfWorkersEqualsOneMachineOnTheUnionBatch) {
     const auto any = models::parse_model<T>(text, data).value();
     std::visit(
         [&](const auto& model) {
-          const auto expected = serial(model, data, options_for(1));
+          const auto expected = train_serially(model, data, options_for(1));
           for (const std::size_t workers : {1U, 2U, 4U, 8U}) {
             SCOPED_TRACE(std::string{text} + ", " + std::to_string(workers) + " workers");
             const TrainOptions options = options_for(workers);

@@ -1,4 +1,5 @@
-/// Admission of clients by a real transport, on the loopback interface.
+/// Tests that a transport admits and refuses clients as its Admission decides. Uses sockets on the
+/// loopback interface.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,7 +33,7 @@ class Server {
     options.keys = keys;
     options.admits = [this](const Key& key) { return admission.admits(key, time); };
     auto opened = wire::Transport::open(
-        options, [this](const wire::IncomingFrame& incoming) { take(incoming); });
+        options, [this](const wire::IncomingFrame& incoming) { receive(incoming); });
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     transport = std::move(opened).value();
   }
@@ -40,13 +41,17 @@ class Server {
 
   [[nodiscard]] wire::Peer peer() const { return {transport->address(), keys.public_key}; }
 
+  /// Waits until `count` frames were received from clients with this key. Returns false if that
+  /// takes too long.
   [[nodiscard]] bool wait_for(const Key& key, std::size_t count) {
     return wait_until([&] { return received_from(key) >= count; });
   }
+  /// Waits until more than this number of frames and connections were refused. Returns false if
+  /// that takes too long.
   [[nodiscard]] bool wait_for_refusals(std::uint64_t more_than) const {
     return wait_until([&] { return transport->counts().refused > more_than; });
   }
-  /// The number of frames that were received under a key.
+  /// Returns the number of frames that were received from clients with this key.
   std::size_t received_from(const Key& key) {
     const std::lock_guard lock{mutex_};
     return received_[key];
@@ -58,7 +63,7 @@ class Server {
   std::unique_ptr<wire::Transport> transport;
 
  private:
-  void take(const wire::IncomingFrame& incoming) {
+  void receive(const wire::IncomingFrame& incoming) {
     const std::lock_guard lock{mutex_};
     ++received_[*incoming.key];
   }
@@ -68,9 +73,9 @@ class Server {
 };
 
 /// A client that sends to a Server.
-class Caller {
+class TestClient {
  public:
-  explicit Caller(KeyPair own = wire::make_key_pair()) : keys(own) {
+  explicit TestClient(KeyPair own = wire::make_key_pair()) : keys(own) {
     wire::TransportOptions options;
     options.keys = keys;
     auto opened = wire::Transport::open(options, [](const wire::IncomingFrame&) {});
@@ -88,24 +93,24 @@ class Caller {
 
 class AdmissionLive : public testing::Test {
  protected:
-  Certificate issue(const Caller& caller) {
-    return certificate_for("caller", caller.key(), cluster);
+  Certificate issue(const TestClient& client) {
+    return certificate_for("caller", client.key(), cluster);
   }
-  /// Expects that the server refuses the caller when it connects: it receives none of the caller's
-  /// many frames, although it receives from another caller meanwhile.
-  void expect_refused(Caller& caller) {
+  /// Expects that the server refuses the client's connections: it receives none of the client's
+  /// many frames, but meanwhile receives from an admitted client.
+  void expect_refused(TestClient& client) {
     const auto before = server.transport->counts().refused;
     constexpr int frames = 200;
-    for (int i = 0; i < frames; ++i) caller.send(server);
+    for (int i = 0; i < frames; ++i) client.send(server);
     EXPECT_TRUE(server.wait_for_refusals(before));
-    Caller admitted;
-    Certificate theirs = issue(admitted);
-    theirs.not_after = now + 3600;
-    ASSERT_TRUE(server.admission.learn(sign(theirs, cluster), server.time));
+    TestClient admitted;
+    Certificate certificate = issue(admitted);
+    certificate.not_after = now + 3600;
+    ASSERT_TRUE(server.admission.learn(sign(certificate, cluster), server.time));
     admitted.send(server);
     EXPECT_TRUE(server.wait_for(admitted.key(), 1));
-    EXPECT_EQ(server.received_from(caller.key()), 0U);
-    // ZeroMQ tries to connect some times a second, and each attempt is one refusal.
+    EXPECT_EQ(server.received_from(client.key()), 0U);
+    // ZeroMQ tries to connect a few times a second. Each attempt is one refusal.
     EXPECT_LT(server.transport->counts().refused, before + frames / 2);
   }
 
@@ -115,77 +120,77 @@ class AdmissionLive : public testing::Test {
 };
 
 TEST_F(AdmissionLive, ReceivesFromTheHolderOfACertificate) {
-  Caller caller;
-  ASSERT_TRUE(server.admission.learn(issue(caller), now));
-  caller.send(server);
-  EXPECT_TRUE(server.wait_for(caller.key(), 1));
+  TestClient client;
+  ASSERT_TRUE(server.admission.learn(issue(client), now));
+  client.send(server);
+  EXPECT_TRUE(server.wait_for(client.key(), 1));
 }
 
 TEST_F(AdmissionLive, RefusesAClientWithoutACertificate) {
-  Caller caller;
-  expect_refused(caller);
+  TestClient client;
+  expect_refused(client);
 }
 
 TEST_F(AdmissionLive, RefusesAKeyThatIsNotTheCertificates) {
-  Caller certified;
-  Caller caller;
+  TestClient certified;
+  TestClient client;
   ASSERT_TRUE(server.admission.learn(issue(certified), now));
-  expect_refused(caller);
+  expect_refused(client);
 }
 
 TEST_F(AdmissionLive, RefusesAClientWhoseCertificateHasExpired) {
-  Caller caller;
-  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  TestClient client;
+  ASSERT_TRUE(server.admission.learn(issue(client), now));
   server.time = now + 601;
-  expect_refused(caller);
+  expect_refused(client);
 }
 
-TEST_F(AdmissionLive, ReceivesFromAClientIntroducedUnderTheHandshakeKey) {
-  Caller caller;
-  Caller with_handshake_key{handshake_keys};
-  with_handshake_key.send(server);
+TEST_F(AdmissionLive, ReceivesFromAClientAfterItsIntroductionUnderTheHandshakeKey) {
+  TestClient client;
+  TestClient client_with_handshake_key{handshake_keys};
+  client_with_handshake_key.send(server);
   ASSERT_TRUE(server.wait_for(handshake_keys.public_key, 1));
   EXPECT_EQ(server.admission.access_of(handshake_keys.public_key, now), KeyAccess::handshake);
-  caller.send(server);
+  client.send(server);
   ASSERT_TRUE(server.wait_for_refusals(0));
-  // The caller's certificate came under the handshake key, so the caller's next attempt is
-  // received.
-  ASSERT_TRUE(server.admission.learn(issue(caller), now));
-  Caller again{caller.keys};
-  again.send(server);
-  EXPECT_TRUE(server.wait_for(caller.key(), 1));
+  // A certificate that a client sends under the handshake key is learned. After that, frames under
+  // the client's own key are received.
+  ASSERT_TRUE(server.admission.learn(issue(client), now));
+  TestClient reconnected{client.keys};
+  reconnected.send(server);
+  EXPECT_TRUE(server.wait_for(client.key(), 1));
 }
 
 TEST_F(AdmissionLive, ReceivesNoFrameAfterARevocation) {
-  Caller caller;
-  const Certificate certificate = issue(caller);
+  TestClient client;
+  const Certificate certificate = issue(client);
   ASSERT_TRUE(server.admission.learn(certificate, now));
   const std::jthread sender{[&](const std::stop_token& stop_token) {
     while (!stop_token.stop_requested()) {
-      caller.send(server);
+      client.send(server);
       std::this_thread::sleep_for(100us);
     }
   }};
-  ASSERT_TRUE(server.wait_for(caller.key(), 20)) << "connected and received";
+  ASSERT_TRUE(server.wait_for(client.key(), 20)) << "connected and received";
   ASSERT_TRUE(server.admission.revoke(revocation_of(certificate.serial, cluster), now));
   // The receiver may still handle a frame that was admitted just before the revocation.
   ASSERT_TRUE(server.wait_for_refusals(server.transport->counts().refused));
-  const std::size_t received_from = server.received_from(caller.key());
+  const std::size_t received_from = server.received_from(client.key());
   const auto refused = server.transport->counts().refused;
   ASSERT_TRUE(server.wait_for_refusals(refused + 100)) << "further frames are refused";
-  EXPECT_EQ(server.received_from(caller.key()), received_from);
+  EXPECT_EQ(server.received_from(client.key()), received_from);
 }
 
 TEST_F(AdmissionLive, ReceivesNoFrameAfterTheCertificateExpired) {
-  Caller caller;
-  ASSERT_TRUE(server.admission.learn(issue(caller), now));
-  caller.send(server);
-  ASSERT_TRUE(server.wait_for(caller.key(), 1));
+  TestClient client;
+  ASSERT_TRUE(server.admission.learn(issue(client), now));
+  client.send(server);
+  ASSERT_TRUE(server.wait_for(client.key(), 1));
   server.time = now + 601;
   const auto refused = server.transport->counts().refused;
-  caller.send(server);
+  client.send(server);
   EXPECT_TRUE(server.wait_for_refusals(refused));
-  EXPECT_EQ(server.received_from(caller.key()), 1U);
+  EXPECT_EQ(server.received_from(client.key()), 1U);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ TEST_F(AdmissionTest, AdmitsTheHandshakeKeyForHandshakesOnly) {
   EXPECT_FALSE(admission.certificate_of(handshake_key, now));
 }
 
-/// Otherwise every holder of a key file would be the member that the certificate names.
+/// All key files contain the handshake key. With such a certificate, each holder of a key file
+/// could act as the member that the certificate names.
 TEST_F(AdmissionTest, RefusesACertificateForTheHandshakeKey) {
   EXPECT_EQ(error_of_learning(certificate_for("w", handshake_key, cluster)),
             "the certificate of w is for the handshake key");
@@ -91,7 +92,7 @@ TEST_F(AdmissionTest, RevocationEndsACertificateForGood) {
   EXPECT_FALSE(admission.admits(c.key, now));
 }
 
-TEST_F(AdmissionTest, RevocationThatComesFirstKeepsTheCertificateOut) {
+TEST_F(AdmissionTest, RefusesACertificateThatWasRevokedBeforeItWasLearned) {
   const Certificate c = issue("w");
   const auto revoked = admission.revoke(revocation_of(c.serial, cluster), now);
   ASSERT_TRUE(revoked);
@@ -117,7 +118,8 @@ TEST_F(AdmissionTest, AdmitsAKeyUntilItsLastCertificateIsRevoked) {
   second = sign(second, cluster);
   ASSERT_TRUE(admission.learn(first, now));
   ASSERT_TRUE(admission.learn(second, now));
-  EXPECT_EQ(admission.certificate_of(first.key, now), second) << "the one that expires last";
+  EXPECT_EQ(admission.certificate_of(first.key, now), second)
+      << "the certificate that expires last counts";
   EXPECT_TRUE(admission.revoke(revocation_of(second.serial, cluster), now)->empty());
   EXPECT_EQ(admission.certificate_of(first.key, now), first);
   EXPECT_EQ(*admission.revoke(revocation_of(first.serial, cluster), now), std::vector{first.key});
@@ -132,7 +134,7 @@ TEST_F(AdmissionTest, KeepsNoMoreCertificatesThanItsBound) {
   EXPECT_EQ(error_of_learning(late),
             "there is no capacity for the certificate of d: the limit is 3");
   EXPECT_FALSE(admission.admits(late.key, now));
-  ASSERT_EQ(error_of_learning(late, now + 11), "") << "expired certificates make capacity";
+  ASSERT_EQ(error_of_learning(late, now + 11), "") << "expired certificates are removed";
   EXPECT_TRUE(admission.admits(late.key, now + 11));
   EXPECT_TRUE(admission.admits(three[1].key, now + 11));
 }
@@ -145,7 +147,8 @@ TEST_F(AdmissionTest, KeepsNoMoreRevocationsThanItsBound) {
   ASSERT_FALSE(full);
   EXPECT_NE(full.error().message.find("no capacity"), std::string::npos);
   ASSERT_TRUE(admission.revoke(revocation_of(4, cluster), now + 11));
-  EXPECT_FALSE(admission.is_revoked(1)) << "its certificate has expired";
+  EXPECT_FALSE(admission.is_revoked(1))
+      << "a revocation is removed when its certificate has expired";
   EXPECT_TRUE(admission.is_revoked(2));
   EXPECT_TRUE(admission.is_revoked(4));
 }
@@ -192,9 +195,9 @@ TEST_F(AdmissionTest, ABadRevocationDoesNotAffectOthersInAList) {
   EXPECT_TRUE(admission.is_revoked(3));
 }
 
-/// Two threads learn certificates, one revokes every second of them, and one asks: the key of a
-/// revoked certificate is never admitted again.
-TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
+/// Two threads learn certificates, one thread revokes every second certificate, and one checks that
+/// the key of a revoked certificate is not admitted again.
+TEST(AdmissionThreads, NeverAdmitARevokedKeyWhileOthersLearnAndRevoke) {
   const ClusterKey cluster = make_cluster_key();
   const Key handshake_key = new_key();
   Admission admission{cluster.public_key, handshake_key};
@@ -215,7 +218,7 @@ TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
     for (std::size_t i = 0; i < all.size(); i += 2)
       EXPECT_TRUE(admission.revoke(revocation_of(all[i].serial, cluster), now));
   });
-  std::thread asks{[&] {
+  std::thread checker{[&] {
     while (!stops)
       for (const Certificate& c : all) {
         const bool was_revoked = admission.is_revoked(c.serial);
@@ -225,7 +228,7 @@ TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
   }};
   for (std::thread& thread : threads) thread.join();
   stops = true;
-  asks.join();
+  checker.join();
   EXPECT_EQ(admitted_after_revocation, 0U);
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(admission.admits(all[i].key, now), i % 2 == 1) << i;

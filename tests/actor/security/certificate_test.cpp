@@ -7,6 +7,7 @@
 namespace starling::security {
 namespace {
 
+/// Returns the error message, or "" for a success.
 std::string error_of(const Result<void>& result) { return result ? "" : result.error().message; }
 
 std::string error_of(std::span<const std::byte> bytes) {
@@ -73,14 +74,14 @@ TEST(Certificate, IsRefusedIfBytesAreMissingOrLeftOver) {
 TEST(Certificate, IsValidFromItsFirstToItsLastSecond) {
   const ClusterKey cluster = make_cluster_key();
   const Certificate c = certificate_for("w", wire::make_key_pair().public_key, cluster);
-  const std::string who = "the certificate of w (" + print_serial(c.serial) + ")";
+  const std::string subject = "the certificate of w (" + print_serial(c.serial) + ")";
   EXPECT_EQ(error_of(verify(c, cluster.public_key, now)), "");
   EXPECT_EQ(error_of(verify(c, cluster.public_key, c.not_before)), "");
   EXPECT_EQ(error_of(verify(c, cluster.public_key, c.not_after)), "");
   EXPECT_EQ(error_of(verify(c, cluster.public_key, c.not_before - 1)),
-            who + " is not yet valid: it is from 2026-11-21 10:11:08 UTC on");
+            subject + " is not yet valid: it is from 2026-11-21 10:11:08 UTC on");
   EXPECT_EQ(error_of(verify(c, cluster.public_key, c.not_after + 1)),
-            who + " expired on 2026-11-21 10:31:08 UTC");
+            subject + " expired on 2026-11-21 10:31:08 UTC");
 }
 
 TEST(Certificate, IsRefusedIfOfAnotherCluster) {
@@ -127,7 +128,7 @@ TEST(Certificate, IsNotDecodedWithInvalidFields) {
   EXPECT_EQ(error_of(bytes), "a certificate is of version 2; valid here: 1");
 }
 
-TEST(Certificate, NamesAreShortAndPlainAndNoSerials) {
+TEST(Certificate, NamesAreShortAndNotWrittenLikeSerials) {
   for (const char* name : {"a", "7", "node-1.rack_2", "0123456789abcde", "0123456789abcdefg"})
     EXPECT_TRUE(check_name(name)) << name;
   for (const char* name : {"", "-a", ".a", "_a", "a b", "a/b", "ä", "a\n"})

@@ -1,4 +1,4 @@
-/// Certificates and revocations for tests, at a fixed time.
+/// Makes certificates and revocations for tests, at a fixed time.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@ inline Certificate certificate_for(const std::string& name, const Key& key,
   return sign(certificate, cluster);
 }
 
+/// Makes a revocation of the certificate with this serial number.
 inline Revocation revocation_of(std::uint64_t serial, const ClusterKey& cluster,
                                 UtcSeconds until = now + 600) {
   Revocation revocation;

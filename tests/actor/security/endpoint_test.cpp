@@ -1,4 +1,4 @@
-/// Endpoints that introduce themselves to one another, on the loopback interface.
+/// Tests endpoints that introduce themselves to each other, over sockets on the loopback interface.
 #include "starling/actor/security/endpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -20,16 +20,16 @@ namespace {
 using namespace std::chrono_literals;
 using wire::TrafficClass;
 
-wire::Frame some_frame() {
+wire::Frame example_frame() {
   core::Envelope envelope;
   envelope.packet.sequence = 1;
   return wire::encode(1, 1, envelope);
 }
 
-/// An endpoint and the count of frames that it has received.
-class Party {
+/// An endpoint that counts the frames that it receives.
+class TestEndpoint {
  public:
-  explicit Party(std::optional<NodeSecrets> secrets) {
+  explicit TestEndpoint(std::optional<NodeSecrets> secrets) {
     auto opened =
         Endpoint::open({.secrets = std::move(secrets), .utc_now = [this] { return time.load(); }},
                        [this](const wire::FrameView&, const Sender& sender) {
@@ -39,20 +39,20 @@ class Party {
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     endpoint = std::move(opened).value();
   }
-  ~Party() { endpoint.reset(); }
+  ~TestEndpoint() { endpoint.reset(); }
 
-  /// Sends until `other` has received a frame. Returns false if that takes too long.
-  bool reaches(Party& other) {
+  /// Sends frames to `other` until it has received one. Returns false if that takes too long.
+  bool reaches(TestEndpoint& other) {
     const std::uint64_t before = other.received;
     return wait_until([&] {
-      endpoint->send(other.endpoint->address(), TrafficClass::control, some_frame());
+      endpoint->send(other.endpoint->address(), TrafficClass::control, example_frame());
       std::this_thread::sleep_for(10ms);
       return other.received > before;
     });
   }
-  /// Has `other` send until this endpoint has refused or received 5 of its connections,
-  /// introductions or frames. Returns whether no frame was accepted.
-  bool refuses(Party& other) {
+  /// Lets `other` send until this endpoint has handled 5 of its connections, introductions or
+  /// frames. Returns true if this endpoint has accepted no frame.
+  bool refuses(TestEndpoint& other) {
     const auto handled = [&] {
       const auto counts = endpoint->counts();
       return counts.refused + counts.received;
@@ -60,18 +60,18 @@ class Party {
     const std::uint64_t before = received;
     const std::uint64_t enough = handled() + 5;
     EXPECT_TRUE(wait_until([&] {
-      other.endpoint->send(endpoint->address(), TrafficClass::control, some_frame());
+      other.endpoint->send(endpoint->address(), TrafficClass::control, example_frame());
       return handled() >= enough;
-    })) << "the other goes on sending";
+    })) << "nothing arrives from the other endpoint";
     return received == before;
   }
-  /// Has `other` send for 100 ms. Returns whether no frame was received. Waits a fixed time,
-  /// because an endpoint with keys sends nothing at all to an address without a key, nor the
-  /// reverse.
-  bool receives_nothing_from(Party& other) {
+  /// Lets `other` send for 100 ms. Returns true if no frame was received. Waits for a fixed time,
+  /// because no event shows that an endpoint sends nothing: an endpoint with keys does not send to
+  /// an address without a key, and one without keys does not send to an address with a key.
+  bool receives_nothing_from(TestEndpoint& other) {
     const std::uint64_t before = received;
     for (int i = 0; i < 20; ++i) {
-      other.endpoint->send(endpoint->address(), TrafficClass::control, some_frame());
+      other.endpoint->send(endpoint->address(), TrafficClass::control, example_frame());
       std::this_thread::sleep_for(5ms);
     }
     return received == before;
@@ -102,22 +102,22 @@ class EndpointTest : public testing::Test {
 };
 
 TEST_F(EndpointTest, ReachesAnEndpointThatDoesNotKnowIt) {
-  Party older{issue("older")};
-  Party newer{issue("newer")};
+  TestEndpoint older{issue("older")};
+  TestEndpoint newer{issue("newer")};
   EXPECT_TRUE(newer.reaches(older));
   EXPECT_TRUE(older.reaches(newer));
 }
 
 TEST_F(EndpointTest, ReachesAnEndpointThatItDoesNotKnow) {
-  Party older{issue("older")};
-  Party newer{issue("newer")};
+  TestEndpoint older{issue("older")};
+  TestEndpoint newer{issue("newer")};
   EXPECT_TRUE(older.reaches(newer));
   EXPECT_TRUE(newer.reaches(older));
 }
 
-TEST_F(EndpointTest, TellsNodesFromClients) {
-  Party node{issue("node")};
-  Party client{issue("client", Role::client)};
+TEST_F(EndpointTest, DistinguishesNodesFromClients) {
+  TestEndpoint node{issue("node")};
+  TestEndpoint client{issue("client", Role::client)};
   EXPECT_TRUE(client.reaches(node));
   EXPECT_EQ(node.from_clients, node.received);
   EXPECT_TRUE(node.reaches(client));
@@ -125,22 +125,22 @@ TEST_F(EndpointTest, TellsNodesFromClients) {
 }
 
 TEST_F(EndpointTest, RefusesNodesOfAnotherCluster) {
-  Party node{issue("node")};
+  TestEndpoint node{issue("node")};
   const auto others_handshake_keys = wire::make_key_pair();
   const auto own = std::exchange(handshake_keys, others_handshake_keys);
   const auto own_cluster = std::exchange(cluster, make_cluster_key());
-  Party foreign{issue("foreign")};
+  TestEndpoint foreign{issue("foreign")};
   EXPECT_TRUE(node.refuses(foreign));
-  // The right handshake key, which a node with a revoked key still has, gives no access.
+  // The handshake key of the cluster, which a node with a revoked key still has, gives no access.
   handshake_keys = own;
-  Party with_handshake_key{issue("with-handshake-key")};
+  TestEndpoint with_handshake_key{issue("with-handshake-key")};
   EXPECT_TRUE(node.refuses(with_handshake_key));
   cluster = own_cluster;
-  Party admitted{issue("admitted")};
+  TestEndpoint admitted{issue("admitted")};
   EXPECT_TRUE(admitted.reaches(node));
 }
 
-/// A client that sends any frames without introducing itself: a transport without an endpoint.
+/// A client that sends any frames without an introduction: a transport without an endpoint.
 class RogueClient {
  public:
   RogueClient(const KeyPair& own, const KeyPair& handshake_keys) {
@@ -151,7 +151,7 @@ class RogueClient {
     EXPECT_TRUE(opened);
     transport_ = std::move(opened).value();
   }
-  void send(const Party& to, TrafficClass traffic_class, const wire::Frame& frame) {
+  void send(const TestEndpoint& to, TrafficClass traffic_class, const wire::Frame& frame) {
     transport_->send(wire::parse_peer(to.endpoint->address()).value(), traffic_class, frame);
   }
 
@@ -160,12 +160,12 @@ class RogueClient {
 };
 
 TEST_F(EndpointTest, AcceptsOnlyIntroductionsUnderTheHandshakeKey) {
-  Party node{issue("node")};
-  Party admitted{issue("admitted")};
+  TestEndpoint node{issue("node")};
+  TestEndpoint admitted{issue("admitted")};
   RogueClient rogue_client{handshake_keys, handshake_keys};
   for (int i = 0; i < 20; ++i) {
-    rogue_client.send(node, TrafficClass::control, some_frame());
-    rogue_client.send(node, TrafficClass::handshake, some_frame());
+    rogue_client.send(node, TrafficClass::control, example_frame());
+    rogue_client.send(node, TrafficClass::handshake, example_frame());
     std::this_thread::sleep_for(10ms);
   }
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().received >= 20; }));
@@ -174,7 +174,7 @@ TEST_F(EndpointTest, AcceptsOnlyIntroductionsUnderTheHandshakeKey) {
 }
 
 TEST_F(EndpointTest, RefusesAnIntroductionThatTheHolderDidNotSend) {
-  Party node{issue("node")};
+  TestEndpoint node{issue("node")};
   const NodeSecrets other = issue("other");
   RogueClient rogue_client{wire::make_key_pair(), handshake_keys};
   const std::string address = wire::print({"tcp://127.0.0.1:1", other.keys.public_key});
@@ -189,30 +189,30 @@ TEST_F(EndpointTest, RefusesAnIntroductionThatTheHolderDidNotSend) {
   }
   ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
   RogueClient holder{other.keys, handshake_keys};
-  holder.send(node, TrafficClass::control, some_frame());
+  holder.send(node, TrafficClass::control, example_frame());
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().refused > 0; }));
   EXPECT_EQ(node.received, 0U);
 }
 
 TEST_F(EndpointTest, RefusesPlainConnectionsIfItHasKeys) {
-  Party node{issue("node")};
-  Party plain{std::nullopt};
+  TestEndpoint node{issue("node")};
+  TestEndpoint plain{std::nullopt};
   EXPECT_TRUE(node.receives_nothing_from(plain));
   EXPECT_TRUE(plain.receives_nothing_from(node));
 }
 
-TEST_F(EndpointTest, ReceivesFromEveryoneWithoutKeys) {
-  Party one{std::nullopt};
-  Party two{std::nullopt};
+TEST_F(EndpointTest, WithoutKeysReceivesFromAllEndpointsWithoutKeys) {
+  TestEndpoint one{std::nullopt};
+  TestEndpoint two{std::nullopt};
   EXPECT_TRUE(one.reaches(two));
 }
 
 TEST_F(EndpointTest, PassesRevocationsOn) {
-  Party first{issue("first")};
-  Party second{issue("second")};
-  Party third{issue("third")};
-  for (Party* from : {&first, &second, &third})
-    for (Party* to : {&first, &second, &third})
+  TestEndpoint first{issue("first")};
+  TestEndpoint second{issue("second")};
+  TestEndpoint third{issue("third")};
+  for (TestEndpoint* from : {&first, &second, &third})
+    for (TestEndpoint* to : {&first, &second, &third})
       if (from != to) {
         ASSERT_TRUE(from->reaches(*to));
       }
@@ -227,12 +227,12 @@ TEST_F(EndpointTest, PassesRevocationsOn) {
 }
 
 TEST_F(EndpointTest, LearnsRevocationsThatItMissed) {
-  Party first{issue("first")};
+  TestEndpoint first{issue("first")};
   const auto late = issue("second");
-  Party third{issue("third")};
+  TestEndpoint third{issue("third")};
   ASSERT_TRUE(third.reaches(first));
   first.endpoint->revoke(std::vector{revocation_of(issued[2].serial, cluster)});
-  Party second{late};
+  TestEndpoint second{late};
   EXPECT_TRUE(wait_until([&] {
     second.endpoint->compare_revocations(first.endpoint->address());
     std::this_thread::sleep_for(5ms);
@@ -241,10 +241,10 @@ TEST_F(EndpointTest, LearnsRevocationsThatItMissed) {
   EXPECT_TRUE(second.refuses(third));
 }
 
-/// A limit is needed because the list is long, and a digest that asks for it is short.
+/// The limit is needed because a short request (a digest) is answered with a long list.
 TEST_F(EndpointTest, LimitsHowOftenAPeerGetsTheRevocations) {
-  Party first{issue("first")};
-  Party second{issue("second")};
+  TestEndpoint first{issue("first")};
+  TestEndpoint second{issue("second")};
   issue("third");
   ASSERT_TRUE(second.reaches(first));
   ASSERT_TRUE(first.reaches(second));
@@ -261,7 +261,7 @@ TEST_F(EndpointTest, LimitsHowOftenAPeerGetsTheRevocations) {
   ASSERT_TRUE(
       wait_until([&] { return first.endpoint->counts().received >= before.received + asked; }));
   const auto time = std::chrono::steady_clock::now() - began;
-  // Up to 4 more frames are introductions, which are sent if this took long.
+  // Up to 4 other frames are introductions, which are repeated if this takes long.
   EXPECT_LE(first.endpoint->counts().sent - before.sent,
             static_cast<std::uint64_t>(time / 500ms) + 4);
 }

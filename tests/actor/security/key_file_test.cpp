@@ -21,6 +21,7 @@ NodeSecrets example_node(const ClusterSecrets& cluster) {
   return node;
 }
 
+/// Returns a key file of each kind.
 std::vector<KeyFile> all_files(const ClusterSecrets& cluster) {
   const NodeSecrets node = example_node(cluster);
   return {cluster, node, CertificateList{node.cluster, node.known},
@@ -32,17 +33,19 @@ std::string error_of(const std::string& text) {
   return parsed ? "" : parsed.error().message;
 }
 
-/// Returns `text` with another value in the first line of a field.
+/// Returns `text` with another value in the first line of the field `key`.
 std::string with_value(std::string text, const std::string& key, const std::string& value) {
   const auto at = text.find("\n" + key + " = ") + key.size() + 4;
   return text.replace(at, text.find('\n', at) - at, value);
 }
 
+/// Returns the value in the first line of a field.
 std::string value_of(const std::string& text, const std::string& key) {
   const auto at = text.find("\n" + key + " = ") + key.size() + 4;
   return text.substr(at, text.find('\n', at) - at);
 }
 
+/// Returns the number of the first line of a field.
 std::size_t line_of(const std::string& text, const std::string& key) {
   const auto at = text.find("\n" + key + " = ");
   return 2 + static_cast<std::size_t>(
@@ -79,13 +82,13 @@ TEST(KeyFile, IsSecretIfItHasSecretKeys) {
     EXPECT_EQ(print(file).find("SECRET") != std::string::npos, is_secret(file));
 }
 
-TEST(KeyFile, HasNothingOfTheClustersSecretForANode) {
+TEST(KeyFile, OfANodeDoesNotContainTheClustersSecretKey) {
   const ClusterSecrets cluster = example_cluster();
   const std::string secret = value_of(print(cluster), "cluster-secret");
   EXPECT_EQ(print(example_node(cluster)).find(secret.substr(0, 42)), std::string::npos);
 }
 
-/// Leaves out each line, except those of lists. Every error names the file and the missing field.
+/// Removes each line that is not part of a list. The error names the file and the missing field.
 TEST(KeyFile, IsRefusedIfALineIsMissing) {
   const ClusterSecrets cluster = example_cluster();
   for (const KeyFile& file : {KeyFile{cluster}, KeyFile{example_node(cluster)}}) {
@@ -94,16 +97,16 @@ TEST(KeyFile, IsRefusedIfALineIsMissing) {
                             "gate-secret", "own-public", "own-secret", "own-certificate"}) {
       const auto at = text.find(std::string{"\n"} + key + " = ");
       if (at == std::string::npos) continue;
-      std::string less = text;
-      less.erase(at, text.find('\n', at + 1) - at);
-      EXPECT_EQ(error_of(less),
+      std::string text_without_line = text;
+      text_without_line.erase(at, text.find('\n', at + 1) - at);
+      EXPECT_EQ(error_of(text_without_line),
                 "FILE: has no line `" + std::string{key} + " = ...`: it is not a whole key file");
     }
   }
 }
 
-/// Whether the character is in a secret CURVE key. Five bits of such a key have no effect (RFC
-/// 7748, section 5), so a change of one of them is not detected.
+/// Returns true if the character is in a secret CURVE key. Five bits of such a key have no effect
+/// (RFC 7748, section 5), so a change of one of them is not detected.
 bool is_curve_secret(const std::string& text, std::size_t at) {
   const auto line = text.rfind('\n', at) + 1;
   const std::string key = text.substr(line, text.find(' ', line) - line);
@@ -115,12 +118,12 @@ TEST(KeyFile, IsRefusedIfACharacterIsChanged) {
   for (const KeyFile& file : all_files(cluster)) {
     std::string text = print(file);
     for (std::size_t at = text.find("\ncluster-public"); at < text.size(); ++at) {
-      const char was = text[at];
-      if (was == '\n' || was == ' ') continue;
-      text[at] = was == 'A' ? 'B' : 'A';
+      const char original = text[at];
+      if (original == '\n' || original == ' ') continue;
+      text[at] = original == 'A' ? 'B' : 'A';
       EXPECT_TRUE(!error_of(text).empty() || is_curve_secret(text, at))
           << "character " << at << " of " << kind_of(file);
-      text[at] = was;
+      text[at] = original;
     }
     EXPECT_EQ(error_of(text), "");
   }

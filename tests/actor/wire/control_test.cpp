@@ -57,20 +57,20 @@ TEST(Control, IsDecodedOrRefusedInBoundedMemoryIfDamaged) {
   std::vector<ReceivedFrame> frames;
   for (const auto& message : example_control_messages()) frames.emplace_back(encode(message));
   Random random{11};
-  int read = 0;
+  int decoded_count = 0;
   for (int i = 0; i < 100'000; ++i) {
     ReceivedFrame frame = frames[random.below(frames.size())];
-    for (std::size_t hits = 1 + random.below(4); hits > 0; --hits)
+    for (std::size_t damaged_bytes = 1 + random.below(4); damaged_bytes > 0; --damaged_bytes)
       frame.head[random.below(frame.head.size())] = static_cast<std::byte>(random.below(256));
     heap_reset_peak();
     const std::size_t before = heap_bytes();
     const auto decoded = decode_control({frame.head, frame.body});
     ASSERT_LE(heap_peak_bytes() - before, 8 * (frame.head.size() + frame.body.size()) + 65536);
     if (!decoded) continue;
-    ++read;
+    ++decoded_count;
     ASSERT_EQ(ReceivedFrame{encode(*decoded)}, frame);
   }
-  EXPECT_GT(read, 1000);
+  EXPECT_GT(decoded_count, 1000);
 }
 
 }  // namespace

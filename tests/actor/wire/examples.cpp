@@ -128,65 +128,65 @@ std::vector<ControlMessage> example_control_messages() {
   state.ledger = {{1, 2, 3}};
   std::vector<ControlMessage> all;
   const auto add = [&](auto body) { all.push_back({5, "tcp://127.0.0.1:1", std::move(body)}); };
-  const auto tell = [&](MembershipMessage::Body body) {
+  const auto add_membership = [&](MembershipMessage::Body body) {
     add(MembershipMessage{
         record(NodeState::alive), std::move(body), {{record(NodeState::suspect), 9}}});
   };
-  tell(Ping{77, 1});
-  tell(PingAck{1});
-  tell(PingRequest{77, 2});
-  tell(PingNack{2});
-  tell(Gossip{});
-  tell(Digest{{1, 2, 3, 4}, true});
-  tell(Records{{record(NodeState::dead), record(NodeState::left)}});
-  tell(NameTaken{77, record(NodeState::alive)});
-  const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
-  ask(SubmitJob{1, settings});
-  ask(PrepareJob{1, settings, 3, "alice"});
-  ask(StartJob{1, founding(), {2, 3}});
-  ask(GetStatus{});
-  ask(GetJob{1});
-  ask(ReadRanges{1, 7, true});
-  ask(StopJob{1, true});
-  ask(CloseJob{1});
-  ask(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
-  ask(GetJobRecords{});
-  ask(PauseJob{1, 250});
-  ask(GetLog{17});
-  ask(LeaveCluster{});
-  ask(Disconnect{});
-  const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
-  answer(Refused{"no", true});
-  answer(Done{});
-  answer(JobPrepared{0xfeed, 3});
-  answer(NodeStatus{record(NodeState::alive),
-                    {record(NodeState::dead)},
-                    {9, 8, 7, 6, 5},
-                    {{1,
-                      settings,
-                      {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}},
-                      founding(),
-                      1500,
-                      "alice",
-                      "waits",
-                      "failed",
-                      JobState::stopped,
-                      1'700'000'000'123,
-                      500,
-                      25,
-                      60'000,
-                      123.5,
-                      0.25,
-                      77}},
-                    {78}});
-  answer(JobDescription{settings, 4, founding(), 60000, "alice"});
-  answer(Ranges{{state}, 9});
-  answer(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
+  add_membership(Ping{77, 1});
+  add_membership(PingAck{1});
+  add_membership(PingRequest{77, 2});
+  add_membership(PingNack{2});
+  add_membership(Gossip{});
+  add_membership(Digest{{1, 2, 3, 4}, true});
+  add_membership(Records{{record(NodeState::dead), record(NodeState::left)}});
+  add_membership(NameTaken{77, record(NodeState::alive)});
+  const auto add_request = [&](RequestBody body) { add(Request{12, std::move(body)}); };
+  add_request(SubmitJob{1, settings});
+  add_request(PrepareJob{1, settings, 3, "alice"});
+  add_request(StartJob{1, founding(), {2, 3}});
+  add_request(GetStatus{});
+  add_request(GetJob{1});
+  add_request(ReadRanges{1, 7, true});
+  add_request(StopJob{1, true});
+  add_request(CloseJob{1});
+  add_request(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
+  add_request(GetJobRecords{});
+  add_request(PauseJob{1, 250});
+  add_request(GetLog{17});
+  add_request(LeaveCluster{});
+  add_request(Disconnect{});
+  const auto add_reply = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
+  add_reply(Refused{"no", true});
+  add_reply(Done{});
+  add_reply(JobPrepared{0xfeed, 3});
+  add_reply(NodeStatus{record(NodeState::alive),
+                       {record(NodeState::dead)},
+                       {9, 8, 7, 6, 5},
+                       {{1,
+                         settings,
+                         {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}},
+                         founding(),
+                         1500,
+                         "alice",
+                         "waits",
+                         "failed",
+                         JobState::stopped,
+                         1'700'000'000'123,
+                         500,
+                         25,
+                         60'000,
+                         123.5,
+                         0.25,
+                         77}},
+                       {78}});
+  add_reply(JobDescription{settings, 4, founding(), 60000, "alice"});
+  add_reply(Ranges{{state}, 9});
+  add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};
   ended.began_at_ms = 1'700'000'000'123;
   ended.updates = 9;
-  answer(JobRecords{{ended, {}}});
-  answer(JobStarted{7, {"a", "b"}});
+  add_reply(JobRecords{{ended, {}}});
+  add_reply(JobStarted{7, {"a", "b"}});
   return all;
 }
 

@@ -9,15 +9,17 @@
 
 namespace starling::wire {
 
-/// At least one message of each kind, with tensors of both element types, with and without rows.
+/// Returns at least one message of each kind, with tensors of both element types, with and without
+/// rows.
 std::vector<core::PeerMessage> example_messages();
 
-/// At least one control message of each kind.
+/// Returns at least one control message of each kind.
 std::vector<ControlMessage> example_control_messages();
 
-/// An envelope with a packet of `peer_message`; without a message if it is null.
+/// Returns an envelope with a packet that contains `peer_message`, or no message if it is null.
 core::Envelope envelope_of(const core::PeerMessage* peer_message);
 
+/// Returns a tensor with these values, or, if `rows` is given, the values of these rows.
 template <class T>
 core::Slice slice_of(std::vector<T> values, core::Rows rows = nullptr) {
   const auto buffer = core::Buffer::copy_of<T>(std::span<const T>{values});

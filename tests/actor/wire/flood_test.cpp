@@ -1,5 +1,5 @@
-/// Bounds on the memory that a transport takes when unauthenticated peers send bytes without end.
-/// Real sockets on the loopback interface.
+/// Tests that a transport takes bounded memory, and stays reachable, while unauthenticated peers
+/// send bytes without end. Uses sockets on the loopback interface.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -32,22 +32,23 @@ using namespace std::string_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t mib = std::size_t{1} << 20U;
-/// The most bytes by which any flood may make the process grow.
+/// The limit for the growth of the process in each test.
 constexpr std::size_t growth_bytes_max = 128 * mib;
 
-/// The largest growth of this process since the object was made, sampled every 2 ms.
-class Growth {
+/// Measures by how many bytes this process grows at most, in samples every 2 ms.
+class MemoryGrowth {
  public:
-  Growth() : before_(resident_bytes()), thread_([this] { sample(); }) {}
-  ~Growth() { end(); }
-  Growth(const Growth&) = delete;
-  Growth& operator=(const Growth&) = delete;
+  MemoryGrowth() : before_(resident_bytes()), thread_([this] { sample(); }) {}
+  ~MemoryGrowth() { end(); }
+  MemoryGrowth(const MemoryGrowth&) = delete;
+  MemoryGrowth& operator=(const MemoryGrowth&) = delete;
 
+  /// Ends the measurement, and returns the largest growth since the object was made.
   std::size_t end() {
     ends_ = true;
     if (thread_.joinable()) thread_.join();
 #ifdef STARLING_SANITIZED
-    return 0;  // AddressSanitizer keeps what is freed for a while, the test's own strings too
+    return 0;  // AddressSanitizer keeps freed memory for a while, also that of this test's strings
 #else
     return largest_ - std::min(largest_, before_);
 #endif
@@ -82,7 +83,7 @@ class Flood : public testing::TestWithParam<bool> {
   }
   [[nodiscard]] const std::string& address() const { return transport_->address(); }
 
-  /// Whether a frame of an admitted peer is received.
+  /// Returns true if a frame of an admitted peer is received.
   bool is_reachable() {
     TransportOptions options;
     if (options_.keys) options.keys = make_key_pair();
@@ -94,17 +95,17 @@ class Flood : public testing::TestWithParam<bool> {
     return wait_until([&] { return received_ > before; });
   }
 
-  /// Waits until the process neither grows nor shrinks any more: then the transport has read all
+  /// Waits until the size of the process stays the same for 200 ms. The transport has then read all
   /// bytes that waited in the system. Returns false if that takes too long.
   [[nodiscard]] static bool has_read_all() {
     std::size_t before = 0;
-    int calm = 0;
+    int equal_samples = 0;
     return wait_until([&] {
       std::this_thread::sleep_for(20ms);
       const std::size_t bytes = resident_bytes();
-      calm = bytes / mib == before / mib ? calm + 1 : 0;
+      equal_samples = bytes / mib == before / mib ? equal_samples + 1 : 0;
       before = bytes;
-      return calm == 10;
+      return equal_samples == 10;
     });
   }
 
@@ -116,11 +117,12 @@ class Flood : public testing::TestWithParam<bool> {
 class PlainFlood : public Flood {};
 class KeyedFlood : public Flood {};
 
-/// Each of these parts has two bytes on the wire, and took 64 in memory.
+/// Each of these parts has two bytes on the wire, but would take 64 bytes if it were kept in
+/// memory.
 TEST_P(PlainFlood, EmptyPartsTakeNoMemory) {
   std::string parts;
   while (parts.size() < mib) parts += "\1\0"s;
-  Growth growth;
+  MemoryGrowth growth;
   for (std::size_t sent = 0; sent < 12 * mib;) {
     RawConnection connection{address()};
     (void)connection.send(greeting("NULL") + ready);
@@ -133,13 +135,13 @@ TEST_P(PlainFlood, EmptyPartsTakeNoMemory) {
 }
 
 TEST_P(PlainFlood, AnnouncedPartsTakeBoundedMemory) {
-  const std::string some(mib, 'x');
-  Growth growth;
+  const std::string part_begin(mib, 'x');
+  MemoryGrowth growth;
   std::vector<RawConnection> connections;
   for (int i = 0; i < 300; ++i) {
     connections.emplace_back(address());
     (void)connections.back().send(greeting("NULL") + ready +
-                                  (i % 2 == 0 ? announced_part : announced_end) + some);
+                                  (i % 2 == 0 ? announced_part : announced_end) + part_begin);
   }
   EXPECT_TRUE(has_read_all());
   EXPECT_LT(growth.end(), growth_bytes_max);
@@ -147,12 +149,12 @@ TEST_P(PlainFlood, AnnouncedPartsTakeBoundedMemory) {
 }
 
 TEST_P(KeyedFlood, AnnouncedCommandsTakeNoMemory) {
-  const std::string some(mib, 'x');
-  Growth growth;
+  const std::string part_begin(mib, 'x');
+  MemoryGrowth growth;
   std::vector<RawConnection> connections;
   for (int i = 0; i < 300; ++i) {
     connections.emplace_back(address());
-    (void)connections.back().send(greeting("CURVE") + announced_command + some, 1s);
+    (void)connections.back().send(greeting("CURVE") + announced_command + part_begin, 1s);
   }
   EXPECT_TRUE(has_read_all());
   EXPECT_LT(growth.end(), growth_bytes_max / 8);
@@ -161,7 +163,7 @@ TEST_P(KeyedFlood, AnnouncedCommandsTakeNoMemory) {
 }
 
 TEST_P(Flood, SlowHandshakesDoNotKeepOthersOut) {
-  Growth growth;
+  MemoryGrowth growth;
   std::vector<RawConnection> connections;
   for (int i = 0; i < 400; ++i) {
     connections.emplace_back(address());
@@ -172,27 +174,28 @@ TEST_P(Flood, SlowHandshakesDoNotKeepOthersOut) {
   EXPECT_LT(growth.end(), growth_bytes_max / 4);
 }
 
-/// Limits the descriptors of this process, and restores the limit at its end.
-class FewDescriptors {
+/// Limits the number of file descriptors of this process while the object exists.
+class DescriptorLimit {
  public:
-  explicit FewDescriptors(rlim_t most) {
+  explicit DescriptorLimit(rlim_t most) {
     ::getrlimit(RLIMIT_NOFILE, &before_);
     const rlimit few{most, before_.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &few);
   }
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
 
  private:
   rlimit before_{};
 };
 
-/// The transport has few descriptors; the clients, which are opened later, have enough.
+/// The transport is opened with a low limit of descriptors. The clients are opened after the limit
+/// was restored.
 TEST_P(Flood, ConnectionsLeaveDescriptorsForOthers) {
   transport_.reset();
   {
-    const FewDescriptors few{200};
+    const DescriptorLimit few{200};
     open();
   }
   std::vector<RawConnection> connections;
@@ -202,7 +205,7 @@ TEST_P(Flood, ConnectionsLeaveDescriptorsForOthers) {
     return std::ranges::count_if(
         connections, [](RawConnection& connection) { return !connection.closes_within(0ms); });
   };
-  // A quarter of the descriptors is for handshakes.
+  // Handshakes may use a quarter of the descriptors.
   EXPECT_LE(count_open(), 50);
 }
 
@@ -211,10 +214,10 @@ TEST_P(PlainFlood, SilentConnectionsAreClosedFirst) {
   transport_.reset();
   options_.inbound_max = 20;
   open();
-  RawConnection known{address()};
+  RawConnection used{address()};
   const std::string frame = "\1\1x\0\1y"s;
-  (void)known.send(greeting("NULL") + ready + frame);
-  ASSERT_TRUE(wait_until([&] { return received_ > 0; })) << "its first frame is received";
+  (void)used.send(greeting("NULL") + ready + frame);
+  ASSERT_TRUE(wait_until([&] { return received_ > 0; })) << "the first frame is not received";
   std::vector<RawConnection> connections;
   for (int i = 0; i < 100; ++i) {
     connections.emplace_back(address());
@@ -224,9 +227,9 @@ TEST_P(PlainFlood, SilentConnectionsAreClosedFirst) {
     EXPECT_TRUE(connections[static_cast<std::size_t>(i)].closes_within(10s));
   EXPECT_TRUE(is_reachable());
   const int before = received_;
-  (void)known.send(frame);
+  (void)used.send(frame);
   EXPECT_TRUE(wait_until([&] { return received_ > before; }))
-      << "the known connection is still open";
+      << "the connection that has sent a frame was closed";
 }
 
 /// A listener that answers every connection with message parts without an end.
@@ -281,11 +284,11 @@ class HostileServer {
   std::thread thread_;
 };
 
-/// Either ZeroMQ stops receiving them, or the connection is closed again and again.
-TEST_P(PlainFlood, AnswersTakeBoundedMemory) {
+/// The transport may stop reading the parts, or close the connection each time.
+TEST_P(PlainFlood, AnswersOfAServerTakeBoundedMemory) {
   constexpr auto stalled_after = 5s;
   HostileServer hostile;
-  Growth growth;
+  MemoryGrowth growth;
   std::size_t before = 0;
   auto last_sent_at = Clock::now();
   const auto give_up = last_sent_at + 30s;

@@ -141,7 +141,7 @@ TEST(Frame, IsRefusedIfBytesAreLeftOver) {
   }
 }
 
-TEST(Frame, IsRefusedWithTheReasonIfForeign) {
+TEST(Frame, IsRefusedIfItsPrefixIsInvalid) {
   ReceivedFrame frame{encode(job, node, envelope_of(nullptr))};
   frame.head[3] = std::byte{9};
   EXPECT_EQ(error_of(frame.view()), "a frame is of an unknown kind");
@@ -200,10 +200,10 @@ TEST(Frame, TakesNoMemoryForAnnouncedElements) {
 TEST(Frame, IsDecodedOrRefusedInBoundedMemoryIfDamaged) {
   const auto frames = all_frames();
   Random random{7};
-  int read = 0;
+  int decoded_count = 0;
   for (int i = 0; i < 200'000; ++i) {
     ReceivedFrame frame = frames[random.below(frames.size())];
-    for (std::size_t hits = 1 + random.below(4); hits > 0; --hits) {
+    for (std::size_t damaged_bytes = 1 + random.below(4); damaged_bytes > 0; --damaged_bytes) {
       Bytes& bytes = frame.body.empty() || random.below(4) > 0 ? frame.head : frame.body;
       bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
     }
@@ -214,10 +214,10 @@ TEST(Frame, IsDecodedOrRefusedInBoundedMemoryIfDamaged) {
     const auto decoded = decode_envelope(frame.view());
     ASSERT_LE(heap_peak_bytes() - before, 8 * size + 65536);
     if (!decoded) continue;
-    ++read;
+    ++decoded_count;
     ASSERT_EQ(ReceivedFrame{encode(decoded->job, decoded->node, decoded->envelope)}, frame);
   }
-  EXPECT_GT(read, 1000);
+  EXPECT_GT(decoded_count, 1000);
 }
 
 }  // namespace

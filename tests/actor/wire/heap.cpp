@@ -30,7 +30,7 @@ void release(void* block) noexcept {
 
 }  // namespace
 
-// Each operator is defined here: a sanitizer would provide its own for those that are missing.
+// All forms of the operators are defined, because a sanitizer would provide the missing ones.
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
@@ -41,7 +41,7 @@ void operator delete[](void* block) noexcept { release(block); }
 void operator delete(void* block, std::size_t) noexcept { release(block); }
 void operator delete[](void* block, std::size_t) noexcept { release(block); }
 
-/// Counts the memory that core::Buffer takes. Its return by free() is not counted.
+/// Counts the memory that core::Buffer allocates. That it is freed is not counted.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   return count(memalign(alignment, size));
 }

@@ -1,4 +1,5 @@
-/// How the inbox limits the reading of newcomers: connections that have never sent a message.
+/// Tests how the inbox limits the reading from newcomers: connections that have never sent a
+/// message.
 #include "starling/actor/wire/inbox.hpp"
 
 #include <gtest/gtest.h>
@@ -36,25 +37,24 @@ class InboxTest : public testing::Test {
     inbox_ = *std::move(opened);
   }
 
-  /// Receives messages without calling maintain(): at least `least` messages, and those of the next
-  /// 200 ms. It must wait because the connections take turns, so no message shows that it is the
-  /// last.
-  std::size_t receive_without_maintenance(std::size_t least = 0) {
+  /// Receives messages without calling maintain(): waits for `count_min` messages, and receives for
+  /// 200 ms more, because no message shows that it is the last. Returns the number of messages.
+  std::size_t receive_without_maintenance(std::size_t count_min = 0) {
     std::size_t count = 0;
-    const auto take_all = [&] {
+    const auto receive_available = [&] {
       while (const auto next = inbox_->next()) {
         EXPECT_EQ(next->body.filled().size(), body_bytes);
         ++count;
       }
     };
-    const auto has_least = [&] {
-      take_all();
-      return count >= least;
+    const auto has_enough = [&] {
+      receive_available();
+      return count >= count_min;
     };
-    EXPECT_TRUE(wait_until(has_least)) << count << " of " << least << " messages received";
+    EXPECT_TRUE(wait_until(has_enough)) << count << " of " << count_min << " messages received";
     for (const auto end = Clock::now() + 200ms; Clock::now() < end;) {
       std::this_thread::sleep_for(1ms);
-      take_all();
+      receive_available();
     }
     return count;
   }
@@ -70,12 +70,12 @@ TEST_F(InboxTest, BoundsTheBytesReadFromNewcomersInAPeriod) {
     const std::string hello = greeting("NULL") + ready;
     ASSERT_EQ(connections.back().send(hello), hello.size());
   }
-  (void)receive_without_maintenance();  // their handshakes
+  (void)receive_without_maintenance();  // handles the handshakes
   for (RawConnection& connection : connections)
     ASSERT_EQ(connection.send(message()), message().size());
 
   std::size_t received = receive_without_maintenance();
-  EXPECT_LE(received, 8U) << "2 MiB of 256 KiB each";
+  EXPECT_LE(received, 8U) << "a period allows 2 MiB, and each message has 256 KiB";
   for (int periods = 1; received < newcomers && periods < 100; ++periods) {
     EXPECT_LE(inbox_->maintain(), 50ms) << "suspended newcomers are read again soon";
     received += receive_without_maintenance();
@@ -83,7 +83,7 @@ TEST_F(InboxTest, BoundsTheBytesReadFromNewcomersInAPeriod) {
   EXPECT_EQ(received, newcomers);
   EXPECT_EQ(inbox_->refused(), 0U);
 
-  // A connection that has sent a message is not a newcomer any more.
+  // A connection that has sent a message is no longer a newcomer.
   for (RawConnection& connection : connections)
     ASSERT_EQ(connection.send(message()), message().size());
   EXPECT_EQ(receive_without_maintenance(newcomers), newcomers);

@@ -1,4 +1,4 @@
-// How an OutboundConnection sends waiting frames, as a plain ROUTER receives them.
+// Tests how an OutboundConnection sends waiting frames, with a ZeroMQ ROUTER as the receiver.
 #include "starling/actor/wire/outbound_connection.hpp"
 
 #include <gtest/gtest.h>
@@ -17,20 +17,20 @@ using FrameCounts = std::vector<std::size_t>;
 
 constexpr std::size_t kib = 1024;
 
-struct Server {
+struct RouterServer {
   zmq::context_t context;
   zmq::socket_t router{context, zmq::socket_type::router};
   std::string address;
 
-  Server() {
+  RouterServer() {
     router.set(zmq::sockopt::rcvhwm, 1);
     router.set(zmq::sockopt::rcvtimeo, 10'000);
     router.bind("tcp://127.0.0.1:*");
     address = router.get(zmq::sockopt::last_endpoint);
   }
 
-  /// Receives a message. Returns its parts without the sender's id, or nothing if none comes in
-  /// time.
+  /// Receives a message. Returns its parts without the sender's id, or no parts if no message
+  /// arrives before the timeout.
   std::vector<zmq::message_t> receive() {
     std::vector<zmq::message_t> parts;
     zmq::message_t part;
@@ -43,7 +43,8 @@ struct Server {
   }
 };
 
-/// Returns a frame with a head of 10 bytes, each `number`, and a body in the given memory.
+/// Returns a frame with a head of 10 bytes, each `number`, and a body of `size` bytes at `offset`
+/// in `memory`.
 Frame frame_of(int number, const std::shared_ptr<const Bytes>& memory, std::size_t offset,
                std::size_t size) {
   Frame frame;
@@ -58,7 +59,7 @@ std::shared_ptr<const Bytes> memory_of(std::size_t size) {
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
-/// Returns the frames in a message: the number in their heads, and their bodies.
+/// Returns the frames in a message: the number in the head of each, and its body.
 std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& parts) {
   const auto bytes_of = [](const zmq::message_t& part) {
     return std::span{static_cast<const std::byte*>(part.data()), part.size()};
@@ -75,12 +76,12 @@ std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& 
   return frames;
 }
 
-/// Sends frames with bodies of these sizes, contiguous in memory or each in its own block. All are
-/// added before the first is sent. Expects them to arrive unchanged and in order. Returns the
-/// number of frames in each message.
-FrameCounts messages_of(const std::vector<std::size_t>& sizes, bool is_contiguous = true,
-                        const TransportOptions& options = {}) {
-  Server server;
+/// Adds frames with bodies of these sizes, contiguous in memory or each in its own block, and then
+/// sends them. Expects that they arrive unchanged and in order. Returns the number of frames in
+/// each message.
+FrameCounts send_and_count(const std::vector<std::size_t>& sizes, bool is_contiguous = true,
+                           const TransportOptions& options = {}) {
+  RouterServer server;
   OutboundConnection connection{
       server.context, {server.address, std::nullopt}, options, TrafficClass::data};
   const auto all = memory_of(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
@@ -117,21 +118,21 @@ FrameCounts messages_of(const std::vector<std::size_t>& sizes, bool is_contiguou
 
 TEST(OutboundConnection, JoinsLongFramesUpToAMebibyte) {
   const std::vector<std::size_t> ranges(10, 256 * kib);
-  EXPECT_EQ(messages_of(ranges), (FrameCounts{4, 4, 2}));
-  EXPECT_EQ(messages_of(ranges, false), (FrameCounts{4, 4, 2}));
-  EXPECT_EQ(messages_of({1024 * kib, 10 * kib}), (FrameCounts{1, 1}));
-  EXPECT_EQ(messages_of({1024 * kib + 1, 10 * kib, 10 * kib}), (FrameCounts{1, 2}));
+  EXPECT_EQ(send_and_count(ranges), (FrameCounts{4, 4, 2}));
+  EXPECT_EQ(send_and_count(ranges, false), (FrameCounts{4, 4, 2}));
+  EXPECT_EQ(send_and_count({1024 * kib, 10 * kib}), (FrameCounts{1, 1}));
+  EXPECT_EQ(send_and_count({1024 * kib + 1, 10 * kib, 10 * kib}), (FrameCounts{1, 2}));
 }
 
 TEST(OutboundConnection, PacksSmallFramesAndKeepsTheOrder) {
-  EXPECT_EQ(messages_of({0, 100, 0}), (FrameCounts{3}));
-  EXPECT_EQ(messages_of({0, 100, 256 * kib, 256 * kib, 50, 0}), (FrameCounts{2, 3, 1}));
-  EXPECT_EQ(messages_of({256 * kib, 0, 256 * kib}), (FrameCounts{1, 1, 1}));
+  EXPECT_EQ(send_and_count({0, 100, 0}), (FrameCounts{3}));
+  EXPECT_EQ(send_and_count({0, 100, 256 * kib, 256 * kib, 50, 0}), (FrameCounts{2, 3, 1}));
+  EXPECT_EQ(send_and_count({256 * kib, 0, 256 * kib}), (FrameCounts{1, 1, 1}));
 }
 
 TEST(OutboundConnection, JoinsNoMoreThanPartBytesMax) {
   const std::vector<std::size_t> ranges(4, 256 * kib);
-  EXPECT_EQ(messages_of(ranges, true, {.part_bytes_max = 512 * kib}), (FrameCounts{2, 2}));
+  EXPECT_EQ(send_and_count(ranges, true, {.part_bytes_max = 512 * kib}), (FrameCounts{2, 2}));
 }
 
 TEST(JoinParts, CopiesNothingIfThePartsAreContiguous) {
@@ -152,9 +153,10 @@ TEST(JoinParts, CopiesNothingIfThePartsAreContiguous) {
     EXPECT_TRUE(std::ranges::equal(copy.bytes.subspan(i * 256 * kib, 256 * kib), parts[i].bytes));
 }
 
-/// If the receiver receives nothing, the waiting bytes are bounded. They are sent when it does.
-TEST(OutboundConnection, KeepsFramesUntilZeroMqTakesThem) {
-  Server server;
+/// While the receiver receives nothing, the bytes that wait are bounded. They are sent when it
+/// receives again.
+TEST(OutboundConnection, KeepsFramesUntilZeroMqAcceptsThem) {
+  RouterServer server;
   TransportOptions options;
   options.queue_bytes_max = 8 << 20U;
   OutboundConnection connection{

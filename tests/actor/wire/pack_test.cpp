@@ -73,7 +73,7 @@ TEST(Pack, MayHaveItsBodiesInTheSecondPart) {
   expect_example_frames(PackReader::open(pack, bytes_of({5, 6, 7})));
 }
 
-TEST(Pack, YieldsItsWholeFramesIfTruncated) {
+TEST(Pack, YieldsItsCompleteFramesIfItIsTruncated) {
   const Bytes second_part = bytes_of({5, 6, 7});
   for (const BodyPart body_part : {BodyPart::first, BodyPart::second}) {
     const Bytes pack = packed(example_frames(), body_part);
@@ -82,13 +82,13 @@ TEST(Pack, YieldsItsWholeFramesIfTruncated) {
                                      body_part == BodyPart::second ? second_part : Bytes{});
       EXPECT_EQ(reader.has_value(), size >= pack_prefix_size) << size;
       if (!reader) continue;
-      std::size_t whole = pack_prefix_size;
-      std::size_t count = 0;
+      std::size_t frame_end = pack_prefix_size;
+      std::size_t complete = 0;
       for (const Frame& frame : example_frames())
-        if (whole += packed_size(frame, body_part); whole <= size) ++count;
-      std::size_t taken = 0;
-      while (reader->next()) ++taken;
-      EXPECT_EQ(taken, count) << size;
+        if (frame_end += packed_size(frame, body_part); frame_end <= size) ++complete;
+      std::size_t yielded = 0;
+      while (reader->next()) ++yielded;
+      EXPECT_EQ(yielded, complete) << size;
     }
   }
 }
@@ -106,7 +106,7 @@ TEST(Pack, ReadsNothingPastItsEndIfLengthsAreWrong) {
       }
 }
 
-TEST(Pack, YieldsItsWholeFramesIfTheSecondPartIsShort) {
+TEST(Pack, YieldsItsCompleteFramesIfTheSecondPartIsShort) {
   const Bytes pack = packed(example_frames(), BodyPart::second);
   auto reader = PackReader::open(pack, bytes_of({5, 6}));
   ASSERT_TRUE(reader);

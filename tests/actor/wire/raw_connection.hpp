@@ -1,5 +1,5 @@
-/// A TCP connection to a transport, and bytes that a client of ZMTP (RFC 37) would send on it. For
-/// tests of clients that follow no rules.
+/// A TCP connection to a transport, and the bytes that a ZMTP client (RFC 37) sends on it. For
+/// tests with clients that violate the protocol.
 #pragma once
 
 #include <arpa/inet.h>
@@ -26,14 +26,16 @@ std::string literal(const char (&text)[N]) {
   return {text, N - 1};
 }
 
-/// Returns the greeting of a client. `ready` is the READY command of a DEALER.
+/// Returns the greeting of a client with a security mechanism, such as NULL.
 inline std::string greeting(const std::string& mechanism) {
   std::string bytes = literal("\xff\0\0\0\0\0\0\0\1\x7f\3\0") + mechanism;
   bytes.resize(64, '\0');
   return bytes;
 }
+/// The READY command of a DEALER.
 inline const std::string ready = literal("\4\x1c\5READY\x0bSocket-Type\0\0\0\6DEALER");
-/// The prefix of a part of 8 MiB with more parts to follow, of a last part, and of a command.
+/// The headers that announce 8 MiB: of a message part that others follow, of a last part, and of a
+/// command.
 inline const std::string announced_part = literal("\3\0\0\0\0\0\x80\0\0");
 inline const std::string announced_end = literal("\2\0\0\0\0\0\x80\0\0");
 inline const std::string announced_command = literal("\6\0\0\0\0\0\x80\0\0");
@@ -59,7 +61,7 @@ class RawConnection {
       : descriptor_(std::exchange(other.descriptor_, -1)) {}
   RawConnection& operator=(RawConnection&&) = delete;
 
-  /// Sends for at most `time`. Returns the number of bytes that the other end has taken.
+  /// Sends for at most `time`. Returns the number of bytes that the system has accepted.
   [[nodiscard]] std::size_t send(std::string_view bytes,
                                  std::chrono::milliseconds time = std::chrono::seconds{5}) {
     std::size_t sent = 0;
@@ -83,11 +85,11 @@ class RawConnection {
     (void)::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     ::close(std::exchange(descriptor_, -1));
   }
-  /// Whether the other end closes the connection within `time`.
+  /// Returns true if the other end closes the connection within `time`. Drops what it sends.
   [[nodiscard]] bool closes_within(std::chrono::milliseconds time) {
-    std::array<char, 256> taken{};
+    std::array<char, 256> dropped{};
     for (const auto end = Clock::now() + time;;) {
-      const auto received = ::recv(descriptor_, taken.data(), taken.size(), 0);
+      const auto received = ::recv(descriptor_, dropped.data(), dropped.size(), 0);
       if (received == 0 || (received < 0 && errno != EAGAIN)) return true;
       if (Clock::now() >= end) return false;
       pollfd item{descriptor_, POLLIN, 0};

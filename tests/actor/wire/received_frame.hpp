@@ -1,4 +1,4 @@
-/// A frame as its receiver gets it.
+/// A frame as its receiver gets it: the body is one block of bytes.
 #pragma once
 
 #include "starling/actor/wire/frame.hpp"

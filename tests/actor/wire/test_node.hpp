@@ -1,4 +1,4 @@
-/// A transport that keeps the frames that it receives, and frames to send. For tests.
+/// A transport that records the frames that it receives, and functions that make frames. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class TestNode {
  public:
   explicit TestNode(TransportOptions options = {}) {
     auto opened =
-        Transport::open(options, [this](const IncomingFrame& incoming) { take(incoming); });
+        Transport::open(options, [this](const IncomingFrame& incoming) { receive(incoming); });
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     transport = std::move(opened).value();
     if (options.keys) key = options.keys->public_key;
@@ -58,19 +58,21 @@ class TestNode {
   std::optional<Key> key;
   /// The sequence numbers of the packets, in order of arrival.
   std::vector<std::uint64_t> packets;
+  /// The public keys of the packets' senders, in the same order.
   std::vector<std::optional<Key>> senders;
   /// The elements of each received tensor.
   std::vector<std::vector<float>> floats;
-  /// The sum of the sizes of the frames, and the number of frames that could not be decoded.
+  /// The sum of the sizes of the decoded frames.
   std::size_t bytes = 0;
+  /// The number of frames that could not be decoded.
   int refused = 0;
-  /// The time that the receiver takes for each frame.
+  /// The time for which the receiver sleeps at each frame.
   std::atomic<std::chrono::milliseconds> pause{};
-  /// While a test holds this lock, the receiver waits with the next frame.
+  /// While a test locks this mutex, the receiver handles no frame.
   std::mutex receiving;
 
  private:
-  void take(const IncomingFrame& incoming) {
+  void receive(const IncomingFrame& incoming) {
     const std::lock_guard turn{receiving};
     const auto decoded = decode_envelope(incoming.frame);
     std::this_thread::sleep_for(pause.load());
@@ -91,6 +93,7 @@ class TestNode {
   std::mutex mutex_;
 };
 
+/// Returns the frame of a packet with this sequence number, and with `value` if it is not empty.
 inline Frame numbered_frame(std::uint64_t sequence, core::Slice value) {
   core::Envelope envelope;
   envelope.packet.sequence = sequence;
@@ -104,7 +107,7 @@ inline Frame numbered_frame(std::uint64_t sequence, std::size_t floats = 0) {
   return numbered_frame(sequence, slice_of<float>(std::vector<float>(floats, 1.5F)));
 }
 
-/// Options with a new key pair.
+/// Returns options with a new key pair.
 inline TransportOptions with_keys(std::function<bool(const Key&)> admits = [](const Key&) {
   return true;
 }) {

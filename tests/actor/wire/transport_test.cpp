@@ -1,4 +1,4 @@
-/// Transports with real sockets on the loopback interface. transport_unauthenticated_test.cpp has
+/// Tests transports with sockets on the loopback interface. transport_unauthenticated_test.cpp has
 /// the tests with unauthenticated senders.
 #include "starling/actor/wire/transport.hpp"
 
@@ -34,8 +34,8 @@ TEST(Transport, DeliversFramesOfOneClassInOrder) {
 
 std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
 
-/// Small frames are sent in packs, long frames between them alone. The receiver must not notice the
-/// difference.
+/// Small frames are sent in packs, and long frames between them alone. The receiver gets the same
+/// frames.
 TEST(Transport, DeliversPackedFramesLikeSingleOnes) {
   TestNode from{with_keys()};
   TestNode to{with_keys()};
@@ -59,8 +59,7 @@ TEST(Transport, DeliversPackedFramesLikeSingleOnes) {
   EXPECT_EQ(to.transport->counts().received, count);
 }
 
-/// Long frames are sent together if nothing is encrypted, whether or not their bodies are
-/// contiguous.
+/// Without encryption, long frames are sent together, no matter if their bodies are contiguous.
 TEST(Transport, DeliversJoinedLongFramesLikeSingleOnes) {
   constexpr std::size_t length = 40'000;
   std::vector<float> all(30 * length);
@@ -98,7 +97,7 @@ TEST(Transport, DeliversControlWhileDataWaits) {
   ASSERT_TRUE(to.wait_for(2));
   to.pause = 1ms;
   {
-    // The receiver handles nothing before everything is sent.
+    // The receiver handles no frame before all are sent.
     const std::lock_guard held{to.receiving};
     for (std::uint64_t i = 1; i <= 100; ++i)
       from.transport->send(to.peer(), TrafficClass::data, numbered_frame(i, 65536));
@@ -123,7 +122,7 @@ TEST(Transport, DropsFramesBeyondTheQueueBound) {
   EXPECT_EQ(from.transport->counts().dropped, 97U);
 }
 
-TEST(Transport, ReachesAPeerThatIsBack) {
+TEST(Transport, ReachesAPeerThatHasRestarted) {
   TestNode from;
   TransportOptions options;
   std::string address;

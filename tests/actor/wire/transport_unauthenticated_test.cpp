@@ -1,5 +1,5 @@
-/// Transports that receive from clients that are not admitted, speak another protocol, or send
-/// broken messages. Real sockets on the loopback interface.
+/// Tests transports that receive from clients that are not admitted, speak another protocol, or
+/// send broken messages. Uses sockets on the loopback interface.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -31,12 +31,12 @@ namespace {
 }
 
 TEST(Transport, RefusesKeysThatAreNotAdmitted) {
-  const auto friendly = with_keys();
-  TestNode to{with_keys([&](const Key& key) { return key == friendly.keys->public_key; })};
+  const auto admitted_options = with_keys();
+  TestNode to{with_keys([&](const Key& key) { return key == admitted_options.keys->public_key; })};
   TestNode unadmitted{with_keys()};
   unadmitted.transport->send(to.peer(), TrafficClass::control, numbered_frame(66));
   ASSERT_TRUE(refuses_more(to, 0));
-  TestNode from{friendly};
+  TestNode from{admitted_options};
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
@@ -44,7 +44,7 @@ TEST(Transport, RefusesKeysThatAreNotAdmitted) {
 
 TEST(Transport, RefusesClientsWithoutKeysOrWithTheWrongServerKey) {
   TestNode to{with_keys()};
-  // The ZeroMQ client closes this connection itself, so no count says when.
+  // The ZeroMQ client closes this connection itself, so no counter shows when.
   TestNode plain;
   plain.transport->send({to.transport->address(), std::nullopt}, TrafficClass::control,
                         numbered_frame(66));
@@ -56,7 +56,7 @@ TEST(Transport, RefusesClientsWithoutKeysOrWithTheWrongServerKey) {
                        numbered_frame(68));
   ASSERT_TRUE(refuses_more(to, 0));
 
-  // This client goes on without security, although the server's greeting demands it.
+  // This client continues without security, although the server's greeting demands it.
   const Frame frame = numbered_frame(69);
   std::string bytes = greeting("NULL") + ready + '\0' + static_cast<char>(frame.head.size());
   for (const std::byte byte : frame.head) bytes += static_cast<char>(byte);
@@ -120,23 +120,24 @@ TEST(Transport, RefusesFramesBeyondPartBytesMax) {
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
 }
 
-/// A client sends part after part of one message and never the last, which ZeroMQ would not do.
+/// A client sends message parts without ever sending a last one, which no ZeroMQ client does.
 TEST(Transport, ClosesAConnectionWhoseMessageNeverEnds) {
   using namespace std::string_literals;
   TestNode to;
-  const int endless = connect_and_send(to, greeting("NULL") + ready);
+  const int endless_message = connect_and_send(to, greeting("NULL") + ready);
   const std::string part = "\1\1x"s;
-  for (int i = 0; i < 11; ++i) (void)::send(endless, part.data(), part.size(), MSG_NOSIGNAL);
+  for (int i = 0; i < 11; ++i)
+    (void)::send(endless_message, part.data(), part.size(), MSG_NOSIGNAL);
   EXPECT_TRUE(refuses_more(to, 0));
-  ::close(endless);
+  ::close(endless_message);
   EXPECT_EQ(to.transport->counts().refused, 1U);
   TestNode from;
   from.transport->send(to.peer(), TrafficClass::control, numbered_frame(1));
   EXPECT_TRUE(to.wait_for(1));
 }
 
-/// In this case libzmq 4.3.4 ends the process if a ROUTER with heartbeats receives: it has stopped
-/// reading the connection, learns that it was reset, and then sends a heartbeat on it.
+/// A ROUTER of libzmq 4.3.4 with heartbeats would end the process in this case: it has stopped
+/// reading a connection, learns that the connection was reset, and then sends a heartbeat on it.
 TEST(Transport, ReceivesOnAfterAConnectionIsResetThatItDoesNotRead) {
   const Frame frame = numbered_frame(1);
   std::string message = '\0' + std::string(1, static_cast<char>(frame.head.size()));
@@ -147,7 +148,7 @@ TEST(Transport, ReceivesOnAfterAConnectionIsResetThatItDoesNotRead) {
     TestNode to;
     TestNode from;
     {
-      const std::lock_guard no_turn{to.receiving};
+      const std::lock_guard receiving_lock{to.receiving};
       RawConnection client{to.transport->address()};
       ASSERT_LT(client.send(flood, std::chrono::milliseconds{100}), flood.size());
       client.reset();
@@ -175,16 +176,16 @@ TEST(Transport, DropsBrokenPacks) {
   const Frame small = numbered_frame(1);
   const Frame large = numbered_frame(2, 5000);
   const Bytes body = body_of(large);
-  Bytes cut = packed({small, numbered_frame(66)}, BodyPart::first);
-  cut.resize(cut.size() - 1);
-  Bytes endless = packed({small}, BodyPart::first);
-  std::fill_n(endless.begin() + pack_prefix_size, 8, std::byte{0xff});
+  Bytes truncated = packed({small, numbered_frame(66)}, BodyPart::first);
+  truncated.resize(truncated.size() - 1);
+  Bytes endless_message = packed({small}, BodyPart::first);
+  std::fill_n(endless_message.begin() + pack_prefix_size, 8, std::byte{0xff});
   const Bytes heads = packed({large, numbered_frame(67, 5000)}, BodyPart::second);
   const std::vector<std::vector<Bytes>> messages{
       {packed({}, BodyPart::first)},
-      {endless},
-      {cut},          // its first frame is whole
-      {heads, body},  // its first frame is whole
+      {endless_message},
+      {truncated},    // the first frame is complete
+      {heads, body},  // the first frame is complete
       {heads, body, body},
       {heads},
       {Bytes{}},

@@ -3,15 +3,16 @@
 ///   build/bench/tests/benchmarks/actor/live_benchmark --benchmark_repetitions=5 \
 ///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 ///
-/// - overhead: wall time divided by the steps of all workers, with a gradient that computes
-/// nothing,
-///   of 100,000 parameters.
-/// - step_query: the time to ask a worker for its step while every worker computes a gradient of 2
-/// s;
-///   median and 99th percentile.
-/// - perceptron: one worker's whole training loop at batch 64; compare with
-///   tools/compare/torch_loop.py.
-/// - ten_thousand_workers: 20 steps of the linear model with d = 1000.
+/// overhead: the wall time divided by the steps of all workers. The model has 100,000 parameters,
+/// and its gradient computes nothing.
+///
+/// step_query: the time to ask a worker for its step while every worker computes a gradient that
+/// takes 2 s; median and 99th percentile.
+///
+/// perceptron: one worker's whole training loop with batches of 64 rows; compare with
+/// tools/compare/torch_loop.py.
+///
+/// ten_thousand_workers: 20 steps of each worker with the linear model, d = 1000.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -39,6 +40,7 @@ TrainOptions options_for(const char* mode, const char* barrier, std::size_t work
   return options;
 }
 
+/// Returns the duration of the job.
 double seconds(const Outcome& outcome) {
   return std::chrono::duration<double>(outcome.last.elapsed).count();
 }

@@ -9,14 +9,15 @@ namespace starling::models {
 using cuda::check;
 
 BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(to_int(rows)) {
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-  check(cublasCreate(&blas_), "cuBLAS");
-  check(cublasSetStream(blas_, stream_), "cuBLAS");
-  check(cudnnCreate(&dnn_), "cuDNN");
-  check(cudnnSetStream(dnn_, stream_), "cuDNN");
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+  check(cublasCreate(&blas_), "creating a handle");
+  check(cublasSetStream(blas_, stream_), "setting the stream");
+  check(cudnnCreate(&dnn_), "creating a handle");
+  check(cudnnSetStream(dnn_, stream_), "setting the stream");
   // cuBLAS gets a workspace here, because it must not allocate one while a step is recorded.
   constexpr std::size_t blas_bytes = std::size_t{32} << 20U;
-  check(cublasSetWorkspace(blas_, allocate(blas_bytes / sizeof(float)), blas_bytes), "cuBLAS");
+  check(cublasSetWorkspace(blas_, allocate(blas_bytes / sizeof(float)), blas_bytes),
+        "setting the workspace");
   parameters_ = total_size(net.parameters());
   w_ = allocate(parameters_, 0.05F);
   g_ = allocate(parameters_);
@@ -30,8 +31,9 @@ BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(to_int(rows)) 
   }
   for (const PlanStep<float>& step : net.plan().steps()) add(step);
   add_loss();
-  for (auto maker = makers_.rbegin(); maker != makers_.rend(); ++maker) (*maker)();
-  check(cudaDeviceSynchronize(), "making a bare net");
+  for (auto maker = backward_makers_.rbegin(); maker != backward_makers_.rend(); ++maker)
+    (*maker)();
+  check(cudaDeviceSynchronize(), "building a bare net");
 }
 
 BareNet::~BareNet() {
@@ -68,7 +70,7 @@ void BareNet::finish() const { check(cudaStreamSynchronize(stream_), "computing"
 
 float* BareNet::allocate(std::size_t count, float deviation) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, std::max<std::size_t>(count, 1) * sizeof(float)), "taking memory");
+  check(cudaMalloc(&memory, std::max<std::size_t>(count, 1) * sizeof(float)), "allocating memory");
   cleanups_.push_back([memory] { cudaFree(memory); });
   std::vector<float> drawn(count, 0.0F);
   Random random{count};
@@ -80,10 +82,10 @@ float* BareNet::allocate(std::size_t count, float deviation) {
 
 cudnnTensorDescriptor_t BareNet::make_tensor(int n, int c, int h, int w) {
   cudnnTensorDescriptor_t shape = nullptr;
-  check(cudnnCreateTensorDescriptor(&shape), "a shape");
+  check(cudnnCreateTensorDescriptor(&shape), "creating a tensor descriptor");
   own(shape, cudnnDestroyTensorDescriptor);
   check(cudnnSetTensor4dDescriptor(shape, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, n, c, h, w),
-        "a shape");
+        "creating a tensor descriptor");
   return shape;
 }
 
@@ -95,8 +97,8 @@ const float* BareNet::beta_for(std::size_t input) {
 
 void BareNet::reserve(std::size_t bytes) {
   if (bytes <= workspace_bytes_) return;
-  check(cudaFree(workspace_), "scratch");
-  check(cudaMalloc(&workspace_, bytes), "scratch");
+  check(cudaFree(workspace_), "allocating the workspace");
+  check(cudaMalloc(&workspace_, bytes), "allocating the workspace");
   workspace_bytes_ = bytes;
 }
 

@@ -1,5 +1,5 @@
-/// The baseline of cuda_benchmark: a training step that calls only cuBLAS and cuDNN, once for each
-/// layer and pass, as most programs do. Data and weights are random.
+/// The baseline of cuda_benchmark: a training step that calls cuBLAS and cuDNN for each layer and
+/// pass, as most programs do, and launches no kernels of its own. Data and weights are random.
 #pragma once
 
 #include <cublas_v2.h>
@@ -19,19 +19,21 @@ namespace starling::models {
 /// layers. Float32 without TF32, channels last.
 class BareNet {
  public:
+  /// Allocates memory for batches of `rows` rows. Like all functions, throws cuda::Failure.
   BareNet(const Net<float>& net, std::size_t rows);
   BareNet(const BareNet&) = delete;
   BareNet& operator=(const BareNet&) = delete;
   ~BareNet();
 
-  /// Puts one step into the stream: forward, loss, backward, update.
+  /// Enqueues one step into the stream: forward pass, loss, backward pass, update.
   void step();
-  /// Does the same by a CUDA graph, which the second call records.
+  /// Enqueues the same as a CUDA graph, which the second call records.
   void step_as_graph();
-  /// Waits for all steps.
+  /// Waits until all enqueued steps are computed.
   void finish() const;
 
  private:
+  /// A value of the net's plan: the input, or the output of a layer, and its derivative.
   struct Value {
     float* x = nullptr;
     float* dx = nullptr;
@@ -42,24 +44,27 @@ class BareNet {
   };
   using Call = std::function<void()>;
 
-  /// Factors, which cuBLAS and cuDNN take by address.
+  /// Factors; cuBLAS and cuDNN take their addresses.
   static constexpr float one = 1;
   static constexpr float zero = 0;
   static int to_int(std::size_t value) { return static_cast<int>(value); }
 
-  /// Returns device memory with uniform random numbers of that standard deviation, or zeros.
+  /// Returns device memory with uniform random numbers of about this standard deviation, or with
+  /// zeros if it is 0. The destructor frees it.
   float* allocate(std::size_t count, float deviation = 0);
-  /// Lets the destructor call `destroy` with the descriptor.
+  /// Makes the destructor call `destroy` with the descriptor.
   template <class T, class Destroy>
   T own(T descriptor, Destroy destroy) {
     cleanups_.push_back([descriptor, destroy] { destroy(descriptor); });
     return descriptor;
   }
   cudnnTensorDescriptor_t make_tensor(int n, int c, int h, int w);
-  /// Returns the factor `beta` with which the next call of the backward pass writes the derivative
-  /// by value `input`: 0 to overwrite, 1 to add.
+  /// Returns the factor with which the next call of the backward pass scales the old derivative by
+  /// value `input`: 0 if no earlier call has written it, else 1, so that the call adds to it.
   const float* beta_for(std::size_t input);
 
+  /// Adds the calls of a step of the plan: those of the forward pass now, and those of the backward
+  /// pass when the constructor calls backward_makers_.
   void add(const PlanStep<float>& step);
   void add(const PlanStep<float>& step, const ConvolutionSpecification& specification);
   void add(const PlanStep<float>& step, const DenseSpecification& specification);
@@ -70,6 +75,7 @@ class BareNet {
   void add_copy(const PlanStep<float>& step);
   void add_sum(const PlanStep<float>& step);
   void add_loss();
+  /// Makes the workspace that all calls share at least `bytes` bytes large.
   void reserve(std::size_t bytes);
 
   int rows_;
@@ -85,11 +91,11 @@ class BareNet {
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
   std::vector<Call> forward_;
-  /// The calls of the backward pass, the last layer's first. The makers add them in this order,
-  /// because a call must add to a derivative that an earlier call writes.
+  /// The calls of the backward pass, those of the last layer first.
   std::vector<Call> backward_;
-  /// Functions that add the calls of the backward pass, in the order of the layers.
-  std::vector<std::function<void()>> makers_;
+  /// Functions that add calls to backward_, in the order of the layers. The constructor calls them
+  /// from the last to the first, so that beta_for() knows which derivatives earlier calls write.
+  std::vector<std::function<void()>> backward_makers_;
   /// Functions that free resources.
   std::vector<Call> cleanups_;
 };

@@ -11,8 +11,9 @@ using cuda::check;
 
 constexpr std::size_t workspace_bytes_max = std::size_t{256} << 20U;
 
-/// Returns the first of cuDNN's candidates whose workspace fits; prefers deterministic ones. The
-/// layers choose in the same way, so that the benchmark compares equal work.
+/// Returns the first of cuDNN's candidates whose workspace takes at most workspace_bytes_max, a
+/// deterministic one if possible. models/cuda chooses in the same way, so that the benchmark
+/// compares equal work.
 template <class Performance, class WorkspaceSize>
 auto choose(const Performance* candidates, int count, const WorkspaceSize& workspace_size)
     -> decltype(candidates->algo) {
@@ -81,7 +82,7 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
   cudnnConvolutionFwdAlgoPerf_t forward_candidates[candidates_max];
   check(cudnnGetConvolutionForwardAlgorithm_v7(dnn_, x.shape, filter, conv, y.shape, candidates_max,
                                                &count, forward_candidates),
-        "choosing");
+        "choosing an algorithm");
   std::size_t bytes = 0;
   const auto forward_algorithm =
       choose(forward_candidates, count, [&](auto algorithm, std::size_t* size) {
@@ -90,13 +91,13 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
       });
   check(cudnnGetConvolutionForwardWorkspaceSize(dnn_, x.shape, filter, conv, y.shape,
                                                 forward_algorithm, &bytes),
-        "choosing");
+        "choosing an algorithm");
   reserve(bytes);
 
   cudnnConvolutionBwdFilterAlgoPerf_t weights_candidates[candidates_max];
   check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn_, x.shape, y.shape, conv, filter,
                                                       candidates_max, &count, weights_candidates),
-        "choosing");
+        "choosing an algorithm");
   const auto weights_algorithm =
       choose(weights_candidates, count, [&](auto algorithm, std::size_t* size) {
         return cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn_, x.shape, y.shape, conv, filter,
@@ -104,13 +105,13 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
       });
   check(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn_, x.shape, y.shape, conv, filter,
                                                        weights_algorithm, &bytes),
-        "choosing");
+        "choosing an algorithm");
   reserve(bytes);
 
   cudnnConvolutionBwdDataAlgoPerf_t input_candidates[candidates_max];
   check(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn_, filter, y.shape, conv, x.shape,
                                                     candidates_max, &count, input_candidates),
-        "choosing");
+        "choosing an algorithm");
   const auto input_algorithm =
       choose(input_candidates, count, [&](auto algorithm, std::size_t* size) {
         return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn_, filter, y.shape, conv, x.shape,
@@ -118,7 +119,7 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
       });
   check(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn_, filter, y.shape, conv, x.shape,
                                                      input_algorithm, &bytes),
-        "choosing");
+        "choosing an algorithm");
   reserve(bytes);
 
   float* w = w_ + step.parameters_start;
@@ -134,7 +135,7 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
       check(cudnnAddTensor(dnn_, &one, bias, w + size, &one, y.shape, y.x), "bias");
   });
   const std::size_t input = step.inputs[0];
-  makers_.push_back([=, this] {
+  backward_makers_.push_back([=, this] {
     const float* beta = input == 0 ? nullptr : beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnConvolutionBackwardFilter(dnn_, &one, x.shape, x.x, y.shape, y.dx, conv,
@@ -170,7 +171,7 @@ void BareNet::add(const PlanStep<float>& step, const DenseSpecification& specifi
       check(cudnnAddTensor(dnn_, &one, bias, w + size, &one, y.shape, y.x), "bias");
   });
   const std::size_t input = step.inputs[0];
-  makers_.push_back([=, this] {
+  backward_makers_.push_back([=, this] {
     const float* beta = input == 0 ? nullptr : beta_for(input);
     backward_.push_back([=, this] {
       check(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_T, outputs, inputs, rows_, &one, y.dx,
@@ -204,7 +205,7 @@ void BareNet::add(const PlanStep<float>& step, const BatchNormSpecification& spe
           "batch-norm");
   });
   const std::size_t input = step.inputs[0];
-  makers_.push_back([=, this] {
+  backward_makers_.push_back([=, this] {
     const float* beta = beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnBatchNormalizationBackward(dnn_, CUDNN_BATCHNORM_SPATIAL, &one, beta, &one, &zero,
@@ -232,7 +233,7 @@ void BareNet::add_pool(const PlanStep<float>& step, const PoolShape& shape,
     check(cudnnPoolingForward(dnn_, pool, &one, x.shape, x.x, &zero, y.shape, y.x), "pooling");
   });
   const std::size_t input = step.inputs[0];
-  makers_.push_back([=, this] {
+  backward_makers_.push_back([=, this] {
     const float* beta = beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnPoolingBackward(dnn_, pool, &one, y.shape, y.x, y.shape, y.dx, x.shape, x.x, beta,
@@ -254,7 +255,7 @@ void BareNet::add_activation(const PlanStep<float>& step, cudnnActivationMode_t 
           "an activation");
   });
   const std::size_t input = step.inputs[0];
-  makers_.push_back([=, this] {
+  backward_makers_.push_back([=, this] {
     const float* beta = beta_for(input);
     backward_.push_back([=, this] {
       check(cudnnActivationBackward(dnn_, activation, &one, y.shape, y.x, y.shape, y.dx, x.shape,
@@ -282,9 +283,9 @@ void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
     check(cudnnDropoutForward(dnn_, dropout, x.shape, x.x, y.shape, y.x, reserve, reserve_bytes),
           "dropout");
   });
-  // cuDNN's dropout cannot add, so this requires that no other layer reads x.
+  // cuDNN's dropout overwrites dx, so this requires that no other layer reads x.
   const std::size_t input = step.inputs[0];
-  makers_.push_back([=, this] {
+  backward_makers_.push_back([=, this] {
     beta_for(input);
     backward_.push_back([=, this] {
       check(
@@ -294,12 +295,12 @@ void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
   });
 }
 
-/// Adds flatten without a copy: the benchmark does not count copies that the baseline could avoid.
+/// Adds flatten. Its output shares the memory of its input, so that the baseline copies nothing.
 void BareNet::add_copy(const PlanStep<float>& step) {
   const Value x = values_[step.inputs[0]];
   const Value y = values_[step.output];
   values_[step.output] = {x.x, x.dx, y.size, y.shape, false};
-  makers_.push_back([this, input = step.inputs[0]] { beta_for(input); });
+  backward_makers_.push_back([this, input = step.inputs[0]] { beta_for(input); });
 }
 
 void BareNet::add_sum(const PlanStep<float>& step) {
@@ -315,7 +316,7 @@ void BareNet::add_sum(const PlanStep<float>& step) {
     else
       forward_.push_back(
           [=, this] { check(cublasSaxpy(blas_, size, &one, x.x, 1, y.x, 1), "residual"); });
-    makers_.push_back([=, this, input = step.inputs[i]] {
+    backward_makers_.push_back([=, this, input = step.inputs[i]] {
       const bool adds = beta_for(input) == &one;
       backward_.push_back([=, this] {
         if (adds)
@@ -327,7 +328,7 @@ void BareNet::add_sum(const PlanStep<float>& step) {
   }
 }
 
-/// Computes dz = (softmax(z) - one-hot labels) / n.
+/// Adds the calls that compute dz = (softmax(z) - one-hot labels) / rows.
 void BareNet::add_loss() {
   const Value z = values_.back();
   const std::size_t classes = z.size / static_cast<std::size_t>(rows_);

@@ -40,6 +40,7 @@ struct Options {
   std::string json;
 };
 
+/// Prints each result; if `path` is not empty, also writes it to that file, one JSON object a line.
 class Report {
  public:
   explicit Report(const std::string& path) {
@@ -58,8 +59,9 @@ class Report {
   std::ofstream file_;
 };
 
-/// Returns the seconds that one call takes: the median of 5 rounds, each of which takes about a
-/// fifth of `seconds`, after 4 calls to load kernels and record graphs.
+/// Returns the seconds that one call takes: the median of 5 rounds, which take about `seconds`
+/// together, or more. `finish` waits for the device. First makes 4 calls, which load kernels and
+/// record graphs.
 double measure(double seconds, const std::function<void()>& call,
                const std::function<void()>& finish) {
   for (int i = 0; i < 4; ++i) call();
@@ -91,6 +93,7 @@ void value_or_throw(const Result<void>& result) {
   if (!result) throw std::runtime_error{result.error().message};
 }
 
+/// Returns images of uniform random pixels, with random labels of 10 classes.
 Table random_images(std::size_t rows, std::size_t features) {
   Random random{1};
   Table::Dense x;
@@ -103,6 +106,7 @@ Table random_images(std::size_t rows, std::size_t features) {
 
 struct Case {
   std::string name;
+  /// The text that Net::parse reads.
   std::string spec;
   std::size_t features;
 };
@@ -167,7 +171,7 @@ void measure_net(const Case& given, std::size_t batch, const Options& options, R
                         options.seconds, [&] { bare.step_as_graph(); }, [&] { bare.finish(); }));
 }
 
-/// The number of parameters; too many for any cache.
+/// The number of parameters that measure_updates() updates; too many for any cache.
 constexpr std::size_t update_size = std::size_t{1} << 26U;
 
 void measure_updates(const Options& options, Report& report) {
@@ -202,8 +206,9 @@ void measure_updates(const Options& options, Report& report) {
         options.seconds, [&] { update.apply(context, staged.data(), g.data(), w.data()); }, finish);
     report.add(std::string{"update/"} + clip, text, 0, gigabytes(arrays, seconds), "GB/s");
   };
-  // The second argument is the number of arrays read or written: a step reads g and w and writes w;
-  // it reads and writes each slot of the optimiser's state; a norm reads g once more.
+  // The second argument is the number of arrays that a step reads or writes: it reads g and w and
+  // writes w; it reads and writes each slot of the optimiser's state; clipping by norm reads g once
+  // more.
   measure_one("sgd", 3, "none");
   measure_one("sgd", 4, "norm:1");
   measure_one("sgd:lr=0.1,momentum=0.9", 5, "none");

@@ -23,6 +23,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
+/// Returns `n` normal random numbers.
 Floats draw(std::size_t n) {
   Random random{n};
   Floats values(n);
@@ -47,11 +48,12 @@ void product(benchmark::State& state, std::size_t m, std::size_t k, std::size_t 
 BENCHMARK_CAPTURE(product, 512x512_by_512x512, 512, 512, 512, false);
 BENCHMARK_CAPTURE(product, 64x784_by_784x512, 64, 784, 512, false);
 BENCHMARK_CAPTURE(product, 64x512_by_512x10, 64, 512, 10, false);
-BENCHMARK_CAPTURE(product, turned_784x64_by_64x512, 784, 64, 512, true);
+BENCHMARK_CAPTURE(product, transposed_784x64_by_64x512, 784, 64, 512, true);
 
 constexpr std::size_t batch_size = 64;
 
-/// Computes only the matrix products of one gradient of a perceptron.
+/// Computes only the matrix products of one gradient of a perceptron. `left` stands for the inputs
+/// of every layer, and `right` for its outputs and the derivatives by them.
 void compute_products(const std::vector<std::size_t>& widths, Floats& w, Floats& g, Floats& left,
                       Floats& right) {
   float* weights = w.data();
@@ -70,7 +72,7 @@ void compute_products(const std::vector<std::size_t>& widths, Floats& w, Floats&
   }
 }
 
-/// Computes gradients of a perceptron over random rows of 10,000.
+/// Computes gradients of a perceptron over random rows of a table with 10,000 rows.
 void perceptron(benchmark::State& state, const char* text) {
   Table table{784, 10, Table::Dense{draw(10000 * 784)}, Floats(10000, 3)};
   const auto model = std::get<Perceptron<float>>(parse_model<float>(text, table).value());
@@ -127,7 +129,7 @@ BENCHMARK_CAPTURE(update, momentum, "sgd:momentum=0.9", 5)->Unit(benchmark::kMic
 BENCHMARK_CAPTURE(update, adagrad, "adagrad", 5)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(update, adam, "adam", 7)->Unit(benchmark::kMicrosecond);
 
-/// Copies a range of 256 KiB to another, to show the limit that memory sets.
+/// Copies a range of 256 KiB, as a comparison for the bytes per second of update().
 void copy(benchmark::State& state) {
   const Floats from = draw(65536);
   Floats to(from.size());

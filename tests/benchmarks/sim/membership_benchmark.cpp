@@ -6,9 +6,10 @@
 //   build/bench/tests/benchmarks/sim/membership_benchmark scale 100000
 //
 // Prints a line for each number of nodes (3,5,50,500 by default) and scenario, with the mean and
-// the largest result of SEEDS seeds (20 by default, fewer for many nodes). A message takes Exp(0.5
-// ms). `memberlist` sets the times that hashicorp/memberlist uses for a LAN instead of the
-// defaults. `scale` measures the processor time of one node that knows 100,000 members.
+// the largest result of SEEDS seeds (20 by default, fewer for more than 100 nodes). The latency of
+// a message is exponentially distributed with a mean of 0.5 ms. `memberlist` replaces the default
+// times by those that hashicorp/memberlist uses for a LAN. `scale` measures the processor time of
+// one node that knows 100,000 nodes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,6 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Returns the options of hashicorp/memberlist for a LAN.
 core::MembershipOptions memberlist_options() {
   core::MembershipOptions options;
   options.probe_interval = 1s;
@@ -90,7 +92,7 @@ class Scenarios {
  private:
   using Scenario = std::function<void(Cluster&, std::uint64_t seed)>;
 
-  /// Runs the scenario with each seed, on a cluster that has formed.
+  /// Runs the scenario with each seed on a new cluster, after all nodes have joined.
   void run_seeds(const Scenario& scenario) {
     for (std::uint64_t seed = 1; seed <= seeds_; ++seed) {
       Cluster cluster{options_, seed};
@@ -112,7 +114,7 @@ class Scenarios {
       messages.add(static_cast<double>(cluster.messages() - before) / node_seconds);
       bytes.add(static_cast<double>(cluster.bytes() - bytes_before) / node_seconds / 1000);
     });
-    joined_.print("start of all until all agree", nodes_, "s");
+    joined_.print("start of all nodes until all agree", nodes_, "s");
     messages.print("idle: messages sent, a node", nodes_, "/s");
     bytes.print("idle: sent, a node", nodes_, "kB/s");
   }
@@ -166,22 +168,22 @@ class Scenarios {
       cluster.network().heal();
       healed.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
     });
-    noticed.print("cut 3:2 until all miss the other side", nodes_, "s");
-    healed.print("heal after 8 s until all agree", nodes_, "s");
+    noticed.print("partitioned 3:2 until all miss the other side", nodes_, "s");
+    healed.print("healed after 8 s until all agree", nodes_, "s");
   }
 
   void freeze() {
-    Figures back;
+    Figures recovered;
     run_seeds([&](Cluster& cluster, std::uint64_t) {
       cluster.freeze(1, 10s);
       cluster.run(10s);
-      back.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
+      recovered.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
     });
-    back.print("back after 10 s frozen until all agree", nodes_, "s");
+    recovered.print("back after 10 s frozen until all agree", nodes_, "s");
   }
 
-  /// Each node alternately runs for 0.5 s on average and stands still for 1.5 s on average, at most
-  /// 3 s. Counts are sums over all seeds.
+  /// Each node alternately runs, for 0.5 s on average, and is frozen, for 1.5 s on average and 3 s
+  /// at most. Prints counts of all seeds together.
   void slow() {
     core::MembershipCounts total;
     const Time duration = std::clamp<Time>(30'000s / nodes_, 120s, 600s);
@@ -210,7 +212,7 @@ class Scenarios {
   Figures joined_;
 };
 
-/// Prints the mean time of `count` calls.
+/// Calls `call` `count` times and prints the mean time of a call.
 template <class Call>
 void print_mean_time(const char* what, int count, Call call) {
   const auto start = std::chrono::steady_clock::now();
@@ -219,8 +221,8 @@ void print_mean_time(const char* what, int count, Call call) {
   std::printf("%-44s %10.2f us\n", what, took.count() / count);
 }
 
-/// Measures the processor time of one node that knows `members` members.
-void measure_scale(std::uint64_t members) {
+/// Measures the processor time of one node that knows `nodes` nodes.
+void measure_scale(std::uint64_t nodes) {
   const auto record = [](std::uint64_t i) {
     return core::NodeRecord{
         mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::NodeState::alive};
@@ -237,14 +239,14 @@ void measure_scale(std::uint64_t members) {
   };
   membership.start(context());
   std::uint64_t next = 0;
-  print_mean_time("to learn of a member", static_cast<int>(members), [&] {
+  print_mean_time("to learn of a node", static_cast<int>(nodes), [&] {
     membership.on(context(), {record(1), core::Records{{record(++next)}}});
   });
   print_mean_time("to answer a ping with three pieces of news", 10'000, [&] {
-    core::MembershipMessage message{record(random.below(members) + 1),
+    core::MembershipMessage message{record(random.below(nodes) + 1),
                                     core::Ping{options.self.id, 1}};
     for (int k = 0; k < 3; ++k) {
-      message.updates.push_back({record(random.below(members) + 1), 1});
+      message.updates.push_back({record(random.below(nodes) + 1), 1});
       message.updates.back().record.incarnation = ++next;
     }
     membership.on(context(), message);
@@ -260,9 +262,10 @@ int run(int argc, char** argv) {
   std::vector<std::size_t> sizes{3, 5, 50, 500};
   std::uint64_t seeds = 20;
   if (argc == 3 && std::string_view{argv[1]} == "scale") {
-    const auto members = parse_count(argv[2]);
-    if (!members || *members == 0) return std::fprintf(stderr, "how many members?\n"), 2;
-    return measure_scale(*members), 0;
+    const auto nodes = parse_count(argv[2]);
+    if (!nodes || *nodes == 0)
+      return std::fprintf(stderr, "scale needs a number of nodes above 0\n"), 2;
+    return measure_scale(*nodes), 0;
   }
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -272,7 +275,8 @@ int run(int argc, char** argv) {
       sizes.clear();
       for (const auto part : split(argument, ',')) {
         const auto size = parse_count(part);
-        if (!size || *size < 3) return std::fprintf(stderr, "NODES are 3 or more\n"), 2;
+        if (!size || *size < 3)
+          return std::fprintf(stderr, "each of NODES must be a whole number of 3 or more\n"), 2;
         sizes.push_back(*size);
       }
     } else if (const auto count = parse_count(argument)) {

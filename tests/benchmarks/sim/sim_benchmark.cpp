@@ -6,10 +6,11 @@
 //   build/bench/tests/benchmarks/sim/sim_benchmark full 100000 40 bsp ssp:s=4 pbsp:beta=10
 //     pssp:s=4,beta=10 asp
 //
-// steps/BARRIER/WORKERS simulates up to 8 million steps of Exp(100 ms): 40 s of up to 20,000
-// workers, less for more, 0.8 s of 10^6. It reports updates per second and the time per update, in
-// processor time. `full WORKERS SECONDS BARRIER...` simulates one seed of each barrier and prints a
-// line for it, which includes the peak memory of the process so far.
+// steps/BARRIER/WORKERS simulates up to 8 million steps, whose durations are exponentially
+// distributed with a mean of 100 ms: 40 s of virtual time for up to 20,000 workers, less for more,
+// and 0.8 s for 10^6. It reports updates per second and the time per update, in processor time.
+// `full WORKERS SECONDS BARRIER...` simulates one seed of each barrier and prints a line for each,
+// with the peak memory of the process so far.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -31,8 +32,8 @@ void steps(benchmark::State& state, const char* barrier) {
   options.workers = static_cast<std::size_t>(state.range(0));
   options.barrier = barrier::parse(barrier).value();
   // 40 s of virtual time for few workers, at least 0.8 s for many.
-  const auto steps_each = std::clamp<std::int64_t>(8'000'000 / state.range(0), 8, 400);
-  options.horizon = steps_each * std::chrono::milliseconds{100};
+  const auto steps_per_worker = std::clamp<std::int64_t>(8'000'000 / state.range(0), 8, 400);
+  options.horizon = steps_per_worker * std::chrono::milliseconds{100};
   std::uint64_t updates = 0;
   for (auto _ : state) {
     updates += simulate(options).updates;

@@ -1,5 +1,5 @@
-/// Runs the load by Starling: a local job with a worker and one with an owner, in two processes,
-/// each with an endpoint like a node's.
+/// Transfers the load with Starling. Two processes run parts of one job, one with the worker and
+/// one with the owner. An endpoint, as a node has one, connects each process to the other.
 #pragma once
 
 #include <sys/resource.h>
@@ -39,10 +39,10 @@ class TransferTask final : public actor::Task {
     raise_priority();
     if (step > warm_up(load_)) push_time += now - transfer_started_at_;
     if (step == warm_up(load_) + load_.rounds) done.set_value();
-    std::vector<core::RangeRows> all(layout_.ranges.size());
-    for (core::RangeId r = 0; r < all.size(); ++r) all[r].range = r;
+    std::vector<core::RangeRows> reads(layout_.ranges.size());
+    for (core::RangeId r = 0; r < reads.size(); ++r) reads[r].range = r;
     transfer_started_at_ = Clock::now();
-    return all;
+    return reads;
   }
   actor::StepResult compute(const actor::StepInput& input, core::Scratch&) override {
     const auto now = Clock::now();
@@ -58,15 +58,16 @@ class TransferTask final : public actor::Task {
     return result;
   }
 
-  /// Is set after the last measured step.
+  /// Set after the last measured step.
   std::promise<void> done;
-  /// The time of all pushes and of all pulls, without warm-up.
+  /// The sums of the times of all pushes and of all pulls after the warm-up.
   Clock::duration push_time{};
   Clock::duration pull_time{};
 
  private:
-  /// Gives the compute thread normal priority, because it computes nothing here. If the process may
-  /// not do that, the thread keeps its low priority, and other programs disturb the measurement.
+  /// Gives the compute thread normal priority, because it only transfers here. Without the
+  /// permission for this, the thread keeps its low priority, and other programs disturb the
+  /// measurement.
   static void raise_priority() {
     thread_local const int result = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
     (void)result;
@@ -75,7 +76,7 @@ class TransferTask final : public actor::Task {
   const Load load_;
   core::Layout layout_;
   std::shared_ptr<core::Buffer> update_;
-  /// When the current push or pull has begun.
+  /// When the current push or pull began.
   Clock::time_point transfer_started_at_;
 };
 
@@ -85,13 +86,14 @@ struct JobSetup {
   core::Applier<float> applier;
   std::string barrier = "asp";
   core::Step steps = 0;
-  /// The workers and the owners; node 1 is the owner's process, node 2 the worker's.
+  /// The workers and the owners. Node 1 is the owner's process, node 2 the worker's.
   std::vector<core::Member> members;
   /// The owner's and the worker's secrets; nullopt for a plain connection.
   std::optional<std::array<security::NodeSecrets, 2>> secrets = std::nullopt;
 };
 
-/// The running job of one of the two processes. It ends with the process.
+/// One process's part of the job, which runs until the process ends. The constructor exchanges the
+/// addresses over `pipe` and starts the members of `node`.
 class JobProcess {
  public:
   JobProcess(const JobSetup& setup, const Pipe& pipe, std::uint64_t node)
@@ -129,8 +131,8 @@ class JobProcess {
                   if (decoded)
                     local->deliver(std::move(decoded->envelope), frame.may_handle_inline);
                 }).value();
-    pipe.put(endpoint_->address());
-    other_address_ = pipe.get();
+    pipe.send(endpoint_->address());
+    other_address_ = pipe.receive();
     std::vector<core::Member> own_members;
     for (const auto& member : setup.members)
       if (member.node == node) own_members.push_back(member);

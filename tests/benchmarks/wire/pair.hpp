@@ -1,5 +1,5 @@
-/// Runs an owner and a worker in two processes that measure something together. Requires: the
-/// calling process has no threads, because it forks.
+/// Runs an owner and a worker in two processes, between which the worker measures transfers.
+/// Requires: the calling process has no other threads, because it forks.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,17 +19,19 @@ namespace starling::benchmarks {
 
 using Clock = std::chrono::steady_clock;
 
-/// One end of a socket pair between the two processes, for their addresses.
+/// One end of a socket pair, by which the two processes tell each other their addresses. An error
+/// ends the process.
 class Pipe {
  public:
   explicit Pipe(int descriptor) : descriptor_(descriptor) {}
 
-  void put(const std::string& text) const {
+  void send(const std::string& text) const {
     const std::uint64_t size = text.size();
     write_all(&size, sizeof size);
     write_all(text.data(), text.size());
   }
-  [[nodiscard]] std::string get() const {
+  /// Waits for the text that the other process sends.
+  [[nodiscard]] std::string receive() const {
     std::uint64_t size = 0;
     read_all(&size, sizeof size);
     std::string text(size, '\0');
@@ -52,8 +54,8 @@ class Pipe {
   int descriptor_;
 };
 
-/// Runs `owner` in one process and `worker` in another. Returns the worker's result, or an empty
-/// one if it fails. Kills the owner when the worker has ended.
+/// Runs `owner` in one process and `worker` in another. Returns the worker's result; an empty
+/// vector if the worker fails. Kills the owner after the worker has ended.
 inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner,
                                    const std::function<std::vector<double>(const Pipe&)>& worker) {
   std::array<int, 2> sockets{};
@@ -84,13 +86,13 @@ inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner
   return figures;
 }
 
-/// The tensors that one round transfers, each divided into chunks; a chunk is one message.
+/// The tensors that one round pushes or pulls. Each is divided into chunks; a chunk is one message.
 struct Load {
   const char* name;
   std::size_t tensors;
   std::size_t chunks;
   std::size_t chunk_bytes;
-  /// The number of measured rounds; warm_up() more come before.
+  /// The number of measured rounds, after warm_up() rounds that are not measured.
   std::size_t rounds;
 
   [[nodiscard]] std::size_t messages() const { return tensors * chunks; }

@@ -1,6 +1,7 @@
-/// Runs the load by ZeroMQ alone. The worker's DEALER pushes chunks and receives an acknowledgement
-/// for each, or requests chunks and receives them; the owner's ROUTER holds the chunks. Both copy
-/// received chunks into the memory of their tensor, and send chunks from there.
+/// Transfers the load with ZeroMQ alone. The worker has a DEALER socket and the owner a ROUTER
+/// socket. For a push, the worker sends chunks and receives an acknowledgement of each; for a pull,
+/// it requests chunks and receives them. Both copy received chunks into the memory of their
+/// tensors, and send chunks from there.
 #pragma once
 
 #include <chrono>
@@ -19,14 +20,15 @@ struct RawOptions {
 
 namespace detail {
 
-/// Returns a message with a chunk; a large chunk is not copied.
+/// Returns a message with chunk `index` of `memory`. A chunk of 4 KiB or more is not copied, so
+/// `memory` must outlive the message.
 inline zmq::message_t make_chunk(std::vector<char>& memory, std::size_t index, std::size_t bytes) {
   char* chunk = memory.data() + index * bytes;
   if (bytes < 4096) return {chunk, bytes};
   return {chunk, bytes, [](void*, void*) {}, nullptr};
 }
 
-/// Reads the number of a chunk.
+/// Returns the number of the chunk, which is the whole content of `message`.
 inline std::uint32_t read_number(const zmq::message_t& message) {
   std::uint32_t number = 0;
   std::memcpy(&number, message.data(), sizeof number);
@@ -40,7 +42,7 @@ zmq::const_buffer buffer_of(const Bytes& key) {
 
 }  // namespace detail
 
-/// Runs the owner; never returns.
+/// Runs the owner, which answers the worker until the process is killed.
 inline void run_raw_owner(const Pipe& pipe, const Load& load, const RawOptions& options) {
   zmq::context_t context;
   zmq::socket_t router{context, zmq::socket_type::router};
@@ -49,7 +51,7 @@ inline void run_raw_owner(const Pipe& pipe, const Load& load, const RawOptions& 
     router.set(zmq::sockopt::curve_secretkey, detail::buffer_of(options.keys->secret_key));
   }
   router.bind("tcp://127.0.0.1:*");
-  pipe.put(router.get(zmq::sockopt::last_endpoint));
+  pipe.send(router.get(zmq::sockopt::last_endpoint));
   std::vector<char> memory(load.bytes(), 1);
   while (true) {
     zmq::message_t sender;
@@ -73,7 +75,7 @@ inline void run_raw_owner(const Pipe& pipe, const Load& load, const RawOptions& 
   }
 }
 
-/// Runs the worker; returns the seconds of all pushes and of all pulls.
+/// Runs the worker. Returns the seconds that all measured pushes took, and those of all pulls.
 inline std::vector<double> run_raw_worker(const Pipe& pipe, const Load& load,
                                           const RawOptions& options) {
   zmq::context_t context;
@@ -84,7 +86,7 @@ inline std::vector<double> run_raw_worker(const Pipe& pipe, const Load& load,
     dealer.set(zmq::sockopt::curve_secretkey, detail::buffer_of(own.secret_key));
     dealer.set(zmq::sockopt::curve_serverkey, detail::buffer_of(options.keys->public_key));
   }
-  dealer.connect(pipe.get());
+  dealer.connect(pipe.receive());
   std::vector<char> memory(load.bytes(), 1);
   const auto run_round = [&](bool pushes) {
     std::size_t sent = 0;

@@ -5,7 +5,8 @@
 ///     wire_benchmark tensors curve    the same, encrypted
 ///     wire_benchmark barrier [curve]  a sampled barrier over 10 peers in the other process
 ///
-/// A further argument that names a load ("1MB x8") selects this load only.
+/// With the name of a load, such as "1MB x8", as a further argument, `tensors` measures this load
+/// only.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -35,25 +36,28 @@ std::optional<std::array<security::NodeSecrets, 2>> make_secrets(bool curve) {
   const auto cluster = security::make_cluster_key();
   const auto handshake_keys = wire::make_key_pair();
   const auto now = static_cast<security::UtcSeconds>(std::time(nullptr));
-  std::array<security::NodeSecrets, 2> both;
-  for (auto& one : both) {
-    one.cluster = cluster.public_key;
-    one.handshake_keys = handshake_keys;
-    one.keys = wire::make_key_pair();
+  std::array<security::NodeSecrets, 2> secrets;
+  for (auto& node : secrets) {
+    node.cluster = cluster.public_key;
+    node.handshake_keys = handshake_keys;
+    node.keys = wire::make_key_pair();
     security::Certificate certificate;
     certificate.name = "n";
-    certificate.key = one.keys.public_key;
+    certificate.key = node.keys.public_key;
     certificate.serial = security::make_serial();
     certificate.not_before = now - 600;
     certificate.not_after = now + 86'400;
-    one.certificate = security::sign(certificate, cluster);
+    node.certificate = security::sign(certificate, cluster);
   }
-  return both;
+  return secrets;
 }
 
-/// The worker is member 0, the owner member 1.
-const std::vector<core::Member> worker_and_owner{{0, 1, true, false, 2}, {1, 1, false, true, 1}};
+const std::vector<core::Member> worker_and_owner{
+    {.id = 0, .incarnation = 1, .works = true, .owns = false, .node = 2},
+    {.id = 1, .incarnation = 1, .works = false, .owns = true, .node = 1}};
 
+/// Returns the seconds of all measured pushes and of all measured pulls with Starling; empty if the
+/// worker fails.
 std::vector<double> run_job(const JobSetup& setup) {
   const auto run_owner = [&](const Pipe& pipe) {
     new JobProcess{setup, pipe, 1};
@@ -67,6 +71,7 @@ std::vector<double> run_job(const JobSetup& setup) {
   });
 }
 
+/// Returns the same with ZeroMQ alone.
 std::vector<double> run_raw(const Load& load, bool curve) {
   const wire::KeyPair keys = wire::make_key_pair();
   const RawOptions options{curve ? &keys : nullptr};
@@ -74,11 +79,12 @@ std::vector<double> run_raw(const Load& load, bool curve) {
                  [&](const Pipe& pipe) { return run_raw_worker(pipe, load, options); });
 }
 
-double median(std::vector<double> all) {
-  std::ranges::sort(all);
-  return all.empty() ? 0 : all[all.size() / 2];
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[values.size() / 2];
 }
 
+/// Prints a line for each load, or for the load called `only` if that is not empty.
 void measure_tensors(bool curve, const std::string& only) {
   std::printf("%-9s %9s %9s %6s  %9s %9s %6s  %9s\n", "MB/s", "set", "raw", "ratio", "get", "raw",
               "ratio", "push sgd");
@@ -122,13 +128,13 @@ void measure_tensors(bool curve, const std::string& only) {
   }
 }
 
-/// Measures how long worker 0 waits at its barrier. The other process has 10 workers, which have
-/// finished; one of them is the owner.
+/// Measures how long worker 0 waits at its barrier. The other process runs 10 workers, one of which
+/// is also the owner. They finish after one step, so that worker 0 never waits for a laggard.
 void measure_barrier(bool curve) {
   constexpr std::size_t peers = 10;
   const Load queries{"queries", peers, 1, 64, 2000};
   std::vector<double> job_waits;
-  std::vector<double> raw;
+  std::vector<double> raw_waits;
   for (std::size_t run = 0; run < runs; ++run) {
     JobSetup setup;
     setup.load = Load{"nothing", 1, 1, 64, queries.rounds};
@@ -136,7 +142,11 @@ void measure_barrier(bool curve) {
     setup.secrets = make_secrets(curve);
     setup.applier = [](const core::MergeTarget&, std::span<float>, std::span<const float>) {};
     for (core::MemberId id = 0; id <= peers; ++id)
-      setup.members.push_back({id, 1, true, id == 1, id == 0 ? 2ULL : 1ULL});
+      setup.members.push_back({.id = id,
+                               .incarnation = 1,
+                               .works = true,
+                               .owns = id == 1,
+                               .node = id == 0 ? 2ULL : 1ULL});
     JobSetup peers_setup = setup;
     peers_setup.steps = 1;
     setup.steps = queries.rounds;
@@ -158,10 +168,10 @@ void measure_barrier(bool curve) {
     const auto seconds = run_raw(queries, curve);
     if (figures.empty() || seconds.size() != 2) return;
     job_waits.push_back(figures[0]);
-    raw.push_back(seconds[1] / static_cast<double>(queries.rounds));
+    raw_waits.push_back(seconds[1] / static_cast<double>(queries.rounds));
   }
   std::printf("barrier over 10: %.0f us, raw %.0f us, ratio %.2f\n", median(job_waits) * 1e6,
-              median(raw) * 1e6, median(job_waits) / median(raw));
+              median(raw_waits) * 1e6, median(job_waits) / median(raw_waits));
 }
 
 }  // namespace

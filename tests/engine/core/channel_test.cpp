@@ -1,5 +1,5 @@
 /// Tests one end of a channel. tests/scenarios/channel.txt shows the protocol between two ends, and
-/// tests/engine/sim/channel_test.cpp the faults that it withstands.
+/// tests/engine/sim/channel_test.cpp tests channels over a network with faults.
 #include "starling/engine/core/channel/channel.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_F(ChannelEnd, SendsAWindowQueuesTheRestAndRefusesWhenTheQueueIsFull) {
   EXPECT_EQ(channel.free_capacity(), 0U);
   EXPECT_FALSE(channel.send(at(0ms), 5));
   channel.on(at(1ms), {.from = 1, .to = 1, .acknowledged = 2});
-  EXPECT_EQ(count_sent(), 2U) << "the window moves on";
+  EXPECT_EQ(count_sent(), 2U) << "the window moves by two payloads";
   EXPECT_EQ(channel.free_capacity(), 2U);
   channel.on(at(2ms), {.from = 1, .to = 1, .acknowledged = 5});
   EXPECT_TRUE(channel.is_settled());
@@ -81,8 +81,7 @@ TEST(Channel, LimitsTheBytesInFlightButSendsALargerPayloadAlone) {
   EXPECT_EQ(channel.in_flight(), 2U);
   EXPECT_EQ(channel.bytes_in_flight(), 100U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 1});
-  EXPECT_EQ(channel.bytes_in_flight(), 41U)
-      << "the payload of 500 bytes waits, and the next one behind it";
+  EXPECT_EQ(channel.bytes_in_flight(), 41U) << "the payload of 500 bytes and the one after it wait";
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 3});
   EXPECT_EQ(channel.bytes_in_flight(), 500U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 4});

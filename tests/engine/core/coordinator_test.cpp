@@ -16,7 +16,7 @@ class SampledCoordinator : public testing::Test {
   Coordinator& make(barrier::Recheck recheck, std::size_t workers, std::size_t beta) {
     core_.emplace(CoordinatorOptions{.barrier = barrier::sampled(barrier::Bsp{}, beta),
                                      .recheck = recheck,
-                                     .first = std::vector<Step>(workers)});
+                                     .first_steps = std::vector<Step>(workers)});
     return *core_;
   }
   void arrive(MemberId worker, Step step) {
@@ -42,8 +42,9 @@ TEST_F(SampledCoordinator, DrawsForEveryWaiterAtEachArrival) {
   EXPECT_EQ(core.passes(), 4U);
 }
 
-/// A coordinator with `notify` draws again for a waiter only when the first laggard of its draw has
-/// arrived; arrivals of other workers do not matter.
+/// With `notify`, a coordinator draws again for a waiter only when the first laggard of its draw
+/// has arrived. The test lets worker 1 and worker 2 arrive, each in a copy of the coordinator:
+/// exactly one of them is the laggard.
 TEST_F(SampledCoordinator, DrawsAgainOnlyWhenTheLaggardHasCaughtUp) {
   auto& core = make({.notify = true}, 3, 1);
   arrive(0, 1);
@@ -51,10 +52,10 @@ TEST_F(SampledCoordinator, DrawsAgainOnlyWhenTheLaggardHasCaughtUp) {
   ASSERT_EQ(core.passes(), 0U);
   std::vector<std::uint64_t> draws;
   for (const MemberId other : {1U, 2U}) {
-    Coordinator branch = core;
+    Coordinator copy = core;
     Random random{7};
-    branch.on({1ms, random, effects_}, Arrived{other, 1});
-    draws.push_back(branch.draws());
+    copy.on({1ms, random, effects_}, Arrived{other, 1});
+    draws.push_back(copy.draws());
   }
   std::ranges::sort(draws);
   EXPECT_EQ(draws, (std::vector<std::uint64_t>{2, 3}));
@@ -68,7 +69,7 @@ TEST_F(SampledCoordinator, CountsNoDrawIfTheSampleIsEmpty) {
 }
 
 TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
-  Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}, .first = {0, 0, 0}}};
+  Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}, .first_steps = {0, 0, 0}}};
   Random random{1};
   Effects effects;
   const Context context{1ms, random, effects};
@@ -86,7 +87,7 @@ TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
 }
 
 TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
-  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first = {0, 0}}};
+  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first_steps = {0, 0}}};
   Random random{1};
   Effects effects;
   core.on({1ms, random, effects}, Arrived{0, 3});

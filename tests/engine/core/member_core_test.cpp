@@ -1,5 +1,5 @@
-/// Tests one member core and the message validator: a core refuses messages in the name of another
-/// member, claims that cannot be true, and joiners beyond the maximum.
+/// Tests the core of one member, together with the message validator: it refuses messages in the
+/// name of another member, claims that cannot be true, and joiners beyond the maximum.
 #include "starling/engine/core/member/member_core.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ Configuration founding_configuration() {
   return first_configuration(std::move(members), 1, 2);
 }
 
-/// The core of one member of a job of three peers.
+/// Runs the core of one member of a job of three peers, and records its effects. The test plays the
+/// other members.
 class SingleMember {
  public:
   explicit SingleMember(Member self = {0, 1}, bool is_founder = true,
@@ -26,15 +27,16 @@ class SingleMember {
     run([](auto& core, const auto& context) { core.start(context); });
   }
 
+  /// Calls `event(core, context)`. The effects replace those of the last event.
   template <class Event>
   void run(Event event) {
-    out_.clear();
-    event(core_, MemberContext{now_, random_, out_});
+    effects_.clear();
+    event(core_, MemberContext{now_, random_, effects_});
   }
   void receive(const Envelope& envelope) {
     run([&](auto& core, const auto& context) { core.on_packet(context, envelope); });
   }
-  /// Receives a message from a member, through its channel.
+  /// Delivers a message of another member, through its channel.
   void receive(MemberId from, PeerMessage peer_message, Epoch epoch = 1) {
     receive({.from = from,
              .to = core_.self().id,
@@ -44,7 +46,7 @@ class SingleMember {
                         .sequence = ++sequences_[from],
                         .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
-  /// Receives a message without a channel, from any node.
+  /// Delivers a message that any sender has sent without a channel.
   void receive_unreliable(MemberId from, Incarnation incarnation, PeerMessage peer_message) {
     receive({.from = from,
              .to = core_.self().id,
@@ -56,7 +58,7 @@ class SingleMember {
   template <class M>
   std::vector<std::pair<MemberId, M>> sent() const {
     std::vector<std::pair<MemberId, M>> all;
-    for (const MemberEffect& effect : out_)
+    for (const MemberEffect& effect : effects_)
       if (const auto* dispatch = std::get_if<Dispatch>(&effect); dispatch != nullptr)
         if (const auto& payload = dispatch->envelope.packet.payload)
           if (const auto* message = std::get_if<M>(&**payload))
@@ -65,12 +67,13 @@ class SingleMember {
   }
   std::vector<MemberTimer> timers() const {
     std::vector<MemberTimer> all;
-    for (const MemberEffect& effect : out_)
+    for (const MemberEffect& effect : effects_)
       if (const auto* timer = std::get_if<MemberTimer>(&effect)) all.push_back(*timer);
     return all;
   }
+  /// Returns why the member failed in the last event; empty if it did not fail.
   std::string failure() const {
-    for (const MemberEffect& effect : out_)
+    for (const MemberEffect& effect : effects_)
       if (const auto* fail = std::get_if<Fail>(&effect)) return fail->why;
     return {};
   }
@@ -94,19 +97,20 @@ class SingleMember {
     options.shard.applier = Merge<double>{[](const auto&, auto, auto) {}};
     auto zero = Buffer::make<double>(1);
     zero->as<double>()[0] = 0;
-    options.start = std::make_shared<const std::vector<RangeState>>(
+    options.initial_states = std::make_shared<const std::vector<RangeState>>(
         1, RangeState{
                .range = 0, .value = {std::move(zero), 0, 1, nullptr}, .slots = {}, .ledger = {}});
     Configuration first = founding_configuration();
     first.coordinator = coordinator;
-    if (is_founder) options.first = std::make_shared<const Configuration>(std::move(first));
+    if (is_founder)
+      options.first_configuration = std::make_shared<const Configuration>(std::move(first));
     options.seeds = {1, 2};
     return options;
   }
 
   Time now_{};
   Random random_{1};
-  MemberEffects out_;
+  MemberEffects effects_;
   MemberCore<double> core_;
   std::map<MemberId, std::uint64_t> sequences_;
 };
@@ -120,17 +124,17 @@ TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
   EXPECT_EQ(member.sent<StepAnswer>()[0].first, 1U);
 }
 
-/// A validator of messages from `from`, in a job with one range.
-MessageValidator validator_at(const Configuration& now, MemberId from) {
+/// Returns a validator of messages from member `from`, in a job with one range.
+MessageValidator validator_of(const Configuration& current, MemberId from) {
   static const Layout layout = make_layout({{.name = "w", .shape = {4}}}, sizeof(float), 1);
-  return {now, from, members_max, layout, sizeof(float)};
+  return {current, from, members_max, layout, sizeof(float)};
 }
 
 TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
-  Configuration now = founding_configuration();
-  now.coordinator = 2;
+  Configuration current = founding_configuration();
+  current.coordinator = 2;
   const auto is_valid_from = [&](MemberId from, const PeerMessage& peer_message) {
-    return validator_at(now, from).is_valid(peer_message);
+    return validator_of(current, from).is_valid(peer_message);
   };
   for (const MemberId named : {0U, 1U}) {
     const bool is_own = named == 1;
@@ -153,22 +157,22 @@ TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
     EXPECT_TRUE(is_valid_from(2, message));
     EXPECT_FALSE(is_valid_from(1, message));
   }
-  now.coordinator.reset();
+  current.coordinator.reset();
   EXPECT_FALSE(is_valid_from(2, Proceed{1})) << "the job has no coordinator";
-  now.members[1].works = false;
-  EXPECT_FALSE(is_valid_from(1, Arrived{1, 1})) << "it does not work";
+  current.members[1].works = false;
+  EXPECT_FALSE(is_valid_from(1, Arrived{1, 1})) << "member 1 is not a worker";
   EXPECT_FALSE(is_valid_from(1, Ended{1, 1}));
   EXPECT_FALSE(is_valid_from(1, WorkerStatus{1, WorkerStatus::Phase::going, 1, 1}));
   EXPECT_TRUE(is_valid_from(1, WorkerStatus{1, WorkerStatus::Phase::idle, 0, 1}));
-  const MemberId primary = now.ranges[0].owners.front().id;
+  const MemberId primary = current.ranges[0].owners.front().id;
   EXPECT_TRUE(is_valid_from(primary, Ack{0, 1, 1, 1}));
   EXPECT_FALSE(is_valid_from((primary + 1) % 3, Ack{0, 1, 1, 1}));
 }
 
 TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
-  const Configuration now = founding_configuration();
+  const Configuration current = founding_configuration();
   const auto is_valid = [&](const PeerMessage& peer_message) {
-    return validator_at(now, 1).is_valid(peer_message);
+    return validator_of(current, 1).is_valid(peer_message);
   };
   EXPECT_FALSE(is_valid(Pull{1, 1, 0, nullptr})) << "the job has one range";
   EXPECT_FALSE(is_valid(Value{1, 0, {}}));
@@ -178,7 +182,7 @@ TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
   EXPECT_FALSE(is_valid(Forward{0, 1, 1, nullptr, members_max}));
   EXPECT_FALSE(is_valid(JoinRequest{{members_max, 1}}));
   EXPECT_TRUE(is_valid(JoinRequest{{members_max - 1, 1}}));
-  auto next = std::make_shared<Configuration>(now);
+  auto next = std::make_shared<Configuration>(current);
   next->epoch = 2;
   EXPECT_TRUE(is_valid(CouncilMessage{Accept{2, {1, 1}, next}}));
   next->members.push_back({members_max, 1});
@@ -187,7 +191,7 @@ TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
   EXPECT_FALSE(is_valid(ConfigurationPtr{}));
   next->members.pop_back();
   next->ranges[0].owners.push_back({5, 2});
-  EXPECT_FALSE(is_valid(ConfigurationPtr{next})) << "an owner that is no member";
+  EXPECT_FALSE(is_valid(ConfigurationPtr{next})) << "owner 5 is not a member";
   next->ranges[0].owners.pop_back();
   EXPECT_TRUE(is_valid(ConfigurationPtr{next}));
   next->coordinator = 1;
@@ -200,28 +204,29 @@ TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
 }
 
 TEST(MessageValidator, AcceptsConfigurationsWhoseCoordinatorIsAMember) {
-  Configuration now = founding_configuration();
-  now.coordinator = 2;
+  Configuration current = founding_configuration();
+  current.coordinator = 2;
   const auto may_be_next = [&](std::optional<MemberId> coordinator) {
-    auto next = std::make_shared<Configuration>(now);
+    auto next = std::make_shared<Configuration>(current);
     next->epoch = 2;
     next->coordinator = coordinator;
-    return validator_at(now, 1).is_valid(ConfigurationPtr{std::move(next)});
+    return validator_of(current, 1).is_valid(ConfigurationPtr{std::move(next)});
   };
   EXPECT_TRUE(may_be_next(2));
   EXPECT_TRUE(may_be_next(0));
-  EXPECT_FALSE(may_be_next(3)) << "no member";
+  EXPECT_FALSE(may_be_next(3)) << "3 is not a member";
   EXPECT_FALSE(may_be_next(std::nullopt)) << "this job has a coordinator";
 }
 
-TEST(MemberCore, PassesOnOnlyRequestsOfTheJoinerItself) {
+TEST(MemberCore, PassesOnAJoinRequestOnlyIfItComesFromTheJoiner) {
   SingleMember member;
   member.receive_unreliable(4, 1, JoinRequest{{5, 1}});
   EXPECT_TRUE(member.sent<JoinRequest>().empty());
   member.receive_unreliable(5, 2, JoinRequest{{5, 1}});
   EXPECT_TRUE(member.sent<JoinRequest>().empty());
   member.receive_unreliable(5, 1, JoinRequest{{5, 1}});
-  EXPECT_EQ(member.sent<JoinRequest>().size(), 2U) << "to the council";
+  EXPECT_EQ(member.sent<JoinRequest>().size(), 2U)
+      << "the request is passed on to the other two council members";
 }
 
 TEST(MemberCore, RefusesAJoinerBeyondTheMaximumAndSaysWhy) {
@@ -234,7 +239,7 @@ TEST(MemberCore, RefusesAJoinerBeyondTheMaximumAndSaysWhy) {
 
   SingleMember joiner{{members_max, 1}, false};
   joiner.receive_unreliable(5, 1, JoinRefused{"no"});
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining) << "5 is no seed member";
+  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining) << "5 is not a seed member";
   joiner.receive_unreliable(1, 1, refused[0].second);
   EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::failed);
   EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);
@@ -287,15 +292,15 @@ TEST(MemberCore, IncarnationThatWasAMemberDoesNotJoinAgain) {
   EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::excluded);
 }
 
-/// Returns the configuration of epoch 2, without member `gone` and with this coordinator.
-ConfigurationPtr without(MemberId gone, MemberId coordinator) {
+/// Returns a configuration of epoch 2 without member `departed`, and with this coordinator.
+ConfigurationPtr without(MemberId departed, MemberId coordinator) {
   auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 2;
-  std::erase_if(next->members, [&](const Member& member) { return member.id == gone; });
-  std::erase(next->council, gone);
+  std::erase_if(next->members, [&](const Member& member) { return member.id == departed; });
+  std::erase(next->council, departed);
   for (Ownership& range : next->ranges)
-    std::erase_if(range.owners, [&](const RangeOwner& owner) { return owner.id == gone; });
-  next->departed = {{gone, 1}};
+    std::erase_if(range.owners, [&](const RangeOwner& owner) { return owner.id == departed; });
+  next->departed = {{departed, 1}};
   next->coordinator = coordinator;
   return next;
 }
@@ -303,7 +308,7 @@ ConfigurationPtr without(MemberId gone, MemberId coordinator) {
 TEST(MemberCore, SendsANewCoordinatorItsStatusOnce) {
   SingleMember member{{0, 1}, true, 2};
   EXPECT_TRUE(member.sent<WorkerStatus>().empty())
-      << "the first coordinator knows where the first members begin";
+      << "the first coordinator knows the first steps of the founders";
   member.receive(1, without(2, 1), 2);
   const auto sent = member.sent<WorkerStatus>();
   ASSERT_EQ(sent.size(), 1U);

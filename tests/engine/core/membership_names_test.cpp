@@ -1,34 +1,35 @@
-/// Tests which of two members with the same name stays.
+/// Tests which of two nodes with the same name stays in the cluster.
 #include <gtest/gtest.h>
 
-#include "tests/engine/core/one_member.hpp"
+#include "tests/engine/core/membership_fixture.hpp"
 
 namespace starling::core {
 namespace {
 
 class MembershipNames : public MembershipTest {
  protected:
-  /// Returns a node with the name of node `of`, at address `at`, or else at an address of its own.
-  static NodeRecord with_name_of(NodeId id, NodeId of, const std::string& at = {}) {
-    NodeRecord one = record(id);
-    one.name = record(of).name;
-    if (!at.empty()) one.address = at;
-    return one;
+  /// Returns a record of node `id` with the name of node `namesake`. Without `address`, the node
+  /// has its own address.
+  static NodeRecord with_name_of(NodeId id, NodeId namesake, const std::string& address = {}) {
+    NodeRecord result = record(id);
+    result.name = record(namesake).name;
+    if (!address.empty()) result.address = address;
+    return result;
   }
-  void ask_to_join(const NodeRecord& who) {
-    receive({who, Digest{std::vector<std::uint64_t>(1), false}});
+  void ask_to_join(const NodeRecord& joiner) {
+    receive({joiner, Digest{std::vector<std::uint64_t>(1), false}});
   }
 };
 
 TEST_F(MembershipNames, RefusesAJoinerOnceTheHolderOfItsNameAnswers) {
   receive(1);
   ask_to_join(with_name_of(2, 1));
-  EXPECT_FALSE(state(2)) << "it has not joined";
+  EXPECT_FALSE(state(2)) << "node 2 has not joined";
   EXPECT_TRUE(sent<NameTaken>().empty()) << "the holder of the name may be dead";
-  EXPECT_FALSE(sent_to<Ping>(1).empty()) << "it is probed";
+  EXPECT_FALSE(sent_to<Ping>(1).empty()) << "the holder of the name is probed";
   for (int i = 0; i < 10; ++i) {
-    forget();
-    pass(50ms);
+    clear_effects();
+    advance(50ms);
     answer_as(1);
   }
   ask_to_join(with_name_of(2, 1));
@@ -44,7 +45,7 @@ TEST_F(MembershipNames, RefusesAJoinerOnceTheHolderOfItsNameAnswers) {
 TEST_F(MembershipNames, AddsARestartedNodeOnceItsFormerIncarnationIsDead) {
   receive(1);
   ask_to_join(with_name_of(2, 1));
-  pass(500ms);
+  advance(500ms);
   ask_to_join(with_name_of(2, 1));
   EXPECT_TRUE(sent<NameTaken>().empty()) << "the former incarnation does not answer";
   receive(5, Gossip{}, {{record(1, 0, NodeState::dead), 5}});
@@ -66,16 +67,16 @@ TEST_F(MembershipNames, RefusesAJoinerWithItsOwnNameAtOnce) {
   EXPECT_FALSE(state(2));
 }
 
-/// Two nodes with one name become members if they join at the same time by different seed nodes, or
-/// if a partition heals.
-TEST_F(MembershipNames, KeepsTheMemberWithTheLowerId) {
+/// Two nodes with the same name can be in a cluster if they joined at the same time through
+/// different seed nodes, or before a partition healed.
+TEST_F(MembershipNames, KeepsTheNodeWithTheLowerId) {
   for (const bool lower_speaks_first : {true, false}) {
-    make({});
+    start_with({});
     receive(9, Gossip{}, {{with_name_of(3, 8), 9}, {with_name_of(4, 8), 9}});
     EXPECT_EQ(state(3), NodeState::alive);
-    EXPECT_EQ(state(4), NodeState::alive) << "gossip of a third node refuses no member";
-    pass(300ms);
-    forget();
+    EXPECT_EQ(state(4), NodeState::alive) << "gossip from a third node decides nothing";
+    advance(300ms);
+    clear_effects();
     if (!lower_speaks_first) {
       receive({with_name_of(4, 8), Gossip{}});
       EXPECT_TRUE(sent<NameTaken>().empty()) << "the holder of the name may be dead";
@@ -88,12 +89,12 @@ TEST_F(MembershipNames, KeepsTheMemberWithTheLowerId) {
   }
 }
 
-TEST_F(MembershipNames, EndsIfAMemberWithALowerIdHasItsName) {
+TEST_F(MembershipNames, EndsIfANodeWithALowerIdHasItsName) {
   receive({record(1), NameTaken{self_id, with_name_of(2, self_id)}});
   EXPECT_TRUE(has_effect<NameRefused>());
 }
 
-TEST_F(MembershipNames, RefusesAMemberWithAHigherIdThatHasItsName) {
+TEST_F(MembershipNames, RefusesANodeWithAHigherIdThatHasItsName) {
   const NodeRecord higher = with_name_of(self_id + 1, self_id);
   receive({record(1), NameTaken{self_id, higher}});
   EXPECT_FALSE(has_effect<NameRefused>());
@@ -101,8 +102,8 @@ TEST_F(MembershipNames, RefusesAMemberWithAHigherIdThatHasItsName) {
   EXPECT_EQ(std::get<NameTaken>(sent_to<NameTaken>(higher.id)[0].message.body).to, higher.id);
 }
 
-TEST_F(MembershipNames, JoinerEndsIfAnyMemberHasItsName) {
-  make({.self = {}, .seeds = {"seed"}});
+TEST_F(MembershipNames, JoinerEndsIfAnyNodeHasItsName) {
+  start_with({.self = {}, .seeds = {"seed"}});
   receive({record(1), NameTaken{self_id, with_name_of(self_id + 1, self_id)}});
   EXPECT_TRUE(has_effect<NameRefused>());
 }
@@ -117,20 +118,20 @@ TEST_F(MembershipNames, IgnoresNameTakenForOtherNodesAndOtherNames) {
 TEST_F(MembershipNames, ManyJoinAttemptsTakeBoundedMemory) {
   receive(1);
   for (NodeId id = 100; id < 1100; ++id) ask_to_join(with_name_of(id, 1));
-  EXPECT_EQ(member_->nodes().size(), 1U);
+  EXPECT_EQ(membership_->nodes().size(), 1U);
   receive(1);
   receive({record(1, 0, NodeState::left), Gossip{}});
   ask_to_join(with_name_of(2, 1));
   EXPECT_EQ(state(2), NodeState::alive);
 }
 
-TEST_F(MembershipNames, MembersWithoutANameDoNotConflict) {
+TEST_F(MembershipNames, NodesWithoutANameDoNotConflict) {
   for (NodeId id = 1; id <= 3; ++id) {
     NodeRecord nameless = record(id);
     nameless.name.clear();
     receive({nameless, Gossip{}});
   }
-  EXPECT_EQ(member_->nodes().live().size(), 3U);
+  EXPECT_EQ(membership_->nodes().live().size(), 3U);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace starling::core {
 namespace {
 
-/// Validates messages of member 1 in a job with a dense parameter of 8 elements and a row-sparse
-/// one of 4 rows of 3.
+/// Validates messages of member 1 in a job with a dense parameter of 8 elements (range 0) and a
+/// row-sparse parameter of 4 rows of 3 elements (range 1).
 class MessageValidatorTest : public testing::Test {
  protected:
   static Slice slice(std::size_t count, Rows rows = nullptr) {
@@ -20,9 +20,10 @@ class MessageValidatorTest : public testing::Test {
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(indices));
   }
   [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const {
-    return MessageValidator{now_, 1, 16, layout_, sizeof(float)}.is_valid(peer_message);
+    return MessageValidator{configuration_, 1, 16, layout_, sizeof(float)}.is_valid(peer_message);
   }
-  /// Returns whether the tensor is accepted as a value, as an update, and as a forwarded update.
+  /// Returns three booleans: the tensor is accepted as a value, as an update, as a forwarded
+  /// update.
   [[nodiscard]] std::vector<bool> accepted_as(RangeId range, const Slice& tensor) const {
     Push push;
     push.worker = 1;
@@ -37,7 +38,7 @@ class MessageValidatorTest : public testing::Test {
   const Layout layout_ =
       make_layout({{.name = "d", .shape = {8}}, {.name = "r", .shape = {4, 3}, .row_sparse = true}},
                   sizeof(float), 1);
-  const Configuration now_ =
+  const Configuration configuration_ =
       first_configuration({{0, 1, true, true, 1}, {1, 1, true, true, 2}}, 2, 2, false);
 };
 
@@ -80,27 +81,27 @@ TEST_F(MessageValidatorTest, AcceptsAnEmptyUpdateButNoEmptyValue) {
   EXPECT_EQ(accepted_as(0, {}), (std::vector<bool>{false, true, true}));
 }
 
-/// A majority decides on each epoch, so no member is many epochs ahead; and no epoch could follow
-/// the last one.
+/// A majority decides on each epoch, so no correct member is many epochs ahead. The highest epoch
+/// of the type is refused, because no other could follow.
 TEST_F(MessageValidatorTest, RefusesEpochsTooFarAhead) {
-  const auto at = [&](Epoch epoch) {
-    Configuration next = now_;
+  const auto configuration_at = [&](Epoch epoch) {
+    Configuration next = configuration_;
     next.epoch = epoch;
     return std::make_shared<const Configuration>(next);
   };
   const Epoch last = ~Epoch{0};
-  EXPECT_TRUE(is_valid(PeerMessage{at(now_.epoch + 1)}));
-  EXPECT_TRUE(is_valid(PeerMessage{at(now_.epoch + epoch_jump_max)}));
-  EXPECT_FALSE(is_valid(PeerMessage{at(now_.epoch + epoch_jump_max + 1)}));
-  EXPECT_FALSE(is_valid(PeerMessage{at(last)}));
-  EXPECT_TRUE(core::is_valid(at(epoch_max), 16));
-  EXPECT_FALSE(core::is_valid(at(epoch_max + 1), 16));
-  EXPECT_FALSE(core::is_valid(at(last), 16));
+  EXPECT_TRUE(is_valid(PeerMessage{configuration_at(configuration_.epoch + 1)}));
+  EXPECT_TRUE(is_valid(PeerMessage{configuration_at(configuration_.epoch + epoch_jump_max)}));
+  EXPECT_FALSE(is_valid(PeerMessage{configuration_at(configuration_.epoch + epoch_jump_max + 1)}));
+  EXPECT_FALSE(is_valid(PeerMessage{configuration_at(last)}));
+  EXPECT_TRUE(core::is_valid(configuration_at(epoch_max), 16));
+  EXPECT_FALSE(core::is_valid(configuration_at(epoch_max + 1), 16));
+  EXPECT_FALSE(core::is_valid(configuration_at(last), 16));
 }
 
 TEST_F(MessageValidatorTest, RefusesAPromiseWithALaterAcceptedBallot) {
-  Configuration next = now_;
-  next.epoch = now_.epoch + 1;
+  Configuration next = configuration_;
+  next.epoch = configuration_.epoch + 1;
   const auto value = std::make_shared<const Configuration>(next);
   const auto promise = [&](Ballot accepted) {
     return PeerMessage{CouncilMessage{Promise{next.epoch, {5, 0}, accepted, value}}};

@@ -1,4 +1,5 @@
-/// Tests the list of the nodes that a member knows, the order of its probes, and its queue of news.
+/// Tests the list of the nodes that a node knows, the order in which it probes them, and the queue
+/// of records to gossip.
 #include "starling/engine/core/membership/node_list.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace starling::core {
 namespace {
 
-NodeRecord listed(NodeId id, NodeState state = NodeState::alive, std::uint64_t incarnation = 0) {
+NodeRecord record_of(NodeId id, NodeState state = NodeState::alive, std::uint64_t incarnation = 0) {
   return {.id = id,
           .address = "a",
           .name = {},
@@ -23,12 +24,12 @@ NodeRecord listed(NodeId id, NodeState state = NodeState::alive, std::uint64_t i
 TEST(NodeList, VisitsEachNodeOnceARoundInANewOrder) {
   NodeList list{1};
   Random random{2};
-  for (NodeId id = 1; id <= 50; ++id) list.insert(listed(id));
+  for (NodeId id = 1; id <= 50; ++id) list.insert(record_of(id));
   std::vector<std::vector<NodeId>> rounds(3);
   for (auto& round : rounds) {
-    std::set<NodeId> met;
-    for (int i = 0; i < 50; ++i) met.insert(round.emplace_back(list.next(random)->record.id));
-    EXPECT_EQ(met.size(), 50U);
+    std::set<NodeId> visited;
+    for (int i = 0; i < 50; ++i) visited.insert(round.emplace_back(list.next(random)->record.id));
+    EXPECT_EQ(visited.size(), 50U);
   }
   EXPECT_NE(rounds[0], rounds[1]);
   EXPECT_NE(rounds[1], rounds[2]);
@@ -44,25 +45,25 @@ TEST(NodeList, StaysConsistentWhileNodesJoinAndLeave) {
     const NodeId id = random.below(60) + 1;
     const auto state = static_cast<NodeState>(random.below(4));
     if (NodeEntry* entry = list.find(id); entry == nullptr) {
-      list.insert(listed(id, state));
-      expected[id] = listed(id, state);
+      list.insert(record_of(id, state));
+      expected[id] = record_of(id, state);
     } else if (random.below(4) == 0) {
       list.erase(id);
       expected.erase(id);
     } else {
-      const auto next = listed(id, state, random.below(3));
+      const auto next = record_of(id, state, random.below(3));
       list.update(*entry, next);
       expected[id] = next;
     }
-    const NodeEntry* turn = list.next(random);
-    ASSERT_TRUE(turn == nullptr || is_live(turn->record.state));
+    const NodeEntry* next_node = list.next(random);
+    ASSERT_TRUE(next_node == nullptr || is_live(next_node->record.state));
     NodeDigest digest;
     std::size_t live = 0;
     std::size_t dead = 0;
-    for (const auto& [unused, one] : expected) {
-      digest.toggle(one);
-      live += is_live(one.state) ? 1 : 0;
-      dead += one.state == NodeState::dead ? 1 : 0;
+    for (const auto& [unused, record] : expected) {
+      digest.toggle(record);
+      live += is_live(record.state) ? 1 : 0;
+      dead += record.state == NodeState::dead ? 1 : 0;
     }
     ASSERT_EQ(list.size(), expected.size());
     ASSERT_EQ(list.live().size(), live);
@@ -76,64 +77,64 @@ TEST(NodeList, StaysConsistentWhileNodesJoinAndLeave) {
 TEST(NodeList, VisitsTheNodesThatStayWhileOthersJoin) {
   NodeList list{5};
   Random random{6};
-  for (NodeId id = 1; id <= 20; ++id) list.insert(listed(id));
+  for (NodeId id = 1; id <= 20; ++id) list.insert(record_of(id));
   NodeId joiner = 1000;
   for (int round = 0; round < 100; ++round) {
     std::map<NodeId, int> turns;
     for (int i = 0; i < 60; ++i) {
       if (i % 10 == 0) {
-        list.insert(listed(++joiner));
+        list.insert(record_of(++joiner));
         list.erase(joiner - 1);
       }
       ++turns[list.next(random)->record.id];
     }
     for (NodeId id = 1; id <= 20; ++id)
-      ASSERT_GE(turns[id], 1) << "two rounds, besides the turns of joiners";
+      ASSERT_GE(turns[id], 1) << "60 turns are two rounds and the turns of the joiners";
   }
 }
 
-TEST(NodeList, FindsTheMembersOfABucket) {
+TEST(NodeList, FindsTheNodesOfABucket) {
   NodeList list{7};
-  for (NodeId id = 1; id <= 500; ++id) list.insert(listed(id));
-  std::set<NodeId> met;
+  for (NodeId id = 1; id <= 500; ++id) list.insert(record_of(id));
+  std::set<NodeId> visited;
   for (std::size_t bucket = 0; bucket < 16; ++bucket)
-    list.each_in(bucket, 16, [&](const NodeRecord& one) {
-      EXPECT_EQ(NodeDigest::bucket(one.id) % 16, bucket);
-      met.insert(one.id);
+    list.for_each_in_bucket(bucket, 16, [&](const NodeRecord& record) {
+      EXPECT_EQ(NodeDigest::bucket(record.id) % 16, bucket);
+      visited.insert(record.id);
     });
-  EXPECT_EQ(met.size(), 500U);
+  EXPECT_EQ(visited.size(), 500U);
 }
 
 TEST(NodeList, DrawsDifferentNodesThatThePredicateAccepts) {
   Random random{8};
   for (const NodeId size : {1U, 3U, 10U, 200U}) {
     NodeList list{9};
-    for (NodeId id = 1; id <= size; ++id) list.insert(listed(id));
+    for (NodeId id = 1; id <= size; ++id) list.insert(record_of(id));
     std::map<NodeId, int> drawn;
     for (int i = 0; i < 2000; ++i) {
-      const auto some =
+      const auto drawn_nodes =
           list.draw_live(random, 3, [](const NodeEntry& entry) { return entry.record.id != 2; });
-      const std::set<const NodeEntry*> different{some.begin(), some.end()};
-      EXPECT_EQ(different.size(), some.size());
-      EXPECT_EQ(some.size(), std::min<std::size_t>(3, size >= 2 ? size - 1 : size));
-      for (const auto* entry : some) ++drawn[entry->record.id];
+      const std::set<const NodeEntry*> different{drawn_nodes.begin(), drawn_nodes.end()};
+      EXPECT_EQ(different.size(), drawn_nodes.size());
+      EXPECT_EQ(drawn_nodes.size(), std::min<std::size_t>(3, size >= 2 ? size - 1 : size));
+      for (const auto* entry : drawn_nodes) ++drawn[entry->record.id];
     }
     EXPECT_FALSE(drawn.contains(2));
     EXPECT_EQ(drawn.size(), size >= 2 ? size - 1 : size);
   }
 }
 
-TEST(NodeDigest, DependsOnMembersAndIncarnationsButNotOnSuspicionsOrDeadNodes) {
-  const auto of = [](const std::vector<NodeRecord>& records) {
+TEST(NodeDigest, DependsOnNodesAndIncarnationsButNotOnSuspicionsOrDeadNodes) {
+  const auto digest_of = [](const std::vector<NodeRecord>& records) {
     NodeDigest digest;
-    for (const auto& one : records) digest.toggle(one);
+    for (const auto& record : records) digest.toggle(record);
     return digest.folded(1);
   };
-  const auto digest = of({listed(1), listed(2)});
-  EXPECT_NE(of({listed(1)}), digest);
-  EXPECT_NE(of({listed(1), listed(2, NodeState::alive, 1)}), digest);
-  EXPECT_EQ(of({listed(2, NodeState::suspect), listed(1)}), digest);
-  EXPECT_EQ(of({listed(1), listed(2), listed(3, NodeState::dead)}), digest);
+  const auto digest = digest_of({record_of(1), record_of(2)});
+  EXPECT_NE(digest_of({record_of(1)}), digest);
+  EXPECT_NE(digest_of({record_of(1), record_of(2, NodeState::alive, 1)}), digest);
+  EXPECT_EQ(digest_of({record_of(2, NodeState::suspect), record_of(1)}), digest);
+  EXPECT_EQ(digest_of({record_of(1), record_of(2), record_of(3, NodeState::dead)}), digest);
 }
 
 TEST(GossipQueue, TakesTheLeastSentFirstAndAmongThemTheNewest) {
@@ -152,7 +153,7 @@ TEST(GossipQueue, TakesTheLeastSentFirstAndAmongThemTheNewest) {
   queue.put(2);
   EXPECT_EQ(take(1), (std::vector<NodeId>{2}));
   queue.put(2);
-  EXPECT_EQ(take(1), (std::vector<NodeId>{2})) << "news again";
+  EXPECT_EQ(take(1), (std::vector<NodeId>{2})) << "node 2 was put again";
   queue.remove(2);
   EXPECT_EQ(take(9), (std::vector<NodeId>{1}));
 }

@@ -1,4 +1,4 @@
-/// Tests the share of draws that pass while no step changes: it is C(on pace, beta) / C(others,
+/// Tests that, while no step changes, the share of draws that pass is C(on pace, beta) / C(others,
 /// beta).
 #include <gtest/gtest.h>
 
@@ -23,6 +23,8 @@ using barrier::Recheck;
 constexpr Step far_ahead = 1'000'000'000;
 constexpr int draw_count = 100'000;
 
+/// The asking worker has `others` other workers, of which `on_pace` are not more than `staleness`
+/// behind.
 struct JobSteps {
   Step staleness;
   std::uint32_t beta;
@@ -36,7 +38,7 @@ Barrier barrier_of(const JobSteps& steps) {
 
 class PassRate : public testing::TestWithParam<JobSteps> {
  protected:
-  /// Worker 0 asks; 1 to on_pace are far ahead, the others at 0.
+  /// Worker 0 asks. The workers 1 to on_pace are far ahead, and the others are at step 0.
   [[nodiscard]] static Step step_of(MemberId worker) {
     return worker <= GetParam().on_pace ? far_ahead : 0;
   }
@@ -48,14 +50,16 @@ class PassRate : public testing::TestWithParam<JobSteps> {
 };
 
 TEST_P(PassRate, CoordinatorPassesAsOftenAsExpected) {
-  std::vector<Step> first{GetParam().staleness};
-  for (MemberId worker = 1; worker <= GetParam().others; ++worker) first.push_back(step_of(worker));
-  Coordinator coordinator{
-      {.barrier = barrier_of(GetParam()), .recheck = {.interval = 1us}, .first = first}};
+  std::vector<Step> initial_steps{GetParam().staleness};
+  for (MemberId worker = 1; worker <= GetParam().others; ++worker)
+    initial_steps.push_back(step_of(worker));
+  Coordinator coordinator{{.barrier = barrier_of(GetParam()),
+                           .recheck = {.interval = 1us},
+                           .first_steps = initial_steps}};
   Random random{1};
   Effects out;
   Time now{};
-  Step own = first[0];
+  Step own = initial_steps[0];
   bool waiting = false;
   while (coordinator.draws() < draw_count) {
     out.clear();
@@ -97,8 +101,8 @@ TEST_P(PassRate, WorkerPassesAsOftenAsExpectedAndAsksUniformly) {
     }
   }
   expect_rate(gate.counts().passes, gate.counts().draws);
-  // Members of a draw differ, so the counts may be more even than independent draws: no lower
-  // bound.
+  // The workers of one draw differ, so the counts may be more even than those of independent draws:
+  // there is no lower bound.
   EXPECT_LT(uniformity(asked), 5);
 }
 
@@ -134,8 +138,8 @@ TEST(SampleGate, DrawsEveryPairOfLiveOthersEquallyOften) {
   EXPECT_LT(std::abs(uniformity(counts)), 5);
 }
 
-/// A user's own predicate sees the steps of all workers that were drawn, so it tells which they
-/// were.
+/// Each worker has a different step, so the steps that a user's predicate receives show which
+/// workers were drawn.
 TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
   constexpr std::size_t workers = 7;
   std::map<std::pair<Step, Step>, std::uint64_t> drawn;
@@ -143,10 +147,11 @@ TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
     ++drawn[std::minmax(seen[0], seen[1])];
     return false;
   });
-  std::vector<Step> first(workers);
-  std::iota(first.begin(), first.end(), Step{0});
-  Coordinator coordinator{
-      {.barrier = barrier::sampled(recorder, 2), .recheck = {.interval = 1us}, .first = first}};
+  std::vector<Step> initial_steps(workers);
+  std::iota(initial_steps.begin(), initial_steps.end(), Step{0});
+  Coordinator coordinator{{.barrier = barrier::sampled(recorder, 2),
+                           .recheck = {.interval = 1us},
+                           .first_steps = initial_steps}};
   Random random{3};
   Effects out;
   coordinator.on({0us, random, out}, Arrived{3, 100});

@@ -1,4 +1,4 @@
-/// Prints effects and messages as one line of text each, for transcripts and failed tests.
+/// Converts effects and messages to one line of text each, as transcripts contain them.
 #pragma once
 
 #include <string>

@@ -17,31 +17,40 @@
 namespace starling::core {
 namespace {
 
-/// One line of text for each effect.
+/// Effects, each as a line of text.
 using Lines = std::vector<std::string>;
 
-/// Runs the events of a transcript on a core of any type.
-class Player {
+/// Runs the events of a transcript on one core.
+class CoreRunner {
  public:
-  virtual ~Player() = default;
-  virtual Lines play(Time now, Random& random, const std::string& event, Words& words) = 0;
+  virtual ~CoreRunner() = default;
+  virtual Lines run_event(Time now, Random& random, const std::string& event, Words& words) = 0;
 };
 
+/// Runs events on a worker, shard, peer or coordinator:
+///
+///     <- MESSAGE            every core: receives a message
+///     timer                 a worker, peer or coordinator: a timer fires
+///     left worker=I         the death or departure of a worker
+///     start, resume, failed, planned, computed    a worker or peer; see run_worker_event()
+///     stands PHASE member=I step=S held=S         a coordinator: receives a WorkerStatus
+///     takes-over workers=I,... owners=I,...       a coordinator: replaces another one
+///     members left=I,... joined=I,...             a coordinator: the workers have changed
 template <class Core>
-class PlayerOf : public Player {
+class TypedCoreRunner : public CoreRunner {
  public:
-  explicit PlayerOf(Core core) : core_(std::move(core)) {}
+  explicit TypedCoreRunner(Core core) : core_(std::move(core)) {}
 
-  Lines play(Time now, Random& random, const std::string& event, Words& words) override {
+  Lines run_event(Time now, Random& random, const std::string& event, Words& words) override {
     Effects effects;
-    play({now, random, effects}, event, words);
+    run_event({now, random, effects}, event, words);
     Lines lines;
     for (const Effect& effect : effects) lines.push_back(to_text(effect));
     return lines;
   }
 
  private:
-  void play(const Context& context, const std::string& event, Words& words) {
+  void run_event(const Context& context, const std::string& event, Words& words) {
     if constexpr (std::same_as<Core, Coordinator>) {
       if (event == "stands") return core_.on(context, read_status(words));
       if (event == "takes-over")
@@ -58,10 +67,10 @@ class PlayerOf : public Player {
     if (event == "timer") {
       if constexpr (requires { core_.on_timer(context); }) return core_.on_timer(context);
     }
-    if constexpr (std::same_as<Core, Worker>) return play_worker(core_, context, event, words);
+    if constexpr (std::same_as<Core, Worker>) return run_worker_event(core_, context, event, words);
     if constexpr (requires { core_.worker(); })
-      return play_worker(core_.worker(), context, event, words);
-    throw Unreadable{"'" + event + "' is no event of this core"};
+      return run_worker_event(core_.worker(), context, event, words);
+    throw UnreadableLine{"'" + event + "' is not an event of this core"};
   }
 
   void receive(const Context& context, const Message& message) {
@@ -70,13 +79,16 @@ class PlayerOf : public Player {
           if constexpr (requires { core_.on(context, m); })
             core_.on(context, m);
           else
-            throw Unreadable{"this core has no handler for this message"};
+            throw UnreadableLine{"this core has no handler for this message"};
         },
         message);
   }
 
-  static void play_worker(Worker& worker, const Context& context, const std::string& event,
-                          Words& words) {
+  /// Calls the function of Worker that the event names. `planned whole=R,... rows-of=R rows=I,...`
+  /// gives the ranges that a step reads; `computed ranges=R,...` gives an update of 1 to each of
+  /// the ranges.
+  static void run_worker_event(Worker& worker, const Context& context, const std::string& event,
+                               Words& words) {
     if (event == "start") return worker.start(context);
     if (event == "timer") return worker.on_timer(context);
     if (event == "resume") return worker.resume(context);
@@ -91,13 +103,13 @@ class PlayerOf : public Player {
       }
       return worker.on_plan(context, words.count("step", worker.step()), std::move(wanted));
     }
-    if (event != "computed") throw Unreadable{"'" + event + "' is no event of a worker"};
+    if (event != "computed") throw UnreadableLine{"'" + event + "' is not an event of a worker"};
     const Step step = words.count("step");
     Update update{.parts = {}, .samples = static_cast<std::uint32_t>(words.count("samples", 1))};
     for (const auto range : words.ids<RangeId>("ranges")) {
-      auto one = Buffer::make<float>(1);
-      one->as<float>()[0] = 1;
-      update.parts.push_back({range, {std::move(one), 0, 1, nullptr}});
+      auto value = Buffer::make<float>(1);
+      value->as<float>()[0] = 1;
+      update.parts.push_back({range, {std::move(value), 0, 1, nullptr}});
     }
     worker.on_update(context, step, std::move(update));
   }
@@ -105,24 +117,25 @@ class PlayerOf : public Player {
   Core core_;
 };
 
-/// Runs the events of a transcript on one end of a channel whose payloads are words.
-class ChannelPlayer : public Player {
+/// Runs the events `send PAYLOAD`, `<- packet ...` and `timer` on one end of a channel. Payloads
+/// are words.
+class ChannelRunner : public CoreRunner {
  public:
-  explicit ChannelPlayer(Words& words)
+  explicit ChannelRunner(Words& words)
       : channel_(words.id("self"), words.id("other"), options(words)) {}
 
-  Lines play(Time now, Random&, const std::string& event, Words& words) override {
+  Lines run_event(Time now, Random&, const std::string& event, Words& words) override {
     ChannelEffects<std::string> effects;
     const ChannelContext<std::string> context{now, effects};
     Lines lines;
     if (event == "send") {
-      if (!channel_.send(context, words.verb())) lines.emplace_back("refused");
+      if (!channel_.send(context, words.next())) lines.emplace_back("refused");
     } else if (event == "<-") {
       channel_.on(context, read_packet(words));
     } else if (event == "timer") {
       channel_.on_timer(context);
     } else {
-      throw Unreadable{"'" + event + "' is no event of a channel"};
+      throw UnreadableLine{"'" + event + "' is not an event of a channel"};
     }
     for (const auto& effect : effects) lines.push_back(to_text(effect));
     return lines;
@@ -136,13 +149,13 @@ class ChannelPlayer : public Player {
     return options;
   }
   static Packet<std::string> read_packet(Words& words) {
-    if (words.verb() != "packet") throw Unreadable{"a channel receives packets"};
+    if (words.next() != "packet") throw UnreadableLine{"a channel receives packets"};
     Packet<std::string> packet;
     packet.from = words.id("from");
     packet.to = words.id("to");
     packet.sequence = words.count("number", 0);
     packet.acknowledged = words.count("ack", 0);
-    packet.held = words.count("held", 0);
+    packet.selective_acks = words.count("held", 0);
     if (words.has("payload")) packet.payload = words.text("payload", "");
     return packet;
   }
@@ -151,49 +164,49 @@ class ChannelPlayer : public Player {
 };
 
 template <class Core>
-std::unique_ptr<Player> make_player(Core core) {
-  return std::make_unique<PlayerOf<Core>>(std::move(core));
+std::unique_ptr<CoreRunner> make_runner(Core core) {
+  return std::make_unique<TypedCoreRunner<Core>>(std::move(core));
 }
 
-std::unique_ptr<Player> make_core(Words& words) {
-  const std::string kind = words.verb();
-  if (kind == "worker") return make_player(Worker{read_worker(words)});
-  if (kind == "shard") return make_player(Shard<float>{read_shard(words)});
+std::unique_ptr<CoreRunner> make_core(Words& words) {
+  const std::string kind = words.next();
+  if (kind == "worker") return make_runner(Worker{read_worker(words)});
+  if (kind == "shard") return make_runner(Shard<float>{read_shard(words)});
   if (kind == "peer") {
     WorkerOptions worker = read_worker(words);
     ShardOptions<float> shard = read_shard(words);
-    shard.workers = worker.members->size();
-    return make_player(Peer<float>{std::move(worker), std::move(shard)});
+    shard.workers = worker.workers->size();
+    return make_runner(Peer<float>{std::move(worker), std::move(shard)});
   }
   if (kind == "coordinator") {
     CoordinatorOptions options;
     options.barrier = read_barrier(words);
     options.recheck = read_recheck(words, barrier::Recheck::central());
-    options.first = words.ids<Step>("first");
-    return make_player(Coordinator{std::move(options)});
+    options.first_steps = words.ids<Step>("first");
+    return make_runner(Coordinator{std::move(options)});
   }
-  if (kind == "channel") return std::make_unique<ChannelPlayer>(words);
-  throw Unreadable{"'" + kind + "' is no core"};
+  if (kind == "channel") return std::make_unique<ChannelRunner>(words);
+  throw UnreadableLine{"'" + kind + "' is not a core"};
 }
 
-/// The core that a transcript has made, and its random generator.
+/// The core that a transcript has made last, and its random generator.
 struct Replay {
-  std::unique_ptr<Player> player;
+  std::unique_ptr<CoreRunner> runner;
   Random random{1};
 
-  Lines play(std::string_view line) {
+  Lines run_line(std::string_view line) {
     Words words{line};
-    const std::string verb = words.verb();
+    const std::string verb = words.next();
     Lines effects;
     if (verb == "new") {
       random = Random{words.count("seed", 1)};
-      player = make_core(words);
-    } else if (verb == "at" && player) {
-      const Time now = value_or_throw(parse_duration(words.verb()));
-      const std::string event = words.verb();
-      effects = player->play(now, random, event, words);
+      runner = make_core(words);
+    } else if (verb == "at" && runner) {
+      const Time now = value_or_throw(parse_duration(words.next()));
+      const std::string event = words.next();
+      effects = runner->run_event(now, random, event, words);
     } else {
-      throw Unreadable{"a line begins with #, new, at or =>; new comes first"};
+      throw UnreadableLine{"a line begins with #, new, at or =>; new comes first"};
     }
     words.expect_end();
     return effects;
@@ -210,9 +223,9 @@ std::string replay(std::string_view text) {
     output += std::string{line} + "\n";
     if (trim(line).empty() || line.starts_with("#")) continue;
     try {
-      for (const std::string& effect : state.play(line)) output += "=> " + effect + "\n";
-    } catch (const Unreadable& fault) {
-      output += std::string{"=> error: "} + fault.what() + "\n";
+      for (const std::string& effect : state.run_line(line)) output += "=> " + effect + "\n";
+    } catch (const UnreadableLine& unreadable) {
+      output += std::string{"=> error: "} + unreadable.what() + "\n";
     }
   }
   while (output.ends_with("\n\n")) output.pop_back();

@@ -12,7 +12,7 @@
 namespace starling::core {
 
 Message read_message(Words& words) {
-  const std::string kind = words.verb();
+  const std::string kind = words.next();
   if (kind == "pull")
     return Pull{words.id("worker"), words.id("range"), words.count("at"), words.rows()};
   if (kind == "value") return Value{words.id("range"), words.count("at"), words.slice("values")};
@@ -39,7 +39,7 @@ Message read_message(Words& words) {
     return NotifyRequest{words.id("from"), words.count("draw"), words.count("floor")};
   if (kind == "notice") return Notice{words.id("from"), words.count("draw")};
   if (kind == "snapshot") return Snapshot{words.count("request_id"), words.count("round", 0)};
-  throw Unreadable{"'" + kind + "' is no message"};
+  throw UnreadableLine{"'" + kind + "' is not a message"};
 }
 
 WorkerStatus read_status(Words& words) {
@@ -49,13 +49,13 @@ WorkerStatus read_status(Words& words) {
       {"going", WorkerStatus::Phase::going},
       {"waiting", WorkerStatus::Phase::waiting},
       {"ended", WorkerStatus::Phase::ended}};
-  const auto phase = phases.find(words.verb());
-  if (phase == phases.end()) throw Unreadable{"this is no phase"};
+  const auto phase = phases.find(words.next());
+  if (phase == phases.end()) throw UnreadableLine{"the phase is unknown"};
   return {words.id("member"), phase->second, words.count("step", 0), words.count("held", 0)};
 }
 
 barrier::Barrier read_barrier(Words& words) {
-  /// Passes if at least half of the workers seen have reached the worker's own step.
+  // Passes if at least half of the workers seen have reached the worker's own step.
   const std::vector predicates{barrier::Predicate::make("half", [](Step mine,
                                                                    std::span<const Step> seen) {
     return 2 * std::ranges::count_if(seen, [&](Step s) { return s >= mine; }) >= std::ssize(seen);
@@ -72,17 +72,17 @@ WorkerOptions read_worker(Words& words) {
   WorkerOptions options;
   options.id = words.id("id");
   options.incarnation = static_cast<Incarnation>(words.count("incarnation", 0));
-  options.first = words.count("first", 0);
-  options.last = words.count("last", barrier::finished);
+  options.first_step = words.count("first", 0);
+  options.last_step = words.count("last", barrier::finished);
   options.central = !words.flag("distributed");
   options.bsp = words.flag("bsp");
-  options.plans = words.flag("plans");
+  options.asks_for_plan = words.flag("plans");
   options.barrier = read_barrier(words);
   options.recheck = read_recheck(words, barrier::Recheck::distributed());
   options.attempts = static_cast<int>(words.count("attempts", 3));
   std::vector<MemberId> everyone(words.count("workers", 1));
   std::iota(everyone.begin(), everyone.end(), MemberId{0});
-  options.members = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
+  options.workers = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
   options.owner_of = std::make_shared<const std::vector<OwnerId>>(words.ids<OwnerId>("owners"));
   return options;
 }

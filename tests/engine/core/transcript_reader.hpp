@@ -19,19 +19,19 @@
 namespace starling::core {
 
 /// A line of a transcript that cannot be read; the message says why.
-struct Unreadable : std::runtime_error {
+struct UnreadableLine : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the value of `result`, or throws its error as Unreadable.
+/// Returns the value of `result`, or throws its error as UnreadableLine.
 template <class T>
 T value_or_throw(Result<T> result) {
-  if (!result) throw Unreadable{result.error().message};
+  if (!result) throw UnreadableLine{result.error().message};
   return std::move(*result);
 }
 
-/// The words of a line: `verb key=value key=value flag`. Each function removes the
-/// words that it reads; expect_end() throws if any are left.
+/// The words of a line that were not read yet: `word key=value key=value flag`. Each function that
+/// reads a word removes it, and throws UnreadableLine if the word is missing or invalid.
 class Words {
  public:
   explicit Words(std::string_view line) {
@@ -39,12 +39,14 @@ class Words {
     for (std::string word; stream >> word;) words_.push_back(word);
   }
 
-  std::string verb() {
-    if (words_.empty()) throw Unreadable{"a word is missing"};
+  /// Returns the first word.
+  std::string next() {
+    if (words_.empty()) throw UnreadableLine{"a word is missing"};
     std::string first = words_.front();
     words_.erase(words_.begin());
     return first;
   }
+  /// Returns true if there is a word `name`.
   bool flag(std::string_view name) { return std::erase(words_, name) > 0; }
   bool has(std::string_view key) const {
     return std::ranges::any_of(words_, [&](const std::string& w) { return is(w, key); });
@@ -57,7 +59,7 @@ class Words {
     return value;
   }
   std::uint64_t count(std::string_view key) {
-    if (!has(key)) throw Unreadable{std::string{key} + "= is missing"};
+    if (!has(key)) throw UnreadableLine{std::string{key} + "= is missing"};
     return count(key, 0);
   }
   std::uint64_t count(std::string_view key, std::uint64_t default_value) {
@@ -65,6 +67,7 @@ class Words {
     return value == "finished" ? barrier::finished : value_or_throw(parse_count(value));
   }
   std::uint32_t id(std::string_view key) { return static_cast<std::uint32_t>(count(key)); }
+  /// Reads `key=1,2.5,3`. `key=none` and a missing key give an empty list.
   std::vector<double> list(std::string_view key) {
     std::vector<double> numbers;
     const std::string value = text(key, "none");
@@ -90,8 +93,9 @@ class Words {
                            [](double number) { return static_cast<float>(number); });
     return {std::move(buffer), 0, numbers.size(), rows()};
   }
+  /// Throws UnreadableLine if any word was not read.
   void expect_end() const {
-    if (!words_.empty()) throw Unreadable{"'" + words_.front() + "' is not understood"};
+    if (!words_.empty()) throw UnreadableLine{"'" + words_.front() + "' is not understood"};
   }
 
  private:
@@ -102,6 +106,8 @@ class Words {
   std::vector<std::string> words_;
 };
 
+// Each of these functions reads a message or options from the words, and throws UnreadableLine if a
+// word is missing or invalid.
 [[nodiscard]] Message read_message(Words& words);
 [[nodiscard]] WorkerStatus read_status(Words& words);
 [[nodiscard]] barrier::Barrier read_barrier(Words& words);
@@ -109,7 +115,7 @@ class Words {
 [[nodiscard]] WorkerOptions read_worker(Words& words);
 
 /// Reads the options of a shard. `ranges=3,2x4` stands for a dense parameter of 3 elements and a
-/// row-sparse one of 2 rows of 4 elements. Each is one range, and all elements are 0 at first.
+/// row-sparse one of 2 rows of 4 elements. Each parameter is one range, and all elements are 0.
 [[nodiscard]] ShardOptions<float> read_shard(Words& words);
 
 }  // namespace starling::core

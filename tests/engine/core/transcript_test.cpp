@@ -1,5 +1,4 @@
-/// Replays every transcript in tests/scenarios, and compares the effects with those that are
-/// written.
+/// Replays every transcript in tests/scenarios, and compares the effects with those in the file.
 #include "tests/engine/core/transcript.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +30,8 @@ TEST_P(Transcript, HasTheWrittenEffects) {
   written << std::ifstream{GetParam()}.rdbuf();
   const std::string output = replay(written.str());
   if (std::getenv("STARLING_REWRITE") != nullptr) std::ofstream{GetParam()} << output;
-  EXPECT_EQ(written.str(), output) << "STARLING_REWRITE=1 writes the effects into " << GetParam();
+  EXPECT_EQ(written.str(), output)
+      << "with STARLING_REWRITE=1, this test writes the present effects into " << GetParam();
 }
 
 std::string name(const testing::TestParamInfo<std::filesystem::path>& transcript) {

@@ -1,4 +1,4 @@
-/// Tests that a worker has at most `window` ranges in flight to each owner.
+/// Tests that a worker has at most `WorkerOptions::window` pulls or pushes in flight to each owner.
 #include <gtest/gtest.h>
 
 #include "starling/engine/core/worker/worker.hpp"
@@ -8,8 +8,7 @@ namespace {
 
 class WorkerWindow : public testing::Test {
  protected:
-  /// Returns the number of effects since the last call. The worker has five ranges; two may be in
-  /// flight to each owner.
+  /// Returns the number of effects since the last call.
   std::size_t count_effects() {
     const std::size_t count = effects_.size();
     effects_.clear();
@@ -24,6 +23,7 @@ class WorkerWindow : public testing::Test {
   Effects effects_;
 };
 
+/// Owner 0 has ranges 0 to 3, and owner 1 has range 4. The window is two ranges.
 TEST_F(WorkerWindow, SendsTheNextPullOrPushAfterEachAnswer) {
   WorkerOptions options;
   options.barrier = barrier::parse("asp").value();

@@ -18,24 +18,24 @@ Parameter rows(std::size_t count, std::size_t size) {
   return {.name = "r", .shape = {count, size}, .row_sparse = true};
 }
 
-/// Expects that each element of each parameter lies in exactly one range, at the offset that its
-/// segment names.
-void expect_partition(const Layout& layout) {
+/// Expects that each element of each parameter is in exactly one range, at the offset that its
+/// segment gives.
+void expect_complete_ranges(const Layout& layout) {
   std::size_t offset = 0;
   std::vector<std::size_t> covered(layout.parameters.size());
   for (const Range& range : layout.ranges) {
     EXPECT_EQ(range.offset, offset);
     EXPECT_GT(range.count, 0U);
-    std::size_t inside = 0;
+    std::size_t offset_in_range = 0;
     for (const Segment& segment : range.segments) {
-      EXPECT_EQ(segment.offset, inside);
+      EXPECT_EQ(segment.offset, offset_in_range);
       EXPECT_EQ(segment.parameter_offset, covered[segment.parameter]);
       EXPECT_EQ(layout.offsets[segment.parameter] + segment.parameter_offset,
                 range.offset + segment.offset);
-      inside += segment.count;
+      offset_in_range += segment.count;
       covered[segment.parameter] += segment.count;
     }
-    EXPECT_EQ(inside, range.count);
+    EXPECT_EQ(offset_in_range, range.count);
     offset += range.count;
   }
   EXPECT_EQ(offset, layout.size);
@@ -43,7 +43,7 @@ void expect_partition(const Layout& layout) {
     EXPECT_EQ(covered[p], layout.parameters[p].size()) << "parameter " << p;
 }
 
-TEST(Cut, PutsEveryElementIntoExactlyOneRange) {
+TEST(MakeLayout, PutsEveryElementIntoExactlyOneRange) {
   Random random{1};
   for (int job = 0; job < 300; ++job) {
     std::vector<Parameter> parameters;
@@ -55,13 +55,13 @@ TEST(Cut, PutsEveryElementIntoExactlyOneRange) {
     }
     const std::size_t element_bytes = random.below(2) == 0 ? 4 : 8;
     const Layout layout = make_layout(parameters, element_bytes, 1 + random.below(40));
-    expect_partition(layout);
+    expect_complete_ranges(layout);
     for (const Range& range : layout.ranges)
       EXPECT_LE(range.count * element_bytes, range_bytes_max);
   }
 }
 
-TEST(Cut, MakesARangeForEachOwnerIfEachGets4KiB) {
+TEST(MakeLayout, MakesARangeForEachOwnerIfEachGets4KiB) {
   Random random{2};
   for (int job = 0; job < 2000; ++job) {
     const std::size_t owners = 1 + random.below(3000);
@@ -71,15 +71,15 @@ TEST(Cut, MakesARangeForEachOwnerIfEachGets4KiB) {
   }
 }
 
-TEST(Cut, MakesOneRangeForEachOwnerOfASmallModel) {
+TEST(MakeLayout, MakesOneRangeForEachOwnerOfASmallModel) {
   for (const std::size_t owners : {1U, 2U, 3U, 4U, 7U})
     EXPECT_EQ(make_layout({dense({784, 10}), dense({10})}, 4, owners).ranges.size(), owners);
 }
 
-TEST(Cut, KeepsRowsWhole) {
+TEST(MakeLayout, KeepsRowsWhole) {
   const Layout layout =
       make_layout({dense({5}), rows(1000, 300), dense({7}), rows(3, 40000)}, 4, 64);
-  expect_partition(layout);
+  expect_complete_ranges(layout);
   for (const Range& range : layout.ranges) {
     const Segment& first = range.segments.front();
     if (!layout.parameters[first.parameter].row_sparse) {
@@ -94,19 +94,19 @@ TEST(Cut, KeepsRowsWhole) {
   }
 }
 
-TEST(Cut, CutsARowThatIsLargerThanARangeLikeADenseParameter) {
+TEST(MakeLayout, SplitsARowThatIsLargerThanARangeLikeADenseParameter) {
   const Layout layout = make_layout({rows(2, 100000)}, 4, 1);
-  expect_partition(layout);
+  expect_complete_ranges(layout);
   EXPECT_EQ(layout.ranges.size(), 4U);
   for (const Range& range : layout.ranges) EXPECT_EQ(range.row_size, 0U);
 }
 
-TEST(Cut, MakesNoRangesOfNoElements) {
+TEST(MakeLayout, MakesNoRangesOfNoElements) {
   EXPECT_TRUE(make_layout({}, 4, 3).ranges.empty());
   EXPECT_TRUE(make_layout({dense({0, 5}), rows(0, 5)}, 4, 3).ranges.empty());
 }
 
-TEST(Cut, MakesARangeOfOneElementOfAScalar) {
+TEST(MakeLayout, MakesARangeOfOneElementOfAScalar) {
   const Layout layout = make_layout({dense({})}, 8, 3);
   ASSERT_EQ(layout.ranges.size(), 1U);
   EXPECT_EQ(layout.ranges[0].count, 1U);
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(RangesAndOwners, Assign,
                                          std::pair{64, 8}, std::pair{100, 7}, std::pair{1000, 1},
                                          std::pair{1000, 300}, std::pair{2000, 1999}));
 
-/// Neighbouring ranges are often busy at the same time, as the first rows of a table are.
+/// Neighbouring ranges often have load at the same time, such as the first rows of a table.
 TEST(Assign, SpreadsNeighbouringRangesOverOwners) {
   const auto owner_of = assign_ranges(1000, 10);
   std::vector<std::size_t> of_first_hundred(10);

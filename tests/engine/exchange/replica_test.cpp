@@ -1,5 +1,5 @@
 /// Tests the owners of one range, message by message: when they acknowledge a push, and which state
-/// a change of owners hands over.
+/// new owners receive.
 #include "starling/engine/exchange/ownership/replica.hpp"
 
 #include <gtest/gtest.h>
@@ -38,15 +38,15 @@ class ReplicaTest : public testing::Test {
         [](const MergeTarget&, std::span<double> value, std::span<const double> update) {
           for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
         }};
-    if (momentum_)  // with a batch of one sample and one worker, the rate is lr
+    if (uses_momentum_)  // with one worker and a batch of one sample, the rate is lr
       options.shard.applier =
           GradientApplier{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
-    options.shard.workers = momentum_ ? 1 : 10;
+    options.shard.workers = uses_momentum_ ? 1 : 10;
     options.shard.workers_max = 10;
     options.shard.bsp = bsp_;
     auto start = std::make_shared<std::vector<RangeState>>();
     start->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
-    options.start = std::move(start);
+    options.initial_states = std::move(start);
     return replicas_.emplace(id, Replica<double>{std::move(options)}).first->second;
   }
 
@@ -70,6 +70,8 @@ class ReplicaTest : public testing::Test {
     return configuration;
   }
 
+  /// Calls `event(replica, context)` with the replica of member `id`, and collects the messages and
+  /// acknowledgements that it sends.
   template <class Event>
   auto run(MemberId id, Event event) {
     Effects effects;
@@ -94,6 +96,7 @@ class ReplicaTest : public testing::Test {
         acks_.push_back(ack->step);
   }
 
+  /// Passes a configuration to a member.
   void adopt(MemberId id, const Configuration& configuration) {
     run(id, [&](auto& replica, const auto& context) {
       replica.on_configuration(context, configuration, epochs_[id]);
@@ -101,6 +104,9 @@ class ReplicaTest : public testing::Test {
     epochs_[id] = configuration.epoch;
   }
 
+  /// Delivers a push that adds 1 (with momentum: a gradient of 1). `enters`: the push has no
+  /// update; it says that the worker takes part from the round after `step` on. Returns false if it
+  /// is refused.
   bool push(MemberId to, Step step, Epoch owner_epoch, bool enters = false, MemberId worker = 9) {
     const auto sent = std::make_shared<const Push>(
         Push{worker, 0, 0, step, 1, step, enters ? Slice{} : slice(1), enters, owner_epoch});
@@ -123,10 +129,12 @@ class ReplicaTest : public testing::Test {
     }
   }
 
+  /// Returns the value of the range that a member holds.
   double sum(MemberId id) { return replica_of(id).shard().value(0)[0]; }
 
   bool bsp_ = false;
-  bool momentum_ = false;
+  bool uses_momentum_ = false;
+  /// The members that are not in the configurations; the values mean nothing.
   std::map<MemberId, int> departed_;
   std::shared_ptr<const Layout> layout_;
   std::map<MemberId, Replica<double>> replicas_;
@@ -168,8 +176,8 @@ TEST_F(ReplicaTest, OnlyOwnerAcknowledgesAtOnce) {
 
 TEST_F(ReplicaTest, RefusesPushesOfOtherOwnerEpochsAndToOthersThanThePrimary) {
   for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
-  EXPECT_FALSE(push(1, 1, 1));  // a copy
-  EXPECT_FALSE(push(2, 1, 1));  // no owner
+  EXPECT_FALSE(push(1, 1, 1));  // not the primary
+  EXPECT_FALSE(push(2, 1, 1));  // not an owner
   adopt(0, configuration_of(2, {{0, 1}}));
   EXPECT_FALSE(push(0, 1, 1));
   EXPECT_TRUE(push(0, 1, 2));
@@ -181,18 +189,19 @@ TEST_F(ReplicaTest, NewOwnerGetsTheStateWithAllUpdates) {
   const auto both = configuration_of(2, {{0, 1}, {3, 2}});
   adopt(0, both);
   adopt(3, both);
-  EXPECT_FALSE(replica_of(3).is_in_sync(0));
+  EXPECT_FALSE(replica_of(3).is_full_owner(0));
   push(0, 2, 2);
-  EXPECT_EQ(acks_, std::vector<Step>{1});  // not before the new owner holds it too
+  EXPECT_EQ(acks_,
+            std::vector<Step>{1});  // step 2 is not acknowledged before the new owner holds it
   deliver(3);
-  EXPECT_TRUE(replica_of(3).is_in_sync(0));
+  EXPECT_TRUE(replica_of(3).is_full_owner(0));
   EXPECT_EQ(sum(3), 2);
   deliver(0);
   EXPECT_EQ(acks_, (std::vector<Step>{1, 2}));
 }
 
 TEST_F(ReplicaTest, NewOwnerGetsTheOptimisersState) {
-  momentum_ = true;
+  uses_momentum_ = true;
   adopt(0, configuration_of(1, {{0, 1}}));
   push(0, 1, 1);
   EXPECT_EQ(sum(0), -1);
@@ -202,7 +211,7 @@ TEST_F(ReplicaTest, NewOwnerGetsTheOptimisersState) {
   deliver(3);
   adopt(3, configuration_of(3, {{3, 2}}));
   push(3, 2, 3);
-  EXPECT_EQ(sum(3), -2.5);  // -1 - (1 + 0.5 * 1): without its slots it would be -2
+  EXPECT_EQ(sum(3), -2.5);  // -1 - (1 + 0.5 * 1); without the optimiser's slots, it would be -2
 }
 
 TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastOwnerEpochsState) {
@@ -214,9 +223,9 @@ TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastOwnerEpochsState) 
   const auto wider = configuration_of(2, {{0, 1}, {1, 1}, {2, 2}});
   for (const MemberId id : {0U, 1U, 2U}) adopt(id, wider);
   push(0, 2, 2);
-  in_flight_.clear();  // 0 dies, and everything that it had sent is lost
-  EXPECT_TRUE(replica_of(1).is_in_sync(0));
-  EXPECT_FALSE(replica_of(2).is_in_sync(0));
+  in_flight_.clear();  // member 0 dies, and all messages that it has sent are lost
+  EXPECT_TRUE(replica_of(1).is_full_owner(0));
+  EXPECT_FALSE(replica_of(2).is_full_owner(0));
   const auto after = configuration_of(3, {{1, 1}, {2, 2}});
   for (const MemberId id : {1U, 2U}) adopt(id, after);
   EXPECT_EQ(sum(1), 1);
@@ -228,18 +237,18 @@ TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastOwnerEpochsState) 
   EXPECT_EQ(sum(2), 2);
 }
 
-TEST_F(ReplicaTest, DropsItsStateIfItWasNoOwnerInBetween) {
+TEST_F(ReplicaTest, DropsItsStateIfItWasNotAnOwnerInBetween) {
   for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   adopt(0, configuration_of(2, {{0, 1}}));
   push(0, 1, 2);
   ASSERT_EQ(acks_, std::vector<Step>{1});
-  // 1 does not learn of epoch 2, in which it owned nothing.
+  // Member 1 does not learn of epoch 2, in which it owned nothing.
   const auto again = configuration_of(3, {{0, 1}, {1, 3}});
   adopt(1, again);
-  EXPECT_FALSE(replica_of(1).is_in_sync(0));
+  EXPECT_FALSE(replica_of(1).is_full_owner(0));
   adopt(0, again);
   deliver(1);
-  EXPECT_TRUE(replica_of(1).is_in_sync(0));
+  EXPECT_TRUE(replica_of(1).is_full_owner(0));
   EXPECT_EQ(sum(1), 1);
 }
 
@@ -248,13 +257,13 @@ TEST_F(ReplicaTest, DropsMessagesOfAFormerOwnerEpoch) {
   push(0, 1, 1);
   adopt(1, configuration_of(2, {{1, 1}, {2, 2}}));
   adopt(2, configuration_of(2, {{1, 1}, {2, 2}}));
-  deliver(1);  // the Forward of 0, in owner epoch 1
+  deliver(1);  // the Forward of member 0, in owner epoch 1
   EXPECT_EQ(sum(1), 0);
   deliver(0);
   EXPECT_TRUE(acks_.empty());
 }
 
-TEST_F(ReplicaTest, DoesNotAcknowledgeToAnIncarnationThatIsNoMember) {
+TEST_F(ReplicaTest, DoesNotAcknowledgeToAnIncarnationThatIsNotAMember) {
   for (const MemberId id : {0U, 1U}) adopt(id, configuration_of(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   departed_[9] = 1;

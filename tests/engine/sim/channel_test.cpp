@@ -18,14 +18,16 @@ namespace {
 using namespace std::chrono_literals;
 using core::Incarnation;
 
-/// A payload: the link on which it was sent, and its number in the order of that link's messages.
+/// A payload: the link on which it was sent, and its number among the messages of that link,
+/// from 1.
 struct TestMessage {
   Incarnation link;
   std::uint64_t number;
 };
 
-/// Two ends that send each other messages until `Options::until`.
-class Correspondence {
+/// Two channels whose ends send each other messages until `Options::until`. A link is a pair of
+/// incarnations of the two ends: each restart of an end begins the next link.
+class ChannelPair {
  public:
   struct Options {
     LinkOptions link;
@@ -34,24 +36,26 @@ class Correspondence {
     core::ChannelOptions channel = {};
   };
 
-  Correspondence(const Options& options, std::uint64_t seed)
+  ChannelPair(const Options& options, std::uint64_t seed)
       : options_(options), network_(options.link, seed) {
     ++link_;
-    for (std::size_t end = 0; end < 2; ++end) renew(end, link_);
-    for (std::size_t end = 0; end < 2; ++end) queue_.push(0ms, {.kind = Kind::write, .end = end});
+    for (std::size_t end = 0; end < 2; ++end) replace_channel(end, link_);
+    for (std::size_t end = 0; end < 2; ++end) queue_.push(0ms, {.kind = Kind::send, .end = end});
   }
 
+  /// Loses all packets in one direction from `from_time` to `until`.
   void block(NodeId from, NodeId to, Time from_time, Time until) {
     queue_.push(from_time, {.kind = Kind::block, .end = from, .other = to});
     queue_.push(until, {.kind = Kind::heal, .end = from, .other = to});
   }
+  /// Restarts one of the ends, which take turns.
   void restart_at(Time at) { queue_.push(at, {.kind = Kind::restart, .end = 0}); }
 
   /// Runs until nothing is in flight.
   void run() {
     for (int events = 0; !queue_.empty(); ++events) {
       ASSERT_LT(events, 1'000'000) << "the ends never finish";
-      happen(queue_.pop());
+      handle(queue_.pop());
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -71,7 +75,7 @@ class Correspondence {
 
  private:
   using Channel = core::Channel<TestMessage>;
-  enum class Kind { write, packet, timer, block, heal, restart, renew };
+  enum class Kind { send, packet, timer, block, heal, restart, replace_channel };
   struct Event {
     Kind kind;
     std::size_t end;
@@ -86,14 +90,14 @@ class Correspondence {
     std::uint64_t received = 0;
   };
 
-  void happen(const Event& event) {
+  void handle(const Event& event) {
     End& end = ends_[event.end];
     core::ChannelEffects<TestMessage> effects;
     const core::ChannelContext<TestMessage> context{queue_.now(), effects};
     switch (event.kind) {
-      case Kind::write:
+      case Kind::send:
         if (queue_.now() > options_.until) return;
-        queue_.push(queue_.now() + options_.send_every, {.kind = Kind::write, .end = event.end});
+        queue_.push(queue_.now() + options_.send_every, {.kind = Kind::send, .end = event.end});
         if (end.channel->free_capacity() == 0) return;
         ASSERT_TRUE(end.channel->send(context, {end.link, end.sent + 1}));
         ++end.sent;
@@ -111,23 +115,23 @@ class Correspondence {
         return network_.heal(static_cast<NodeId>(event.end), static_cast<NodeId>(event.other));
       case Kind::restart:
         return restart();
-      case Kind::renew:
-        return renew(event.end, event.link);
+      case Kind::replace_channel:
+        return replace_channel(event.end, event.link);
     }
     execute(event.end, effects);
   }
 
-  /// Starts one end in a new incarnation, with a new link. The other end makes the new link 7 ms
-  /// later.
+  /// Starts one end in a new incarnation, which begins a new link. The other end joins the new link
+  /// 7 ms later.
   void restart() {
     const std::size_t end = ++link_ % 2;
-    renew(end, link_);
-    queue_.push(queue_.now() + 7ms, {.kind = Kind::renew, .end = 1 - end, .link = link_});
+    replace_channel(end, link_);
+    queue_.push(queue_.now() + 7ms, {.kind = Kind::replace_channel, .end = 1 - end, .link = link_});
   }
 
-  void renew(std::size_t which, Incarnation link) {
+  void replace_channel(std::size_t which, Incarnation link) {
     End& end = ends_[which];
-    if (end.link >= link) return;  // the end has a later link already
+    if (end.link >= link) return;  // the end has joined a later link already
     if (end.channel) lost_ += end.channel->in_flight();
     const std::array incarnations{link / 2, (link + 1) / 2};  // the ends restart in turn
     end = {.link = link,
@@ -166,7 +170,7 @@ class Correspondence {
 };
 
 /// Returns the options of a link that is worse than any real one.
-LinkOptions terrible() {
+LinkOptions terrible_link() {
   return {.latency = {laws::Exponential{3ms}},
           .loss = 0.3,
           .duplication = 0.2,
@@ -177,7 +181,7 @@ LinkOptions terrible() {
 TEST(Channel, DeliversAllOnceAndInOrderOverATerribleNetwork) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Correspondence link{{.link = terrible()}, seed};
+    ChannelPair link{{.link = terrible_link()}, seed};
     ASSERT_NO_FATAL_FAILURE(link.run());
     link.expect_all_arrived();
     EXPECT_EQ(link.delivered(), 2 * 1001U);
@@ -187,7 +191,7 @@ TEST(Channel, DeliversAllOnceAndInOrderOverATerribleNetwork) {
 TEST(Channel, GoesOnAfterPartitionsOfOneDirectionOrBoth) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Correspondence link{{.link = terrible()}, seed};
+    ChannelPair link{{.link = terrible_link()}, seed};
     Random random{seed};
     for (int i = 0; i < 6; ++i) {
       const auto from = static_cast<NodeId>(random.below(2));
@@ -203,7 +207,7 @@ TEST(Channel, DeliversNoMessageOfAnEarlierLink) {
   std::uint64_t lost = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Correspondence link{{.link = terrible()}, seed};
+    ChannelPair link{{.link = terrible_link()}, seed};
     Random random{seed};
     for (int i = 0; i < 5; ++i) link.restart_at(Time{random.below(1'900'000'000)});
     link.block(0, 1, Time{random.below(1'000'000'000)}, 1200ms);
@@ -214,18 +218,18 @@ TEST(Channel, DeliversNoMessageOfAnEarlierLink) {
   EXPECT_GT(lost, 0U) << "messages were in flight on links that ended";
 }
 
-TEST(Channel, KeepsASmallWindowFull) {
+TEST(Channel, DeliversAllWithASmallWindow) {
   for (const std::size_t window : {1U, 2U, 7U}) {
-    Correspondence link{{.link = terrible(), .send_every = 10ms, .channel = {.window = window}},
-                        window};
+    ChannelPair link{{.link = terrible_link(), .send_every = 10ms, .channel = {.window = window}},
+                     window};
     ASSERT_NO_FATAL_FAILURE(link.run());
     link.expect_all_arrived();
   }
 }
 
 /// Without losses no packet is sent twice, and most acknowledgements are sent with payloads.
-TEST(Channel, AddsLittleToAGoodNetwork) {
-  Correspondence link{{.link = {.latency = {laws::Constant{1ms}}}}, 1};
+TEST(Channel, SendsAtMostTwoPacketsAMessageOverAGoodNetwork) {
+  ChannelPair link{{.link = {.latency = {laws::Constant{1ms}}}}, 1};
   ASSERT_NO_FATAL_FAILURE(link.run());
   link.expect_all_arrived();
   EXPECT_EQ(link.delivered(), 2002U);

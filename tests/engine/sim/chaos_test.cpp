@@ -1,4 +1,5 @@
-/// Runs simulated replicated jobs through the faults of 2,000 seeds, and tests the runs themselves.
+/// Tests that simulated jobs with replicas survive the random faults of 2,000 seeds, and that these
+/// runs are reproducible and contain all kinds of faults.
 #include "starling/engine/sim/chaos/chaos.hpp"
 
 #include <gtest/gtest.h>
@@ -7,16 +8,16 @@ namespace starling::sim {
 namespace {
 
 #ifdef STARLING_SANITIZED
-constexpr std::uint64_t seeds_a_case = 8;
+constexpr std::uint64_t seeds_per_case = 8;
 #else
-constexpr std::uint64_t seeds_a_case = 100;
+constexpr std::uint64_t seeds_per_case = 100;
 #endif
 
 class Chaos : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Chaos, KeepsAllInvariantsAndFinishes) {
   const std::uint64_t first = GetParam() * 100;
-  for (std::uint64_t seed = first; seed < first + seeds_a_case; ++seed) {
+  for (std::uint64_t seed = first; seed < first + seeds_per_case; ++seed) {
     const Scenario scenario = draw_scenario(seed);
     const ChaosReport report = run_chaos(scenario);
     ASSERT_EQ(report.violation, "") << "seed " << seed << "\n" << print(scenario);
@@ -35,7 +36,7 @@ TEST(ChaosRun, IsAFunctionOfItsScenario) {
   }
 }
 
-TEST(ChaosRun, MeetsEveryKindOfFaultAndEveryMode) {
+TEST(ChaosRun, SeedsCoverEveryKindOfFaultAndEveryMode) {
   std::array<std::uint64_t, Fault::kinds> faults{};
   std::array<int, 3> modes{};
   std::uint64_t passes = 0;
@@ -65,7 +66,7 @@ TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   EXPECT_EQ(report.epochs, 1U);
 }
 
-/// The scenario has the largest values that a file may give together.
+/// The scenario combines the largest values that are valid together: a longer latency is refused.
 TEST(ChaosRun, FinishesTheSlowestValidScenario) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
     Scenario scenario;
@@ -92,7 +93,7 @@ TEST(ChaosRun, LosingAllReplicasOfARangeEndsTheJob) {
   Scenario scenario;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
   scenario.ranges = 1;
-  scenario.beyond = true;
+  scenario.exceeds_fault_budget = true;
   for (const NodeId owner : {0U, 1U})
     scenario.faults.push_back(
         {.kind = Fault::Kind::crash, .node = owner, .at = std::chrono::milliseconds{20}});

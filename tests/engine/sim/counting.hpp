@@ -1,6 +1,6 @@
-/// Whole jobs over a simulated network whose parameters count updates. Every range holds one
-/// counter for each worker, and each update adds exactly 1 to its worker's counter. A reader then
-/// knows which updates it has read. For tests.
+/// Simulated jobs whose parameters count updates. Every range has one counter for each worker, and
+/// each update adds exactly 1 to the counter of its worker. The values that a worker reads
+/// therefore show which updates they contain. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,22 +36,23 @@ inline ProtocolOptions small_job() {
   return options;
 }
 
-/// Returns slownesses by which worker 0 takes `factor` times as long as the others.
+/// Returns slowness factors by which the steps of worker 0 take `factor` times as long as those of
+/// the others.
 inline std::vector<double> first_is_slow(std::size_t workers, double factor) {
   std::vector<double> slowness(workers, 1);
   slowness[0] = factor;
   return slowness;
 }
 
-/// Returns true if a worker's step reads and changes a range. Absent: every step changes all
-/// ranges.
+/// Returns true if a worker's step reads and changes a range. If the function is empty, every step
+/// reads and changes all ranges.
 using Touches = std::function<bool(MemberId, Step, core::RangeId)>;
 
-/// Returns a job that counts. If `descends`, its updates are gradients of -1, applied at rate 1;
-/// else they are added. Jobs in which workers die must not descend, because the mean of a round is
-/// then over fewer workers.
+/// Returns a job that counts. If `uses_gradients`, its updates are gradients of -1, applied with
+/// learning rate 1; else they are added. Jobs in which workers die must not use gradients, because
+/// the mean of a bsp round is then over fewer workers.
 inline Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges,
-                                const Touches& touches, bool descends) {
+                                const Touches& touches, bool uses_gradients) {
   const std::size_t workers = options.workers;
   const bool bsp = options.bsp.value_or(barrier::is_bsp(options.barrier));
   core::Layout layout;
@@ -67,8 +68,10 @@ inline Job<double> counting_job(const ProtocolOptions& options, std::size_t rang
     layout.size += workers;
   }
   job.layout = std::make_shared<const core::Layout>(std::move(layout));
-  // A push of `workers` samples weighs 1 at batch 1; a round's mean divides by the workers.
-  if (descends)
+  // Without bsp, a push of n samples has the weight n / (workers * batch), which is 1 for n =
+  // `workers` and batch 1. With bsp, the mean of a round divides by the number of workers, and
+  // gradients of -`workers` make up for that.
+  if (uses_gradients)
     job.applier = core::GradientApplier{
         .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
   else
@@ -76,7 +79,7 @@ inline Job<double> counting_job(const ProtocolOptions& options, std::size_t rang
         [](const core::MergeTarget&, std::span<double> value, std::span<const double> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
-  const double gradient = !descends ? 1 : bsp ? -static_cast<double>(workers) : -1;
+  const double gradient = !uses_gradients ? 1 : bsp ? -static_cast<double>(workers) : -1;
   job.compute = [=](MemberId worker, const core::Compute& compute) {
     core::Update update{.parts = {}, .samples = static_cast<std::uint32_t>(workers)};
     for (core::RangeId r = 0; r < ranges; ++r) {
@@ -98,25 +101,26 @@ inline Job<double> counting_job(const ProtocolOptions& options, std::size_t rang
   return job;
 }
 
-/// Runs a job that counts, and checks its invariants after every event.
-class Counting {
+/// Runs a job that counts, and checks its invariants after every event: see the expect functions.
+class CountingRun {
  public:
   /// The worker, step and time of each computation that has begun.
   std::vector<std::tuple<MemberId, Step, Time>> passes;
 
-  explicit Counting(const ProtocolOptions& options, std::size_t ranges = 3,
-                    const Touches& touches = nullptr, bool descends = true)
+  explicit CountingRun(const ProtocolOptions& options, std::size_t ranges = 3,
+                       const Touches& touches = nullptr, bool uses_gradients = true)
       : touches_(touches),
-        asked_(options.workers),
-        protocol_(options, watched(counting_job(options, ranges, touches, descends))) {
+        last_draws_(options.workers),
+        protocol_(options,
+                  with_read_check(counting_job(options, ranges, touches, uses_gradients))) {
     protocol_.on_compute = [this](MemberId worker, const core::Compute& compute) {
       passes.emplace_back(worker, compute.step, protocol_.now());
       expect_fresh_enough(worker, compute);
-      asked_[worker].second.clear();
+      last_draws_[worker].second.clear();
     };
     protocol_.on_send = [this](MemberId worker, const core::Send& addressed) {
       if (const auto* query = std::get_if<core::StepQuery>(&addressed.message)) {
-        auto& [draw, members] = asked_[worker];
+        auto& [draw, members] = last_draws_[worker];
         if (std::exchange(draw, query->draw) != query->draw) members.clear();
         members.insert(std::get<core::ToWorker>(addressed.to).id);
       }
@@ -139,7 +143,8 @@ class Counting {
     for (const core::RangeState& state : protocol_.model())
       for (MemberId w = 0; w < protocol_.options().workers; ++w) {
         if (protocol_.is_dead(w)) continue;
-        EXPECT_EQ(state.value.as<double>()[w], counted(w, state.range, protocol_.worker(w).step()))
+        EXPECT_EQ(state.value.as<double>()[w],
+                  expected_count(w, state.range, protocol_.worker(w).step()))
             << "range " << state.range << ", worker " << w;
         if (!touches_) {
           EXPECT_EQ(state.ledger[w].step, protocol_.worker(w).step());
@@ -150,11 +155,13 @@ class Counting {
   [[nodiscard]] Step largest_spread() const { return largest_spread_; }
 
  private:
-  /// Returns the job with computations that check at their end that the values read are unchanged.
-  Job<double> watched(Job<double> job) {
+  /// Returns the job, with a compute function that first checks that the values read at the begin
+  /// of the computation are unchanged.
+  Job<double> with_read_check(Job<double> job) {
     job.compute = [this, compute = std::move(job.compute)](MemberId worker,
                                                            const core::Compute& read) {
-      EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed values that a worker holds";
+      EXPECT_EQ(counters(read), last_read_[worker])
+          << "an owner has changed values that a worker holds";
       return compute(worker, read);
     };
     return job;
@@ -169,36 +176,38 @@ class Counting {
   }
 
   /// Returns how many of the first `steps` updates of a worker touch a range.
-  [[nodiscard]] double counted(MemberId worker, core::RangeId range, Step steps) const {
+  [[nodiscard]] double expected_count(MemberId worker, core::RangeId range, Step steps) const {
     if (!touches_) return static_cast<double>(steps);
     double count = 0;
     for (Step step = 0; step < steps; ++step) count += touches_(worker, step, range) ? 1 : 0;
     return count;
   }
 
-  /// Expects that the values read hold all updates of the reader itself, and all updates up to the
-  /// reader's step - s of each worker in the view that let the reader pass.
+  /// Expects that the values read contain all updates of the reader itself, and, of each worker
+  /// whose step the barrier saw when it let the reader pass, all updates up to the reader's step
+  /// minus the staleness.
   void expect_fresh_enough(MemberId reader, const core::Compute& compute) {
-    read_[reader] = counters(compute);
+    last_read_[reader] = counters(compute);
     const auto& options = protocol_.options();
     const Step floor = barrier::floor(options.barrier, compute.step).value_or(0);
-    const bool everyone =
+    const bool sees_everyone =
         barrier::needs_every_step(options.barrier) || options.barrier.sample == options.workers - 1;
     for (const core::Value& value : compute.values) {
       const auto counters = value.value.as<double>();
-      EXPECT_EQ(counters[reader], counted(reader, value.range, compute.step));
+      EXPECT_EQ(counters[reader], expected_count(reader, value.range, compute.step));
       for (MemberId other = 0; other < options.workers; ++other) {
         if (other == reader || protocol_.is_dead(other)) continue;
-        if (!everyone && !asked_[reader].second.contains(other)) continue;
-        core::Worker& seen = protocol_.worker(other);
-        const Step least = seen.done() ? std::min(floor, seen.step()) : floor;
-        ASSERT_GE(counters[other], counted(other, value.range, least))
+        if (!sees_everyone && !last_draws_[reader].second.contains(other)) continue;
+        core::Worker& worker = protocol_.worker(other);
+        const Step required = worker.done() ? std::min(floor, worker.step()) : floor;
+        ASSERT_GE(counters[other], expected_count(other, value.range, required))
             << "worker " << reader << " at step " << compute.step << " read range " << value.range
             << " without worker " << other << "'s updates";
       }
     }
   }
 
+  /// Expects that the steps of the running workers differ by no more than the barrier's bound.
   void expect_bounded_spread() {
     Step slowest = barrier::finished;
     Step fastest = 0;
@@ -215,9 +224,10 @@ class Counting {
   }
 
   Touches touches_;
-  std::map<MemberId, std::vector<double>> read_;
-  /// By worker: the number of its last draw, and the workers that it asked in it.
-  std::vector<std::pair<std::uint64_t, std::set<MemberId>>> asked_;
+  /// By worker: the counters that it read for the step that it computes.
+  std::map<MemberId, std::vector<double>> last_read_;
+  /// By worker: the number of its last draw, and the workers that it asked in that draw.
+  std::vector<std::pair<std::uint64_t, std::set<MemberId>>> last_draws_;
   Protocol<double> protocol_;
   Step largest_spread_ = 0;
 };

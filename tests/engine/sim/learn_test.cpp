@@ -1,4 +1,4 @@
-/// Tests that models learn in virtual time, in every mode, also over a lossy network.
+/// Tests that simulated jobs train models in every mode, also over a lossy network.
 #include "starling/engine/sim/protocol/learn.hpp"
 
 #include <gtest/gtest.h>
@@ -25,10 +25,10 @@ M make(const char* spec, const Table& data) {
   return M::parse(Spec::parse(spec).value(), data).value();
 }
 
-double figure(const models::Metrics& metrics, const std::string& name) {
+double metric_value(const models::Metrics& metrics, const std::string& name) {
   for (const auto& metric : metrics)
     if (metric.name == name) return metric.value;
-  throw std::runtime_error{"no figure called " + name};
+  throw std::runtime_error{"no metric called " + name};
 }
 
 const Table& digits() {
@@ -76,14 +76,14 @@ TEST_P(EveryMode, LearnsToTellDigitsApart) {
   const auto result = learn(model, digits(), nullptr, options).value();
   EXPECT_EQ(result.error, "");
   ASSERT_GT(result.curve.size(), 5U);
-  EXPECT_LT(figure(result.curve.front().metrics, "accuracy"), 0.3);
-  EXPECT_GT(figure(result.curve.back().metrics, "accuracy"), 0.95);
+  EXPECT_LT(metric_value(result.curve.front().metrics, "accuracy"), 0.3);
+  EXPECT_GT(metric_value(result.curve.back().metrics, "accuracy"), 0.95);
   EXPECT_EQ(result.updates, 4 * 20 * 6U) << "4 workers make 20 epochs of 6 batches";
   EXPECT_EQ(result.curve.back().updates, result.updates);
 }
 
-/// The noise has a standard deviation of 0.1: the smallest mean squared error is 0.01, of which the
-/// loss is half.
+/// The noise has a standard deviation of 0.1, so the smallest mean squared error is 0.01. The loss
+/// is half of that.
 TEST_P(EveryMode, FitsALinearModelUpToItsNoiseOverALossyNetwork) {
   const Table data = load("linear:d=20,n=2000,noise=0.1");
   LearnOptions options = options_for(GetParam().mode, GetParam().barrier);
@@ -94,8 +94,8 @@ TEST_P(EveryMode, FitsALinearModelUpToItsNoiseOverALossyNetwork) {
   const auto model = make<models::Linear<double>>("linear", data);
   const auto result = learn(model, data, nullptr, options).value();
   EXPECT_EQ(result.elapsed, 20s);
-  EXPECT_GT(figure(result.curve.front().metrics, "loss"), 1);
-  EXPECT_LT(figure(result.curve.back().metrics, "loss"), 0.006);
+  EXPECT_GT(metric_value(result.curve.front().metrics, "loss"), 1);
+  EXPECT_LT(metric_value(result.curve.back().metrics, "loss"), 0.006);
   EXPECT_GT(result.packets.lost, 0U);
 }
 
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryMode,
                                          LearnCase{Mode::hybrid, "pbsp:beta=2"},
                                          LearnCase{Mode::peer, "pssp:s=2,beta=2"}));
 
-/// Owners apply the pushes of a round in worker order, whenever and however often they arrive.
+/// Owners apply the pushes of a round in worker order, no matter when and how often a push arrives.
 TEST(Learn, UnderBspALossyNetworkChangesNoParameter) {
   LearnOptions options = options_for(Mode::central, "bsp");
   options.optimizer = models::Sgd{.lr = 0.1, .momentum = 0.9};
@@ -155,9 +155,9 @@ TEST(Learn, ReadsAndPushesOnlyTheRowsThatABatchTouches) {
   options.epochs = 20;
   options.protocol.point_every = 10s;
   const auto result = learn(model, data, nullptr, options).value();
-  EXPECT_LT(figure(result.curve.back().metrics, "loss"),
-            0.5 * figure(result.curve.front().metrics, "loss"));
-  // The bytes if each push held all parameters, four bytes each.
+  EXPECT_LT(metric_value(result.curve.back().metrics, "loss"),
+            0.5 * metric_value(result.curve.front().metrics, "loss"));
+  // The bytes of all updates if each push contained all parameters, of four bytes each.
   const std::uint64_t whole = result.updates * 4 * 4 * (200 + 150);
   EXPECT_LT(result.traffic[2].bytes, whole) << kind_of_message(2);
 }

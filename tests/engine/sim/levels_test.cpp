@@ -43,7 +43,7 @@ struct Sample {
   [[nodiscard]] double mean() const {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
-  /// The variance of the mean.
+  /// The estimated variance of mean().
   [[nodiscard]] double variance() const {
     double sum = 0;
     for (const double value : values) sum += (value - mean()) * (value - mean());
@@ -53,7 +53,7 @@ struct Sample {
 };
 
 /// Returns the difference of two samples' means, in standard errors of the difference (Welch).
-double apart(const Sample& a, const Sample& b) {
+double standard_errors_apart(const Sample& a, const Sample& b) {
   const double error = std::sqrt(a.variance() + b.variance());
   return error > 0 ? (a.mean() - b.mean()) / error : 0;
 }
@@ -111,10 +111,12 @@ TEST_P(BothLevels, MakeEquallyManyStepsAndWaitEquallyLong) {
     draws[0].values.push_back(static_cast<double>(a.draws));
     draws[1].values.push_back(static_cast<double>(b.draws));
   }
-  EXPECT_LT(std::abs(apart(steps[0], steps[1])), 4) << steps[0].mean() << ", " << steps[1].mean();
-  EXPECT_LT(std::abs(apart(waiting[0], waiting[1])), 4)
+  EXPECT_LT(std::abs(standard_errors_apart(steps[0], steps[1])), 4)
+      << steps[0].mean() << ", " << steps[1].mean();
+  EXPECT_LT(std::abs(standard_errors_apart(waiting[0], waiting[1])), 4)
       << waiting[0].mean() << ", " << waiting[1].mean();
-  EXPECT_LT(std::abs(apart(draws[0], draws[1])), 4) << draws[0].mean() << ", " << draws[1].mean();
+  EXPECT_LT(std::abs(standard_errors_apart(draws[0], draws[1])), 4)
+      << draws[0].mean() << ", " << draws[1].mean();
 }
 
 INSTANTIATE_TEST_SUITE_P(

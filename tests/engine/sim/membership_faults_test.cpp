@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/engine/sim/found_cluster.hpp"
+#include "tests/engine/sim/converged_cluster.hpp"
 
 namespace starling::sim {
 namespace {
@@ -18,7 +18,7 @@ using core::NodeState;
 // --- partitions ---------------------------------------------------------------------------------
 
 TEST(Membership, NoticesAPartitionWithinTwoSecondsAndAgreesFiveSecondsAfterIt) {
-  each_seed(100, near(), 5, [](Found& cluster) {
+  for_each_seed(100, good_network(), 5, [](ConvergedCluster& cluster) {
     const Nodes a{0, 1, 2};
     const Nodes b{3, 4};
     cluster.network().partition(a, b);
@@ -32,7 +32,7 @@ TEST(Membership, NoticesAPartitionWithinTwoSecondsAndAgreesFiveSecondsAfterIt) {
 }
 
 TEST(Membership, AgreesAfterALongPartitionOfManyNodes) {
-  each_seed(5, near(), 60, [](Found& cluster) {
+  for_each_seed(5, good_network(), 60, [](ConvergedCluster& cluster) {
     Nodes a(25);
     Nodes b(35);
     std::iota(a.begin(), a.end(), 0U);
@@ -53,9 +53,9 @@ TEST(Membership, AgreesAfterALongPartitionOfManyNodes) {
 }
 
 TEST(Membership, RejoinsThroughASeedNodeAfterTheDeadWereForgotten) {
-  ClusterOptions options = near();
-  options.membership.dead_for = 30s;
-  each_seed(5, options, 6, [](Found& cluster) {
+  ClusterOptions options = good_network();
+  options.membership.forget_dead_after = 30s;
+  for_each_seed(5, options, 6, [](ConvergedCluster& cluster) {
     cluster.network().partition({{0, 1, 2}}, {{3, 4, 5}});
     cluster.run(120s);
     for (const NodeId by : {0, 1, 2})
@@ -66,11 +66,11 @@ TEST(Membership, RejoinsThroughASeedNodeAfterTheDeadWereForgotten) {
 }
 
 TEST(Membership, ToleratesOneBlockedLinkInOneDirection) {
-  each_seed(20, near(), 5, [](Found& cluster) {
+  for_each_seed(20, good_network(), 5, [](ConvergedCluster& cluster) {
     const Time start = cluster.now();
     cluster.network().block(1, 3);
     cluster.run(30s);
-    EXPECT_EQ(cluster.deaths_since(start), 0U) << "the others reach both";
+    EXPECT_EQ(cluster.deaths_since(start), 0U) << "both nodes are probed through the others";
     EXPECT_EQ(cluster.counts().suspicions, 0U);
     EXPECT_TRUE(cluster.agree());
   });
@@ -78,18 +78,18 @@ TEST(Membership, ToleratesOneBlockedLinkInOneDirection) {
 
 enum class Direction { from_others, to_others };
 
-/// Blocks the links of node `lonely` in one direction, and expects that the node and the others
-/// exclude each other until the links heal.
-void expect_apart(Found& cluster, NodeId lonely, Direction direction) {
-  for (const NodeId other : all_but(cluster, lonely))
-    direction == Direction::from_others ? cluster.network().block(other, lonely)
-                                        : cluster.network().block(lonely, other);
-  const Nodes rest = all_but(cluster, lonely);
-  const auto apart = [&] { return cluster.agree(rest) && cluster.agree({lonely}); };
-  EXPECT_TRUE(cluster.run_until(apart, 120s));
+/// Blocks the links of node `isolated` in one direction. Expects that this node and the others
+/// declare each other dead, and that all agree again after the links have healed.
+void expect_isolated(ConvergedCluster& cluster, NodeId isolated, Direction direction) {
+  for (const NodeId other : all_but(cluster, isolated))
+    direction == Direction::from_others ? cluster.network().block(other, isolated)
+                                        : cluster.network().block(isolated, other);
+  const Nodes rest = all_but(cluster, isolated);
+  const auto are_separate = [&] { return cluster.agree(rest) && cluster.agree({isolated}); };
+  EXPECT_TRUE(cluster.run_until(are_separate, 120s));
   const Time start = cluster.now();
   cluster.run(30s);
-  EXPECT_TRUE(apart()) << "they stay apart";
+  EXPECT_TRUE(are_separate()) << "both sides keep excluding each other";
   EXPECT_EQ(cluster.deaths_since(start), 0U);
   cluster.network().heal();
   EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
@@ -97,27 +97,29 @@ void expect_apart(Found& cluster, NodeId lonely, Direction direction) {
 
 TEST(Membership, ExcludesANodeThatReceivesNothing) {
   for (const std::size_t count : {2U, 3U, 8U})
-    each_seed(10, near(), count,
-              [](Found& cluster) { expect_apart(cluster, 1, Direction::from_others); });
+    for_each_seed(10, good_network(), count, [](ConvergedCluster& cluster) {
+      expect_isolated(cluster, 1, Direction::from_others);
+    });
 }
 
-TEST(Membership, ExcludesANodeThatNobodyReceivesFrom) {
+TEST(Membership, ExcludesANodeFromWhichNobodyReceives) {
   for (const std::size_t count : {2U, 3U, 8U})
-    each_seed(10, near(), count,
-              [](Found& cluster) { expect_apart(cluster, 1, Direction::to_others); });
+    for_each_seed(10, good_network(), count, [](ConvergedCluster& cluster) {
+      expect_isolated(cluster, 1, Direction::to_others);
+    });
 }
 
 TEST(Membership, AgreesOnEachSideOfAOneWayPartition) {
-  each_seed(20, near(), 5, [](Found& cluster) {
+  for_each_seed(20, good_network(), 5, [](ConvergedCluster& cluster) {
     const Nodes a{0, 1, 2};
     const Nodes b{3, 4};
     for (const NodeId from : a)
       for (const NodeId to : b) cluster.network().block(from, to);
-    const auto apart = [&] { return cluster.agree(a) && cluster.agree(b); };
-    EXPECT_TRUE(cluster.run_until(apart, 60s));
+    const auto are_separate = [&] { return cluster.agree(a) && cluster.agree(b); };
+    EXPECT_TRUE(cluster.run_until(are_separate, 60s));
     const Time start = cluster.now();
     cluster.run(30s);
-    EXPECT_TRUE(apart());
+    EXPECT_TRUE(are_separate());
     EXPECT_EQ(cluster.deaths_since(start), 0U);
     cluster.network().heal();
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
@@ -128,21 +130,21 @@ TEST(Membership, AgreesOnEachSideOfAOneWayPartition) {
 
 TEST(Membership, AdmitsAFrozenNodeAgain) {
   for (const std::size_t count : {3U, 5U, 50U})
-    each_seed(20, near(), count, [](Found& cluster) {
+    for_each_seed(20, good_network(), count, [](ConvergedCluster& cluster) {
       cluster.freeze(1, 10s);
       cluster.run(10s - 1ns);
       EXPECT_TRUE(cluster.all_suspect(all_but(cluster, 1), {1}));
-      const Time back = cluster.now();
+      const Time thawed_at = cluster.now();
       EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 5s));
       cluster.run(30s);
       EXPECT_TRUE(cluster.agree());
-      EXPECT_EQ(cluster.deaths_since(back), 0U)
-          << "it declares nobody dead because of its own absence";
+      EXPECT_EQ(cluster.deaths_since(thawed_at), 0U)
+          << "a node that was frozen declares no other node dead";
     });
 }
 
 TEST(Membership, AdmitsAFrozenNodeAgainWhoseMessagesWereLost) {
-  each_seed(20, near(), 5, [](Found& cluster) {
+  for_each_seed(20, good_network(), 5, [](ConvergedCluster& cluster) {
     cluster.freeze(1, 10s);
     for (const NodeId other : all_but(cluster, 1)) {
       cluster.network().block(other, 1);
@@ -154,12 +156,12 @@ TEST(Membership, AdmitsAFrozenNodeAgainWhoseMessagesWereLost) {
   });
 }
 
-/// All nodes by turns run for 0.5 s and are frozen for 1.5 s on average, at most 3 s: they run a
-/// quarter of the time. Every death is a false one.
+/// Each node alternately runs for 0.5 s and is frozen for 1.5 s, both on average, so it runs a
+/// quarter of the time. No node crashes: every declared death is false.
 TEST(Membership, DeclaresAlmostNobodyDeadIfAllAreSlow) {
   for (const std::size_t count : {5U, 40U}) {
     core::MembershipCounts total;
-    each_seed(200 / count, near(), count, [&](Found& cluster) {
+    for_each_seed(200 / count, good_network(), count, [&](ConvergedCluster& cluster) {
       const auto before = cluster.counts();
       for (NodeId node = 0; node < cluster.size(); ++node)
         cluster.slow(node, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
@@ -174,8 +176,8 @@ TEST(Membership, DeclaresAlmostNobodyDeadIfAllAreSlow) {
   }
 }
 
-TEST(Membership, ASlowNodeCausesNoOthersDeath) {
-  each_seed(10, near(), 20, [](Found& cluster) {
+TEST(Membership, ASlowNodeCausesNoDeathOfAnotherNode) {
+  for_each_seed(10, good_network(), 20, [](ConvergedCluster& cluster) {
     const Time start = cluster.now();
     cluster.slow(5, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
     cluster.run(60s);
@@ -187,7 +189,7 @@ TEST(Membership, ASlowNodeCausesNoOthersDeath) {
 }
 
 TEST(Membership, DeclaresNobodyDeadOverABadNetwork) {
-  each_seed(10, bad(), 10, [](Found& cluster) {
+  for_each_seed(10, bad_network(), 10, [](ConvergedCluster& cluster) {
     const Time start = cluster.now();
     cluster.run(60s);
     EXPECT_EQ(cluster.deaths_since(start), 0U);

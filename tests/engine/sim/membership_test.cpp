@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/engine/sim/found_cluster.hpp"
+#include "tests/engine/sim/converged_cluster.hpp"
 
 namespace starling::sim {
 namespace {
@@ -18,7 +18,7 @@ using core::NodeState;
 
 TEST(Membership, FindsAllThroughOneSeedNode) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Cluster cluster{near(), seed};
+    Cluster cluster{good_network(), seed};
     cluster.start_many(50);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 2s)) << seed;
   }
@@ -26,14 +26,14 @@ TEST(Membership, FindsAllThroughOneSeedNode) {
 
 TEST(Membership, FindsAllOverABadNetworkToo) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Cluster cluster{bad(), seed};
+    Cluster cluster{bad_network(), seed};
     cluster.start_many(50);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 10s)) << seed;
   }
 }
 
 TEST(Membership, JoinsThroughAnyNodeNotOnlyTheFirstSeed) {
-  each_seed(20, near(), 5, [](Found& cluster) {
+  for_each_seed(20, good_network(), 5, [](ConvergedCluster& cluster) {
     cluster.crash(1);
     const NodeId late = cluster.start({1, 3});  // one seed node is down
     EXPECT_TRUE(cluster.run_until([&] { return cluster.process(late).joined(); }, 2s));
@@ -45,7 +45,7 @@ TEST(Membership, JoinsThroughAnyNodeNotOnlyTheFirstSeed) {
 }
 
 TEST(Membership, WaitsForASeedNodeThatStartsLater) {
-  Cluster cluster{near(), 1};
+  Cluster cluster{good_network(), 1};
   const NodeId seed = cluster.start();
   cluster.crash(seed);
   const NodeId early = cluster.start({seed});
@@ -56,7 +56,7 @@ TEST(Membership, WaitsForASeedNodeThatStartsLater) {
 }
 
 TEST(Membership, LearnsOfALeaverAtOnceAndNeverSuspectsIt) {
-  each_seed(20, near(), 20, [](Found& cluster) {
+  for_each_seed(20, good_network(), 20, [](ConvergedCluster& cluster) {
     const Time start = cluster.now();
     cluster.leave(7);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(all_but(cluster, 7)); }, 500ms));
@@ -70,7 +70,7 @@ TEST(Membership, LearnsOfALeaverAtOnceAndNeverSuspectsIt) {
 }
 
 TEST(Membership, TellsAllOfANewNumberOfWorkers) {
-  each_seed(5, near(), 20, [](Found& cluster) {
+  for_each_seed(5, good_network(), 20, [](ConvergedCluster& cluster) {
     cluster.offer(3, 17);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 500ms));
     Nodes noticed_by;
@@ -86,7 +86,7 @@ TEST(Membership, TellsAllOfANewNumberOfWorkers) {
 
 TEST(Membership, DeclaresACrashedNodeDead) {
   for (const std::size_t count : {3U, 5U, 50U})
-    each_seed(20, near(), count, [&](Found& cluster) {
+    for_each_seed(20, good_network(), count, [&](ConvergedCluster& cluster) {
       const Nodes rest = all_but(cluster, 1);
       cluster.crash(1);
       EXPECT_TRUE(cluster.run_until([&] { return cluster.all_suspect(rest, {1}); }, 2s));
@@ -95,12 +95,12 @@ TEST(Membership, DeclaresACrashedNodeDead) {
 }
 
 TEST(Membership, TreatsARestartedProcessAsAnotherNode) {
-  each_seed(20, near(), 10, [](Found& cluster) {
+  for_each_seed(20, good_network(), 10, [](ConvergedCluster& cluster) {
     const core::NodeId old = cluster.process(4).self().id;
     cluster.crash(4);
     cluster.restart(4, {0, 1});
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 1s))
-        << "the old one is dead as soon as the new one is known";
+        << "the old node counts as dead as soon as the new one is known";
     EXPECT_EQ(cluster.process(0).nodes().find(old)->record.state, NodeState::dead);
     cluster.run(20s);
     EXPECT_TRUE(cluster.agree());
@@ -108,7 +108,7 @@ TEST(Membership, TreatsARestartedProcessAsAnotherNode) {
 }
 
 TEST(Membership, FormsAgainWhenAllButOneCrash) {
-  each_seed(5, near(), 10, [](Found& cluster) {
+  for_each_seed(5, good_network(), 10, [](ConvergedCluster& cluster) {
     for (NodeId node = 1; node < 10; ++node) cluster.crash(node);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree({0}); }, 120s));
     for (NodeId node = 1; node < 10; ++node) cluster.restart(node, {0});
@@ -119,28 +119,27 @@ TEST(Membership, FormsAgainWhenAllButOneCrash) {
 // --- messages and random faults -----------------------------------------------------------------
 
 TEST(Membership, SendsAsManyMessagesPerNodeInClustersOfAnySize) {
-  std::vector<double> each_second;
+  std::vector<double> messages_per_node_and_s;
   for (const std::size_t count : {5U, 200U}) {
-    Found cluster{near(), count, 1};
+    ConvergedCluster cluster{good_network(), count, 1};
     cluster.run(10s);
     const auto before = cluster.messages();
     cluster.run(20s);
-    each_second.push_back(static_cast<double>(cluster.messages() - before) /
-                          (20.0 * static_cast<double>(count)));
+    messages_per_node_and_s.push_back(static_cast<double>(cluster.messages() - before) /
+                                      (20.0 * static_cast<double>(count)));
   }
-  EXPECT_NEAR(each_second[1] / each_second[0], 1, 0.05);
-  EXPECT_LT(each_second[0], 15);
+  EXPECT_NEAR(messages_per_node_and_s[1] / messages_per_node_and_s[0], 1, 0.05);
+  EXPECT_LT(messages_per_node_and_s[0], 15);
 }
 
-/// After random faults have ended, all running nodes agree.
-TEST(Membership, AgreesAfterRandomFaults) {
+TEST(Membership, AgreesWhenRandomFaultsHaveEnded) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Found cluster{seed % 2 == 0 ? near() : bad(), 12, seed};
+    ConvergedCluster cluster{seed % 2 == 0 ? good_network() : bad_network(), 12, seed};
     Random random = Random::stream(seed, 9);
-    const auto any = [&] { return static_cast<NodeId>(random.below(cluster.size())); };
+    const auto any_node = [&] { return static_cast<NodeId>(random.below(cluster.size())); };
     for (int fault = 0; fault < 25; ++fault) {
-      const NodeId node = any();
+      const NodeId node = any_node();
       const bool running = cluster.runs(node) && !cluster.has_left(node) &&
                            cluster.process(node).self().state == NodeState::alive;
       switch (random.below(7)) {
@@ -148,13 +147,13 @@ TEST(Membership, AgreesAfterRandomFaults) {
           if (node != 0) cluster.crash(node);
           break;
         case 1:
-          if (!cluster.runs(node)) cluster.restart(node, {0, any()});
+          if (!cluster.runs(node)) cluster.restart(node, {0, any_node()});
           break;
         case 2:
           if (running) cluster.freeze(node, Time{random.below(8'000'000'000)});
           break;
         case 3:
-          for (int i = 0; i < 20; ++i) cluster.network().block(any(), any());
+          for (int i = 0; i < 20; ++i) cluster.network().block(any_node(), any_node());
           break;
         case 4:
           cluster.network().heal();
@@ -163,7 +162,7 @@ TEST(Membership, AgreesAfterRandomFaults) {
           if (running && node != 0 && random.below(3) == 0) cluster.leave(node);
           break;
         default:
-          cluster.start({0, any()});
+          cluster.start({0, any_node()});
       }
       cluster.run(Time{random.below(3'000'000'000)});
     }

@@ -1,4 +1,4 @@
-/// Tests that links treat packets as their options say.
+/// Tests that links delay, lose, duplicate and reorder packets as their options say.
 #include "starling/engine/sim/network.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr std::uint64_t packets = 20'000;
 LinkOptions constant(Time latency) { return {.latency = {laws::Constant{latency}}}; }
 
 /// Sends many packets and returns the transit times of all that arrive, in nanoseconds.
-std::vector<double> ways(Network& network, NodeId from, NodeId to) {
+std::vector<double> transit_times(Network& network, NodeId from, NodeId to) {
   std::vector<double> all;
   for (std::uint64_t i = 0; i < packets; ++i)
     for (const Time at : network.send(0s, from, to, 100))
@@ -29,13 +29,13 @@ std::vector<double> ways(Network& network, NodeId from, NodeId to) {
 
 TEST(Network, DelaysByItsLatencyDistribution) {
   Network network{{.latency = {laws::Exponential{10ms}}}, 1};
-  const auto all = ways(network, 0, 1);
+  const auto all = transit_times(network, 0, 1);
   ASSERT_EQ(all.size(), packets);
   double sum = 0;
-  for (const double way : all) sum += way;
+  for (const double transit_time : all) sum += transit_time;
   // The mean of n exponentials of mean m has a standard deviation of m / sqrt(n).
-  const double off = sum / static_cast<double>(packets) - 10e6;
-  EXPECT_LT(std::abs(off) / (10e6 / std::sqrt(static_cast<double>(packets))), 5);
+  const double error = sum / static_cast<double>(packets) - 10e6;
+  EXPECT_LT(std::abs(error) / (10e6 / std::sqrt(static_cast<double>(packets))), 5);
 }
 
 TEST(Network, SendsPacketsOneAfterAnotherOverALimitedBandwidth) {
@@ -57,7 +57,7 @@ TEST(Network, LosesDuplicatesAndDelaysTheGivenSharesOfPackets) {
   options.reordering = 0.1;
   options.delay = {laws::Constant{5ms}};
   Network network{options, 1};
-  const auto all = ways(network, 0, 1);
+  const auto all = transit_times(network, 0, 1);
   const auto [sent, lost, duplicated] = network.counts();
   EXPECT_EQ(sent, packets);
   EXPECT_LT(std::abs(deviations(lost, packets, 0.3)), 5);
@@ -111,17 +111,17 @@ TEST(Network, UsesTheOptionsOfASingleLink) {
   EXPECT_EQ(network.send(0ms, 1, 0, 1).times[0], 1ms);
 }
 
-/// A partition must not shift random draws elsewhere: a failing run stays the same when it is
-/// shrunk.
+/// A blocked link uses as many random numbers as an open one. A partition can then be removed from
+/// a failing scenario without a change of the random numbers elsewhere.
 TEST(Network, DrawsEquallyManyNumbersForBlockedLinks) {
   const LinkOptions options{.latency = {laws::Exponential{1ms}}, .loss = 0.5, .duplication = 0.5};
   Network whole{options, 1};
-  Network parted{options, 1};
-  parted.block(0, 1);
+  Network partitioned{options, 1};
+  partitioned.block(0, 1);
   for (int i = 0; i < 100; ++i) {
     (void)whole.send(0ms, 0, 1, 1);
-    (void)parted.send(0ms, 0, 1, 1);
-    EXPECT_EQ(whole.send(0ms, 1, 0, 1).times, parted.send(0ms, 1, 0, 1).times);
+    (void)partitioned.send(0ms, 0, 1, 1);
+    EXPECT_EQ(whole.send(0ms, 1, 0, 1).times, partitioned.send(0ms, 1, 0, 1).times);
   }
 }
 

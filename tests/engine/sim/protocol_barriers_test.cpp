@@ -13,17 +13,17 @@ namespace {
 using core::Mode;
 
 /// Two barriers that are the same by definition.
-struct ModePair {
+struct BarrierPair {
   Mode mode;
   const char* one;
   const char* other;
 };
 
-void PrintTo(const ModePair& pair, std::ostream* out) {
+void PrintTo(const BarrierPair& pair, std::ostream* out) {
   *out << core::print(pair.mode) << " " << pair.one << " " << pair.other;
 }
 
-class EqualBarriers : public testing::TestWithParam<ModePair> {};
+class EqualBarriers : public testing::TestWithParam<BarrierPair> {};
 
 /// With the same network and computations, the same workers pass at the same nanoseconds.
 TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
@@ -36,27 +36,28 @@ TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
     options.seed = seed;
     options.bsp = false;
     options.barrier = barrier::parse(GetParam().one).value();
-    Counting one{options};
+    CountingRun one{options};
     options.barrier = barrier::parse(GetParam().other).value();
-    Counting other{options};
+    CountingRun other{options};
     one.run();
     other.run();
     EXPECT_EQ(one.passes, other.passes);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, EqualBarriers,
-                         testing::Values(ModePair{Mode::central, "bsp", "ssp:s=0"},
-                                         ModePair{Mode::central, "bsp", "pbsp:beta=5"},
-                                         ModePair{Mode::central, "ssp:s=2", "pssp:s=2,beta=5"},
-                                         ModePair{Mode::central, "asp", "ssp:s=inf"},
-                                         ModePair{Mode::central, "asp", "pbsp:beta=0"},
-                                         ModePair{Mode::central, "asp", "pssp:s=inf,beta=3"},
-                                         ModePair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
-                                         ModePair{Mode::peer, "asp", "pbsp:beta=0"},
-                                         ModePair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
-                                         ModePair{Mode::hybrid, "asp", "ssp:s=inf"},
-                                         ModePair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
+INSTANTIATE_TEST_SUITE_P(
+    Of, EqualBarriers,
+    testing::Values(BarrierPair{Mode::central, "bsp", "ssp:s=0"},
+                    BarrierPair{Mode::central, "bsp", "pbsp:beta=5"},
+                    BarrierPair{Mode::central, "ssp:s=2", "pssp:s=2,beta=5"},
+                    BarrierPair{Mode::central, "asp", "ssp:s=inf"},
+                    BarrierPair{Mode::central, "asp", "pbsp:beta=0"},
+                    BarrierPair{Mode::central, "asp", "pssp:s=inf,beta=3"},
+                    BarrierPair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
+                    BarrierPair{Mode::peer, "asp", "pbsp:beta=0"},
+                    BarrierPair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
+                    BarrierPair{Mode::hybrid, "asp", "ssp:s=inf"},
+                    BarrierPair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
 
 /// The bound must be reached too, because a bound that is never reached proves little.
 TEST(SpreadBound, IsReachedButNotPassed) {
@@ -64,7 +65,7 @@ TEST(SpreadBound, IsReachedButNotPassed) {
     ProtocolOptions options = small_job();
     options.barrier = barrier::parse(text).value();
     options.slowness = first_is_slow(options.workers, 10);
-    Counting job{options};
+    CountingRun job{options};
     job.run();
     EXPECT_EQ(job.largest_spread(), *barrier::spread_bound(options.barrier)) << text;
     EXPECT_EQ(job->coordinator()->spread_max(), job.largest_spread()) << text;
@@ -75,7 +76,7 @@ TEST(Asp, LeavesStragglersFarBehind) {
   ProtocolOptions options = small_job();
   options.barrier = {barrier::Asp{}};
   options.slowness = first_is_slow(options.workers, 50);
-  Counting job{options};
+  CountingRun job{options};
   job.run();
   EXPECT_GT(job.largest_spread(), 6U);
 }

@@ -31,10 +31,10 @@ void PrintTo(const ProtocolCase& c, std::ostream* out) {
 
 class EveryJob : public testing::TestWithParam<ProtocolCase> {
  protected:
-  static constexpr std::size_t sizes[] = {1, 2, 3, 5, 8};
+  static constexpr std::size_t worker_counts[] = {1, 2, 3, 5, 8};
 
-  /// Returns the options of the run with this seed. A sample of more than all other workers is
-  /// reduced to all of them.
+  /// Returns the options of the run with this seed. A sample size above the number of other workers
+  /// is reduced to that number.
   static ProtocolOptions options(std::uint64_t seed) {
     const auto [mode, text, recheck] = GetParam();
     ProtocolOptions options = small_job();
@@ -42,7 +42,7 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
     options.barrier = barrier::parse(text).value();
     options.recheck = barrier::parse_recheck(recheck).value();
     options.seed = seed;
-    options.workers = sizes[seed % std::size(sizes)];
+    options.workers = worker_counts[seed % std::size(worker_counts)];
     options.slowness = first_is_slow(options.workers, 3);
     options.shards = 1 + seed % 3;
     if (options.barrier.sample)
@@ -55,7 +55,7 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
 TEST_P(EveryJob, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Counting job{options(seed)};
+    CountingRun job{options(seed)};
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
     for (MemberId w = 0; w < job->options().workers; ++w)
@@ -69,7 +69,7 @@ TEST_P(EveryJob, AppliesEachUpdateOnceIfStepsTouchOnlySomeRanges) {
   };
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Counting job{options(seed), 4, touches};
+    CountingRun job{options(seed), 4, touches};
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
   }
@@ -78,7 +78,7 @@ TEST_P(EveryJob, AppliesEachUpdateOnceIfStepsTouchOnlySomeRanges) {
 TEST_P(EveryJob, AppliesEachUpdateOnceWhenDriversAreLost) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Counting job{options(seed)};
+    CountingRun job{options(seed)};
     Random random{seed};
     for (int i = 0; i < 6; ++i)
       job->crash(static_cast<MemberId>(random.below(job->options().workers)),
@@ -90,10 +90,10 @@ TEST_P(EveryJob, AppliesEachUpdateOnceWhenDriversAreLost) {
   }
 }
 
-TEST_P(EveryJob, StopsCleanlyOnStop) {
+TEST_P(EveryJob, AppliesEachUpdateOnceIfItIsStopped) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Counting job{options(seed)};
+    CountingRun job{options(seed)};
     Random random{seed};
     job->stop(Time{random.below(60'000'000)});
     job->crash(0, Time{random.below(60'000'000)}, 1ms);
@@ -102,30 +102,30 @@ TEST_P(EveryJob, StopsCleanlyOnStop) {
   }
 }
 
-/// Adds random faults to a job: links are blocked in one direction, nodes freeze, and drivers are
-/// lost.
-void make_hostile(Counting& job, std::uint64_t seed) {
+/// Adds random faults to a job: links are blocked in one direction, nodes freeze, and the drivers
+/// of workers are lost (Protocol::crash).
+void make_hostile(CountingRun& job, std::uint64_t seed) {
   Random random{seed};
-  const auto some_time = [&](std::uint64_t below) {
+  const auto random_time = [&](std::uint64_t below) {
     return Time{static_cast<Time::rep>(random.below(below))};
   };
-  const auto some_node = [&] { return static_cast<NodeId>(random.below(job->nodes())); };
+  const auto random_node = [&] { return static_cast<NodeId>(random.below(job->nodes())); };
   for (int i = 0; i < 8; ++i) {
-    const NodeId from = some_node();
-    const NodeId to = some_node();
-    const Time start = some_time(300'000'000);
+    const NodeId from = random_node();
+    const NodeId to = random_node();
+    const Time start = random_time(300'000'000);
     job->at(start, [&job, from, to] { job->network().block(from, to); });
-    job->at(start + some_time(100'000'000), [&job, from, to] { job->network().heal(from, to); });
+    job->at(start + random_time(100'000'000), [&job, from, to] { job->network().heal(from, to); });
   }
   for (int i = 0; i < 3; ++i) {
-    const NodeId frozen = some_node();
-    const Time start = some_time(300'000'000);
-    job->freeze(frozen, start, some_time(60'000'000));
+    const NodeId frozen = random_node();
+    const Time start = random_time(300'000'000);
+    job->freeze(frozen, start, random_time(60'000'000));
   }
   for (int i = 0; i < 4; ++i) {
     const auto lost = static_cast<MemberId>(random.below(job->options().workers));
-    const Time start = some_time(300'000'000);
-    job->crash(lost, start, some_time(20'000'000));
+    const Time start = random_time(300'000'000);
+    job->crash(lost, start, random_time(20'000'000));
   }
 }
 
@@ -143,7 +143,7 @@ TEST_P(EveryJob, AppliesEachUpdateOnceOverAHostileNetwork) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);
     hostile.link = hostile_link();
-    Counting job{hostile};
+    CountingRun job{hostile};
     make_hostile(job, seed);
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
@@ -155,7 +155,7 @@ TEST_P(EveryJob, AppliesEachUpdateOnceOverAHostileNetwork) {
 TEST_P(EveryJob, AppliesEachUpdateOnceWhenADriverIsLostBetweenTwoEffects) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Counting job{options(seed)};
+    CountingRun job{options(seed)};
     Random random{seed};
     std::uint64_t faults = 0;
     job->interrupt = [&](MemberId, const core::Effect&) -> std::optional<Time> {
@@ -171,13 +171,13 @@ TEST_P(EveryJob, AppliesEachUpdateOnceWhenADriverIsLostBetweenTwoEffects) {
   }
 }
 
-/// Workers die in these tests. They are not for peers, whose ranges would die with them.
+/// Tests in which workers die. Peers are excluded, because their ranges would be lost with them.
 class JobWithServers : public EveryJob {};
 
 TEST_P(JobWithServers, GoesOnWithoutDeadWorkers) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Counting job{options(seed), 3, nullptr, false};
+    CountingRun job{options(seed), 3, nullptr, false};
     Random random{seed};
     for (MemberId w = 1; w < job->options().workers; w += 2)
       job->die(w, Time{static_cast<Time::rep>(random.below(80'000'000))});
@@ -191,7 +191,7 @@ TEST_P(JobWithServers, GoesOnWithoutDeadWorkersOverAHostileNetwork) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);
     hostile.link = hostile_link();
-    Counting job{hostile, 3, nullptr, false};
+    CountingRun job{hostile, 3, nullptr, false};
     make_hostile(job, seed);
     Random random{seed};
     for (MemberId w = 1; w < hostile.workers; w += 2)
@@ -205,8 +205,8 @@ TEST_P(EveryJob, RepeatsItselfWithTheSameSeed) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     ProtocolOptions same = options(seed);
     if (seed % 2 == 1) same.link = hostile_link();
-    Counting one{same};
-    Counting two{same};
+    CountingRun one{same};
+    CountingRun two{same};
     one.run();
     two.run();
     EXPECT_EQ(one.passes, two.passes);
@@ -215,7 +215,7 @@ TEST_P(EveryJob, RepeatsItselfWithTheSameSeed) {
   }
 }
 
-const std::vector<ProtocolCase> with_servers{
+const std::vector<ProtocolCase> server_cases{
     {Mode::central, "bsp", "arrival"},
     {Mode::central, "ssp:s=0", "arrival"},
     {Mode::central, "ssp:s=2", "arrival"},
@@ -230,16 +230,16 @@ const std::vector<ProtocolCase> with_servers{
     {Mode::hybrid, "pbsp:beta=7", "notify+interval:auto"},
     {Mode::hybrid, "pssp:s=2,beta=2", "interval:2ms"},
 };
-const std::vector<ProtocolCase> with_peers{
+const std::vector<ProtocolCase> peer_cases{
     {Mode::peer, "asp", "notify+interval:auto"},
     {Mode::peer, "pbsp:beta=1", "notify+interval:auto"},
     {Mode::peer, "pbsp:beta=7", "notify"},
     {Mode::peer, "pssp:s=2,beta=2", "notify+interval:auto"},
     {Mode::peer, "pssp:s=0,beta=3", "interval:auto"},
 };
-INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(with_servers));
-INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(with_peers));
-INSTANTIATE_TEST_SUITE_P(Servers, JobWithServers, testing::ValuesIn(with_servers));
+INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
+INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
+INSTANTIATE_TEST_SUITE_P(Servers, JobWithServers, testing::ValuesIn(server_cases));
 
 }  // namespace
 }  // namespace starling::sim

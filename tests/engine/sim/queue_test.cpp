@@ -24,7 +24,7 @@ TEST(Queue, PopsEventsByTimeThenByInsertion) {
   EXPECT_EQ(queue.now(), 2ms);
 }
 
-TEST(Queue, PopsALateEventNow) {
+TEST(Queue, PopsAnEventOfThePastAtThePresentTime) {
   Queue<int> queue;
   queue.push(5ms, 1);
   queue.pop();

@@ -1,5 +1,5 @@
-/// Helpers of tests that make cores appear broken: they change messages, and run seeds until the
-/// checker finds a violation.
+/// Helpers of tests that make cores appear broken by changing their messages, and that run seeds
+/// until the checker finds a violation.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,20 +18,22 @@ namespace starling::sim {
 
 /// Returns the message in a packet if it is a T, else nullptr.
 template <class T>
-const T* peer_message(const core::Envelope& envelope) {
+const T* payload_as(const core::Envelope& envelope) {
   return envelope.packet.payload ? std::get_if<T>(&**envelope.packet.payload) : nullptr;
 }
 
 /// Replaces the message in a packet.
-inline void replace(core::Envelope& envelope, core::PeerMessage peer_message) {
+inline void replace_payload(core::Envelope& envelope, core::PeerMessage peer_message) {
   envelope.packet.payload = std::make_shared<const core::PeerMessage>(std::move(peer_message));
 }
 
-/// Replaces a message by one without effect.
-inline void blank(core::Envelope& envelope) { replace(envelope, core::EpochProbe{}); }
+/// Replaces the message in a packet by one without effect.
+inline void replace_by_probe(core::Envelope& envelope) {
+  replace_payload(envelope, core::EpochProbe{});
+}
 
-/// Runs seeds until the checker finds a violation. Returns the number of seeds run, or nothing if
-/// there was no violation.
+/// Runs seeds until the checker finds a violation. Returns the number of seeds run, or nullopt if
+/// no seed violates an invariant. Expects that the violation contains the text `expected`.
 template <class Saboteur>
 std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_view expected) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {

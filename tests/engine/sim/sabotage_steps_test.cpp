@@ -1,5 +1,5 @@
-/// Tests that the checker finds deliberately broken cores: here barriers, workers and coordinators
-/// are wrong about the workers' steps.
+/// Tests that the checker finds deliberately broken cores. In this file, barriers, workers and
+/// coordinators use or report wrong steps.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,12 +19,12 @@ class SilenceCountsAsFinished : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     auto* node = world.node(envelope.to);
     if (node == nullptr || node->configuration() == nullptr) return true;
-    const auto* query = peer_message<core::StepQuery>(envelope);
+    const auto* query = payload_as<core::StepQuery>(envelope);
     if (query == nullptr) return true;
     // The requester receives no other answer, so it passes as if the worker had finished.
     world.forge_arrival(world.now() + std::chrono::milliseconds{20}, envelope.to, envelope.from,
                         core::StepAnswer{envelope.to, query->draw, barrier::finished});
-    blank(envelope);
+    replace_by_probe(envelope);
     return true;
   }
 };
@@ -33,15 +33,15 @@ TEST(Sabotage, BarriersThatIgnoreSilenceAreFound) {
   EXPECT_TRUE(seeds_until_found<SilenceCountsAsFinished>(1000, "passed the barrier"));
 }
 
-/// Workers answer that they have not begun; then no other worker waits for them.
+/// Workers answer that they have not begun, so no other worker waits for them.
 class NeverBegun : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* query = peer_message<core::StepQuery>(envelope);
+    const auto* query = payload_as<core::StepQuery>(envelope);
     if (query == nullptr) return true;
     world.forge_sending(world.now(), envelope.to, envelope.from,
                         core::StepAnswer{envelope.to, query->draw, core::not_begun});
-    blank(envelope);
+    replace_by_probe(envelope);
     return true;
   }
 };
@@ -54,12 +54,12 @@ TEST(Sabotage, WorkersThatDenyHavingBegunAreFound) {
 class OverstatedStep : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* query = peer_message<core::StepQuery>(envelope);
+    const auto* query = payload_as<core::StepQuery>(envelope);
     auto* node = world.node(envelope.to);
     if (query == nullptr || node == nullptr || node->worker() == nullptr) return true;
     world.forge_sending(world.now(), envelope.to, envelope.from,
                         core::StepAnswer{envelope.to, query->draw, node->worker()->step() + 1});
-    blank(envelope);
+    replace_by_probe(envelope);
     return true;
   }
 };
@@ -72,14 +72,14 @@ TEST(Sabotage, WorkersThatOverstateTheirStepAreFound) {
 class HastyCoordinator : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* arrived = peer_message<core::Arrived>(envelope);
+    const auto* arrived = payload_as<core::Arrived>(envelope);
     if (arrived != nullptr)
       world.forge_sending(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
   }
 };
 
-TEST(Sabotage, WorkersThatAreLetGoEarlyAreFound) {
+TEST(Sabotage, CoordinatorsThatLetWorkersPassEarlyAreFound) {
   EXPECT_TRUE(seeds_until_found<HastyCoordinator>(50, "the coordinator lets worker"));
 }
 
@@ -87,7 +87,7 @@ TEST(Sabotage, WorkersThatAreLetGoEarlyAreFound) {
 class DisobedientWorker : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* arrived = peer_message<core::Arrived>(envelope);
+    const auto* arrived = payload_as<core::Arrived>(envelope);
     if (arrived != nullptr)
       world.forge_arrival(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
@@ -98,12 +98,12 @@ TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
   EXPECT_TRUE(seeds_until_found<DisobedientWorker>(50, "without the coordinator's permission"));
 }
 
-/// A coordinator that has taken over lets every worker that waits proceed, without the status of
-/// the others.
+/// A coordinator that has taken over lets each waiting worker proceed when it receives the worker's
+/// status, without awaiting the status of the others.
 class HastySuccessor : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* status = peer_message<core::WorkerStatus>(envelope);
+    const auto* status = payload_as<core::WorkerStatus>(envelope);
     if (status != nullptr && status->phase == core::WorkerStatus::Phase::waiting)
       world.forge_sending(world.now(), envelope.to, envelope.from, core::Proceed{status->step});
     return true;
@@ -118,7 +118,7 @@ TEST(Sabotage, SuccessorsThatDoNotAwaitEveryStatusAreFound) {
 class PassesAtCoordinatorChange : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* next = peer_message<core::ConfigurationPtr>(envelope);
+    const auto* next = payload_as<core::ConfigurationPtr>(envelope);
     auto* node = world.node(envelope.to);
     if (next == nullptr || node == nullptr || node->worker() == nullptr) return true;
     if ((*next)->epoch > node->configuration()->epoch && node->worker()->waiting() &&
@@ -138,12 +138,12 @@ TEST(Sabotage, WorkersThatPassBecauseTheCoordinatorChangedAreFound) {
 class OverstatedStatus : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* status = peer_message<core::WorkerStatus>(envelope);
+    const auto* status = payload_as<core::WorkerStatus>(envelope);
     if (status == nullptr || status->phase != core::WorkerStatus::Phase::waiting) return true;
-    core::WorkerStatus further = *status;
-    ++further.step;
-    world.forge_sending(world.now(), envelope.from, envelope.to, further);
-    blank(envelope);
+    core::WorkerStatus altered = *status;
+    ++altered.step;
+    world.forge_sending(world.now(), envelope.from, envelope.to, altered);
+    replace_by_probe(envelope);
     return true;
   }
 };
@@ -156,7 +156,7 @@ TEST(Sabotage, WorkersThatOverstateTheirStepToANewCoordinatorAreFound) {
 class StatusDropped : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    if (peer_message<core::WorkerStatus>(envelope) != nullptr) blank(envelope);
+    if (payload_as<core::WorkerStatus>(envelope) != nullptr) replace_by_probe(envelope);
     return true;
   }
 };
@@ -166,20 +166,20 @@ TEST(Sabotage, CoordinatorsThatNeverTakeOverAreFound) {
 }
 
 /// New coordinators do not receive the steps that owners hold of members that are gone.
-class NothingHeld : public Sabotage {
+class HeldStepsDropped : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* status = peer_message<core::WorkerStatus>(envelope);
+    const auto* status = payload_as<core::WorkerStatus>(envelope);
     if (status == nullptr || status->held == 0) return true;
-    core::WorkerStatus less = *status;
-    less.held = 0;
-    replace(envelope, less);
+    core::WorkerStatus altered = *status;
+    altered.held = 0;
+    replace_payload(envelope, altered);
     return true;
   }
 };
 
-/// After the first coordinator has crashed, the only worker is the coordinator too. Then it crashes
-/// itself and comes back. Only the owners know how many rounds there were.
+/// After the first coordinator has crashed, the only worker is the coordinator too. Then this
+/// member crashes and restarts, so that only the owners know how many rounds there were.
 TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
   using std::chrono::milliseconds;
   Scenario scenario;
@@ -198,7 +198,7 @@ TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
   const auto report = run_chaos(scenario);
   EXPECT_EQ(report.violation, "");
   EXPECT_EQ(report.faults[static_cast<std::size_t>(Fault::Kind::crash)], 2U);
-  NothingHeld saboteur;
+  HeldStepsDropped saboteur;
   EXPECT_NE(run_chaos(scenario, &saboteur).violation.find("was acknowledged"), std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 /// Tests that the checker finds deliberately broken cores within 1,000 seeds, because a check that
-/// never fails shows nothing. Here owners, replicas and reads are broken, and cores fail.
+/// never fails shows nothing. The tests in this file break owners, replicas and reads, and let
+/// cores throw.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,16 +21,16 @@ namespace {
 using core::Envelope;
 using core::PeerMessage;
 
-/// Owners forget their ledgers: a push that comes again is applied again.
+/// Owners forget their ledgers, so a push that arrives again is applied again.
 class NoLedger : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* push = peer_message<core::Push>(envelope);
+    const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
     auto& shard = node->replica().shard();
     if (!shard.holds(push->range)) return true;
-    core::RangeState state = shard.hand_over(push->range);
+    core::RangeState state = shard.full_state(push->range);
     for (core::LedgerEntry& entry : state.ledger) entry = {};
     shard.put_range(state);
     return true;
@@ -40,11 +41,11 @@ TEST(Sabotage, UpdatesThatAreAppliedTwiceAreFound) {
   EXPECT_TRUE(seeds_until_found<NoLedger>(1000, "once"));
 }
 
-/// The primary acknowledges a push when it comes, and applies it 5 ms after the acknowledgement.
+/// The primary acknowledges a push 1 ms after its arrival, and applies it 5 ms later.
 class HastyPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* push = peer_message<core::Push>(envelope);
+    const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
     if (!node->replica().is_primary(push->range)) return true;
@@ -52,7 +53,7 @@ class HastyPrimary : public Sabotage {
     world.forge_sending(soon, envelope.to, envelope.from,
                         core::Ack{push->range, push->step, push->incarnation, push->owner_epoch});
     world.forge_arrival(soon + std::chrono::milliseconds{5}, envelope.from, envelope.to, *push);
-    blank(envelope);
+    replace_by_probe(envelope);
     return true;
   }
 };
@@ -65,10 +66,10 @@ TEST(Sabotage, AcknowledgementsBeforeTheUpdateIsAppliedAreFound) {
 class TrustingPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* push = peer_message<core::Push>(envelope);
+    const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr || node->configuration() == nullptr) return true;
-    // Right after this arrival the primary forwards the push, with some number below 200.
+    // The primary forwards the push right after this arrival, with a number below 200.
     const auto& ownership = node->configuration()->ranges[push->range];
     for (const core::RangeOwner& owner : ownership.owners)
       if (owner.id != envelope.to)
@@ -83,12 +84,12 @@ TEST(Sabotage, AcknowledgementsBeforeAllReplicasHoldThePushAreFound) {
   EXPECT_TRUE(seeds_until_found<TrustingPrimary>(1000, "acknowledged"));
 }
 
-/// Every node believes that it is the primary of all ranges that it owned before, in the same
-/// epoch.
+/// In each new configuration that a node receives, the node is the primary of all ranges that it
+/// owned before.
 class SecondPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* next = peer_message<core::ConfigurationPtr>(envelope);
+    const auto* next = payload_as<core::ConfigurationPtr>(envelope);
     if (next == nullptr) return true;
     auto other = std::make_shared<core::Configuration>(**next);
     for (core::Ownership& range : other->ranges) {
@@ -110,11 +111,11 @@ TEST(Sabotage, TwoPrimariesInOneEpochAreFound) {
 class SlotsForgotten : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* install = peer_message<core::Install>(envelope);
+    const auto* install = payload_as<core::Install>(envelope);
     if (install == nullptr) return true;
     auto state = std::make_shared<core::RangeState>(*install->state);
     state->slots = {};
-    replace(envelope, core::Install{install->owner_epoch, std::move(state)});
+    replace_payload(envelope, core::Install{install->owner_epoch, std::move(state)});
     return true;
   }
 };
@@ -123,21 +124,22 @@ TEST(Sabotage, RangeStatesWithoutOptimiserSlotsAreFound) {
   EXPECT_TRUE(seeds_until_found<SlotsForgotten>(50, "differ in"));
 }
 
-/// Replicas apply two pushes of different workers in the wrong order, and acknowledge both at once.
+/// Replicas apply each pair of forwarded pushes (numbers 1 and 2, 3 and 4, ...) in the wrong order
+/// if the pushes are of different workers, and acknowledge only the second.
 class SwappedPushes : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    if (const auto* held = peer_message<core::Held>(envelope);
-        held != nullptr && held->number > 0) {
+    if (const auto* held = payload_as<core::Held>(envelope); held != nullptr && held->number > 0) {
       const auto pair =
           pairs_.find({envelope.from, held->range, held->owner_epoch, (held->number - 1) / 2});
-      if (pair != pairs_.end() && pair->second.pushes[1] && held->number % 2 == 1) blank(envelope);
+      if (pair != pairs_.end() && pair->second.pushes[1] && held->number % 2 == 1)
+        replace_by_probe(envelope);
       return true;
     }
-    const auto* forward = peer_message<core::Forward>(envelope);
+    const auto* forward = payload_as<core::Forward>(envelope);
     if (forward == nullptr) return true;
-    const std::uint64_t first = (forward->number - 1) / 2;
-    auto& pair = pairs_[{envelope.to, forward->range, forward->owner_epoch, first}];
+    const std::uint64_t pair_number = (forward->number - 1) / 2;
+    auto& pair = pairs_[{envelope.to, forward->range, forward->owner_epoch, pair_number}];
     pair.started_at = std::min(pair.started_at, world.now());
     if (!pair.passed) pair.pushes[(forward->number - 1) % 2] = forward->push;
     const auto& [one, other] = pair.pushes;
@@ -147,7 +149,7 @@ class SwappedPushes : public Sabotage {
     if (!one || !other || one->worker == other->worker) return true;
     core::Forward swapped = *forward;
     swapped.push = pair.pushes[forward->number % 2];
-    replace(envelope, swapped);
+    replace_payload(envelope, swapped);
     return true;
   }
 
@@ -160,15 +162,15 @@ class SwappedPushes : public Sabotage {
   std::map<std::tuple<core::MemberId, core::RangeId, core::Epoch, std::uint64_t>, Pair> pairs_;
 };
 
-TEST(Sabotage, ReplicasThatTakePushesInAnotherOrderAreFound) {
+TEST(Sabotage, ReplicasThatApplyPushesInAnotherOrderAreFound) {
   EXPECT_TRUE(seeds_until_found<SwappedPushes>(50, "differ in"));
 }
 
-/// Replicas receive another update than the primary took.
+/// Replicas receive an update that differs from the primary's in one element.
 class AlteredPushes : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* forward = peer_message<core::Forward>(envelope);
+    const auto* forward = payload_as<core::Forward>(envelope);
     if (forward == nullptr || !forward->push || forward->push->update.empty()) return true;
     auto push = std::make_shared<core::Push>(*forward->push);
     auto values = core::Buffer::copy_of<double>(push->update.as<double>());
@@ -176,7 +178,7 @@ class AlteredPushes : public Sabotage {
     push->update = {std::move(values), 0, push->update.count, push->update.rows};
     core::Forward altered = *forward;
     altered.push = std::move(push);
-    replace(envelope, altered);
+    replace_payload(envelope, altered);
     return true;
   }
 };
@@ -189,15 +191,15 @@ TEST(Sabotage, PushesThatAreAlteredOnTheirWayToReplicasAreFound) {
 class StaleReader : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* value = peer_message<core::Value>(envelope);
+    const auto* value = payload_as<core::Value>(envelope);
     if (value == nullptr) return true;
-    const auto first = first_.try_emplace({envelope.to, value->range}, value->value).first;
-    replace(envelope, core::Value{value->range, value->at, first->second});
+    const auto first = first_values_.try_emplace({envelope.to, value->range}, value->value).first;
+    replace_payload(envelope, core::Value{value->range, value->at, first->second});
     return true;
   }
 
  private:
-  std::map<std::pair<core::MemberId, core::RangeId>, core::Slice> first_;
+  std::map<std::pair<core::MemberId, core::RangeId>, core::Slice> first_values_;
 };
 
 TEST(Sabotage, StaleReadsAreFound) {
@@ -208,7 +210,7 @@ TEST(Sabotage, StaleReadsAreFound) {
 class NoHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    if (peer_message<core::Held>(envelope) != nullptr) blank(envelope);
+    if (payload_as<core::Held>(envelope) != nullptr) replace_by_probe(envelope);
     return true;
   }
 };
@@ -221,7 +223,7 @@ TEST(Sabotage, JobsThatNeverFinishAreFound) {
 class AcknowledgingReplica : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* forward = peer_message<core::Forward>(envelope);
+    const auto* forward = payload_as<core::Forward>(envelope);
     if (forward == nullptr || !forward->push) return true;
     const core::Push& push = *forward->push;
     world.forge_sending(world.now(), envelope.to, push.worker,
@@ -234,15 +236,15 @@ TEST(Sabotage, ReplicasThatAcknowledgeAreFound) {
   EXPECT_TRUE(seeds_until_found<AcknowledgingReplica>(20, "is not its primary"));
 }
 
-/// A forwarded push skips a number: the core reports a broken invariant.
+/// The numbers of forwarded pushes skip a value, so that the core reports a broken invariant.
 class SkippedNumbers : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* forward = peer_message<core::Forward>(envelope);
+    const auto* forward = payload_as<core::Forward>(envelope);
     if (forward == nullptr) return true;
     core::Forward other = *forward;
     other.number += other.number > 3 ? 1 : 0;
-    replace(envelope, other);
+    replace_payload(envelope, other);
     return true;
   }
 };
@@ -254,9 +256,9 @@ TEST(Sabotage, BrokenInvariantsOfCoresAreReportedAndShrunk) {
   Scenario scenario = draw_scenario(0);
   for (std::uint64_t seed = 0; scenario.faults.empty(); ++seed) scenario = draw_scenario(seed);
   const std::string violation = run_chaos(scenario, &saboteur).violation;
-  const Scenario least = shrink(scenario, 100, &saboteur);
-  EXPECT_TRUE(least.faults.empty());
-  EXPECT_TRUE(is_alike(run_chaos(least, &saboteur).violation, violation));
+  const Scenario shrunk = shrink(scenario, 100, &saboteur);
+  EXPECT_TRUE(shrunk.faults.empty());
+  EXPECT_TRUE(is_alike(run_chaos(shrunk, &saboteur).violation, violation));
 }
 
 class ThrowingCore : public Sabotage {
@@ -271,9 +273,8 @@ TEST(Sabotage, ExceptionsAreReportedWithTheirScenario) {
   EXPECT_EQ(seeds_until_found<ThrowingCore>(1, "out of luck"), 1U);
 }
 
-/// Fails in one way after node 1 has crashed, and in another when node 0 receives a message after
-/// 60 ms.
-class TwoBugs : public Sabotage {
+/// Throws one error after node 1 has crashed, and another if node 0 receives a message after 60 ms.
+class TwoErrors : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     if (world.node(1) == nullptr) throw std::runtime_error{"node 1 is missing"};
@@ -285,16 +286,16 @@ class TwoBugs : public Sabotage {
 
 TEST(Sabotage, ShrinkingKeepsTheKindOfViolation) {
   Scenario scenario;
-  scenario.beyond = true;
+  scenario.exceeds_fault_budget = true;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
   scenario.faults = {{.kind = Fault::Kind::crash, .node = 1, .at = std::chrono::milliseconds{20}}};
-  TwoBugs saboteur;
+  TwoErrors saboteur;
   ASSERT_EQ(run_chaos(scenario, &saboteur).violation, "node 1 is missing");
-  // Without the crash the job fails in the other way.
+  // Without the crash, the job fails with the other error.
   EXPECT_EQ(shrink(scenario, 100, &saboteur).faults.size(), 1U);
 }
 
-TEST(Sabotage, ViolationsAreAlikeInAnyNodeAndStep) {
+TEST(Sabotage, ViolationsAreAlikeIfOnlyTheirNumbersDiffer) {
   EXPECT_TRUE(is_alike("node 1 has lost step 3", "node 12 has lost step 4"));
   EXPECT_TRUE(is_alike("stuck: member 3 is dead", "stuck: node 1 is not a member"));
   EXPECT_FALSE(is_alike("stuck: node 1", "node 1 has ended the job: stuck"));

@@ -8,24 +8,25 @@
 namespace starling::sim {
 namespace {
 
-std::string why(const std::string& text) {
+/// Returns the error message for a scenario file, or "accepted".
+std::string refusal(const std::string& text) {
   const auto read = parse_scenario(text);
   return read.ok() ? std::string{"accepted"} : read.error().message;
 }
 
-/// Returns a valid file in which `from` is replaced by `to`.
-std::string changed(const std::string& from, const std::string& to) {
+/// Returns a valid scenario file in which `from` is replaced by `to`.
+std::string scenario_with(const std::string& from, const std::string& to) {
   Scenario scenario;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
   scenario.faults.push_back(
       {.kind = Fault::Kind::freeze, .node = 1, .at = Time{1'000'000}, .lasts = Time{1'000'000}});
   std::string text = print(scenario);
-  EXPECT_EQ(why(text), "accepted");
+  EXPECT_EQ(refusal(text), "accepted");
   text.replace(text.find(from), from.size(), to);
   return text;
 }
 
-TEST(Scenario, ReadsWhatItPrints) {
+TEST(Scenario, IsReadAsItWasPrinted) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Scenario scenario = draw_scenario(seed);
     const auto read = parse_scenario(print(scenario));
@@ -38,11 +39,11 @@ TEST(Scenario, IsRefusedIfALineIsMissing) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const std::string text = print(draw_scenario(seed));
     const auto lines = split(text, '\n');
-    for (std::size_t gone = 0; gone + 1 < lines.size(); ++gone) {
+    for (std::size_t removed = 0; removed + 1 < lines.size(); ++removed) {
       std::string rest;
       for (std::size_t i = 0; i + 1 < lines.size(); ++i)
-        if (i != gone) rest += std::string{lines[i]} + "\n";
-      EXPECT_NE(why(rest), "accepted") << "without " << lines[gone];
+        if (i != removed) rest += std::string{lines[i]} + "\n";
+      EXPECT_NE(refusal(rest), "accepted") << "without " << lines[removed];
     }
   }
 }
@@ -50,20 +51,21 @@ TEST(Scenario, IsRefusedIfALineIsMissing) {
 TEST(Scenario, IsRefusedIfItIsTruncated) {
   const std::string text = print(draw_scenario(5));
   for (std::size_t length = 0; length + 1 < text.size(); ++length)
-    EXPECT_NE(why(text.substr(0, length)), "accepted") << text.substr(0, length);
+    EXPECT_NE(refusal(text.substr(0, length)), "accepted") << text.substr(0, length);
 }
 
 struct BadScenario {
   const char* from;
   const char* to;
-  const char* said;
+  const char* part_of_message;
 };
 
-TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
-  EXPECT_EQ(why(""), "is empty; valid: a scenario as chaos writes it");
-  EXPECT_EQ(why("# nothing\n\n"), "has no line seed; valid: the whole file, as chaos writes it");
-  EXPECT_EQ(why("\xff\x1b 1").substr(0, 16), "line 1: \\xff\\x1b");
-  for (const auto& [from, to, said] :
+TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
+  EXPECT_EQ(refusal(""), "is empty; valid: a scenario as chaos writes it");
+  EXPECT_EQ(refusal("# nothing\n\n"),
+            "has no line seed; valid: the whole file, as chaos writes it");
+  EXPECT_EQ(refusal("\xff\x1b 1").substr(0, 16), "line 1: \\xff\\x1b");
+  for (const auto& [from, to, part_of_message] :
        {BadScenario{"seed 1", "sede 1", "line 1: sede: this key is unknown; did you mean 'seed'?"},
         BadScenario{"seed 1", "seed 1\nseed 1", "line 2: seed: is given twice"},
         BadScenario{"faults 1", "faults 1\nfaults 1", "comes after the last line, faults"},
@@ -101,8 +103,10 @@ TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
             "node=1,lasts=1ms", "node=5,lasts=1ms",
             "line 17: fault: there is no node 5; valid: one of the 5 from 0 on, or one that joins"},
         BadScenario{"lasts=1ms", "lasts=50h", "lasts must be at most 1min"}}) {
-    const std::string message = why(changed(from, to));
-    EXPECT_NE(message.find(said), std::string::npos) << said << "\nis not in\n" << message;
+    const std::string message = refusal(scenario_with(from, to));
+    EXPECT_NE(message.find(part_of_message), std::string::npos)
+        << part_of_message << "\nis not in\n"
+        << message;
   }
 }
 

@@ -1,5 +1,5 @@
-/// Compares the probabilities that StepCounts keeps up to date with newly computed ones, and the
-/// waiters that it lets pass with independent draws.
+/// Compares the probabilities that StepCounts updates incrementally with newly computed ones, and
+/// the numbers of waiters that it lets pass with those of independent draws.
 #include "starling/engine/sim/steps/step_counts.hpp"
 
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@
 namespace starling::sim {
 namespace {
 
-class Chances : public testing::TestWithParam<const char*> {};
+class PassProbabilities : public testing::TestWithParam<const char*> {};
 
 /// Workers advance at random, at most 6 steps ahead of the slowest, and end at step 15.
-TEST_P(Chances, MatchTheStepsOfAllWorkers) {
+TEST_P(PassProbabilities, MatchTheStepsOfAllWorkers) {
   const auto barrier = barrier::parse(GetParam()).value();
   constexpr std::size_t workers = 12;
   constexpr Step last = 15;
-  const std::size_t sees = barrier::seen_workers(barrier, workers - 1);
+  const std::size_t sample_size = barrier::seen_workers(barrier, workers - 1);
   StepCounts counts{barrier, workers};
   std::vector<Step> steps(workers);
   Random random{1};
@@ -43,13 +43,13 @@ TEST_P(Chances, MatchTheStepsOfAllWorkers) {
       const auto reached = std::ranges::count_if(steps, [&](Step s) { return s >= floor; });
       const auto on_pace = static_cast<std::uint64_t>(reached) - 1;
       ASSERT_DOUBLE_EQ(counts.group(own).pass,
-                       barrier::pass_probability(on_pace, workers - 1, sees));
+                       barrier::pass_probability(on_pace, workers - 1, sample_size));
     }
   }
   EXPECT_EQ(counts.running(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Barriers, Chances,
+INSTANTIATE_TEST_SUITE_P(Barriers, PassProbabilities,
                          testing::Values("bsp", "ssp:s=2", "pbsp:beta=3", "pssp:s=2,beta=3",
                                          "pbsp:beta=11", "pssp:s=4,beta=1"));
 

@@ -15,15 +15,15 @@ namespace {
 using core::MemberId;
 using core::Time;
 
-struct Crowd {
+struct QueueCase {
   std::size_t workers;
   const char* law;
 };
 
-class Laws : public testing::TestWithParam<Crowd> {};
+class StepTimeLaws : public testing::TestWithParam<QueueCase> {};
 
-/// All workers are due again and again, as in a simulation.
-TEST_P(Laws, PopInTheOrderOfTimeAndWorker) {
+/// Each worker that is popped is pushed again, one step time later, as in a simulation.
+TEST_P(StepTimeLaws, PopInTheOrderOfTimeAndWorker) {
   const auto [workers, text] = GetParam();
   const auto law = parse_distribution(text).value();
   StepQueue queue{workers, to_duration(law.mean() * 1e9)};
@@ -47,12 +47,12 @@ TEST_P(Laws, PopInTheOrderOfTimeAndWorker) {
   EXPECT_TRUE(oracle.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Laws,
-                         testing::Values(Crowd{1, "exp:100ms"}, Crowd{3, "exp:1ns"},
-                                         Crowd{7, "const:1h"}, Crowd{3000, "exp:100ms"},
-                                         Crowd{3000, "const:100ms"},
-                                         Crowd{300, "pareto:mean=1s,alpha=1.05"},
-                                         Crowd{2, "lognormal:mean=1h,sigma=3"}));
+INSTANTIATE_TEST_SUITE_P(All, StepTimeLaws,
+                         testing::Values(QueueCase{1, "exp:100ms"}, QueueCase{3, "exp:1ns"},
+                                         QueueCase{7, "const:1h"}, QueueCase{3000, "exp:100ms"},
+                                         QueueCase{3000, "const:100ms"},
+                                         QueueCase{300, "pareto:mean=1s,alpha=1.05"},
+                                         QueueCase{2, "lognormal:mean=1h,sigma=3"}));
 
 TEST(StepQueue, IsEmptyAtFirstAndAgain) {
   StepQueue queue{1, Time{1000}};
@@ -64,7 +64,8 @@ TEST(StepQueue, IsEmptyAtFirstAndAgain) {
   EXPECT_TRUE(queue.pop()) << "it has the same time as the last event";
 }
 
-/// An event in a year must not cost a visit of all buckets before it.
+/// Popping an event that is a year away must not visit all empty buckets before it, or this test
+/// takes too long.
 TEST(StepQueue, SkipsTimeWithoutEvents) {
   StepQueue queue{1'000'000, std::chrono::milliseconds{100}};
   const Time year = std::chrono::hours{24 * 365};

@@ -10,14 +10,16 @@
 
 namespace starling::sim {
 
-/// Sanitizers make runs about 20 times slower, and do not look for wrong distributions: fewer runs
-/// are enough.
+/// True in sanitizer builds, which are about 20 times slower. They make fewer runs, because they
+/// look for memory errors and not for wrong distributions.
 #ifdef STARLING_SANITIZED
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
 #endif
 
+/// Returns options with step times of the distribution `law`. The mode is central if workers draw
+/// again at arrivals, else peer.
 inline StepOptions options_of(const std::string& barrier, std::size_t workers,
                               const std::string& law = "exp:100ms",
                               const std::string& recheck = "arrival") {
@@ -34,6 +36,7 @@ inline double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+/// Returns the mean of the workers' last steps.
 inline double mean_step(const StepResult& result) {
   return static_cast<double>(result.updates) / static_cast<double>(result.steps.size());
 }

@@ -9,21 +9,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ManyExactAndPlain : public testing::TestWithParam<Pair> {};
+class ManyExactAndPlain : public testing::TestWithParam<Comparison> {};
 
-TEST_P(ManyExactAndPlain, HaveOneLaw) { expect_exact_equals_plain(GetParam()); }
+TEST_P(ManyExactAndPlain, HaveTheSameDistributions) { expect_exact_equals_plain(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Policies, ManyExactAndPlain,
-    testing::Values(Pair{"pbsp:beta=10", "arrival", 50, 20s, 1000},
-                    Pair{"pssp:s=4,beta=10", "arrival", 50, 20s, 1000},
-                    Pair{"pbsp:beta=10", "arrival", 200, 10s, 100},
-                    Pair{"pssp:s=4,beta=10", "arrival", 200, 10s, 200, true},
-                    Pair{"pbsp:beta=10", "arrival", 1000, 2s, 50},
-                    Pair{"pssp:s=4,beta=10", "arrival", 1000, 4s, 50},
-                    Pair{"pbsp:beta=10", "notify", 50, 20s, 1000, true},
-                    Pair{"pssp:s=4,beta=10", "interval:auto", 50, 20s, 1000, true},
-                    Pair{"pbsp:beta=10", "notify+interval:auto", 200, 20s, 300}));
+    testing::Values(Comparison{"pbsp:beta=10", "arrival", 50, 20s, 1000},
+                    Comparison{"pssp:s=4,beta=10", "arrival", 50, 20s, 1000},
+                    Comparison{"pbsp:beta=10", "arrival", 200, 10s, 100},
+                    Comparison{"pssp:s=4,beta=10", "arrival", 200, 10s, 200, true},
+                    Comparison{"pbsp:beta=10", "arrival", 1000, 2s, 50},
+                    Comparison{"pssp:s=4,beta=10", "arrival", 1000, 4s, 50},
+                    Comparison{"pbsp:beta=10", "notify", 50, 20s, 1000, true},
+                    Comparison{"pssp:s=4,beta=10", "interval:auto", 50, 20s, 1000, true},
+                    Comparison{"pbsp:beta=10", "notify+interval:auto", 200, 20s, 300}));
 
 }  // namespace
 }  // namespace starling::sim

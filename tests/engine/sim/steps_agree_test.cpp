@@ -1,4 +1,4 @@
-/// Tests that exact sampling, plain sampling and the cores that run live give the same
+/// Tests that exact sampling, plain sampling and the barrier cores of live jobs give the same
 /// distributions.
 #include <gtest/gtest.h>
 
@@ -20,34 +20,35 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ExactAndPlain : public testing::TestWithParam<Pair> {};
+class ExactAndPlain : public testing::TestWithParam<Comparison> {};
 
-TEST_P(ExactAndPlain, HaveOneLaw) { expect_exact_equals_plain(GetParam()); }
+TEST_P(ExactAndPlain, HaveTheSameDistributions) { expect_exact_equals_plain(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Arrival, ExactAndPlain,
-                         testing::Values(Pair{"pbsp:beta=10", "arrival", 50, 5s, 60},
-                                         Pair{"pbsp:beta=1", "arrival", 50, 5s, 60},
-                                         Pair{"pbsp:beta=45", "arrival", 50, 5s, 30},
-                                         Pair{"pssp:s=4,beta=10", "arrival", 50, 5s, 60},
-                                         Pair{"pssp:s=1,beta=10", "arrival", 50, 5s, 60, true},
-                                         Pair{"pbsp:beta=10", "arrival", 50, 5s, 60, true},
-                                         Pair{"pbsp:beta=10", "arrival", 200, 2s, 20},
-                                         Pair{"pssp:s=4,beta=10", "arrival", 200, 3s, 20, true},
-                                         Pair{"pbsp:beta=10", "arrival", 1000, 500ms, 12},
-                                         Pair{"pssp:s=4,beta=10", "arrival", 1000, 1500ms, 12}));
+INSTANTIATE_TEST_SUITE_P(
+    Arrival, ExactAndPlain,
+    testing::Values(Comparison{"pbsp:beta=10", "arrival", 50, 5s, 60},
+                    Comparison{"pbsp:beta=1", "arrival", 50, 5s, 60},
+                    Comparison{"pbsp:beta=45", "arrival", 50, 5s, 30},
+                    Comparison{"pssp:s=4,beta=10", "arrival", 50, 5s, 60},
+                    Comparison{"pssp:s=1,beta=10", "arrival", 50, 5s, 60, true},
+                    Comparison{"pbsp:beta=10", "arrival", 50, 5s, 60, true},
+                    Comparison{"pbsp:beta=10", "arrival", 200, 2s, 20},
+                    Comparison{"pssp:s=4,beta=10", "arrival", 200, 3s, 20, true},
+                    Comparison{"pbsp:beta=10", "arrival", 1000, 500ms, 12},
+                    Comparison{"pssp:s=4,beta=10", "arrival", 1000, 1500ms, 12}));
 
 INSTANTIATE_TEST_SUITE_P(
     OtherPolicies, ExactAndPlain,
-    testing::Values(Pair{"pbsp:beta=10", "notify", 50, 5s, 60},
-                    Pair{"pssp:s=4,beta=10", "notify", 50, 5s, 60, true},
-                    Pair{"pbsp:beta=2", "notify", 50, 5s, 60, true},
-                    Pair{"pbsp:beta=10", "interval:20ms", 50, 5s, 60},
-                    Pair{"pssp:s=4,beta=10", "interval:20ms", 50, 5s, 60, true},
-                    Pair{"pbsp:beta=10", "notify+interval:auto", 50, 5s, 60},
-                    Pair{"pbsp:beta=5", "arrival+interval:1ms", 50, 3s, 60, true}));
+    testing::Values(Comparison{"pbsp:beta=10", "notify", 50, 5s, 60},
+                    Comparison{"pssp:s=4,beta=10", "notify", 50, 5s, 60, true},
+                    Comparison{"pbsp:beta=2", "notify", 50, 5s, 60, true},
+                    Comparison{"pbsp:beta=10", "interval:20ms", 50, 5s, 60},
+                    Comparison{"pssp:s=4,beta=10", "interval:20ms", 50, 5s, 60, true},
+                    Comparison{"pbsp:beta=10", "notify+interval:auto", 50, 5s, 60},
+                    Comparison{"pbsp:beta=5", "arrival+interval:1ms", 50, 3s, 60, true}));
 
-/// Runs workers whose step times are drawn as in the simulator under the barrier cores that run
-/// live. Messages take no time.
+/// Runs workers under the barrier cores of live jobs. Step times are drawn as in the simulator, and
+/// messages take no time.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -88,7 +89,7 @@ class Driver {
     step_times_[worker].add(takes);
     queue_.emplace(now_ + takes, ++order_, worker, false);
   }
-  void ring(MemberId worker, Time at) { queue_.emplace(at, ++order_, worker, true); }
+  void set_timer(MemberId worker, Time at) { queue_.emplace(at, ++order_, worker, true); }
   [[nodiscard]] core::Context context(core::Effects& effects) { return {now_, random_, effects}; }
 
   StepOptions options_;
@@ -102,10 +103,10 @@ class Driver {
   std::set<std::tuple<Time, int, MemberId, bool>> queue_;
 };
 
-/// A coordinator keeps the steps.
-class CentralDriver : public Driver {
+/// A core::Coordinator keeps the steps of all workers.
+class CoordinatorDriver : public Driver {
  public:
-  explicit CentralDriver(const StepOptions& options)
+  explicit CoordinatorDriver(const StepOptions& options)
       : Driver(options),
         coordinator_({options.barrier, options.recheck, std::vector<Step>(options.workers)}) {}
 
@@ -125,7 +126,7 @@ class CentralDriver : public Driver {
   void execute(const core::Effects& effects) {
     for (const core::Effect& effect : effects) {
       if (const auto* timer = std::get_if<core::SetTimer>(&effect))
-        ring(0, timer->at);
+        set_timer(0, timer->at);
       else
         begin(std::get<core::ToWorker>(std::get<core::Send>(effect).to).id);
     }
@@ -134,10 +135,10 @@ class CentralDriver : public Driver {
   core::Coordinator coordinator_;
 };
 
-/// Workers ask each other; answers come in a random order.
-class AskingDriver : public Driver {
+/// Each worker has a core::SampleGate that asks the others; answers arrive in a random order.
+class SampleGateDriver : public Driver {
  public:
-  explicit AskingDriver(const StepOptions& options)
+  explicit SampleGateDriver(const StepOptions& options)
       : Driver(options), notify_requests_(options.workers) {
     std::vector<MemberId> everyone(options.workers);
     std::iota(everyone.begin(), everyone.end(), 0U);
@@ -148,22 +149,23 @@ class AskingDriver : public Driver {
 
  private:
   void on_step(MemberId worker) override {
-    std::vector<core::NotifyRequest> granted;
+    std::vector<core::NotifyRequest> due;
     std::erase_if(notify_requests_[worker], [&](const auto& entry) {
       const bool caught_up = steps_[worker] >= entry.second.floor;
-      if (caught_up) granted.push_back(entry.second);
+      if (caught_up) due.push_back(entry.second);
       return caught_up;
     });
-    for (const core::NotifyRequest& request : granted)
-      tell(request.from, [&](core::SampleGate& gate, const core::Context& at) {
+    for (const core::NotifyRequest& request : due)
+      deliver(request.from, [&](core::SampleGate& gate, const core::Context& at) {
         return gate.on(at, core::Notice{worker, request.draw});
       });
-    tell(worker, [&](core::SampleGate& gate, const core::Context& at) {
+    deliver(worker, [&](core::SampleGate& gate, const core::Context& at) {
       return gate.begin(at, steps_[worker], step_times_[worker].recheck_interval());
     });
   }
   void on_timer(MemberId worker) override {
-    tell(worker, [](core::SampleGate& gate, const core::Context& at) { return gate.on_timer(at); });
+    deliver(worker,
+            [](core::SampleGate& gate, const core::Context& at) { return gate.on_timer(at); });
   }
   [[nodiscard]] std::uint64_t draws() const override {
     std::uint64_t sum = 0;
@@ -171,16 +173,18 @@ class AskingDriver : public Driver {
     return sum;
   }
 
-  /// Returns true if the worker may pass.
-  using Event = std::function<bool(core::SampleGate&, const core::Context&)>;
+  /// A call of a function of SampleGate. Returns true if the worker may pass.
+  using GateCall = std::function<bool(core::SampleGate&, const core::Context&)>;
 
-  void tell(MemberId worker, const Event& event) {
+  /// Calls the worker's gate and applies its effects. Sends its queries to the others, whose
+  /// answers it delivers at once.
+  void deliver(MemberId worker, const GateCall& call) {
     core::Effects effects;
-    if (event(gates_[worker], context(effects))) return begin(worker);
+    if (call(gates_[worker], context(effects))) return begin(worker);
     std::vector<std::pair<MemberId, core::StepQuery>> asked;
     for (const core::Effect& effect : effects) {
       if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
-        ring(worker, timer->at);
+        set_timer(worker, timer->at);
         continue;
       }
       const auto& send = std::get<core::Send>(effect);
@@ -191,12 +195,12 @@ class AskingDriver : public Driver {
         notify_requests_[other].insert_or_assign(worker,
                                                  std::get<core::NotifyRequest>(send.message));
     }
-    for (std::size_t left = asked.size(); left > 0; --left) {
-      std::swap(asked[left - 1], asked[random_.below(left)]);
-      const core::StepAnswer answer{asked[left - 1].first, asked[left - 1].second.draw,
-                                    steps_[asked[left - 1].first]};
-      tell(worker,
-           [&](core::SampleGate& gate, const core::Context& at) { return gate.on(at, answer); });
+    for (std::size_t remaining = asked.size(); remaining > 0; --remaining) {
+      std::swap(asked[remaining - 1], asked[random_.below(remaining)]);
+      const core::StepAnswer answer{asked[remaining - 1].first, asked[remaining - 1].second.draw,
+                                    steps_[asked[remaining - 1].first]};
+      deliver(worker,
+              [&](core::SampleGate& gate, const core::Context& at) { return gate.on(at, answer); });
     }
   }
 
@@ -204,44 +208,48 @@ class AskingDriver : public Driver {
   std::vector<std::map<MemberId, core::NotifyRequest>> notify_requests_;
 };
 
-/// Compares the simulator with a Driver of the cores that run live.
+/// Compares the distributions of the simulator with those of a Driver.
 template <class Live>
-void expect_law_of(const Pair& pair) {
-  auto options = options_of(pair);
-  const auto seeds = seeds_of(pair);
+void expect_simulated_distributions(const Comparison& comparison) {
+  auto options = options_of(comparison);
+  const auto seeds = seeds_of(comparison);
   const auto simulated = runs(options, seeds);
   std::vector<StepResult> live;
-  options.seed += other_seeds;
+  options.seed += second_sample_seeds;
   for (; live.size() < seeds; ++options.seed) live.push_back(Live{options}.run());
   const auto draws = [](const StepResult& r) { return r.draws; };
   EXPECT_GT(kolmogorov_smirnov(figures(simulated, mean_step), figures(live, mean_step)), 0.001);
   EXPECT_GT(kolmogorov_smirnov(figures(simulated, draws), figures(live, draws)), 0.001);
 }
 
-class Coordinator : public testing::TestWithParam<Pair> {};
+class Coordinator : public testing::TestWithParam<Comparison> {};
 
-TEST_P(Coordinator, HasTheSimulatedDistribution) { expect_law_of<CentralDriver>(GetParam()); }
+TEST_P(Coordinator, HasTheSimulatedDistribution) {
+  expect_simulated_distributions<CoordinatorDriver>(GetParam());
+}
 
-INSTANTIATE_TEST_SUITE_P(Policies, Coordinator,
-                         testing::Values(Pair{"bsp", "arrival", 20, 5s, 60, true},
-                                         Pair{"ssp:s=2", "arrival", 20, 5s, 60, true},
-                                         Pair{"pbsp:beta=3", "arrival", 20, 5s, 60, true},
-                                         Pair{"pssp:s=2,beta=3", "arrival", 20, 5s, 60, true},
-                                         Pair{"pbsp:beta=3", "interval:30ms", 20, 5s, 60, true},
-                                         Pair{"pbsp:beta=8", "arrival+interval:4ms", 20, 5s, 60,
-                                              true}));
+INSTANTIATE_TEST_SUITE_P(
+    Policies, Coordinator,
+    testing::Values(Comparison{"bsp", "arrival", 20, 5s, 60, true},
+                    Comparison{"ssp:s=2", "arrival", 20, 5s, 60, true},
+                    Comparison{"pbsp:beta=3", "arrival", 20, 5s, 60, true},
+                    Comparison{"pssp:s=2,beta=3", "arrival", 20, 5s, 60, true},
+                    Comparison{"pbsp:beta=3", "interval:30ms", 20, 5s, 60, true},
+                    Comparison{"pbsp:beta=8", "arrival+interval:4ms", 20, 5s, 60, true}));
 
-class SampleGate : public testing::TestWithParam<Pair> {};
+class SampleGate : public testing::TestWithParam<Comparison> {};
 
-TEST_P(SampleGate, HasTheSimulatedDistribution) { expect_law_of<AskingDriver>(GetParam()); }
+TEST_P(SampleGate, HasTheSimulatedDistribution) {
+  expect_simulated_distributions<SampleGateDriver>(GetParam());
+}
 
-INSTANTIATE_TEST_SUITE_P(Policies, SampleGate,
-                         testing::Values(Pair{"pbsp:beta=3", "notify", 20, 5s, 60, true},
-                                         Pair{"pssp:s=2,beta=3", "notify", 20, 5s, 60, true},
-                                         Pair{"pbsp:beta=3", "interval:30ms", 20, 5s, 60, true},
-                                         Pair{"pbsp:beta=3", "interval:auto", 20, 5s, 60, true},
-                                         Pair{"pbsp:beta=3", "notify+interval:auto", 20, 5s, 60,
-                                              true}));
+INSTANTIATE_TEST_SUITE_P(
+    Policies, SampleGate,
+    testing::Values(Comparison{"pbsp:beta=3", "notify", 20, 5s, 60, true},
+                    Comparison{"pssp:s=2,beta=3", "notify", 20, 5s, 60, true},
+                    Comparison{"pbsp:beta=3", "interval:30ms", 20, 5s, 60, true},
+                    Comparison{"pbsp:beta=3", "interval:auto", 20, 5s, 60, true},
+                    Comparison{"pbsp:beta=3", "notify+interval:auto", 20, 5s, 60, true}));
 
 /// The statistical tests can tell a sample of 10 from a sample of 11, and workers that wait from
 /// workers that do not.
@@ -249,13 +257,13 @@ TEST(TwoSamples, TellDifferentDistributionsApart) {
   auto options = options_of({"pbsp:beta=10", "arrival", 50, 5s, 60});
   const auto ten = runs(options, 60);
   options.barrier = barrier::parse("pbsp:beta=11").value();
-  options.seed += other_seeds;
+  options.seed += second_sample_seeds;
   const auto eleven = runs(options, 60);
   EXPECT_LT(kolmogorov_smirnov(figures(ten, mean_step), figures(eleven, mean_step)), 1e-4);
   options.barrier = barrier::parse("asp").value();
-  const auto free = runs(options, 60);
+  const auto asp = runs(options, 60);
   const auto step = [](const StepResult& r) { return r.steps[0]; };
-  EXPECT_LT(chi_square(figures(ten, step), figures(free, step)), 1e-4);
+  EXPECT_LT(chi_square(figures(ten, step), figures(asp, step)), 1e-4);
 }
 
 }  // namespace

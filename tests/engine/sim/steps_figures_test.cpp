@@ -13,18 +13,19 @@ namespace {
 
 constexpr std::size_t workers = 1000;
 
+/// Returns the standard deviation of the workers' steps.
 double sd_over_workers(const StepResult& result) {
   const double center = mean_step(result);
   double squares = 0;
   for (const Step step : result.steps) {
-    const double off = static_cast<double>(step) - center;
-    squares += off * off;
+    const double difference = static_cast<double>(step) - center;
+    squares += difference * difference;
   }
   return std::sqrt(squares / static_cast<double>(result.steps.size()));
 }
 
-/// The mean over the seeds must be in [least, most]. Runs of full views vary more and need more
-/// seeds.
+/// The mean step, averaged over the seeds, must be in [least, most]. The results of barriers over
+/// all workers vary more and need more seeds.
 struct Figure {
   const char* barrier;
   double least;
@@ -91,9 +92,9 @@ TEST(Published, ProgressAndSpreadFallWithTheSampleSize) {
   }
 }
 
-/// Returns the mean progress with 5 % of stragglers, 4 times slower, as a share of the progress
-/// without them. If only the stragglers themselves lost steps, it would be 0.9625.
-double left_with_stragglers(const char* barrier) {
+/// Returns the ratio of the mean step with 5 % of stragglers, which are 4 times slower, to the mean
+/// step without stragglers. If only the stragglers themselves lost steps, it would be 0.9625.
+double progress_with_stragglers(const char* barrier) {
   auto options = options_of(barrier, workers);
   const double before = mean(figures(runs(options, 3), mean_step));
   options.slowness = slowdown_factors({parse_straggler("5%:4x").value()}, workers).value();
@@ -102,11 +103,11 @@ double left_with_stragglers(const char* barrier) {
 
 TEST(Stragglers, SlowSampledBarriersLittleAndFullViewsMuch) {
   if (sanitized) GTEST_SKIP() << "runs the code of the tests above, for long";
-  EXPECT_NEAR(left_with_stragglers("asp"), 0.9625, 0.005);
-  EXPECT_GT(left_with_stragglers("pbsp:beta=10"), 0.9);
-  EXPECT_GT(left_with_stragglers("pssp:s=4,beta=10"), 0.9);
-  EXPECT_LT(left_with_stragglers("bsp"), 0.45);
-  EXPECT_LT(left_with_stragglers("ssp:s=4"), 0.45);
+  EXPECT_NEAR(progress_with_stragglers("asp"), 0.9625, 0.005);
+  EXPECT_GT(progress_with_stragglers("pbsp:beta=10"), 0.9);
+  EXPECT_GT(progress_with_stragglers("pssp:s=4,beta=10"), 0.9);
+  EXPECT_LT(progress_with_stragglers("bsp"), 0.45);
+  EXPECT_LT(progress_with_stragglers("ssp:s=4"), 0.45);
 }
 
 }  // namespace

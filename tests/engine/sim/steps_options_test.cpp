@@ -62,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "slowness factor -1; valid: a number above 0, at most 1000000"},
         BadSteps{"NoInterval", [](StepOptions& o) { o.recheck = {.interval = 0s}; },
                  "recheck: the interval must be longer than 0"},
-        BadSteps{"NoStep", [](StepOptions& o) { o.last = 0; }, "last step: 0; valid: 1 or more"}),
+        BadSteps{"NoStep", [](StepOptions& o) { o.steps_max = 0; },
+                 "last step: 0; valid: 1 or more"}),
     [](const auto& param) { return param.param.name; });
 
 TEST(Memory, GrowsWithTheWorkersAndThePolicy) {

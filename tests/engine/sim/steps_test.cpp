@@ -1,4 +1,4 @@
-/// Tests the simulation of steps by cases whose results can be computed by hand.
+/// Tests the simulation of steps with cases whose results can be computed by hand.
 #include "starling/engine/sim/steps/steps.hpp"
 
 #include <gtest/gtest.h>
@@ -14,18 +14,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns options of two workers with steps of 100 ms and of 200 ms. Under bsp the first waits 100
-/// ms in every 200 ms.
-StepOptions two(const std::string& barrier, const std::string& recheck = "arrival") {
+/// Returns options of two workers with steps of 100 ms and of 200 ms. Under bsp the first
+/// waits 100 ms in every 200 ms.
+StepOptions two_workers(const std::string& barrier, const std::string& recheck = "arrival") {
   StepOptions options = options_of(barrier, 2, "const:100ms", recheck);
   options.slowness = {1, 2};
   options.horizon = 1s + 50ms;
   return options;
 }
 
+/// Runs each test with exact and with plain sampling.
 class EverySampling : public testing::TestWithParam<Sampling> {
  protected:
-  [[nodiscard]] static StepResult play(StepOptions options) {
+  [[nodiscard]] static StepResult run(StepOptions options) {
     options.sampling = GetParam();
     return simulate(options);
   }
@@ -36,10 +37,10 @@ INSTANTIATE_TEST_SUITE_P(All, EverySampling, testing::Values(Sampling::exact, Sa
                          });
 
 TEST_P(EverySampling, RunsAtItsOwnPaceUnderAsp) {
-  const auto result = play(two("asp"));
+  const auto result = run(two_workers("asp"));
   EXPECT_EQ(result.steps, (std::vector<Step>{10, 5}));
   EXPECT_EQ(result.updates, 15U);
-  EXPECT_EQ(result.max_lag, 6U) << "of two that arrive at the same time, worker 0 comes first";
+  EXPECT_EQ(result.max_lag, 6U) << "if both workers arrive at the same time, worker 0 is first";
   EXPECT_EQ(result.draws, 0U);
   EXPECT_EQ(result.waiting_share, 0);
   EXPECT_EQ(result.elapsed, 1s + 50ms);
@@ -47,7 +48,7 @@ TEST_P(EverySampling, RunsAtItsOwnPaceUnderAsp) {
 }
 
 TEST_P(EverySampling, WaitsForTheSlowestUnderBsp) {
-  const auto result = play(two("bsp"));
+  const auto result = run(two_workers("bsp"));
   EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
   EXPECT_EQ(result.max_lag, 1U);
   EXPECT_EQ(result.draws, 0U);
@@ -55,10 +56,10 @@ TEST_P(EverySampling, WaitsForTheSlowestUnderBsp) {
   EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
 }
 
-/// The first worker begins step 4 only at 400 ms, when the other has made 2 steps. From then on it
-/// ends step c at (2c - 3) * 100 ms.
+/// The first worker begins step 4 only at 400 ms, when the other worker has made 2 steps. After
+/// that, the first worker ends step c at (2c - 3) * 100 ms.
 TEST_P(EverySampling, StaysWithinItsStalenessUnderSsp) {
-  const auto result = play(two("ssp:s=1"));
+  const auto result = run(two_workers("ssp:s=1"));
   EXPECT_EQ(result.steps, (std::vector<Step>{6, 5}));
   EXPECT_EQ(result.max_lag, 2U);
 }
@@ -66,17 +67,17 @@ TEST_P(EverySampling, StaysWithinItsStalenessUnderSsp) {
 /// There are three draws in each round: that of the first worker fails, that of the second passes,
 /// and the first worker draws again and passes.
 TEST_P(EverySampling, CountsDrawsAndMessagesAtArrivals) {
-  const auto result = play(two("pbsp:beta=1"));
+  const auto result = run(two_workers("pbsp:beta=1"));
   EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
   EXPECT_EQ(result.draws, 15U);
   EXPECT_EQ(result.passes, 10U);
   EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
 }
 
-/// The draws are the same if workers ask: the first draw leaves a request, and the laggard sends a
-/// notice.
+/// The draws are the same if workers ask: the first draw leaves a request, and the laggard
+/// sends a notice.
 TEST_P(EverySampling, CountsQueriesNotifyRequestsAndNoticesIfWorkersAsk) {
-  const auto result = play(two("pbsp:beta=1", "notify"));
+  const auto result = run(two_workers("pbsp:beta=1", "notify"));
   EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
   EXPECT_EQ(result.draws, 15U);
   EXPECT_EQ(result.passes, 10U);
@@ -87,9 +88,9 @@ TEST_P(EverySampling, CountsQueriesNotifyRequestsAndNoticesIfWorkersAsk) {
 /// The first worker's draws at 100, 130, 160 and 190 ms fail, and the one at 220 ms passes. The
 /// other worker's draw at 200 ms passes.
 TEST_P(EverySampling, DrawsAgainAtTheInterval) {
-  auto options = two("pbsp:beta=1", "interval:30ms");
+  auto options = two_workers("pbsp:beta=1", "interval:30ms");
   options.horizon = 250ms;
-  const auto result = play(options);
+  const auto result = run(options);
   EXPECT_EQ(result.steps, (std::vector<Step>{1, 1}));
   EXPECT_EQ(result.draws, 6U);
   EXPECT_EQ(result.passes, 2U);
@@ -99,18 +100,18 @@ TEST_P(EverySampling, DrawsAgainAtTheInterval) {
 
 /// The interval `auto` is a quarter of a step, here 25 ms.
 TEST_P(EverySampling, DrawsAgainAQuarterOfItsStepLater) {
-  auto automatic = two("pbsp:beta=1", "interval:auto");
-  const auto result = play(automatic);
-  EXPECT_EQ(result.steps, play(two("pbsp:beta=1", "interval:25ms")).steps);
-  EXPECT_EQ(result.draws, play(two("pbsp:beta=1", "interval:25ms")).draws);
+  auto automatic = two_workers("pbsp:beta=1", "interval:auto");
+  const auto result = run(automatic);
+  EXPECT_EQ(result.steps, run(two_workers("pbsp:beta=1", "interval:25ms")).steps);
+  EXPECT_EQ(result.draws, run(two_workers("pbsp:beta=1", "interval:25ms")).draws);
 }
 
 /// The notice at 200 ms causes a draw that passes. The timer at 230 ms causes no draw, because the
 /// worker does not wait any more.
 TEST_P(EverySampling, DrawsAgainAtTheFirstOfNoticeAndTimer) {
-  auto options = two("pbsp:beta=1", "notify+interval:130ms");
+  auto options = two_workers("pbsp:beta=1", "notify+interval:130ms");
   options.horizon = 250ms;
-  const auto result = play(options);
+  const auto result = run(options);
   EXPECT_EQ(result.draws, 3U);
   EXPECT_EQ(result.messages,
             (Messages{.queries = 3, .answers = 3, .notify_requests = 1, .notices = 1}));
@@ -118,9 +119,9 @@ TEST_P(EverySampling, DrawsAgainAtTheFirstOfNoticeAndTimer) {
 
 /// The first worker draws at 100 ms, at 160 ms (timer) and at 200 ms (arrival of the other).
 TEST_P(EverySampling, CountsTheIntervalFromTheLastDraw) {
-  auto options = two("pbsp:beta=1", "arrival+interval:60ms");
+  auto options = two_workers("pbsp:beta=1", "arrival+interval:60ms");
   options.horizon = 250ms;
-  const auto result = play(options);
+  const auto result = run(options);
   EXPECT_EQ(result.draws, 4U);
   EXPECT_EQ(result.passes, 2U);
   EXPECT_EQ(result.messages, (Messages{.arrivals = 2, .releases = 2}));
@@ -128,9 +129,9 @@ TEST_P(EverySampling, CountsTheIntervalFromTheLastDraw) {
 
 TEST_P(EverySampling, EndsWhenEveryoneHasReachedTheLastStep) {
   for (const char* barrier : {"bsp", "ssp:s=1", "pbsp:beta=1", "pssp:s=1,beta=1", "asp"}) {
-    auto options = two(barrier);
-    options.last = 4;
-    const auto result = play(options);
+    auto options = two_workers(barrier);
+    options.steps_max = 4;
+    const auto result = run(options);
     EXPECT_EQ(result.steps, (std::vector<Step>{4, 4})) << barrier;
     EXPECT_EQ(result.elapsed, 800ms) << barrier;
     EXPECT_EQ(result.curve.back().at, 800ms) << barrier;
@@ -139,19 +140,19 @@ TEST_P(EverySampling, EndsWhenEveryoneHasReachedTheLastStep) {
 }
 
 TEST_P(EverySampling, CountsNoTimeOfEndedWorkers) {
-  auto options = two("ssp:s=1");
-  options.last = 4;
+  auto options = two_workers("ssp:s=1");
+  options.steps_max = 4;
   // The fast worker waits from 300 to 400 ms, until the other has made 2 steps, and ends at 500 ms.
-  EXPECT_DOUBLE_EQ(play(options).waiting_share, 0.1 / 1.3);
+  EXPECT_DOUBLE_EQ(run(options).waiting_share, 0.1 / 1.3);
 }
 
 TEST_P(EverySampling, CountsEndedWorkersAsInfinitelyFarAhead) {
   for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"}) {
     StepOptions options = options_of("pbsp:beta=2", 5, "exp:100ms", recheck);
-    options.last = 30;
+    options.steps_max = 30;
     options.horizon = 1h;
     options.slowness = {1, 1, 2, 3, 5};
-    const auto result = play(options);
+    const auto result = run(options);
     EXPECT_EQ(result.steps, std::vector<Step>(5, 30)) << recheck;
     EXPECT_LT(result.elapsed, 1h);
   }
@@ -162,39 +163,39 @@ TEST_P(EverySampling, RepeatsBitwiseFromItsSeed) {
        {"arrival", "notify", "arrival+interval:7ms", "notify+interval:auto"}) {
     StepOptions options = options_of("pssp:s=1,beta=3", 20, "exp:100ms", recheck);
     options.horizon = 3s;
-    const auto result = play(options);
-    EXPECT_EQ(result, play(options)) << recheck;
+    const auto result = run(options);
+    EXPECT_EQ(result, run(options)) << recheck;
     options.seed = 2;
-    EXPECT_NE(result, play(options)) << recheck;
+    EXPECT_NE(result, run(options)) << recheck;
   }
 }
 
-/// A sample of all others is the full view, and a sample of none is no barrier: the results are
-/// bitwise equal.
+/// A sample of all other workers equals the rule over all workers, and an empty sample equals asp:
+/// the results are bitwise equal.
 TEST_P(EverySampling, EqualsTheSimplerBarrierAtItsLimits) {
-  const auto same = [](const char* one, const char* other) {
+  const auto expect_same = [](const char* one, const char* other) {
     StepOptions options = options_of(one, 30);
     options.horizon = 3s;
-    auto a = play(options);
+    auto a = run(options);
     options.barrier = barrier::parse(other).value();
-    const auto b = play(options);
+    const auto b = run(options);
     a.draws = b.draws;
     a.passes = b.passes;
     EXPECT_EQ(a, b) << one << " and " << other;
   };
-  same("pbsp:beta=29", "bsp");
-  same("pssp:s=2,beta=29", "ssp:s=2");
-  same("ssp:s=0", "bsp");
-  same("ssp:s=inf", "asp");
-  same("pbsp:beta=0", "asp");
-  same("pssp:s=2,beta=0", "asp");
+  expect_same("pbsp:beta=29", "bsp");
+  expect_same("pssp:s=2,beta=29", "ssp:s=2");
+  expect_same("ssp:s=0", "bsp");
+  expect_same("ssp:s=inf", "asp");
+  expect_same("pbsp:beta=0", "asp");
+  expect_same("pssp:s=2,beta=0", "asp");
 }
 
 TEST_P(EverySampling, NeverBreaksTheBoundOfAFullView) {
   for (const Step s : {0U, 1U, 4U}) {
     auto options = options_of("ssp:s=" + std::to_string(s), 50);
     options.horizon = 5s;
-    EXPECT_EQ(play(options).max_lag, s + 1);
+    EXPECT_EQ(run(options).max_lag, s + 1);
   }
 }
 
@@ -202,42 +203,43 @@ TEST_P(EverySampling, LetsAWorkerThatIsAlonePass) {
   for (const char* barrier : {"bsp", "ssp:s=1", "asp", "pbsp:beta=0"}) {
     auto options = options_of(barrier, 1, "const:100ms");
     options.horizon = 1s;
-    EXPECT_EQ(play(options).steps, std::vector<Step>{10}) << barrier;
+    EXPECT_EQ(run(options).steps, std::vector<Step>{10}) << barrier;
   }
 }
 
-/// Runs a user's rule over all workers, and records the steps that it is shown at each own step.
-class OwnRule : public testing::Test {
+/// Runs a user's rule over all workers. For each step of the asking worker, counts the other
+/// workers' steps that the rule is given.
+class UserRule : public testing::Test {
  protected:
-  using Seen = std::map<Step, std::size_t>;
+  using StepHistogram = std::map<Step, std::size_t>;
 
-  StepResult play(const barrier::Predicate::Function& function, Step last) {
+  StepResult run(const barrier::Predicate::Function& function, Step last) {
     StepOptions options = options_of("asp", 3, "const:100ms");
     options.slowness = {1, 2, 4};
     options.horizon = 10s;
-    options.last = last;
+    options.steps_max = last;
     options.barrier = {barrier::Predicate::make("spy", [&](Step own, std::span<const Step> steps) {
-      EXPECT_EQ(steps.size(), 2U) << "the two others";
+      EXPECT_EQ(steps.size(), 2U) << "the two other workers";
       for (const Step step : steps) ++seen[own][step];
       return function(own, steps);
     })};
     return simulate(options);
   }
 
-  std::map<Step, Seen> seen;
+  std::map<Step, StepHistogram> seen;
 };
 
-TEST_F(OwnRule, IsAskedAtEachArrivalAndMayStopAllWorkers) {
-  const auto stuck = play([](Step own, auto) { return own < 2; }, 3);
+TEST_F(UserRule, IsAskedAtEachArrivalAndMayStopAllWorkers) {
+  const auto stuck = run([](Step own, auto) { return own < 2; }, 3);
   EXPECT_EQ(stuck.steps, (std::vector<Step>{2, 2, 2}));
   EXPECT_EQ(stuck.elapsed, 10s);
   EXPECT_DOUBLE_EQ(stuck.waiting_share, (9.8 + 9.6 + 9.2) / 30);
-  EXPECT_EQ(seen[2], (Seen{{0, 5}, {1, 3}, {2, 10}}));
+  EXPECT_EQ(seen[2], (StepHistogram{{0, 5}, {1, 3}, {2, 10}}));
 }
 
-TEST_F(OwnRule, SeesEndedWorkersInfinitelyFarAhead) {
-  EXPECT_EQ(play([](Step, auto) { return true; }, 2).steps, (std::vector<Step>{2, 2, 2}));
-  EXPECT_EQ(seen, (std::map<Step, Seen>{{1, {{0, 3}, {barrier::finished, 3}}}}));
+TEST_F(UserRule, SeesEndedWorkersInfinitelyFarAhead) {
+  EXPECT_EQ(run([](Step, auto) { return true; }, 2).steps, (std::vector<Step>{2, 2, 2}));
+  EXPECT_EQ(seen, (std::map<Step, StepHistogram>{{1, {{0, 3}, {barrier::finished, 3}}}}));
 }
 
 TEST(Messages, AreArrivalsAndReleasesIfACoordinatorKeepsTheSteps) {
@@ -255,7 +257,7 @@ TEST(Messages, AreArrivalsAndReleasesIfACoordinatorKeepsTheSteps) {
     }
 }
 
-TEST(SampledOwnRule, WorksUnderEveryPolicy) {
+TEST(SampledUserRule, WorksUnderEveryPolicy) {
   const auto half = barrier::Predicate::make("half", [](Step own, std::span<const Step> seen) {
     return 2 * std::ranges::count_if(seen, [&](Step step) { return step >= own; }) >=
            std::ssize(seen);
@@ -263,7 +265,7 @@ TEST(SampledOwnRule, WorksUnderEveryPolicy) {
   for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"}) {
     StepOptions options = options_of("asp", 20, "exp:100ms", recheck);
     options.barrier = barrier::sampled(half, 4);
-    options.last = 20;
+    options.steps_max = 20;
     options.horizon = 1h;
     const auto result = simulate(options);
     EXPECT_EQ(result.steps, std::vector<Step>(20, 20)) << recheck;
@@ -273,7 +275,7 @@ TEST(SampledOwnRule, WorksUnderEveryPolicy) {
 
 /// A point includes all events up to its time, and those at its time.
 TEST(Curve, IsEvenlySpacedAndExact) {
-  auto options = two("bsp");
+  auto options = two_workers("bsp");
   options.horizon = 1s;
   options.points = 20;
   const auto curve = simulate(options).curve;
@@ -298,7 +300,7 @@ TEST(Curve, HasTheMedianOfAllWorkers) {
 }
 
 /// Records the calls that it receives.
-struct Diary : Learner {
+struct CallRecorder : Learner {
   void on_begin(MemberId worker, Step step, Time now) override { write('b', worker, step, now); }
   void on_end(MemberId worker, Step step, Time now) override { write('e', worker, step, now); }
   void write(char what, MemberId worker, Step step, Time now) {
@@ -309,26 +311,26 @@ struct Diary : Learner {
 };
 
 TEST(Learner, IsCalledAsEachStepBeginsAndEnds) {
-  Diary diary;
-  auto options = two("bsp");
+  CallRecorder recorder;
+  auto options = two_workers("bsp");
   options.horizon = 350ms;
-  (void)simulate(options, &diary);
-  EXPECT_EQ(diary.text, "b0/1@0 b1/1@0 e0/1@100 e1/1@200 b1/2@200 b0/2@200 e0/2@300 ");
+  (void)simulate(options, &recorder);
+  EXPECT_EQ(recorder.text, "b0/1@0 b1/1@0 e0/1@100 e1/1@200 b1/2@200 b0/2@200 e0/2@300 ");
 }
 
 TEST(Progress, IsReportedAndMayEndTheSimulation) {
   StepOptions options = options_of("asp", 1000);
-  std::vector<double> told;
+  std::vector<double> reported;
   options.on_progress = [&](double done) {
-    told.push_back(done);
-    return told.size() < 3;
+    reported.push_back(done);
+    return reported.size() < 3;
   };
   const auto result = simulate(options);
-  ASSERT_EQ(told.size(), 3U);
-  EXPECT_TRUE(std::ranges::is_sorted(told));
-  EXPECT_GT(told.front(), 0);
+  ASSERT_EQ(reported.size(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(reported));
+  EXPECT_GT(reported.front(), 0);
   EXPECT_LT(result.elapsed, 40s);
-  EXPECT_NEAR(told.back(), static_cast<double>(result.elapsed.count()) / 4e10, 1e-3);
+  EXPECT_NEAR(reported.back(), static_cast<double>(result.elapsed.count()) / 4e10, 1e-3);
   EXPECT_EQ(result.curve.back().updates, result.updates);
 }
 

@@ -1,6 +1,6 @@
-/// Statistical tests of whether two samples have the same distribution. Each returns the
-/// probability of a difference at least as large if they do. Seeds are fixed: a test that passes
-/// once always passes.
+/// Statistical tests of whether two samples have the same distribution. Each returns the p-value:
+/// the probability that samples of one distribution differ at least as much. The callers' seeds are
+/// fixed, so a test that passes once always passes.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,14 @@ inline double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   const auto n = static_cast<double>(a.size());
   const auto m = static_cast<double>(b.size());
   double distance = 0;
-  const auto share = [](const std::vector<double>& sorted, double x) {
+  /// The share of a sample that is at most x.
+  const auto cumulative_share = [](const std::vector<double>& sorted, double x) {
     return static_cast<double>(std::ranges::upper_bound(sorted, x) - sorted.begin()) /
            static_cast<double>(sorted.size());
   };
   for (const auto* sample : {&a, &b})
     for (const double x : *sample)
-      distance = std::max(distance, std::abs(share(a, x) - share(b, x)));
+      distance = std::max(distance, std::abs(cumulative_share(a, x) - cumulative_share(b, x)));
   const double root = std::sqrt(n * m / (n + m));
   const double lambda = (root + 0.12 + 0.11 / root) * distance;
   if (lambda < 0.3) return 1;
@@ -36,7 +37,8 @@ inline double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
 }
 
 /// Pearson's chi-square test for two samples of counts. Neighbouring values are combined until a
-/// cell holds 20. The tail is approximated by Wilson and Hilferty's normal deviate (PNAS 1931).
+/// cell has 20 counts. The tail is approximated by Wilson and Hilferty's normal deviate (PNAS
+/// 1931).
 inline double chi_square(const std::vector<double>& a, const std::vector<double>& b) {
   std::map<double, std::pair<double, double>> counts;
   for (const double x : a) ++counts[x].first;
@@ -50,14 +52,15 @@ inline double chi_square(const std::vector<double>& a, const std::vector<double>
     cells.back().second += count.second;
   }
   if (cells.size() < 2) return 1;
-  double chi = 0;
+  double statistic = 0;
   for (const auto& [x, y] : cells) {
-    const double off = x * std::sqrt(m / n) - y * std::sqrt(n / m);
-    chi += off * off / (x + y);
+    const double difference = x * std::sqrt(m / n) - y * std::sqrt(n / m);
+    statistic += difference * difference / (x + y);
   }
-  const auto freedom = static_cast<double>(cells.size() - 1);
+  const auto degrees_of_freedom = static_cast<double>(cells.size() - 1);
   const double deviate =
-      (std::cbrt(chi / freedom) - (1 - 2 / (9 * freedom))) / std::sqrt(2 / (9 * freedom));
+      (std::cbrt(statistic / degrees_of_freedom) - (1 - 2 / (9 * degrees_of_freedom))) /
+      std::sqrt(2 / (9 * degrees_of_freedom));
   return 0.5 * std::erfc(deviate / std::sqrt(2.0));
 }
 

@@ -23,8 +23,8 @@ using core::Update;
 using models::SampleOrder;
 using models::Table;
 
-/// How a model is trained.
-struct Recipe {
+/// The optimiser, the learning rate schedule and the weight decay.
+struct TrainingOptions {
   models::Optimizer optimizer = models::Sgd{.lr = 0.1};
   models::Schedule schedule;
   double l2 = 0;
@@ -32,8 +32,8 @@ struct Recipe {
 
 constexpr Step steps = 100;
 constexpr std::uint64_t order_seed = 11;
-/// The number of samples in all workers' batches together. 197 rows are not a multiple of it: the
-/// last batches of an epoch are smaller.
+/// The number of samples in the batches of all workers together. The 197 rows of the table are not
+/// a multiple of it, so the last batches of an epoch are smaller.
 constexpr std::size_t union_batch = 24;
 
 const Table& table() {
@@ -68,27 +68,27 @@ std::vector<typename M::Scalar> gradient(const M& model, std::span<const typenam
 
 /// Trains the model on one machine, without a job.
 template <class M>
-std::vector<typename M::Scalar> train_serially(const M& model, const Recipe& recipe) {
+std::vector<typename M::Scalar> train_serially(const M& model, const TrainingOptions& training) {
   using T = typename M::Scalar;
   auto w = initial(model);
-  std::vector<T> slots(models::slots(recipe.optimizer) * w.size());
+  std::vector<T> slots(models::slots(training.optimizer) * w.size());
   const SampleOrder order{table().size(), 1, union_batch, order_seed};
   std::vector<std::uint32_t> batch;
-  std::uint64_t seen = 0;
+  std::uint64_t samples_seen = 0;
   for (Step step = 0; step < steps; ++step) {
     order.batch(0, step, batch);
     const auto g = gradient(model, std::span<const T>{w}, batch);
-    std::size_t at = 0;
+    std::size_t offset = 0;
     for (const auto& parameter : model.parameters()) {
-      const auto state = slots.empty() ? std::span<T>{} : std::span{slots}.subspan(at);
-      models::apply<T>(recipe.optimizer, std::span{w}.subspan(at, parameter.size()),
-                       std::span{g}.subspan(at, parameter.size()), state, w.size(),
-                       {.rate_scale = models::factor(recipe.schedule, seen),
-                        .l2 = parameter.decay ? recipe.l2 : 0,
+      const auto state = slots.empty() ? std::span<T>{} : std::span{slots}.subspan(offset);
+      models::apply<T>(training.optimizer, std::span{w}.subspan(offset, parameter.size()),
+                       std::span{g}.subspan(offset, parameter.size()), state, w.size(),
+                       {.rate_scale = models::factor(training.schedule, samples_seen),
+                        .l2 = parameter.decay ? training.l2 : 0,
                         .t = step + 1});
-      at += parameter.size();
+      offset += parameter.size();
     }
-    seen += batch.size();
+    samples_seen += batch.size();
   }
   return w;
 }
@@ -103,8 +103,10 @@ std::vector<T> gather(const Layout& layout, const States& states) {
   return w;
 }
 
+/// Trains the model in a simulated job under bsp, over a network that delays and duplicates
+/// packets.
 template <class M>
-std::vector<typename M::Scalar> train_as_job(const M& model, const Recipe& recipe,
+std::vector<typename M::Scalar> train_as_job(const M& model, const TrainingOptions& training,
                                              std::size_t workers, std::uint64_t network_seed) {
   using T = typename M::Scalar;
   const std::size_t batch = union_batch / workers;
@@ -112,7 +114,7 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const Recipe& recip
       std::make_shared<const Layout>(core::make_layout(model.parameters(), sizeof(T), 3));
   Job<T> job;
   job.layout = layout;
-  job.applier = core::GradientApplier{recipe.optimizer, recipe.schedule, recipe.l2, batch};
+  job.applier = core::GradientApplier{training.optimizer, training.schedule, training.l2, batch};
   const auto w = initial(model);
   for (RangeId r = 0; r < layout->ranges.size(); ++r) {
     const Range& range = layout->ranges[r];
@@ -164,43 +166,46 @@ double relative_difference(const std::vector<T>& a, const std::vector<T>& b) {
   return std::sqrt(difference / norm);
 }
 
+/// Expects that jobs of 1 to 8 workers give the parameters of one machine, up to rounding.
 template <class M>
-void expect_one_machine(const char* spec, const Recipe& recipe) {
+void expect_same_as_one_machine(const char* spec, const TrainingOptions& training) {
   const double tolerance = sizeof(typename M::Scalar) == 4 ? 1e-5 : 1e-12;
   const M model = make<M>(spec);
-  const auto serial = train_serially(model, recipe);
+  const auto serial = train_serially(model, training);
   EXPECT_GT(relative_difference(initial(model), serial), 0.01) << "nothing was learned";
   for (const std::size_t workers : {1U, 2U, 4U, 8U}) {
-    const auto w = train_as_job(model, recipe, workers, 1);
+    const auto w = train_as_job(model, training, workers, 1);
     EXPECT_LE(relative_difference(w, serial), tolerance) << spec << ", " << workers << " workers";
   }
 }
 
-const Recipe plain;
-const Recipe rich{.optimizer = models::Sgd{.lr = 0.1, .momentum = 0.9},
-                  .schedule = models::StepRate{.every = 700, .gamma = 0.5},
-                  .l2 = 1e-3};
+const TrainingOptions plain;
+const TrainingOptions with_momentum_and_decay{
+    .optimizer = models::Sgd{.lr = 0.1, .momentum = 0.9},
+    .schedule = models::StepRate{.every = 700, .gamma = 0.5},
+    .l2 = 1e-3};
 
 TEST(UnionBatch, TrainsSoftmaxLikeOneMachine) {
-  expect_one_machine<models::Softmax<float>>("softmax", plain);
-  expect_one_machine<models::Softmax<double>>("softmax", plain);
+  expect_same_as_one_machine<models::Softmax<float>>("softmax", plain);
+  expect_same_as_one_machine<models::Softmax<double>>("softmax", plain);
 }
 
 TEST(UnionBatch, TrainsAPerceptronLikeOneMachine) {
-  expect_one_machine<models::Perceptron<float>>("mlp:20-60-4,activation=tanh", plain);
-  expect_one_machine<models::Perceptron<double>>("mlp:20-60-4,activation=tanh", plain);
+  expect_same_as_one_machine<models::Perceptron<float>>("mlp:20-60-4,activation=tanh", plain);
+  expect_same_as_one_machine<models::Perceptron<double>>("mlp:20-60-4,activation=tanh", plain);
 }
 
 TEST(UnionBatch, KeepsMomentumScheduleAndDecayLikeOneMachine) {
-  expect_one_machine<models::Softmax<float>>("softmax", rich);
-  expect_one_machine<models::Perceptron<double>>("mlp:20-60-4,activation=tanh", rich);
+  expect_same_as_one_machine<models::Softmax<float>>("softmax", with_momentum_and_decay);
+  expect_same_as_one_machine<models::Perceptron<double>>("mlp:20-60-4,activation=tanh",
+                                                         with_momentum_and_decay);
 }
 
 TEST(UnionBatch, RepeatsBitwiseOverAnyNetwork) {
   const auto model = make<models::Perceptron<float>>("mlp:20-60-4");
-  const auto once = train_as_job(model, rich, 4, 1);
-  EXPECT_EQ(train_as_job(model, rich, 4, 1), once);
-  EXPECT_EQ(train_as_job(model, rich, 4, 99), once);
+  const auto once = train_as_job(model, with_momentum_and_decay, 4, 1);
+  EXPECT_EQ(train_as_job(model, with_momentum_and_decay, 4, 1), once);
+  EXPECT_EQ(train_as_job(model, with_momentum_and_decay, 4, 99), once);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ struct Job {
   }
 };
 
-/// Returns the gradient as a vector, with 0 for elements that no part holds.
+/// Returns the gradient as a vector, with 0 for elements that are in no part.
 std::vector<double> to_dense(const Layout& layout, const Gradient& gradient) {
   std::vector<double> g(layout.size);
   for (const auto& [r, values] : gradient.update.parts) {
@@ -95,6 +95,8 @@ std::vector<double> to_dense(const Layout& layout, const Gradient& gradient) {
   return g;
 }
 
+/// Expects the known gradient, with its trained elements multiplied by `factor` and then limited to
+/// `limit`.
 void expect_gradient(const Job& job, double factor, double limit) {
   const auto gradient = job.compute();
   ASSERT_FALSE(gradient.fault) << *gradient.fault;

@@ -1,4 +1,5 @@
-/// Uses a little of every installed library, as a user would. Exits with 0 if all of it works.
+/// A user's program that calls some functions of every installed library. Exits with 0 if all calls
+/// succeed.
 #include <array>
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-/// Helpers of the tests that need a device.
+/// Helpers for tests that need a CUDA device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "starling/models/net/named_nets.hpp"
 #include "tests/models/model_data.hpp"
 
-// Skips the test if there is no device; the first line of each test that computes on one.
+// Skips the test if there is no device. Each test that computes on a device begins with it.
 #define STARLING_NEEDS_DEVICE()                                                        \
   if (const std::string reason = starling::models::cuda::no_device(); !reason.empty()) \
   GTEST_SKIP() << reason
@@ -40,7 +40,8 @@ inline std::string without_dropout(const std::string& name, const std::string& i
   return "net:input=" + input + ",layers=" + layers;
 }
 
-/// Returns the net with smooth functions instead of relu and max-pool, whose gradients jump.
+/// Returns the net with tanh and avg-pool instead of relu and max-pool, whose gradients are not
+/// continuous.
 inline std::string without_kinks(std::string net) {
   const std::vector<std::pair<std::string, std::string>> pairs{{"relu", "tanh"},
                                                                {"max-pool", "avg-pool"}};
@@ -57,6 +58,7 @@ inline std::vector<float> initial_parameters(const Net<float>& net, std::uint64_
   return w;
 }
 
+/// The loss of a batch and its gradient.
 struct Gradient {
   double loss = 0;
   std::vector<float> g;
@@ -72,6 +74,7 @@ inline Gradient gradient_of(const Net<float>& net, const std::vector<float>& w, 
   return result;
 }
 
+/// Returns ||a||.
 inline double norm(std::span<const float> a) {
   double sum = 0;
   for (const float value : a) sum += std::pow(static_cast<double>(value), 2);
@@ -86,13 +89,15 @@ inline double distance(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(sum);
 }
 
+/// Returns ||a - b|| / ||b||.
 inline double relative_error(std::span<const float> a, std::span<const float> b) {
   return distance(a, b) / norm(b);
 }
 
-/// Compares the gradient of each parameter separately, so that errors of small gradients are found.
-/// The allowed error also includes a tenth of the whole norm, so that gradients that are only
-/// rounding errors, like that of a bias before batch normalisation, do not matter.
+/// Compares the gradient of each parameter separately, so that errors in small gradients are found.
+/// The error may be up to `within` times the parameter's norm plus a tenth of the whole norm. The
+/// latter allows for gradients that are only rounding errors, such as that of a bias before batch
+/// normalisation.
 inline void expect_same_gradient(const Net<float>& net, const std::vector<float>& actual,
                                  const std::vector<float>& expected, double within) {
   std::size_t offset = 0;

@@ -1,4 +1,4 @@
-// Tests the messages to users if a device cannot be used. Needs no device.
+// Tests the messages that users read if a device cannot be used. Needs no device.
 #include "starling/models/cuda/check.hpp"
 #include "tests/models/cuda/device.hpp"
 

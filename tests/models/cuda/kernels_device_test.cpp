@@ -23,6 +23,7 @@ std::vector<float> to_host(const Context& context, const float* from, std::size_
   return to;
 }
 
+/// A matrix whose columns are summed over groups of `group_rows` rows.
 struct Sizes {
   Index rows, columns, group_rows;
 };

@@ -24,6 +24,7 @@
 namespace starling::models::cuda {
 namespace {
 
+/// Calls the kernel body for each index below `size`, as the threads of a device do.
 template <class Body>
 void run(std::size_t size, const Body& body) {
   for (std::size_t i = 0; i < size; ++i) body(static_cast<Index>(i));
@@ -88,11 +89,11 @@ TEST(Dropout, DropsItsShareAndUsesTheSameDrawsInBothPasses) {
   run((size + 3) / 4, backward);
   EXPECT_EQ(y, dx);
   const auto dropped = static_cast<double>(std::ranges::count(y, 0.0F));
-  // Five standard deviations of the binomial distribution.
+  // The bound is five standard deviations of the binomial distribution.
   EXPECT_NEAR(dropped, 0.3 * size, 5 * std::sqrt(0.3 * 0.7 * size));
   EXPECT_EQ(std::ranges::count(y, 1 / 0.7F) + std::ranges::count(y, 0.0F),
             static_cast<std::ptrdiff_t>(size));
-  // Another layer or piece draws other numbers.
+  // Another layer or another piece of the batch draws other numbers.
   for (const Draws& other : {Draws{&seed, 3, 0}, Draws{&seed, 2, 1}}) {
     backward.draws = other;
     run((size + 3) / 4, backward);
@@ -110,7 +111,7 @@ class Pools : public testing::TestWithParam<std::string> {};
 
 TEST_P(Pools, EqualTheCpu) {
   CpuLayer max{"max-pool " + GetParam(), {9, 8, 3}, 4};
-  // Few different values, so that many are equal: both must choose the same one.
+  // Rounding makes many values equal; both must choose the same one as the maximum.
   for (float& x : max.x) x = std::round(x);
   max.run();
   const auto shape = std::get<MaxPoolSpecification>(max.layer->specification()).shape;
@@ -183,7 +184,7 @@ TEST(Augmentation, DrawsEveryShiftEquallyOften) {
   for (std::size_t i = 0; i < y.size(); ++i) counts[i % 9] += static_cast<double>(y[i]);
   double chi_square = 0;
   for (const double count : counts) chi_square += (count - 1000) * (count - 1000) / 1000;
-  // The 0.9999 quantile with 8 degrees of freedom.
+  // The bound is the 0.9999 quantile of the chi-square distribution with 8 degrees of freedom.
   EXPECT_LT(chi_square, 31.83);
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0), n);
 

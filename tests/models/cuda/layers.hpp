@@ -12,9 +12,9 @@ namespace starling::models {
 /// Returns normal random numbers with variance 1.
 inline std::vector<float> normals(std::size_t size, std::uint64_t seed, double mean = 0) {
   Random random{seed};
-  std::vector<float> all(size);
-  for (float& value : all) value = static_cast<float>(mean + random.normal());
-  return all;
+  std::vector<float> values(size);
+  for (float& value : values) value = static_cast<float>(mean + random.normal());
+  return values;
 }
 
 /// A layer with random inputs, parameters and derivatives, and the results of both passes.
@@ -29,6 +29,7 @@ struct CpuLayer {
         dx(x.size()),
         g(w.size()) {}
 
+  /// Runs both passes; only the forward pass if `training` is false.
   void run(bool training = true) {
     Arena arena;
     Random random{9};
@@ -39,7 +40,9 @@ struct CpuLayer {
   }
 
   LayerPointer<float> layer;
+  /// The number of samples.
   std::size_t n;
+  /// The input x, the output y, the parameters w, and the derivatives by y, x and w.
   std::vector<float> x, y, w, dy, dx, g;
 };
 

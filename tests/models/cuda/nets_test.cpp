@@ -7,13 +7,15 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The error of adding float32 in another order, relative to the norm of a parameter's gradient.
+/// The allowed error relative to the norm of a parameter's gradient. It covers the rounding of
+/// float32 sums in another order.
 constexpr double rounding = 5e-5;
 
 struct NetOnDeviceCase : NetCase {
   std::size_t rows = 37;
-  /// True if rounding may change which units of relu are active, or which number is a maximum,
-  /// which changes the gradient by far more than rounding. With thousands of units this is likely.
+  /// True if relu or max-pool have so many inputs that rounding is likely to change which of them
+  /// are active or maximal. That changes the gradient by far more than rounding, so the test does
+  /// not compare the gradient with the CPU's.
   bool has_kinks = false;
 };
 
@@ -58,10 +60,10 @@ void expect_same_evaluation(const Net<float>& on_device, const Net<float>& net,
   // Rounding may change the prediction of a row whose scores are nearly equal.
   EXPECT_NEAR(actual[1].value, expected[1].value, 2.0 / static_cast<double>(batch.size()) + 1e-5);
   std::vector<float> scores(batch.size() * net.outputs());
-  std::vector<float> wanted_scores(scores.size());
+  std::vector<float> expected_scores(scores.size());
   on_device.scores(w, data, batch, pass, scores);
-  net.scores(w, data, batch, pass, wanted_scores);
-  EXPECT_LT(relative_error(scores, wanted_scores), rounding);
+  net.scores(w, data, batch, pass, expected_scores);
+  EXPECT_LT(relative_error(scores, expected_scores), rounding);
 }
 
 class Nets : public testing::TestWithParam<NetOnDeviceCase> {};
@@ -77,7 +79,8 @@ TEST_P(Nets, EqualTheCpu) {
   const auto w = initial_parameters(net);
   const auto batch = all_rows(data);
   const Gradient expected = gradient_of(net, w, data, batch);
-  // The first call runs the kernels, the second records them, the third replays the graph.
+  // The first call runs the kernels, the second records them as a graph, the third replays the
+  // graph.
   std::vector<float> first;
   for (int round = 0; round < 3; ++round) {
     const Gradient actual = gradient_of(on_device, w, data, batch);
@@ -86,7 +89,7 @@ TEST_P(Nets, EqualTheCpu) {
       expect_same_gradient(net, actual.g, expected.g,
                            rounding * (given.name == "ResnetSmallSmooth" ? 10 : 1));
     if (round == 0) first = actual.g;
-    EXPECT_EQ(actual.g, first) << "round " << round << " differs";
+    EXPECT_EQ(actual.g, first) << "call " << round << " differs from call 0";
   }
   expect_same_evaluation(on_device, net, w, data);
 }
@@ -105,8 +108,8 @@ TEST(Embeddings, EqualTheCpu) {
   ASSERT_TRUE(engine) << engine.error().message;
   const Net<float> on_device = net.on(*engine);
   const auto rows = all_rows(data);
-  // Each call uses other rows and other parameters, so rows left over from earlier calls would
-  // show.
+  // Each call uses other rows and other parameters, so that rows left over from an earlier call
+  // would change the gradient.
   for (const std::size_t size : {300U, 3U, 40U, 40U, 40U, 300U}) {
     const auto w = initial_parameters(net, size);
     const Batch batch = Batch{rows}.last(size);
@@ -116,9 +119,9 @@ TEST(Embeddings, EqualTheCpu) {
   expect_same_evaluation(on_device, net, initial_parameters(net, 1), data);
 }
 
-/// With a fixed seed the loss is a smooth function of the parameters, whose derivative along the
-/// gradient is the gradient's square.
-TEST(Draws, AreTheSameInBothPassesAndDifferBetweenSeeds) {
+/// With a fixed seed, the loss is a smooth function of the parameters. If both passes use the same
+/// random numbers, its derivative along the gradient is the gradient's squared norm.
+TEST(RandomLayers, UseTheSameNumbersInBothPassesAndOthersForAnotherSeed) {
   STARLING_NEEDS_DEVICE();
   for (const std::string layers :
        {"conv2d 4 kernel=3; tanh; random-shift 2; random-flip; flatten; dropout 0.4; dense 10",

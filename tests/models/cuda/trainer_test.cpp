@@ -6,8 +6,8 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Trains on the CPU as one worker does: adds the changes of untrained parameters, and applies the
-/// optimiser to the others.
+/// Trains on the CPU as a job with one worker does: adds the gradients of untrained parameters to
+/// them, and applies the optimiser to the others.
 class CpuTrainer {
  public:
   CpuTrainer(Net<float> net, const TrainerOptions& options, std::vector<float> w)
@@ -89,7 +89,7 @@ TEST_P(Trainers, EqualTheCpu) {
   ASSERT_TRUE(trainer) << trainer.error().message;
   const auto rows = all_rows(data);
   for (std::size_t step = 0; step < 20; ++step) {
-    // The last batch of each round is shorter.
+    // Every tenth batch is shorter.
     const Batch batch = Batch{rows}.subspan(step % 10 * 40, step % 10 == 9 ? 17 : 40);
     const double rate_scale = 1.0 / static_cast<double>(1 + step);
     cpu.step(data, batch, rate_scale);

@@ -74,13 +74,13 @@ TEST(Losses, OfRealTargetsAndPairsEqualTheCpu) {
   // labelled different.
   std::vector<float> pairs(z.begin(), z.end());
   std::copy_n(pairs.begin() + 8, 2, pairs.begin() + 10);
-  const std::vector<float> kinds{0, 1, 1};
+  const std::vector<float> pair_labels{0, 1, 1};
   expected = pairs;
-  const Accumulator contrastive = ContrastiveLoss::apply<float>(expected, kinds, 0.5F, 3.0F);
+  const Accumulator contrastive = ContrastiveLoss::apply<float>(expected, pair_labels, 0.5F, 3.0F);
   actual = {};
   for (std::size_t i = 0; i < 3; ++i) {
-    const RowLoss row =
-        contrastive_row(&pairs[4 * i], 2, kinds[i] == 0, 3, 0.5F, &derivatives[4 * i], OneLane{});
+    const RowLoss row = contrastive_row(&pairs[4 * i], 2, pair_labels[i] == 0, 3, 0.5F,
+                                        &derivatives[4 * i], OneLane{});
     actual += {static_cast<double>(row.loss), static_cast<double>(row.metric_value)};
   }
   EXPECT_NEAR(actual.loss, contrastive.loss, 1e-5);
@@ -95,16 +95,16 @@ TEST_P(Updates, EqualTheCpuStepByStep) {
   const std::size_t size = 50;
   std::vector<float> expected = normals(size, 1);
   std::vector<float> w = expected;
-  std::vector<float> wanted_state(slots(optimizer) * size);
-  std::vector<float> state(wanted_state.size());
+  std::vector<float> expected_state(slots(optimizer) * size);
+  std::vector<float> state(expected_state.size());
   for (std::uint64_t t = 1; t <= 20; ++t) {
     const auto g = normals(size, 10 + t);
     const ApplyOptions options{.rate_scale = 0.5, .l2 = 0.01, .t = t};
-    apply<float>(optimizer, expected, g, wanted_state, options);
+    apply<float>(optimizer, expected, g, expected_state, options);
     const StagedUpdate staged = stage(optimizer, options);
     std::visit(
         [&]<class O>(const O&) {
-          const Update<UpdateBy<O>> update{staged, g.data(), w.data(), state.data(), size};
+          const Update<OptimizerUpdate<O>> update{staged, g.data(), w.data(), state.data(), size};
           for (std::uint64_t i = 0; i < size; ++i) update({.size = size}, i, {});
         },
         optimizer);
@@ -121,8 +121,8 @@ TEST(Updates, DecayOnlySomeParametersAndAddChangesOfUntrainedOnes) {
   const StagedUpdate staged = stage(Sgd{.lr = 0.5}, {.l2 = 0.1});
   const float g = 1;
   std::vector<float> w(3, 2.0F);
-  const auto step = [&](std::size_t at, const Stretch& stretch) {
-    Update<UpdateBy<Sgd>>{staged, &g, &w[at], nullptr, 1}(stretch, 0, {});
+  const auto step = [&](std::size_t at, const Segment& segment) {
+    Update<OptimizerUpdate<Sgd>>{staged, &g, &w[at], nullptr, 1}(segment, 0, {});
   };
   step(0, {.size = 1});
   step(1, {.size = 1, .decays = false});

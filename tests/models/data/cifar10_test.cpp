@@ -6,8 +6,8 @@
 namespace starling::models {
 namespace {
 
-/// Returns a record: the label, then a plane for each colour. All pixels of a plane have the value
-/// given, except for the first, which has the value + 1.
+/// Returns a record: the label, then a plane of 1024 pixels for each colour. Each pixel of a plane
+/// has the given value, except for the first, which has the value + 1.
 std::string record(char label, char red, char green, char blue) {
   std::string bytes(1, label);
   for (const char value : {red, green, blue}) {
@@ -38,7 +38,7 @@ TEST(Cifar10, RowsArePixelsWithTheirChannelsLast) {
   EXPECT_EQ(table.label(2), 0);
 }
 
-TEST(Cifar10, NamesFileAndRecordOfDamage) {
+TEST(Cifar10, NamesFileAndRecordOfAnError) {
   const TemporaryFolder folder;
   const auto cut = folder.write("cut", record(3, 10, 20, 30) + "abc");
   EXPECT_EQ(message_of(read({cut})), cut + ": record 2 ends too early, after 3 of 3073 bytes");

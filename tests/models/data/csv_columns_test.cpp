@@ -8,6 +8,7 @@
 namespace starling::models {
 namespace {
 
+/// Returns the features of row `at`.
 std::vector<float> row(const Table& table, std::size_t at) {
   const auto values = table.dense_row(at);
   return {values.begin(), values.end()};
@@ -24,7 +25,9 @@ Result<Table> load_like(const std::string& source, const Table& train) {
 
 class CsvColumns : public testing::Test {
  protected:
+  /// Writes a file and returns the source that reads it.
   std::string write(const std::string& text) { return "csv:" + folder_.write("x.csv", text); }
+  /// Writes a second file beside that of write().
   std::string write_other(const std::string& text) {
     return "csv:" + folder_.write("other.csv", text);
   }
@@ -115,21 +118,21 @@ TEST_F(CsvColumns, MissingDropLeavesOutRowsThatLackAValue) {
   EXPECT_EQ(table.ids, (std::vector<std::string>{"0"})) << "rows keep their numbers";
 }
 
-TEST_F(CsvColumns, AreFoundByNameInOtherFiles) {
+TEST_F(CsvColumns, OfTestDataAreFoundByName) {
   const Table train = load_ok("city,age,species\nParis,3,cat\nBerlin,4,dog\n");
   const auto other = load_like(write_other("species,age,city\ndog,7,Paris\n"), train);
   ASSERT_TRUE(other) << message_of(other);
   EXPECT_EQ(row(*other, 0), (std::vector<float>{0, 1, 7}));
   EXPECT_EQ(other->label(0), 1);
-  const auto rows = load_like(write_other("age,city\n7,Berlin\n"), train);
-  ASSERT_TRUE(rows) << message_of(rows);
-  EXPECT_FALSE(rows->has_labels);
-  EXPECT_EQ(row(*rows, 0), (std::vector<float>{1, 0, 7}));
-  const Table twice = load_ok("a,a,y\n1,2,1.5\n3,4,2.5\n");
-  const auto again = load_like(write_other("a,y,a\n5,1.5,6\n"), twice);
+  const auto unlabelled = load_like(write_other("age,city\n7,Berlin\n"), train);
+  ASSERT_TRUE(unlabelled) << message_of(unlabelled);
+  EXPECT_FALSE(unlabelled->has_labels);
+  EXPECT_EQ(row(*unlabelled, 0), (std::vector<float>{1, 0, 7}));
+  const Table two_named_a = load_ok("a,a,y\n1,2,1.5\n3,4,2.5\n");
+  const auto again = load_like(write_other("a,y,a\n5,1.5,6\n"), two_named_a);
   ASSERT_TRUE(again) << message_of(again);
   EXPECT_EQ(row(*again, 0), (std::vector<float>{5, 6}));
-  const auto numbered = load_like(write_other(",a,a\n0,5,6\n"), twice);
+  const auto numbered = load_like(write_other(",a,a\n0,5,6\n"), two_named_a);
   ASSERT_TRUE(numbered) << message_of(numbered);
   EXPECT_EQ(numbered->ids, (std::vector<std::string>{"0"}));
   const auto unnamed = load_like(write_other("Paris,8\n") + ",header=no", train);

@@ -15,7 +15,7 @@ TEST(Csv, ReadsRowsWithTheLabelLast) {
   EXPECT_EQ(table.label(1), 1);
 }
 
-TEST(Csv, TakesTheLabelFromTheGivenColumn) {
+TEST(Csv, ReadsTheLabelFromTheGivenColumn) {
   const TemporaryFolder folder;
   const std::string file = "csv:" + folder.write("x", "a,price,b\n1,2.5,3\n4,5.5,6\n");
   const Table named = load_text(file + ",label=price").value();
@@ -40,7 +40,7 @@ TEST(Csv, ToleratesQuotesSpacesBlankLinesCarriageReturnsAndAMissingLastNewline) 
   EXPECT_EQ(load_text(quoted).value().label(0), 2);
 }
 
-TEST(Csv, ReadsGzipWhateverTheName) {
+TEST(Csv, ReadsGzipUnderAnyFileName) {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";

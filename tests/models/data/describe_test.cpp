@@ -22,7 +22,7 @@ TEST(Describe, SumsUpADenseTable) {
   EXPECT_EQ(d.bytes, table.bytes());
 }
 
-TEST(Describe, SumsUpASparseTableOverWhatItStores) {
+TEST(Describe, SumsUpTheStoredEntriesOfASparseTable) {
   const Table table{10, 0, Table::Sparse{{0, 2, 2, 3}, {1, 4, 0}, {7, 8, 0}}, {-1.5F, 2, 4}};
   const Description d = describe(table);
   EXPECT_TRUE(d.sparse);
@@ -36,7 +36,7 @@ TEST(Describe, SumsUpASparseTableOverWhatItStores) {
   EXPECT_TRUE(d.class_counts.empty());
 }
 
-TEST(Describe, TakesAnEmptyTable) {
+TEST(Describe, AcceptsAnEmptyTable) {
   const Description d = describe(Table{});
   EXPECT_EQ(d.rows, 0U);
   EXPECT_EQ(d.density, 0);

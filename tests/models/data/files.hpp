@@ -15,7 +15,7 @@
 
 namespace starling::models {
 
-/// A folder for the files of one test, which is removed with them at the end of the test.
+/// A folder for the files of one test. The destructor removes it with its files.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -48,6 +48,7 @@ inline std::string with_path(std::string text, const std::string& path) {
   return text;
 }
 
+/// Loads the data of a source such as `csv:FILE,label=first`.
 inline Result<Table> load_text(const std::string& source, std::uint64_t seed = 1) {
   const auto parsed = Source::parse(source);
   if (!parsed) return parsed.error();

@@ -10,6 +10,7 @@
 namespace starling::models {
 namespace {
 
+/// Returns a hash of all features and labels.
 std::uint64_t fingerprint(const Table& table) {
   std::uint64_t hash = 0;
   const auto add = [&](float value) { hash = mix(hash ^ std::bit_cast<std::uint32_t>(value)); };
@@ -28,7 +29,7 @@ TEST_P(Generators, ProduceTheSameDataForTheSameSeed) {
   EXPECT_NE(fingerprint(load_text(source, 5).value()), fingerprint(load_text(source, 6).value()));
 }
 
-TEST_P(Generators, FirstRowsDoNotDependOnTheLength) {
+TEST_P(Generators, FirstRowsDoNotDependOnTheNumberOfRows) {
   const Table few = load_text(GetParam() + "n=13").value();
   const Table many = load_text(GetParam() + "n=40").value();
   ASSERT_EQ(many.size(), 40U);
@@ -38,7 +39,7 @@ TEST_P(Generators, FirstRowsDoNotDependOnTheLength) {
   }
 }
 
-TEST_P(Generators, ShareNoRowBetweenTrainAndTest) {
+TEST_P(Generators, ShareNoRowBetweenTrainingAndTestData) {
   const Source source = Source::parse(GetParam() + "n=40").value();
   const TablePair pair = load_pair(source, source, 1).value();
   EXPECT_EQ(fingerprint(pair.test), fingerprint(load_test(source, 1, std::nullopt).value()));
@@ -52,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(All, Generators,
                          testing::Values("digits:", "linear:d=3,",
                                          "ratings:users=3000,items=2000,"));
 
-/// These numbers were computed once and must never change.
+/// The expected fingerprints were computed once. They must not change: a source and a seed always
+/// mean the same data.
 TEST(Generators, ProduceTheSameNumbersOnEveryMachine) {
   EXPECT_EQ(fingerprint(load_text("digits:n=100").value()), 3570033567554318347U);
   EXPECT_EQ(fingerprint(load_text("linear:d=10,n=100").value()), 4598318450584759155U);
@@ -76,13 +78,13 @@ TEST(Digits, AreBalancedImages) {
   }
 }
 
-TEST(Digits, HaveTenClassesForAnyLength) {
+TEST(Digits, HaveTenClassesForAnyNumberOfRows) {
   EXPECT_EQ(load_text("digits:n=1").value().classes(), 10U);
 }
 
-/// The mean images of the classes in one half of the data predict the other half: far better than
-/// chance, but far from perfectly, which leaves room for better models.
-TEST(Digits, AreLearnableButNotByTemplates) {
+/// Each image of one half of the data is predicted by the nearest of the classes' mean images over
+/// the other half. At chance, 200 of 2000 predictions would be right.
+TEST(Digits, AreLearnableButNotPerfectlyByMeanImages) {
   const Table table = load_text("digits:n=4000").value();
   std::vector<std::vector<double>> means(10, std::vector<double>(784, 0));
   for (std::size_t i = 0; i < 2000; ++i)
@@ -104,7 +106,7 @@ TEST(Digits, AreLearnableButNotByTemplates) {
   EXPECT_LT(right, 1900);
 }
 
-TEST(Linear, LabelsFollowTheTruth) {
+TEST(Linear, LabelsFollowTheTrueParametersWithNoise) {
   const Table table = load_text("linear:d=50,n=4000,noise=0.5").value();
   ASSERT_EQ(table.truth.size(), 50U);
   EXPECT_EQ(table.classes(), 0U);
@@ -133,7 +135,7 @@ TEST(Linear, FeaturesAreStandardNormal) {
   EXPECT_NEAR(squares / 1e5, 1, 5 * std::sqrt(2 / 1e5));
 }
 
-TEST(Linear, UsesTheSameTruthForTheTest) {
+TEST(Linear, UsesTheSameTrueParametersForTestData) {
   const Source source = Source::parse("linear:d=5,n=10").value();
   const TablePair pair = load_pair(source, source, 3).value();
   EXPECT_EQ(pair.train.truth, pair.test.truth);

@@ -5,6 +5,7 @@
 namespace starling::models {
 namespace {
 
+/// Returns the lowest `bytes` bytes of `value`, the most significant first.
 std::string big_endian(std::uint64_t value, int bytes) {
   std::string text;
   for (int i = bytes - 1; i >= 0; --i)
@@ -12,6 +13,7 @@ std::string big_endian(std::uint64_t value, int bytes) {
   return text;
 }
 
+/// Returns an IDX file. `type` is the code of the elements' type.
 std::string idx(int type, const std::vector<std::uint32_t>& sizes, const std::string& data) {
   std::string text{'\0', '\0', static_cast<char>(type), static_cast<char>(sizes.size())};
   for (const auto size : sizes) text += big_endian(size, 4);
@@ -29,8 +31,8 @@ class Idx : public testing::Test {
     labels_ = folder_.write("labels", y);
     return load(Source{IdxSource{images_, labels_}}, 1);
   }
-  /// Returns the message that refuses these files, with their paths replaced by X and Y.
-  std::string refuse(std::string_view x, std::string_view y) {
+  /// Returns the error of loading these files, with their paths replaced by X and Y.
+  std::string error_of(std::string_view x, std::string_view y) {
     std::string text = message_of(load_files(x, y));
     for (const auto& [path, name] : {std::pair{images_, "X"}, std::pair{labels_, "Y"}})
       if (const auto at = text.find(path); at != std::string::npos)
@@ -155,7 +157,7 @@ TEST_F(Idx, RefusesDamagedImages) {
                                   std::to_string(gzip(images).size()) +
                                   " of the file, but other bytes follow"},
   };
-  for (const auto& [content, message] : cases) EXPECT_EQ(refuse(content, labels), message);
+  for (const auto& [content, message] : cases) EXPECT_EQ(error_of(content, labels), message);
 }
 
 TEST_F(Idx, RefusesLabelsThatDoNotFit) {
@@ -175,10 +177,10 @@ TEST_F(Idx, RefusesLabelsThatDoNotFit) {
       {labels + labels, "Y: holds more than its header promises, from byte 11 on"},
       {gzip(labels).substr(0, 20), "Y: its gzip data ends too early, at byte 20 of the file"},
   };
-  for (const auto& [content, message] : cases) EXPECT_EQ(refuse(images, content), message);
+  for (const auto& [content, message] : cases) EXPECT_EQ(error_of(images, content), message);
 }
 
-/// If one byte of the header is damaged, the files are refused, or as many rows are read as before.
+/// If one byte of the header is damaged, either the files are refused or all 3 rows are read.
 TEST_F(Idx, SurvivesEveryDamagedByteOfItsHeader) {
   for (std::size_t at = 0; at < 16; ++at)
     for (int value = 0; value < 256; value += 15) {

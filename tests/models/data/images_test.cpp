@@ -14,7 +14,8 @@ Image decode(const std::string& bytes) {
   return decode_image(std::as_bytes(std::span{bytes}), "p").value();
 }
 
-std::string refusal(const std::string& bytes) {
+/// Returns the error of decoding an image with these bytes.
+std::string decode_error(const std::string& bytes) {
   const auto image = decode_image(std::as_bytes(std::span{bytes}), "dir/p.x");
   return image ? "no error" : image.error().message;
 }
@@ -26,7 +27,7 @@ class ImageFolder {
     std::filesystem::create_directories(std::filesystem::path{folder_.path(name)}.parent_path());
     folder_.write(name, content);
   }
-  void make(const std::string& name) const {
+  void make_folder(const std::string& name) const {
     std::filesystem::create_directories(folder_.path(name));
   }
   [[nodiscard]] std::string path(const std::string& name = "pics") const {
@@ -40,6 +41,7 @@ class ImageFolder {
   TemporaryFolder folder_;
 };
 
+/// Returns a PNG file of two pixels with this grey value.
 std::string grey(std::uint8_t value) { return png_of(1, 2, {value, value}); }
 
 TEST(Image, KeepsThePixelsOfPng) {
@@ -91,7 +93,8 @@ TEST(Image, ResizesLinearly) {
   EXPECT_EQ(resized(line, 1, 4).pixels, (Pixels{0, 25, 75, 100}));
   EXPECT_EQ(resized(Image{2, 1, 1, {0, 100}}, 4, 1).pixels, (Pixels{0, 25, 75, 100}));
   EXPECT_EQ(resized(Image{3, 5, 3, Pixels(45, 9)}, 7, 2).pixels, Pixels(42, 9));
-  // Halved, a pixel weighs its four neighbours 1, 3, 3, 1; at the edge 3, 3, 1.
+  // At half the width, a pixel is the mean of four pixels with the weights 1, 3, 3, 1; at the edge,
+  // of three with the weights 3, 3, 1.
   const Image four{1, 4, 1, {0, 70, 140, 210}};
   EXPECT_EQ(resized(four, 1, 2).pixels, (Pixels{50, 160}));
   EXPECT_EQ(resized(four, 1, 4).pixels, four.pixels);
@@ -100,24 +103,24 @@ TEST(Image, ResizesLinearly) {
 TEST(Image, RefusesDamagedImagesAndOtherFormats) {
   const std::string png = png_of(2, 3, Pixels(6, 50));
   const std::string jpeg = jpeg_of(16, 16, Pixels(256, 50));
-  EXPECT_EQ(refusal(""), "dir/p.x: is not a PNG or JPEG image; it is empty");
-  EXPECT_EQ(refusal("hello, world"),
+  EXPECT_EQ(decode_error(""), "dir/p.x: is not a PNG or JPEG image; it is empty");
+  EXPECT_EQ(decode_error("hello, world"),
             "dir/p.x: is not a PNG or JPEG image; it starts with 'hello, w'");
-  EXPECT_NE(refusal("GIF89a").find("is an image of the format GIF; valid: PNG and JPEG; this "
-                                   "converts it to PNG: python3 -c \"from PIL import Image; "
-                                   "Image.open('dir/p.x').convert('RGB').save('dir/p.png')\""),
+  EXPECT_NE(decode_error("GIF89a").find("is an image of the format GIF; valid: PNG and JPEG; this "
+                                        "converts it to PNG: python3 -c \"from PIL import Image; "
+                                        "Image.open('dir/p.x').convert('RGB').save('dir/p.png')\""),
             std::string::npos);
   for (std::size_t size = 8; size < png.size() - 12; ++size)
-    EXPECT_NE(refusal(png.substr(0, size)).find("dir/p.x: its PNG data is damaged: "),
+    EXPECT_NE(decode_error(png.substr(0, size)).find("dir/p.x: its PNG data is damaged: "),
               std::string::npos)
         << size;
   for (std::size_t size = 3; size < jpeg.size() - 2; ++size)
-    EXPECT_NE(refusal(jpeg.substr(0, size)).find("dir/p.x: its JPEG data is damaged: "),
+    EXPECT_NE(decode_error(jpeg.substr(0, size)).find("dir/p.x: its JPEG data is damaged: "),
               std::string::npos)
         << size;
   std::string flipped = png;
   flipped[png.find("IDAT") + 8] ^= 1;
-  EXPECT_NE(refusal(flipped).find("its PNG data is damaged: "), std::string::npos);
+  EXPECT_NE(decode_error(flipped).find("its PNG data is damaged: "), std::string::npos);
 }
 
 TEST(Images, BecomeRowsWithTheirFolderAsClass) {
@@ -158,21 +161,21 @@ TEST(Images, HaveTheChannelsOfTheMajority) {
   EXPECT_EQ(folder.load(",channels=1").value().features(), 2U);
 }
 
-TEST(Images, TestImagesGetSizeAndChannelsOfTheTrainingImages) {
+TEST(Images, TestImagesAreConvertedToTheSizeAndChannelsOfTrainingImages) {
   const ImageFolder folder;
   const std::string colour = png_of(1, 2, {255, 255, 255, 0, 0, 0}, PNG_FORMAT_RGB);
   folder.write("pics/a/1.png", colour);
   folder.write("pics/b/2.png", colour);
   folder.write("test/a/1.png", grey(51));
   folder.write("test/b/2.png", grey(51));
-  const auto both = [&](const std::string& options) {
+  const auto load_both = [&](const std::string& options) {
     return load_pair(Source::parse("images:" + folder.path() + options).value(),
                      Source::parse("images:" + folder.path("test")).value(), 1)
         .value();
   };
-  EXPECT_EQ(both("").test.features(), 6U);
-  EXPECT_EQ(both(",channels=1").test.features(), 2U);
-  EXPECT_EQ(both(",size=4x5").test.features(), 60U);
+  EXPECT_EQ(load_both("").test.features(), 6U);
+  EXPECT_EQ(load_both(",channels=1").test.features(), 2U);
+  EXPECT_EQ(load_both(",size=4x5").test.features(), 60U);
 }
 
 TEST(Images, ImagesOutsideOfSubfoldersHaveNoLabels) {
@@ -210,44 +213,46 @@ TEST(Images, TestClassesAreNumberedLikeTrainingClasses) {
 
 TEST(Images, AreRefusedWithPathAndValidForm) {
   const ImageFolder folder;
-  const auto said = [&](const std::string& options = "") {
+  const auto load_error = [&](const std::string& options = "") {
     return message_of(folder.load(options));
   };
   const std::string pics = folder.path();
-  EXPECT_EQ(said(), pics + ": no such folder");
+  EXPECT_EQ(load_error(), pics + ": no such folder");
   folder.write("pics", "x");
-  EXPECT_EQ(said(),
+  EXPECT_EQ(load_error(),
             pics + ": is a file; valid: a folder that holds one folder of images for each class");
   std::filesystem::remove(pics);
-  folder.make("pics/b");
-  EXPECT_EQ(said(),
+  folder.make_folder("pics/b");
+  EXPECT_EQ(load_error(),
             pics + ": holds no images; valid: PNG and JPEG images in one folder for each class");
   folder.write("pics/b/1.png", grey(1));
-  EXPECT_EQ(said(), pics + ": has one class, 'b', but a classification needs at least two");
+  EXPECT_EQ(load_error(), pics + ": has one class, 'b', but a classification needs at least two");
   folder.write("pics/a/2.png", png_of(2, 1, {1, 2}));
-  EXPECT_EQ(said(), pics + "/b/1.png: is of 1x2 pixels (height x width), but " + pics +
-                        "/a/2.png is of 2x1; valid: images:" + pics + ",size=2x1 resizes all");
+  EXPECT_EQ(load_error(), pics + "/b/1.png: is of 1x2 pixels (height x width), but " + pics +
+                              "/a/2.png is of 2x1; valid: images:" + pics +
+                              ",size=2x1 resizes all");
   EXPECT_EQ(folder.load(",size=3x4").value().features(), 12U);
   folder.write("pics/a/notes.txt", "hello");
-  EXPECT_EQ(said(), pics + "/a/notes.txt: is not a PNG or JPEG image; it starts with 'hello'");
+  EXPECT_EQ(load_error(),
+            pics + "/a/notes.txt: is not a PNG or JPEG image; it starts with 'hello'");
   folder.write("pics/b/deep/1.png", grey(1));
-  EXPECT_EQ(said(),
+  EXPECT_EQ(load_error(),
             pics +
                 "/b/deep: is a folder inside one of a class; valid: one folder for each class, "
                 "as in images:" +
                 pics + "/b if its folders are the classes");
   folder.write("pics/0.jpg", grey(1));
-  EXPECT_EQ(said(), pics +
-                        "/0.jpg: is an image beside the folders of classes; valid: images "
-                        "inside them, or no folder if images have no labels");
+  EXPECT_EQ(load_error(), pics +
+                              "/0.jpg: is an image beside the folders of classes; valid: images "
+                              "inside them, or no folder if images have no labels");
 }
 
 TEST(Images, DoNotWaitForPipes) {
   const ImageFolder folder;
-  folder.make("pics/a");
+  folder.make_folder("pics/a");
   ASSERT_EQ(::mkfifo(folder.path("pics/a/1.png").c_str(), 0600), 0);
   ReadLimits limits;
-  limits.regular_only = true;
+  limits.refuses_pipes = true;
   const ReadScope scope{limits};
   EXPECT_EQ(message_of(folder.load()),
             folder.path("pics/a/1.png") + ": is a pipe; valid: a regular file");

@@ -5,6 +5,8 @@
 namespace starling::models {
 namespace {
 
+/// Returns the lines of the file, each followed by `|`, or the error of the first line that cannot
+/// be read.
 std::string read_lines(const std::string& path) {
   LineReader reader{InputFile::open(path).value()};
   std::string text;
@@ -84,6 +86,8 @@ std::string repeated(const std::string& line, std::size_t times) {
   return text;
 }
 
+/// Expects that loading `source` fails because of the memory limit. `name` is the source in the
+/// message.
 void expect_refused(const std::string& source, const std::string& name, const std::string& reason) {
   const std::string message = message_of(load_text(source));
   EXPECT_TRUE(message.starts_with(name + ": " + reason)) << message;
@@ -104,9 +108,9 @@ TEST_F(MemoryLimit, RefusesDataAboveTheLimit) {
   expect_refused("idx:" + idx + "," + idx, idx, "would take 0.004");
   const auto line = folder_.write("line", gzip(std::string(20'000'000, ' ')));
   expect_refused("csv:" + line, line, "takes more than 0.00");
-  for (const std::string made : {"digits:n=1000", "linear:d=1000,n=1000,noise=0.1",
-                                 "ratings:users=500,items=400,rank=8,n=1000000,noise=0.1"})
-    expect_refused(made, made, "would take 0.0");
+  for (const std::string generated : {"digits:n=1000", "linear:d=1000,n=1000,noise=0.1",
+                                      "ratings:users=500,items=400,rank=8,n=1000000,noise=0.1"})
+    expect_refused(generated, generated, "would take 0.0");
 }
 
 TEST_F(MemoryLimit, ReadsDataBelowTheLimit) {
@@ -117,7 +121,7 @@ TEST_F(MemoryLimit, ReadsDataBelowTheLimit) {
 
 TEST(InputFile, StopsReadingAtTheDeadline) {
   const TemporaryFolder folder;
-  // Blank lines take no memory, so that only the deadline can stop the reading of this file.
+  // Blank lines take no memory, so only the deadline can stop the reading of this file.
   const auto blank = folder.write("blank", gzip(repeated("\n", 30'000'000)));
   ReadLimits limits;
   limits.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};

@@ -3,20 +3,24 @@
 namespace starling::models {
 namespace {
 
-struct Labels {
-  std::vector<std::string> written;
+struct LabelsCase {
+  /// The labels in the file.
+  std::vector<std::string> texts;
+  /// The option `task` of the source, or nothing.
   std::string task;
+  /// The expected number of classes; 0 for real targets.
   std::size_t classes;
-  std::vector<float> read;
+  /// The expected labels of the table.
+  std::vector<float> values;
 };
 
-class LabellingInference : public testing::TestWithParam<Labels> {};
+class LabellingInference : public testing::TestWithParam<LabelsCase> {};
 
 TEST_P(LabellingInference, DecidesBetweenClassesAndTargets) {
   const TemporaryFolder folder;
   std::string csv;
   std::string libsvm;
-  for (const std::string& label : GetParam().written) {
+  for (const std::string& label : GetParam().texts) {
     csv += "7," + label + "\n";
     libsvm += label + " 1:7\n";
   }
@@ -26,24 +30,25 @@ TEST_P(LabellingInference, DecidesBetweenClassesAndTargets) {
     ASSERT_TRUE(table.ok()) << message_of(table);
     EXPECT_EQ(table->classes(), GetParam().classes);
     for (std::size_t i = 0; i < table->size(); ++i)
-      EXPECT_EQ(table->label(i), GetParam().read[i]) << i;
+      EXPECT_EQ(table->label(i), GetParam().values[i]) << i;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, LabellingInference,
-                         testing::Values(Labels{{"0", "1", "0"}, "", 2, {0, 1, 0}},
-                                         Labels{{"-1", "+1", "-1"}, "", 2, {0, 1, 0}},
-                                         Labels{{"1", "2", "3"}, "", 3, {0, 1, 2}},
-                                         Labels{{"2", "0", "1.0"}, "", 3, {2, 0, 1}},
-                                         Labels{{"0", "1", "3"}, "", 0, {0, 1, 3}},
-                                         Labels{{"0", "1", "3"}, ",task=class", 4, {0, 1, 3}},
-                                         Labels{{"3", "1", "5"}, ",task=class", 5, {2, 0, 4}},
-                                         Labels{{"5", "6", "7"}, "", 0, {5, 6, 7}},
-                                         Labels{{"0", "0", "0"}, "", 0, {0, 0, 0}},
-                                         Labels{{"0", "1", "0.5"}, "", 0, {0, 1, 0.5F}},
-                                         Labels{{"-1", "0", "1"}, "", 0, {-1, 0, 1}},
-                                         Labels{{"0", "1", "0"}, ",task=value", 0, {0, 1, 0}},
-                                         Labels{{"-1", "+1", "1"}, ",task=value", 0, {-1, 1, 1}}));
+                         testing::Values(LabelsCase{{"0", "1", "0"}, "", 2, {0, 1, 0}},
+                                         LabelsCase{{"-1", "+1", "-1"}, "", 2, {0, 1, 0}},
+                                         LabelsCase{{"1", "2", "3"}, "", 3, {0, 1, 2}},
+                                         LabelsCase{{"2", "0", "1.0"}, "", 3, {2, 0, 1}},
+                                         LabelsCase{{"0", "1", "3"}, "", 0, {0, 1, 3}},
+                                         LabelsCase{{"0", "1", "3"}, ",task=class", 4, {0, 1, 3}},
+                                         LabelsCase{{"3", "1", "5"}, ",task=class", 5, {2, 0, 4}},
+                                         LabelsCase{{"5", "6", "7"}, "", 0, {5, 6, 7}},
+                                         LabelsCase{{"0", "0", "0"}, "", 0, {0, 0, 0}},
+                                         LabelsCase{{"0", "1", "0.5"}, "", 0, {0, 1, 0.5F}},
+                                         LabelsCase{{"-1", "0", "1"}, "", 0, {-1, 0, 1}},
+                                         LabelsCase{{"0", "1", "0"}, ",task=value", 0, {0, 1, 0}},
+                                         LabelsCase{
+                                             {"-1", "+1", "1"}, ",task=value", 0, {-1, 1, 1}}));
 
 TEST(LabellingInference, TreatsMoreThanAHundredValuesAsTargets) {
   const TemporaryFolder folder;

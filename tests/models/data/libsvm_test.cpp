@@ -47,11 +47,11 @@ TEST(Libsvm, CountsFromZeroIfAnIndexIsZero) {
   EXPECT_EQ(table.first_index, 0U);
   EXPECT_EQ(table.sparse_row(0).columns[0], 1U);
   EXPECT_EQ(table.sparse_row(1).columns[0], 0U);
-  const auto bare = "libsvm:" + folder.write("y", "1 1:5 3:7\n0 2:1\n");
-  EXPECT_EQ(load_text(bare).value().features(), 3U);
-  EXPECT_EQ(load_text(bare).value().first_index, 1U);
-  EXPECT_EQ(load_text(bare + ",base=0").value().features(), 4U);
-  EXPECT_EQ(load_text(bare + ",base=0").value().sparse_row(0).columns[0], 1U);
+  const auto without_zero = "libsvm:" + folder.write("y", "1 1:5 3:7\n0 2:1\n");
+  EXPECT_EQ(load_text(without_zero).value().features(), 3U);
+  EXPECT_EQ(load_text(without_zero).value().first_index, 1U);
+  EXPECT_EQ(load_text(without_zero + ",base=0").value().features(), 4U);
+  EXPECT_EQ(load_text(without_zero + ",base=0").value().sparse_row(0).columns[0], 1U);
   EXPECT_EQ(load_text(file + ",features=9").value().features(), 9U);
   const auto only = "libsvm:" + folder.write("z", "1 0:5\n0 0:1\n");
   EXPECT_EQ(load_text(only).value().features(), 1U);
@@ -73,8 +73,8 @@ TEST(Libsvm, IgnoresQueryIds) {
 }
 
 TEST(Libsvm, RefusesBadFilesWithLocationAndValidForm) {
-  const std::string all = "; valid: whole numbers 0 to 2147483648";
-  const std::string four = "; valid: whole numbers 0 to 4 (features=N)";
+  const std::string any_index = "; valid: whole numbers 0 to 2147483648";
+  const std::string up_to_four = "; valid: whole numbers 0 to 4 (features=N)";
   const TemporaryFolder folder;
   const std::vector<std::array<std::string, 3>> cases{
       {"", "", "FILE: holds no rows"},
@@ -102,10 +102,10 @@ TEST(Libsvm, RefusesBadFilesWithLocationAndValidForm) {
        "numbers 0 to 2147483647"},
       {"", "0 0:1 0:2\n", "FILE:1: index 0 occurs twice in its row"},
       {"", "0 3:1 0:2\n", "FILE:1: index 0 follows 3; indices must ascend"},
-      {"", "0 -1:1\n", "FILE:1: the index of '-1:1' is not valid" + all},
-      {"", "0 +1:1\n", "FILE:1: the index of '+1:1' is not valid" + all},
-      {"", "0 :1\n", "FILE:1: the index of ':1' is not valid" + all},
-      {"", "0 1.5:1\n", "FILE:1: the index of '1.5:1' is not valid" + all},
+      {"", "0 -1:1\n", "FILE:1: the index of '-1:1' is not valid" + any_index},
+      {"", "0 +1:1\n", "FILE:1: the index of '+1:1' is not valid" + any_index},
+      {"", "0 :1\n", "FILE:1: the index of ':1' is not valid" + any_index},
+      {"", "0 1.5:1\n", "FILE:1: the index of '1.5:1' is not valid" + any_index},
       {"", "0 qid: 1:1\n", "FILE:1: 'qid:' is not a query id; valid: qid:N, N a whole number"},
       {"", "0 qid:x 1:1\n", "FILE:1: 'qid:x' is not a query id; valid: qid:N, N a whole number"},
       {"", "0 qid:-1 1:1\n", "FILE:1: 'qid:-1' is not a query id; valid: qid:N, N a whole number"},
@@ -114,10 +114,10 @@ TEST(Libsvm, RefusesBadFilesWithLocationAndValidForm) {
        "FILE:1: 'qid:3' follows a field; valid: one qid:N after the label"},
       {"", "qid:3 0 1:1\n",
        "FILE:1: 'qid:3' is not a label; valid: a finite number, then index:value ..."},
-      {"", "0 2147483649:1\n", "FILE:1: the index of '2147483649:1' is not valid" + all},
+      {"", "0 2147483649:1\n", "FILE:1: the index of '2147483649:1' is not valid" + any_index},
       {"", "0 18446744073709551617:1\n",
-       "FILE:1: the index of '18446744073709551617:1' is not valid" + all},
-      {",features=4", "0 4:1\n1 5:1\n", "FILE:2: the index of '5:1' is not valid" + four},
+       "FILE:1: the index of '18446744073709551617:1' is not valid" + any_index},
+      {",features=4", "0 4:1\n1 5:1\n", "FILE:2: the index of '5:1' is not valid" + up_to_four},
       {"", "0 3:1 2:1\n", "FILE:1: index 2 follows 3; indices must ascend"},
       {"", "0 1:1\n0 3:1 3:2\n", "FILE:2: index 3 occurs twice in its row"},
       {"", "0 1:\n", "FILE:1: the value of '1:' is not a finite number that a float holds"},

@@ -1,4 +1,4 @@
-/// Checks that training and test data from two sources are matched, or refused if they cannot be.
+/// Checks that test data get the form of the training data, or are refused if they cannot.
 #include "starling/models/data/load.hpp"
 #include "tests/models/data/files.hpp"
 
@@ -9,6 +9,7 @@ std::string message_of(const Result<TablePair>& pair) {
   return pair ? "no error" : pair.error().message;
 }
 
+/// Loads two files as sources of `kind`, such as `csv`, with these contents and options.
 Result<TablePair> pair_of(const TemporaryFolder& folder, const std::string& kind,
                           const std::string& train, const std::string& test,
                           const std::string& train_options = "",
@@ -21,12 +22,12 @@ Result<TablePair> pair_of(const TemporaryFolder& folder, const std::string& kind
 
 TEST(LoadPair, GivesSparseTablesTheLargerWidth) {
   const TemporaryFolder folder;
-  const TablePair less = pair_of(folder, "libsvm", "0 1:1\n1 5:1\n", "0 2:1\n").value();
-  EXPECT_EQ(less.train.features(), 5U);
-  EXPECT_EQ(less.test.features(), 5U);
-  const TablePair more = pair_of(folder, "libsvm", "0 1:1\n1 5:1\n", "0 7:1\n").value();
-  EXPECT_EQ(more.train.features(), 7U);
-  EXPECT_EQ(more.test.features(), 7U);
+  const TablePair narrow_test = pair_of(folder, "libsvm", "0 1:1\n1 5:1\n", "0 2:1\n").value();
+  EXPECT_EQ(narrow_test.train.features(), 5U);
+  EXPECT_EQ(narrow_test.test.features(), 5U);
+  const TablePair wide_test = pair_of(folder, "libsvm", "0 1:1\n1 5:1\n", "0 7:1\n").value();
+  EXPECT_EQ(wide_test.train.features(), 7U);
+  EXPECT_EQ(wide_test.test.features(), 7U);
 }
 
 TEST(LoadPair, CountsTestIndicesFromTheBaseOfTheTrainingData) {
@@ -42,10 +43,10 @@ TEST(LoadPair, CountsTestIndicesFromTheBaseOfTheTrainingData) {
             "test: " + test + ":2: the index of '0:1' is not valid, for " + train +
                 " counts features from 1 (base=0 or base=1 says otherwise); valid: whole numbers "
                 "1 to 2147483648");
-  const TablePair said =
+  const TablePair with_base =
       pair_of(folder, "libsvm", "0 1:1\n1 3:1\n", "0 1:1\n0 0:1\n", ",base=0").value();
-  EXPECT_EQ(said.train.sparse_row(0).columns[0], 1U);
-  EXPECT_EQ(said.test.sparse_row(1).columns[0], 0U);
+  EXPECT_EQ(with_base.train.sparse_row(0).columns[0], 1U);
+  EXPECT_EQ(with_base.test.sparse_row(1).columns[0], 0U);
 }
 
 TEST(LoadPair, ReadsTestLabelsByTheTrainingLabelling) {
@@ -61,7 +62,7 @@ TEST(LoadPair, ReadsTestLabelsByTheTrainingLabelling) {
   EXPECT_EQ(real.test.label(1), 1);
 }
 
-TEST(LoadPair, RefusesATestThatDoesNotFit) {
+TEST(LoadPair, RefusesTestDataThatDoNotFitTheTrainingData) {
   const TemporaryFolder folder;
   const std::string train = folder.path("train");
   const std::string test = folder.path("test");
@@ -85,19 +86,19 @@ TEST(LoadPair, RefusesATestThatDoesNotFit) {
                 ":1: the index of '3:1' is not valid; valid: whole numbers 1 to 2 (features=N)");
 }
 
-TEST(LoadPair, RefusesTestSourcesThatDoNotMatch) {
+TEST(LoadPair, RefusesTestSourcesOfAnotherKindOrShape) {
   const TemporaryFolder folder;
-  const auto refuse = [](const std::string& data, const std::string& test) {
+  const auto error_of = [](const std::string& data, const std::string& test) {
     return message_of(load_pair(Source::parse(data).value(), Source::parse(test).value(), 1));
   };
   const std::string sparse = folder.write("sparse", "0 1:1\n1 784:1\n");
-  EXPECT_EQ(refuse("digits:n=10", "libsvm:" + sparse),
+  EXPECT_EQ(error_of("digits:n=10", "libsvm:" + sparse),
             "test: " + sparse + ": is sparse, but digits:n=10 is dense");
-  EXPECT_EQ(refuse("digits:n=10", "linear:d=784,n=3"),
+  EXPECT_EQ(error_of("digits:n=10", "linear:d=784,n=3"),
             "test: linear:d=784,n=3,noise=0.1: has real targets, but digits:n=10 has classes");
-  EXPECT_EQ(refuse("linear:d=4,n=3", "linear:d=5,n=3"),
+  EXPECT_EQ(error_of("linear:d=4,n=3", "linear:d=5,n=3"),
             "test: linear:d=5,n=3,noise=0.1: has 5 features, but linear:d=4,n=3,noise=0.1 has 4");
-  EXPECT_EQ(refuse("ratings:n=3", "ratings:n=3,rank=2"),
+  EXPECT_EQ(error_of("ratings:n=3", "ratings:n=3,rank=2"),
             "test: ratings:users=500,items=400,rank=2,n=3,noise=0.1 does not test "
             "ratings:users=500,items=400,rank=8,n=3,noise=0.1: users, items and rank must be the "
             "same");

@@ -22,31 +22,34 @@ std::vector<float> values_of(const Table& table) {
 
 TEST(Npy, ReadsEveryTypeInBothByteOrders) {
   const TemporaryFolder folder;
-  const auto expect = [&](const std::string& type, const std::string& data,
-                          const std::vector<float>& wanted) {
+  const auto expect_values = [&](const std::string& type, const std::string& data,
+                                 const std::vector<float>& wanted) {
     const Table table = load_numbers(folder, npy(type, "2, 2", data));
     EXPECT_EQ(values_of(table), wanted) << type;
     EXPECT_FALSE(table.has_labels);
   };
-  const auto both = [&]<class T>(const std::string& type, const std::vector<T>& numbers,
-                                 const std::vector<float>& wanted) {
-    expect("<" + type, little(numbers), wanted);
-    expect(">" + type, big(numbers), wanted);
+  const auto expect_in_both_orders = [&]<class T>(const std::string& type,
+                                                  const std::vector<T>& numbers,
+                                                  const std::vector<float>& wanted) {
+    expect_values("<" + type, little(numbers), wanted);
+    expect_values(">" + type, big(numbers), wanted);
   };
   // The binary16 numbers 1.5, -2, the smallest above 0, and the largest, 65504.
-  both("f2", std::vector<std::uint16_t>{0x3e00, 0xc000, 0x0001, 0x7bff},
-       {1.5F, -2, 0x1p-24F, 65504});
-  both("f4", std::vector<float>{1.5F, -2, 0, 1e30F}, {1.5F, -2, 0, 1e30F});
-  both("f8", std::vector<double>{1.5, -2, 0.1, 1e30}, {1.5F, -2, 0.1F, 1e30F});
-  both("i2", std::vector<std::int16_t>{1, -2, 32767, -32768}, {1, -2, 32767, -32768});
-  both("i4", std::vector<std::int32_t>{1, -2, 300000, -7}, {1, -2, 300000, -7});
-  both("i8", std::vector<std::int64_t>{1, -2, 1LL << 40, -7}, {1, -2, 0x1p40F, -7});
-  both("u2", std::vector<std::uint16_t>{1, 2, 65535, 0}, {1, 2, 65535, 0});
-  both("u4", std::vector<std::uint32_t>{1, 2, 1U << 31U, 0}, {1, 2, 0x1p31F, 0});
-  both("u8", std::vector<std::uint64_t>{1, 2, 1ULL << 63U, 0}, {1, 2, 0x1p63F, 0});
-  expect("|i1", std::string("\x01\xfe\x7f\x80", 4), {1, -2, 127, -128});
-  expect("|b1", std::string("\x01\x00\x00\x01", 4), {1, 0, 0, 1});
-  expect("|u1", std::string("\x00\x33\x66\xff", 4), {0, 0.2F, 0.4F, 1});
+  expect_in_both_orders("f2", std::vector<std::uint16_t>{0x3e00, 0xc000, 0x0001, 0x7bff},
+                        {1.5F, -2, 0x1p-24F, 65504});
+  expect_in_both_orders("f4", std::vector<float>{1.5F, -2, 0, 1e30F}, {1.5F, -2, 0, 1e30F});
+  expect_in_both_orders("f8", std::vector<double>{1.5, -2, 0.1, 1e30}, {1.5F, -2, 0.1F, 1e30F});
+  expect_in_both_orders("i2", std::vector<std::int16_t>{1, -2, 32767, -32768},
+                        {1, -2, 32767, -32768});
+  expect_in_both_orders("i4", std::vector<std::int32_t>{1, -2, 300000, -7}, {1, -2, 300000, -7});
+  expect_in_both_orders("i8", std::vector<std::int64_t>{1, -2, 1LL << 40, -7},
+                        {1, -2, 0x1p40F, -7});
+  expect_in_both_orders("u2", std::vector<std::uint16_t>{1, 2, 65535, 0}, {1, 2, 65535, 0});
+  expect_in_both_orders("u4", std::vector<std::uint32_t>{1, 2, 1U << 31U, 0}, {1, 2, 0x1p31F, 0});
+  expect_in_both_orders("u8", std::vector<std::uint64_t>{1, 2, 1ULL << 63U, 0}, {1, 2, 0x1p63F, 0});
+  expect_values("|i1", std::string("\x01\xfe\x7f\x80", 4), {1, -2, 127, -128});
+  expect_values("|b1", std::string("\x01\x00\x00\x01", 4), {1, 0, 0, 1});
+  expect_values("|u1", std::string("\x00\x33\x66\xff", 4), {0, 0.2F, 0.4F, 1});
 }
 
 TEST(Npy, ConvertsColumnMajorToRowMajor) {
@@ -64,7 +67,7 @@ TEST(Npy, ConvertsColumnMajorToRowMajor) {
   EXPECT_EQ(values_of(load_numbers(folder, npy("<f4", "2, 3, 4", little(numbers)))), numbers);
 }
 
-TEST(Npy, TakesLabelsFromAFileOrAColumn) {
+TEST(Npy, ReadsLabelsFromAFileOrAColumn) {
   const TemporaryFolder folder;
   const auto x = folder.write("x.npy", npy("<f4", "3, 2", little<float>({5, 0, 6, 1, 7, 0})));
   const auto y = folder.write("y.npy", npy("<i4", "3, 1", little<std::int32_t>({2, 1, 2})));
@@ -106,7 +109,7 @@ TEST(Npy, ReadsGzipAndEveryVersion) {
   }
 }
 
-struct Bad {
+struct InvalidFile {
   std::string content;
   std::string message;
 };
@@ -117,7 +120,7 @@ TEST(Npy, RefusesBadFilesWithLocationAndValidForm) {
       "valid: float16, float32, float64, int8 to int64, uint8 to uint64 and bool, as "
       "x.astype('float32') makes";
   const std::string whole = npy("<f4", "2, 2", four);
-  const std::vector<Bad> cases{
+  const std::vector<InvalidFile> cases{
       {"", "FILE: its header ends too early, at byte 0"},
       {"1,2\n3,4\n5,6\n",
        "FILE: is not a NumPy array: it starts with '1,2\\x0a3,', not with "
@@ -184,14 +187,14 @@ TEST(Npy, RefusesBadFilesWithLocationAndValidForm) {
 TEST(Npy, RefusesLabelsThatDoNotFit) {
   const TemporaryFolder folder;
   const auto x = folder.write("x.npy", npy("<f4", "2, 2", little<float>({1, 2, 3, 4})));
-  const auto with = [&](const std::string& labels) {
+  const auto labels_error = [&](const std::string& labels) {
     return message_of(load_text("npy:" + x + "," + folder.write("y.npy", labels)));
   };
   const std::string y = folder.path("y.npy");
   EXPECT_EQ(
-      with(npy("<i8", "3,", little<std::int64_t>({0, 1, 1}))),
+      labels_error(npy("<i8", "3,", little<std::int64_t>({0, 1, 1}))),
       y + ": its shape is [3]; the shape of " + x + " is [2, 2]; valid: a label for each row");
-  EXPECT_EQ(with(npy("<f4", "2, 2", little<float>({1, 0, 0, 1}))),
+  EXPECT_EQ(labels_error(npy("<f4", "2, 2", little<float>({1, 0, 0, 1}))),
             y + ": its shape is [2, 2]; valid for labels: [rows] or [rows, 1], as y.argmax(1) "
                 "makes from one column for each class");
   EXPECT_EQ(message_of(load_text("npy:" + x + "," + y + "z")), y + "z: no such file");
@@ -205,13 +208,13 @@ TEST(Npy, RefusesLabelsThatDoNotFit) {
 TEST(Npy, RespectsTheMemoryLimit) {
   const TemporaryFolder folder;
   const auto x = folder.write("x.npy", npy("|i1", "1024, 1024", std::string(1 << 20, '\1')));
-  const auto turned =
+  const auto column_major =
       folder.write("t.npy", npy("|i1", "1024, 1024", std::string(1 << 20, '\1'), true));
   ReadLimits limits;
   limits.memory_max = 6 << 20;
   const ReadScope scope{limits};
   EXPECT_EQ(load_text("npy:" + x).value().size(), 1024U);
-  EXPECT_NE(message_of(load_text("npy:" + turned)).find("of memory; valid: up to"),
+  EXPECT_NE(message_of(load_text("npy:" + column_major)).find("of memory; valid: up to"),
             std::string::npos);
 }
 
@@ -259,39 +262,39 @@ TEST(Npz, FindsTrainingAndTestArraysByTheirUsualNames) {
 TEST(Npz, RefusesBadFilesWithLocationAndValidForm) {
   const TemporaryFolder folder;
   const auto path = folder.path("a.npz");
-  const auto said = [&](const std::string& options = "") {
+  const auto error_of = [&](const std::string& options = "") {
     return message_of(load_text("npz:" + path + options));
   };
   const std::string x = npy("<f4", "2, 1", little<float>({1, 2}));
-  EXPECT_EQ(said(), path + ": no such file");
+  EXPECT_EQ(error_of(), path + ": no such file");
   folder.write("a.npz", "not a zip");
-  EXPECT_EQ(said(), path + ": is not an archive of numpy.savez: Not a zip archive");
+  EXPECT_EQ(error_of(), path + ": is not an archive of numpy.savez: Not a zip archive");
   folder.write("a.npz", zip_of({{"p.npy", x}, {"q.npy", two_labels}, {"r.txt", ""}}));
-  EXPECT_EQ(said(),
+  EXPECT_EQ(error_of(),
             path +
                 ": holds no array of a usual name for this use, such as X, data, x_train to "
                 "train on or x_test to test on, but "
                 "'p', 'q'; valid: npz:" +
                 path + ",features=NAME");
-  EXPECT_EQ(said(",features=other"),
+  EXPECT_EQ(error_of(",features=other"),
             path + ": holds no array 'other' (features), but 'p', 'q'; valid: p, q");
-  EXPECT_EQ(said(",features=p,labels=qq"),
+  EXPECT_EQ(error_of(",features=p,labels=qq"),
             path + ": holds no array 'qq' (labels), but 'p', 'q'; did you mean 'q'? valid: p, q");
   folder.write("a.npz", zip_of({{"readme.txt", "x"}}));
-  EXPECT_EQ(said(),
+  EXPECT_EQ(error_of(),
             path +
                 ": holds no array of a usual name for this use, such as X, data, x_train to "
                 "train on or x_test to test on, but "
                 "no array; valid: npz:" +
                 path + ",features=NAME");
   folder.write("a.npz", zip_of({{"x.npy", x.substr(0, 70)}, {"y.npy", two_labels}}));
-  EXPECT_EQ(said(), path +
-                        ": array 'x': its header promises [2, 1] values of 4 bytes, more than "
-                        "the file can hold");
+  EXPECT_EQ(error_of(), path +
+                            ": array 'x': its header promises [2, 1] values of 4 bytes, more than "
+                            "the file can hold");
   std::string damaged = zip_of({{"x.npy", x}, {"y.npy", two_labels}});
   damaged[damaged.find(x) + x.size() - 1] ^= 1;
   folder.write("a.npz", damaged);
-  EXPECT_EQ(said(), path + ": array 'x': its data is damaged: CRC error");
+  EXPECT_EQ(error_of(), path + ": array 'x': its data is damaged: CRC error");
 }
 
 }  // namespace

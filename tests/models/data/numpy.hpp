@@ -12,7 +12,7 @@
 
 namespace starling::models {
 
-/// Returns a file of version 1 of the format, with this header.
+/// Returns an npy file of format version 1 with this header.
 inline std::string npy_with(const std::string& header, std::string_view data) {
   std::string bytes = "\x93NUMPY";
   bytes +=
@@ -20,6 +20,8 @@ inline std::string npy_with(const std::string& header, std::string_view data) {
   return bytes + header + std::string{data};
 }
 
+/// Returns an npy file. `type` is NumPy's, such as `<f4`; `shape` is the content of the
+/// parentheses.
 inline std::string npy(const std::string& type, const std::string& shape, std::string_view data,
                        bool is_fortran = false) {
   return npy_with("{'descr': '" + type + "', 'fortran_order': " + (is_fortran ? "True" : "False") +
@@ -44,30 +46,31 @@ std::string big(const std::vector<T>& numbers) {
   return bytes;
 }
 
-/// Returns a zip archive of these entries, names and contents.
+/// Returns a zip archive of these entries, as pairs of name and content. `method` is the
+/// compression.
 inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>& entries,
                           int method = ZIP_CM_STORE) {
   const auto require = [](bool done) {
     if (!done) std::abort();
   };
-  zip_source_t* const made = zip_source_buffer_create(nullptr, 0, 0, nullptr);
-  zip_t* const archive = zip_open_from_source(made, ZIP_TRUNCATE, nullptr);
+  zip_source_t* const buffer = zip_source_buffer_create(nullptr, 0, 0, nullptr);
+  zip_t* const archive = zip_open_from_source(buffer, ZIP_TRUNCATE, nullptr);
   require(archive != nullptr);
-  zip_source_keep(made);
+  zip_source_keep(buffer);
   for (const auto& [name, content] : entries) {
     zip_source_t* const source = zip_source_buffer(archive, content.data(), content.size(), 0);
     const auto index = zip_file_add(archive, name.c_str(), source, 0);
     require(index >= 0);
     require(zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), method, 0) == 0);
   }
-  require(zip_close(archive) == 0 && zip_source_open(made) == 0);
-  zip_stat_t about;
-  require(zip_source_stat(made, &about) == 0);
-  std::string bytes(about.size, '\0');
-  require(zip_source_read(made, bytes.data(), bytes.size()) ==
+  require(zip_close(archive) == 0 && zip_source_open(buffer) == 0);
+  zip_stat_t status;
+  require(zip_source_stat(buffer, &status) == 0);
+  std::string bytes(status.size, '\0');
+  require(zip_source_read(buffer, bytes.data(), bytes.size()) ==
           static_cast<zip_int64_t>(bytes.size()));
-  zip_source_close(made);
-  zip_source_free(made);
+  zip_source_close(buffer);
+  zip_source_free(buffer);
   return bytes;
 }
 

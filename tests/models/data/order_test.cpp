@@ -17,8 +17,8 @@ Samples batch(const SampleOrder& order, std::uint64_t worker, std::uint64_t step
   return out;
 }
 
-/// Returns the samples that all workers take at `step`, ascending.
-Samples taken(const SampleOrder& order, std::uint64_t workers, std::uint64_t step) {
+/// Returns the samples of all workers' batches at `step`, ascending.
+Samples samples_at(const SampleOrder& order, std::uint64_t workers, std::uint64_t step) {
   Samples all;
   for (std::uint64_t w = 0; w < workers; ++w) {
     const Samples one = batch(order, w, step);
@@ -28,6 +28,7 @@ Samples taken(const SampleOrder& order, std::uint64_t workers, std::uint64_t ste
   return all;
 }
 
+/// The parameters are the numbers of samples and workers, and the batch size.
 class SampleOrderMatrix
     : public testing::TestWithParam<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> {};
 
@@ -40,8 +41,8 @@ TEST_P(SampleOrderMatrix, GivesEverySampleOnceAnEpoch) {
     for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
       Samples seen;
       for (std::uint64_t k = 0; k < order.steps_per_epoch(); ++k) {
-        const Samples some = taken(order, workers, epoch * order.steps_per_epoch() + k);
-        seen.insert(seen.end(), some.begin(), some.end());
+        const Samples of_step = samples_at(order, workers, epoch * order.steps_per_epoch() + k);
+        seen.insert(seen.end(), of_step.begin(), of_step.end());
       }
       std::ranges::sort(seen);
       Samples all(n);
@@ -51,18 +52,18 @@ TEST_P(SampleOrderMatrix, GivesEverySampleOnceAnEpoch) {
   }
 }
 
-TEST_P(SampleOrderMatrix, WorkersTogetherTakeTheSamplesOfASingleWorker) {
+TEST_P(SampleOrderMatrix, WorkersTogetherGetTheSamplesOfASingleWorker) {
   const auto [n, workers, size] = GetParam();
   for (const bool shuffle : {true, false}) {
     const SampleOrder many{n, workers, size, 7, shuffle};
     const SampleOrder lone{n, 1, workers * size, 7, shuffle};
     ASSERT_EQ(many.steps_per_epoch(), lone.steps_per_epoch());
     for (std::uint64_t step = 0; step < 2 * many.steps_per_epoch(); ++step)
-      EXPECT_EQ(taken(many, workers, step), taken(lone, 1, step)) << "step " << step;
+      EXPECT_EQ(samples_at(many, workers, step), samples_at(lone, 1, step)) << "step " << step;
   }
 }
 
-TEST_P(SampleOrderMatrix, NeverTakesMoreThanABatch) {
+TEST_P(SampleOrderMatrix, NeverGivesMoreThanABatch) {
   const auto [n, workers, size] = GetParam();
   const SampleOrder order{n, workers, size, 7};
   for (std::uint64_t k = 0; k < order.steps_per_epoch(); ++k)
@@ -107,16 +108,16 @@ TEST(SampleOrder, PutsEverySampleFirstEquallyOften) {
   constexpr std::uint64_t n = 20;
   constexpr std::uint64_t epochs = 20'000;
   const SampleOrder order{n, 1, n, 3};
-  std::vector<double> first(n, 0);
-  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) ++first[batch(order, 0, epoch)[0]];
+  std::vector<double> times_first(n, 0);
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) ++times_first[batch(order, 0, epoch)[0]];
   const double expected = double{epochs} / double{n};
   double chi2 = 0;
-  for (const double count : first) chi2 += (count - expected) * (count - expected) / expected;
-  // The 0.9999 quantile with 19 degrees of freedom.
+  for (const double count : times_first) chi2 += (count - expected) * (count - expected) / expected;
+  // The bound is the 0.9999 quantile of the chi-square distribution with 19 degrees of freedom.
   EXPECT_LT(chi2, 50.8);
 }
 
-TEST(SampleOrder, TakesMoreWorkersThanSamples) {
+TEST(SampleOrder, AllowsMoreWorkersThanSamples) {
   const SampleOrder order{3, std::uint64_t{1} << 40U, std::uint64_t{1} << 40U, 1};
   EXPECT_EQ(order.steps_per_epoch(), 1U);
   EXPECT_EQ(batch(order, 2, 0).size(), 1U);

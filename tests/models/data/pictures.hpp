@@ -35,13 +35,14 @@ inline std::string png_of(std::uint32_t height, std::uint32_t width, const Pixel
 /// Returns a JPEG file, in red, green and blue if `is_colour`, else grey.
 inline std::string jpeg_of(int height, int width, const Pixels& pixels, bool is_colour = false) {
   const tjhandle writer = tjInitCompress();
-  unsigned char* made = nullptr;
-  unsigned long size = 0;  // NOLINT(google-runtime-int): as TurboJPEG has it
-  if (tjCompress2(writer, pixels.data(), width, 0, height, is_colour ? TJPF_RGB : TJPF_GRAY, &made,
-                  &size, is_colour ? TJSAMP_444 : TJSAMP_GRAY, 100, TJFLAG_ACCURATEDCT) != 0)
+  unsigned char* compressed = nullptr;
+  unsigned long size = 0;  // NOLINT(google-runtime-int): TurboJPEG's type
+  if (tjCompress2(writer, pixels.data(), width, 0, height, is_colour ? TJPF_RGB : TJPF_GRAY,
+                  &compressed, &size, is_colour ? TJSAMP_444 : TJSAMP_GRAY, 100,
+                  TJFLAG_ACCURATEDCT) != 0)
     std::abort();
-  std::string bytes{reinterpret_cast<const char*>(made), size};
-  tjFree(made);
+  std::string bytes{reinterpret_cast<const char*>(compressed), size};
+  tjFree(compressed);
   tjDestroy(writer);
   return bytes;
 }

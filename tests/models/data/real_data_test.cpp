@@ -1,5 +1,6 @@
-/// Reads public data sets from the folder that the environment variable STARLING_DATA_DIR names, or
-/// else from the one that was set at build time. Skips the tests if the folder does not exist.
+/// Reads public data sets from the folder that the environment variable STARLING_DATA_DIR names. If
+/// it is not set, reads from the folder that was set at build time. Skips the tests if the folder
+/// does not exist.
 #include <numeric>
 
 #include "starling/models/data/describe.hpp"
@@ -22,7 +23,7 @@ class RealData : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(RealData, Mnist) {
+TEST_F(RealData, MnistIsReadAsPublished) {
   const Table table = load_text("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +
                                 file("mnist-10k-labels-idx1-ubyte.gz"))
                           .value();
@@ -37,7 +38,7 @@ TEST_F(RealData, Mnist) {
   EXPECT_LE(d.bytes, std::size_t{10'000} * 785 * sizeof(float) + 64);
 }
 
-TEST_F(RealData, Optdigits) {
+TEST_F(RealData, OptdigitsIsReadAsPublished) {
   const TablePair split = load_pair(Source{CsvSource{file("optdigits.tra")}},
                                     Source{CsvSource{file("optdigits.tes")}}, 1)
                               .value();
@@ -64,7 +65,7 @@ TEST_F(RealData, A9aStaysSparseAndSmall) {
   EXPECT_LT(d.bytes, 3 * sizeof(double) * d.entries);
 }
 
-TEST_F(RealData, A9aAndItsTestFit) {
+TEST_F(RealData, A9aAndItsTestDataFit) {
   const TablePair split =
       load_pair(Source{LibsvmSource{file("a9a"), 123}}, Source{LibsvmSource{file("a9a.t")}}, 1)
           .value();

@@ -7,6 +7,7 @@
 namespace starling::models {
 namespace {
 
+/// Returns a dense table of these values, row by row.
 Table dense(std::vector<float> values, std::vector<float> labels, std::size_t classes = 0) {
   const std::size_t features = values.size() / labels.size();
   Table table{features, classes, Table::Dense{std::move(values)}, std::move(labels)};
@@ -23,6 +24,7 @@ Table sparse() {
   return Table{2, 2, std::move(x), {0, 1, 0, 1}};
 }
 
+/// Scales a table by its own statistics.
 Table scaled_by_itself(Scale method, const Table& table) {
   return scaled(table, fit(method, table), fit_targets(method, table));
 }
@@ -41,7 +43,7 @@ TEST(Scaling, BringsEachFeatureToMeanZeroAndDeviationOne) {
     EXPECT_NEAR(sum, 0, 1e-6);
     EXPECT_NEAR(squares / 4, 1, 1e-6);
   }
-  EXPECT_EQ(made.label(1), 1) << "classes stay classes";
+  EXPECT_EQ(made.label(1), 1) << "class indices are not scaled";
 }
 
 TEST(Scaling, BringsEachFeatureFromZeroToOne) {
@@ -68,14 +70,14 @@ TEST(Scaling, UsesStatisticsOfTheTrainingDataAlone) {
 }
 
 TEST(Scaling, LeavesTheZerosOfSparseDataAlone) {
-  const Table by_deviation = scaled_by_itself(Scale::standard, sparse());
-  ASSERT_EQ(by_deviation.entries(), 3U);
+  const Table standard = scaled_by_itself(Scale::standard, sparse());
+  ASSERT_EQ(standard.entries(), 3U);
   // The mean of 1, 0, 3, 0 is 1 and the deviation sqrt(1.5).
-  EXPECT_NEAR(by_deviation.sparse_row(0).values[0], 1 / std::sqrt(1.5), 1e-6);
-  EXPECT_NEAR(by_deviation.sparse_row(2).values[1], -8 / std::sqrt(12), 1e-6);
-  const Table by_amount = scaled_by_itself(Scale::minmax, sparse());
-  EXPECT_FLOAT_EQ(by_amount.sparse_row(0).values[0], 1.0F / 3);
-  EXPECT_FLOAT_EQ(by_amount.sparse_row(2).values[1], -1);
+  EXPECT_NEAR(standard.sparse_row(0).values[0], 1 / std::sqrt(1.5), 1e-6);
+  EXPECT_NEAR(standard.sparse_row(2).values[1], -8 / std::sqrt(12), 1e-6);
+  const Table minmax = scaled_by_itself(Scale::minmax, sparse());
+  EXPECT_FLOAT_EQ(minmax.sparse_row(0).values[0], 1.0F / 3);
+  EXPECT_FLOAT_EQ(minmax.sparse_row(2).values[1], -1);
 }
 
 TEST(Scaling, ScalesRealTargetsAndRestoresThem) {
@@ -96,7 +98,7 @@ TEST(Scaling, NoneScalesNothing) {
   EXPECT_TRUE(made.scaling.shift.empty());
 }
 
-TEST(Scaling, ReadsWhatItPrints) {
+TEST(Scaling, ReadsThePrintedMethod) {
   for (const Scale method : {Scale::none, Scale::standard, Scale::minmax})
     EXPECT_EQ(parse_scale(print(method)).value(), method);
   const auto wrong = parse_scale("maxmin");

@@ -47,10 +47,11 @@ TEST(HoldOut, DrawsTheShareBySeedAndKeepsTheOrder) {
 /// Each row is held out with probability 0.3; the bound is five standard deviations of the binomial
 /// distribution.
 TEST(HoldOut, HoldsEveryRowOutEquallyOften) {
-  std::vector<int> held(20, 0);
+  std::vector<int> times_held_out(20, 0);
   for (std::uint64_t seed = 0; seed < 10'000; ++seed)
-    for (const Rows test = hold_out(20, 0.3, seed)->test; const auto row : test) ++held[row];
-  for (const int count : held) EXPECT_NEAR(count, 3000, 5 * 45.8);
+    for (const Rows test = hold_out(20, 0.3, seed)->test; const auto row : test)
+      ++times_held_out[row];
+  for (const int count : times_held_out) EXPECT_NEAR(count, 3000, 5 * 45.8);
 }
 
 TEST(HoldOut, RefusesSharesOutsideOfZeroToOne) {

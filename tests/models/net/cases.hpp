@@ -1,4 +1,4 @@
-/// Nets that cover each layer and each loss, for tests that compare two ways to compute them.
+/// Nets that cover each layer and each loss, for tests that compare two computations of a gradient.
 #pragma once
 
 #include <ostream>
@@ -10,6 +10,7 @@
 
 namespace starling::models {
 
+/// A net, and the features and classes of the random data that a test computes it on.
 struct NetCase {
   std::string name;
   /// The text that Net::parse reads.
@@ -21,8 +22,8 @@ struct NetCase {
 
 inline void PrintTo(const NetCase& given, std::ostream* out) { *out << given.net; }
 
-/// The sizes of the nets: finite differences need small nets; a device needs more numbers than one
-/// block of threads computes.
+/// The sizes of the nets. Tests with finite differences need small nets. Tests of a device need
+/// values with more elements than one block of threads computes.
 struct NetSizes {
   Shape image;
   /// The features of a row that is not an image.
@@ -31,20 +32,20 @@ struct NetSizes {
   std::size_t width;
   std::size_t classes;
 
-  /// A net that applies `layers` to an image and ends with a dense layer.
+  /// Returns a net that applies `layers` to an image and ends with a dense layer.
   [[nodiscard]] NetCase between_image_and_dense(std::string name, const std::string& layers) const {
     return image_net(std::move(name), layers + "; flatten; " + last());
   }
-  /// A net with `layers` between two dense layers.
+  /// Returns a net with `layers` between two dense layers.
   [[nodiscard]] NetCase between_dense(std::string name, const std::string& layers) const {
     return row_net(std::move(name), dense() + "; " + layers + "; " + last());
   }
-  /// A net of `layers` only, which reads images.
+  /// Returns a net of `layers` only, which reads images.
   [[nodiscard]] NetCase image_net(std::string name, const std::string& layers) const {
     return {std::move(name), "net:input=" + print_shape(image) + ",layers=" + layers, volume(image),
             classes};
   }
-  /// A net of `layers` only, which reads rows.
+  /// Returns a net of `layers` only, which reads rows.
   [[nodiscard]] NetCase row_net(std::string name, const std::string& layers) const {
     return {std::move(name), "net:layers=" + layers, features, classes};
   }
@@ -52,7 +53,7 @@ struct NetSizes {
   [[nodiscard]] std::string last() const { return "dense " + std::to_string(classes); }
 };
 
-/// Returns nets that cover each layer without random draws, and each loss.
+/// Returns nets that cover each loss and each layer that uses no random numbers.
 inline std::vector<NetCase> net_cases(const NetSizes& sizes) {
   const std::string dense = sizes.dense();
   const std::string last = sizes.last();

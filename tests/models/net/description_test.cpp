@@ -7,6 +7,7 @@
 namespace starling::models {
 namespace {
 
+/// Parses `text` and returns the printed layers.
 std::string reprint(std::string_view text) { return print_layers(parse_layers(text).value()); }
 std::string error_of(std::string_view text) { return parse_layers(text).error().message; }
 

@@ -31,14 +31,16 @@ class Nets : public testing::TestWithParam<NetCase> {
     Random random{5};
     for (double& value : w) value = 0.4 * random.normal();
     // Variances are never below zero.
-    std::size_t at = 0;
+    std::size_t start = 0;
     for (const Parameter& p : model.parameters()) {
       if (p.name.ends_with("variance"))
-        for (std::size_t i = 0; i < p.size(); ++i) w[at + i] = 0.5 + std::abs(w[at + i]);
-      at += p.size();
+        for (std::size_t i = 0; i < p.size(); ++i) w[start + i] = 0.5 + std::abs(w[start + i]);
+      start += p.size();
     }
   }
 
+  /// Returns the loss of all rows and replaces g by its gradient. Each call draws the same random
+  /// numbers.
   double loss(std::vector<double>& g) {
     arena.reset();
     Random random{1};
@@ -47,10 +49,11 @@ class Nets : public testing::TestWithParam<NetCase> {
     return model.gradient(w, data, all_rows(data), g, pass);
   }
 
-  [[nodiscard]] std::vector<bool> trained() const {
-    std::vector<bool> all;
-    for (const Parameter& p : model.parameters()) all.insert(all.end(), p.size(), p.trained);
-    return all;
+  /// Returns a flag for each element of w: true if it belongs to a trained parameter.
+  [[nodiscard]] std::vector<bool> trained_elements() const {
+    std::vector<bool> flags;
+    for (const Parameter& p : model.parameters()) flags.insert(flags.end(), p.size(), p.trained);
+    return flags;
   }
 
   Table data = dense_table(rows, GetParam().features, GetParam().classes);
@@ -62,7 +65,7 @@ class Nets : public testing::TestWithParam<NetCase> {
 TEST_P(Nets, GradientEqualsFiniteDifferences) {
   std::vector<double> g, ignored;
   loss(g);
-  const auto is_trained = trained();
+  const auto is_trained = trained_elements();
   constexpr double step = 1e-6;
   double largest = 0;
   for (std::size_t i = 0; i < w.size(); ++i) {
@@ -132,7 +135,7 @@ TEST_P(Nets, AcceptEmptyBatches) {
 INSTANTIATE_TEST_SUITE_P(All, Nets, testing::ValuesIn(cases()),
                          [](const auto& given) { return given.param.name; });
 
-/// The features are ids, so the cases above cannot test it.
+/// An embedding reads ids; the nets above read real features, so they cannot have one.
 TEST(EmbeddingGradient, EqualsFiniteDifferencesAndTouchesOnlyTheRowsOfItsIds) {
   const Table data{3, 2, Table::Dense{{0, 4, 2, 4, 4, 1}}, {1, 0}};
   const auto spec = Spec::parse("net:layers=embedding 7 width=2; tanh; flatten; dense 2").value();
@@ -164,8 +167,8 @@ TEST(EmbeddingGradient, EqualsFiniteDifferencesAndTouchesOnlyTheRowsOfItsIds) {
   EXPECT_EQ(touched[0].rows, (std::vector<std::uint32_t>{0, 1, 2, 4}));
   EXPECT_NE(g[2], 0);
   EXPECT_EQ(g[6], 0) << "no row contains id 3";
-  const Table wrong{3, 2, Table::Dense{{0, 7, 2}}, {1}};
-  EXPECT_EQ(model.accepts(wrong).error().message,
+  const Table with_id_7{3, 2, Table::Dense{{0, 7, 2}}, {1}};
+  EXPECT_EQ(model.accepts(with_id_7).error().message,
             "layer1.embedding: row 1 of the data holds 7, which is no id from 0 to 6");
 }
 
@@ -230,7 +233,7 @@ TEST(Dropout, PreservesTheMeanAndRepeatsWithTheSameSeed) {
   EXPECT_EQ(sum(1, false), 1000);
   EXPECT_EQ(sum(1, true), sum(1, true));
   EXPECT_NE(sum(1, true), sum(2, true));
-  // 1000 draws of mean 1 and variance 1/3: six deviations are 110.
+  // The sum of 1000 numbers of mean 1 and variance 1/3; six standard deviations are 110.
   EXPECT_NEAR(sum(3, true), 1000, 110);
 }
 

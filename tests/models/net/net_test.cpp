@@ -1,4 +1,4 @@
-// Tests which nets are refused and with which messages, how nets are planned, and that they learn.
+// Tests the messages that refuse invalid nets, the plans of nets, and that a net learns.
 #include "starling/models/net/net.hpp"
 
 #include <gtest/gtest.h>
@@ -20,6 +20,7 @@ Result<Net<float>> parse(const std::string& text, const Table& data) {
   return Net<float>::parse(Spec::parse(text).value(), data);
 }
 
+/// Returns the error of reading a net of these layers.
 std::string layers_error(const std::string& layers, const Table& data = dense_table(2, 784, 10)) {
   return parse("net:layers=" + layers, data).error().message;
 }
@@ -140,7 +141,7 @@ TEST(NamedNets, AcceptImagesAndPrintTheirNames) {
   }
 }
 
-/// Counted by hand: 6 x 26 + 16 x 151 + 120 x 401 + 84 x 121 + 10 x 85.
+/// The number is 6 x 26 + 16 x 151 + 120 x 401 + 84 x 121 + 10 x 85, outputs x (inputs + bias).
 TEST(NamedNets, LeNetHasTheKnownNumberOfParameters) {
   const auto net = parse("lenet5", dense_table(2, 784, 10)).value();
   EXPECT_EQ(total_size(net.parameters()), 61706U);
@@ -151,7 +152,7 @@ TEST(NamedNets, LeNetHasTheKnownNumberOfParameters) {
   EXPECT_TRUE(check(parameters));
 }
 
-TEST(Plans, ComputeInPlaceIfNoOneReadsTheInputAgain) {
+TEST(Plans, ComputeInPlaceIfNothingReadsTheInputLater) {
   const auto plan = [](std::string_view layers, const Shape& input) {
     return Plan<float>::make(parse_layers(layers).value(), input).value();
   };
@@ -173,7 +174,7 @@ double accuracy_after(const AnyModel<float>& any, const TablePair& data, std::si
   std::vector<float> w(total_size(net.parameters()));
   std::vector<float> g(w.size());
   const Optimizer optimizer = parse_optimizer("adam:lr=0.002").value();
-  std::vector<float> memory(slots(optimizer) * w.size());
+  std::vector<float> state(slots(optimizer) * w.size());
   Random random{1};
   net.initialise(w, random);
   Arena arena;
@@ -185,7 +186,7 @@ double accuracy_after(const AnyModel<float>& any, const TablePair& data, std::si
     std::ranges::fill(g, 0.0F);
     Pass pass{random, arena};
     net.gradient(w, data.train, batch, g, pass);
-    apply<float>(optimizer, w, g, memory, {.t = step + 1});
+    apply<float>(optimizer, w, g, state, {.t = step + 1});
   }
   return evaluate_all(net, std::span<const float>{w}, data.test, arena)[1].value;
 }

@@ -1,4 +1,4 @@
-/// `bench kernels` counts the right number of operations and uses the requested library.
+/// Checks that `bench kernels` counts the operations correctly and uses the requested library.
 #include "starling/tools/bench/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,12 @@ namespace {
 
 using models::Library;
 
+/// Returns the layer of `bench kernels` that prints as `text`.
 const KernelLayer& layer_of(const std::string& text) {
-  const auto at = std::ranges::find(kernel_layers(), text, [](const auto& l) { return print(l); });
-  EXPECT_NE(at, kernel_layers().end()) << text;
-  return *at;
+  const auto found =
+      std::ranges::find(kernel_layers(), text, [](const auto& l) { return print(l); });
+  EXPECT_NE(found, kernel_layers().end()) << text;
+  return *found;
 }
 
 TEST(Kernels, CountTwoOperationsForEachMultiplication) {
@@ -42,7 +44,7 @@ TEST(Kernels, RunOnTheRequestedLibrary) {
 /// The layers of a net together have as many parameters as the net.
 TEST(Kernels, HaveTheShapesOfTheNetsLayers) {
   const Registry registry = with_built_in({});
-  const auto data = load_whole(registry, "digits:n=20", 1);
+  const auto data = load_source(registry, "digits:n=20", 1);
   ASSERT_TRUE(data);
   std::set<std::string> nets;
   for (const KernelLayer& layer : kernel_layers()) nets.insert(layer.net);
@@ -68,7 +70,7 @@ TEST(Machine, NamesProcessorAndLibraries) {
   ASSERT_FALSE(machine.libraries.empty());
   EXPECT_EQ(machine.libraries.back().first, "Eigen");
   EXPECT_EQ(print(machine).find("processor   " + machine.processor), 0U);
-  EXPECT_GT(peak_memory(), 1'000'000U);
+  EXPECT_GT(peak_memory_bytes(), 1'000'000U);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Returns a failure of seed 7.
 ChaosFailure failure(bool is_shrunk) {
   ChaosFailure failure{
       .seed = 7, .scenario = sim::draw_scenario(7), .is_shrunk = is_shrunk, .file = "chaos-7.txt"};
@@ -45,10 +46,10 @@ TEST(ChaosReport, CallsAScenarioTheShortestOnlyIfItWasShrunk) {
 }
 
 TEST(ChaosReport, CountsOnlyTheSeedsThatRan) {
-  ChaosTotals totals{.runs = 3, .asked = 3};
+  ChaosTotals totals{.runs = 3, .seeds_requested = 3};
   EXPECT_TRUE(
       contains(chaos_text(totals, {}), "  no update lost, none applied twice, no worker stuck\n"));
-  totals.asked = 1000;
+  totals.seeds_requested = 1000;
   totals.interrupted = true;
   EXPECT_TRUE(contains(chaos_text(totals, {}),
                        "  interrupted after 3 of 1000 seeds; in these no update lost"));

@@ -1,5 +1,4 @@
-/// Jobs that run on after their `submit` has ended, and `attach`, which follows them. Runs the
-/// program.
+/// Runs jobs that go on after their `submit` has ended, and `attach`, which follows such jobs.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,20 +14,21 @@ TEST_F(Nodes, KeepTheModelOfAJobWhoseSubmitWasKilledForAttach) {
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   submit.signal(SIGKILL);
   // An `attach` without --save leaves the model on the nodes.
-  const Ran seen = starling(work_, "attach --json" + to(1));
-  EXPECT_EQ(seen.code, 0) << seen.err;
-  EXPECT_NE(seen.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
-            std::string::npos)
-      << seen.err;
+  const Ran first_attach = starling(work_, "attach --json" + to(1));
+  EXPECT_EQ(first_attach.code, 0) << first_attach.err;
+  EXPECT_NE(
+      first_attach.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
+      std::string::npos)
+      << first_attach.err;
   const Ran ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
   EXPECT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "completed") << ran.out;
   EXPECT_EQ(json["updates"], 3 * 300) << ran.out;
   EXPECT_EQ(json["saved"], "m") << ran.out;
-  // The time of the job, not of the waiting before it was attached to.
-  EXPECT_NEAR(json["wall_s"].get<double>(), nlohmann::json::parse(seen.out)["wall_s"].get<double>(),
-              1.0);
+  // `wall_s` is the time that the job took, without the wait until `attach`.
+  EXPECT_NEAR(json["wall_s"].get<double>(),
+              nlohmann::json::parse(first_attach.out)["wall_s"].get<double>(), 1.0);
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
   EXPECT_EQ(starling(work_, "inspect c").code, 0);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
@@ -47,21 +47,21 @@ TEST_F(Nodes, StopAJobAndSaveItsModelIfSubmitIsInterrupted) {
 }
 
 TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
-  const Ran begun = run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
-  ASSERT_EQ(begun.code, 0) << begun.err;
-  const std::string job = nlohmann::json::parse(begun.out)["job"];
-  const std::string name = nlohmann::json::parse(begun.out)["name"];
+  const Ran submitted = run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  const std::string job = nlohmann::json::parse(submitted.out)["job"];
+  const std::string name = nlohmann::json::parse(submitted.out)["name"];
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   const Folder other;
   Process attach{other, STARLING_PROGRAM, words("attach --save m --job " + job + to(1))};
   EXPECT_TRUE(wait_until([&] { return attach.err().find("  waiting ") != std::string::npos; }));
   attach.signal(SIGINT);
-  const Ran left = attach.wait();
-  EXPECT_EQ(left.code, 130) << left.err;
-  EXPECT_NE(
-      left.err.find("job " + name + " goes on; `starling attach " + name + "` follows it again"),
-      std::string::npos)
-      << left.err;
+  const Ran interrupted = attach.wait();
+  EXPECT_EQ(interrupted.code, 130) << interrupted.err;
+  EXPECT_NE(interrupted.err.find("job " + name + " goes on; `starling attach " + name +
+                                 "` follows it again"),
+            std::string::npos)
+      << interrupted.err;
   EXPECT_NE(status().find("running"), std::string::npos) << status();
   EXPECT_EQ(starling(work_, "stop" + to(2)).code, 0);
   const Ran ran = starling(work_, "attach --json --save m" + to(2));
@@ -71,13 +71,13 @@ TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
 }
 
 TEST_F(Nodes, EndADetachedJobWhenItsTimeIsUp) {
-  const Ran begun = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
-  ASSERT_EQ(begun.code, 0) << begun.err;
-  EXPECT_EQ(begun.out.find("job "), 0U) << begun.out;
+  const Ran submitted = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  EXPECT_EQ(submitted.out.find("job "), 0U) << submitted.out;
   EXPECT_TRUE(wait_until([&] {
-    const auto seen = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
-    return !seen["jobs"].empty() &&
-           std::ranges::all_of(seen["jobs"][0]["members"],
+    const auto status_json = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !status_json["jobs"].empty() &&
+           std::ranges::all_of(status_json["jobs"][0]["members"],
                                [](const auto& member) { return member["state"] == "done"; });
   })) << status();
   const Ran ran = starling(work_, "attach --json --save m" + to(1));
@@ -120,11 +120,11 @@ TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {
                       "steps or seconds"),
             std::string::npos);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
-  const Ran begun = run(work_, program(), job_of_three(0, "--steps 3 --detach --save m"));
-  EXPECT_EQ(begun.code, 0) << begun.err;
-  EXPECT_NE(begun.err.find("--save: has no effect with --detach; `starling attach` takes it"),
+  const Ran submitted = run(work_, program(), job_of_three(0, "--steps 3 --detach --save m"));
+  EXPECT_EQ(submitted.code, 0) << submitted.err;
+  EXPECT_NE(submitted.err.find("--save: has no effect with --detach; `starling attach` takes it"),
             std::string::npos)
-      << begun.err;
+      << submitted.err;
   EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is no job here"), std::string::npos);
 }
 

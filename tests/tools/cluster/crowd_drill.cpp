@@ -20,23 +20,23 @@ class Crowd : public Drill {
   /// Returns all nodes as `status` shows them.
   nlohmann::json nodes() {
     const Ran ran = fleet_->run("status --json" + fleet_->access(0));
-    const auto seen = nlohmann::json::parse(ran.out, nullptr, false);
-    return seen.is_discarded() ? nlohmann::json::array() : seen["nodes"];
+    const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+    return json.is_discarded() ? nlohmann::json::array() : json["nodes"];
   }
-  /// Returns how many nodes the first node knows as alive.
-  std::size_t alive() {
-    const auto seen = fleet_->run("status --here --json" + fleet_->access(0));
-    const auto json = nlohmann::json::parse(seen.out, nullptr, false);
+  /// Returns how many nodes are alive in the view of the first node, itself included.
+  std::size_t count_alive() {
+    const Ran ran = fleet_->run("status --here --json" + fleet_->access(0));
+    const auto json = nlohmann::json::parse(ran.out, nullptr, false);
     if (json.is_discarded()) return 0;
-    const auto& all = json["nodes"];
+    const auto& known_nodes = json["nodes"];
     return static_cast<std::size_t>(
-        std::ranges::count(all, "alive", [](const auto& node) { return node["state"]; }));
+        std::ranges::count(known_nodes, "alive", [](const auto& node) { return node["state"]; }));
   }
 };
 
-/// A simplified node: it joins through one node, answers it, probes it as often as each node of a
-/// cluster of `cluster_size` would, and ignores all others. One machine can run hundreds of these;
-/// hundreds of real nodes would have a quarter of a million connections.
+/// A simplified node, which knows only its seed node: it joins through the seed node, answers it,
+/// and probes it as often as a member of a cluster of `cluster_size` nodes would. One machine can
+/// run hundreds of these; hundreds of real nodes would have a quarter of a million connections.
 class SimplifiedNode {
  public:
   SimplifiedNode(actor::EventLoop& loop, std::uint64_t id, const std::string& seed_address,
@@ -53,7 +53,7 @@ class SimplifiedNode {
                     .name = "simplified" + std::to_string(id),
                     .workers = 1};
     options.seeds = {seed_address};
-    // It knows no node but the one that it joined through.
+    // The simplified node knows no node but its seed node.
     options.nodes_max = 1;
     options.probe_interval *= cluster_size;
     options.sync_interval *= cluster_size;
@@ -113,8 +113,9 @@ class SimplifiedNode {
 
 TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
   constexpr int peers_max = 500;
-  ASSERT_NO_FATAL_FAILURE(begin_here(1));
-  // Begins with two, so that memory that a node allocates once for all connections is not counted.
+  ASSERT_NO_FATAL_FAILURE(start_on_loopback(1));
+  // Growth is measured from two peers on, because a node allocates some memory once for all
+  // connections.
   actor::EventLoop loop;
   std::vector<std::unique_ptr<SimplifiedNode>> peers;
   const auto grow_to = [&](int size) {
@@ -122,27 +123,27 @@ TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
       peers.push_back(
           std::make_unique<SimplifiedNode>(loop, peers.size() + 1, fleet_->address(0), peers_max));
     const auto deadline = hosts::Fleet::Clock::now() + 120s;
-    while (alive() < peers.size() + 1 && hosts::Fleet::Clock::now() < deadline)
+    while (count_alive() < peers.size() + 1 && hosts::Fleet::Clock::now() < deadline)
       std::this_thread::sleep_for(1s);
-    EXPECT_EQ(alive(), peers.size() + 1);
+    EXPECT_EQ(count_alive(), peers.size() + 1);
     std::this_thread::sleep_for(10s);
   };
   grow_to(2);
   const std::size_t kib_before = fleet_->rss_kib(0);
   grow_to(peers_max);
-  const auto busy_before = fleet_->busy(0);
+  const auto cpu_time_before = fleet_->busy(0);
   std::this_thread::sleep_for(120s);
-  const double share = (fleet_->busy(0) - busy_before) / 120s;
+  const double cpu_share = (fleet_->busy(0) - cpu_time_before) / 120s;
   const auto kib_grown = static_cast<double>(fleet_->rss_kib(0)) - static_cast<double>(kib_before);
   report("kb_a_peer", std::to_string(kib_grown * 1.024 / (peers_max - 2)));
-  report("share_of_a_core", std::to_string(share));
-  EXPECT_EQ(alive(), peers_max + 1U);
+  report("share_of_a_core", std::to_string(cpu_share));
+  EXPECT_EQ(count_alive(), peers_max + 1U);
   EXPECT_LE(kib_grown * 1.024 / (peers_max - 2), 100);
-  EXPECT_LE(share, 0.05);
+  EXPECT_LE(cpu_share, 0.05);
   loop.close();
 }
 
-/// Processes that keep all processors busy, four for each.
+/// Child processes that compute without end, four for each processor.
 class Overload {
  public:
   Overload() {
@@ -168,7 +169,7 @@ class Overload {
 };
 
 TEST_F(Crowd, DeclaresAtMostOneNodeDeadOnAnOverloadedMachine) {
-  ASSERT_NO_FATAL_FAILURE(begin_here(10));
+  ASSERT_NO_FATAL_FAILURE(start_on_loopback(10));
   std::uint64_t probes = 0;
   std::uint64_t suspicions = 0;
   std::uint64_t deaths = 0;

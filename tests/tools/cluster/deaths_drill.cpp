@@ -10,15 +10,15 @@ class Deaths : public Drill {};
 
 INSTANTIATE_TEST_SUITE_P(In, Deaths, testing::ValuesIn(job_modes), name_of);
 
-/// Returns the seed that decides which nodes are killed, and when: STARLING_DRILL_SEED, or a random
-/// one.
+/// Returns the seed that decides which nodes are killed, and when: the value of
+/// STARLING_DRILL_SEED, or a random number if that is not set.
 unsigned draw_seed() {
   const char* chosen = std::getenv("STARLING_DRILL_SEED");
   return chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
 }
 
 TEST_P(Deaths, OfNodesAreRecoveredFromInEachOfFourRounds) {
-  ASSERT_NO_FATAL_FAILURE(begin(5));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
   if (IsSkipped()) return;
   const unsigned seed = draw_seed();
   report("seed", std::to_string(seed));
@@ -41,11 +41,12 @@ TEST_P(Deaths, OfNodesAreRecoveredFromInEachOfFourRounds) {
   EXPECT_LE(difference_of_updates(), 4U * 2U);
 }
 
-/// Kills nodes that hold ranges, until 3 of 5 nodes are left. None is started in their place.
+/// Kills nodes that hold ranges, until 3 of 5 nodes are left. Starts no node in place of a killed
+/// one.
 class OwnerDeaths : public Deaths {
  protected:
-  /// Kills `count` of the nodes that hold ranges, and waits until the others hold `copies` copies
-  /// of each range again.
+  /// Kills `count` of the nodes that hold ranges. Expects that within 10 s the other nodes hold
+  /// `copies` replicas of each range again.
   void kill_owners(std::size_t count, std::size_t copies) {
     auto owners = fleet_->owners();
     ASSERT_GE(owners.size(), copies);
@@ -62,6 +63,7 @@ class OwnerDeaths : public Deaths {
     EXPECT_LE(took, 10s);
     report("restored_ms_" + std::to_string(owners.front()), std::to_string(took.count()));
   }
+  /// Expects that ranges differ only by the pushes that killed workers had in flight.
   void expect_good_model_and_equal_ranges() {
     expect_good_model_without_long_pause();
     // A node has at most two workers, and each may have had one push in flight.
@@ -76,7 +78,7 @@ class OwnerDeaths : public Deaths {
 INSTANTIATE_TEST_SUITE_P(In, OwnerDeaths, testing::ValuesIn(job_modes), name_of);
 
 TEST_P(OwnerDeaths, OfTwoNodesOneAfterAnotherAreRecoveredFrom) {
-  ASSERT_NO_FATAL_FAILURE(begin(5));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
   if (IsSkipped()) return;
   report("seed", std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 900));
@@ -88,7 +90,7 @@ TEST_P(OwnerDeaths, OfTwoNodesOneAfterAnotherAreRecoveredFrom) {
 }
 
 TEST_P(OwnerDeaths, OfTwoNodesAtOnceAreRecoveredFromWithThreeCopies) {
-  ASSERT_NO_FATAL_FAILURE(begin(5));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
   if (IsSkipped()) return;
   report("seed", std::to_string(seed_));
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 700, "--copies 3"));
@@ -100,12 +102,12 @@ TEST_P(OwnerDeaths, OfTwoNodesAtOnceAreRecoveredFromWithThreeCopies) {
 /// Deaths of the node that has the coordinator, in central mode.
 class CoordinatorDeaths : public Drill {
  protected:
-  /// Returns the node that has the coordinator.
+  /// Returns the number of the node that has the coordinator.
   std::size_t coordinator_node() {
     const auto nodes = fleet_->awake();
     for (const std::size_t node : nodes)
-      if (const auto seen = fleet_->ask(node); seen && seen->coordinator)
-        if (seen->steps.contains(*seen->coordinator)) return node;
+      if (const auto status = fleet_->ask(node); status && status->coordinator)
+        if (status->steps.contains(*status->coordinator)) return node;
     ADD_FAILURE() << "no node has the coordinator";
     return nodes.front();
   }
@@ -115,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(In, CoordinatorDeaths, testing::Values(job_modes[0], jo
                          name_of);
 
 TEST_P(CoordinatorDeaths, OfTheCoordinatorAndOfItsSuccessorsAreRecoveredFrom) {
-  ASSERT_NO_FATAL_FAILURE(begin(5));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
   for (int round = 0; round < 3; ++round) {
@@ -131,7 +133,7 @@ TEST_P(CoordinatorDeaths, OfTheCoordinatorAndOfItsSuccessorsAreRecoveredFrom) {
 }
 
 TEST_P(CoordinatorDeaths, AreNotNeededForTheCoordinatorToMove) {
-  ASSERT_NO_FATAL_FAILURE(begin(3));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 600));
   EXPECT_EQ(coordinator_node(), 1U) << "the node to which the job was submitted";
@@ -142,7 +144,7 @@ TEST_P(CoordinatorDeaths, AreNotNeededForTheCoordinatorToMove) {
 }
 
 TEST_P(Deaths, DeclaredOfAFrozenNodeAreUndoneWhenItThaws) {
-  ASSERT_NO_FATAL_FAILURE(begin(3));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
   fleet_->freeze(2);
@@ -153,23 +155,23 @@ TEST_P(Deaths, DeclaredOfAFrozenNodeAreUndoneWhenItThaws) {
   ASSERT_TRUE(fleet_->watch(30s, [&] {
     return fleet_->log(2).find("declared dead; joining again") != std::string::npos;
   }));
-  // Its members join again in new incarnations, and work.
+  // The members on n2 join again in new incarnations, and train.
   EXPECT_TRUE(fleet_->watch(10s, [&] {
-    const auto seen = fleet_->ask(2);
-    return seen && seen->text.find(", running, on n2") != std::string::npos;
+    const auto status = fleet_->ask(2);
+    return status && status->text.find(", running, on n2") != std::string::npos;
   }));
   EXPECT_TRUE(fleet_->is_training());
   expect_good_model_without_long_pause();
 }
 
 TEST_P(Deaths, AreNotNeededForNodesToJoinAndLeaveATrainingJob) {
-  ASSERT_NO_FATAL_FAILURE(begin(3));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(3));
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
-  const std::size_t joiner = fleet_->start(0);
+  const std::size_t joining = fleet_->start(0);
   EXPECT_TRUE(fleet_->watch(10s, [&] {
-    const auto seen = fleet_->ask(joiner);
-    return seen && seen->text.find(", running") != std::string::npos;
+    const auto status = fleet_->ask(joining);
+    return status && status->text.find(", running") != std::string::npos;
   }));
   const auto asked_at = hosts::Fleet::Clock::now();
   EXPECT_EQ(fleet_->leave(2), 0);
@@ -181,10 +183,11 @@ TEST_P(Deaths, AreNotNeededForNodesToJoinAndLeaveATrainingJob) {
   expect_good_model_without_long_pause();
 }
 
-class UncoveredDeaths : public Drill {};
+/// Deaths of nodes in a job that keeps one replica of each range.
+class UnreplicatedDeaths : public Drill {};
 
-TEST_F(UncoveredDeaths, OfAnOnlyOwnerEndTheJobWithoutAModel) {
-  ASSERT_NO_FATAL_FAILURE(begin_here(3));
+TEST_F(UnreplicatedDeaths, OfAnOnlyOwnerEndTheJobWithoutAModel) {
+  ASSERT_NO_FATAL_FAILURE(start_on_loopback(3));
   ASSERT_NO_FATAL_FAILURE(submit(job_modes[3], 2000, "--copies 1"));
   // n2 is the only owner of some ranges.
   fleet_->kill(2);

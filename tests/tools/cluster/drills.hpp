@@ -1,5 +1,5 @@
-/// The base of the drills: long tests with nodes on hosts of their own, which train a job while
-/// faults are injected.
+/// The fixture of the drills: tests in which nodes, each on a host of its own, train a job while
+/// the test injects faults.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace starling::program {
 
 using namespace std::chrono_literals;
 
-/// A mode, with a barrier that works in it.
+/// A mode, and a barrier that jobs in this mode may have.
 struct JobMode {
   const char* mode;
   const char* barrier;
@@ -29,57 +29,60 @@ inline void PrintTo(const JobMode& mode, std::ostream* out) {
   *out << mode.mode << ", " << mode.barrier;
 }
 
+/// Returns the flags that select the mode and the barrier, followed by a space.
 inline std::string flags(const JobMode& mode) {
   return std::string{"--mode "} + mode.mode + " --barrier " + mode.barrier + " ";
 }
 
-/// Every mode, central mode with two barriers.
+/// All modes; central mode with two barriers.
 inline const std::vector<JobMode> job_modes{{"central", "bsp"},
                                             {"central", "pssp:s=4,beta=2"},
                                             {"hybrid", "pssp:s=4,beta=2"},
                                             {"peer", "pssp:s=4,beta=2"}};
 
-/// Returns the end of a test's name.
+/// Returns the end of a test's name, such as `peer_pssp`.
 inline std::string name_of(const testing::TestParamInfo<JobMode>& info) {
   const std::string barrier = info.param.barrier;
   return std::string{info.param.mode} + "_" + barrier.substr(0, barrier.find(':'));
 }
 
-/// Returns the number behind `key` in a JSON object; NaN if there is none.
-inline double figure(const std::string& json, const std::string& key) {
+/// Returns the number behind the first `key` in JSON text; NaN if `key` is absent.
+inline double number_in(const std::string& json, const std::string& key) {
   const auto at = json.find("\"" + key + "\":");
   if (at == std::string::npos) return std::nan("");
   return std::strtod(json.c_str() + at + key.size() + 3, nullptr);
 }
 
-/// Returns the elements of all tensors of a safetensors file.
+/// Returns the elements of all tensors of a safetensors file of float32, in the order of the file;
+/// nothing if the file is too short.
 inline std::vector<float> elements(const std::string& file) {
-  std::uint64_t head = 0;
-  if (file.size() < sizeof head) return {};
-  std::memcpy(&head, file.data(), sizeof head);
-  std::vector<float> all((file.size() - sizeof head - head) / sizeof(float));
-  std::memcpy(all.data(), file.data() + sizeof head + head, all.size() * sizeof(float));
-  return all;
+  std::uint64_t header_bytes = 0;
+  if (file.size() < sizeof header_bytes) return {};
+  std::memcpy(&header_bytes, file.data(), sizeof header_bytes);
+  std::vector<float> values((file.size() - sizeof header_bytes - header_bytes) / sizeof(float));
+  std::memcpy(values.data(), file.data() + sizeof header_bytes + header_bytes,
+              values.size() * sizeof(float));
+  return values;
 }
 
-/// Returns the elements of a tensor of 64-bit whole numbers in a safetensors file.
+/// Returns the elements of the uint64 tensor `name` of a safetensors file; nothing if it is absent.
 inline std::vector<std::uint64_t> integers_of(const std::string& file, const std::string& name) {
-  std::uint64_t head = 0;
-  if (file.size() < sizeof head) return {};
-  std::memcpy(&head, file.data(), sizeof head);
+  std::uint64_t header_bytes = 0;
+  if (file.size() < sizeof header_bytes) return {};
+  std::memcpy(&header_bytes, file.data(), sizeof header_bytes);
   const auto tensor = file.find("\"" + name + "\":{");
   const auto offsets = file.find("\"data_offsets\":[", tensor);
   if (tensor == std::string::npos || offsets == std::string::npos) return {};
   char* end = nullptr;
   const auto from = std::strtoull(file.c_str() + offsets + 16, &end, 10);
   const auto to = std::strtoull(end + 1, nullptr, 10);
-  std::vector<std::uint64_t> all((to - from) / sizeof(std::uint64_t));
-  std::memcpy(all.data(), file.data() + sizeof head + head + from, to - from);
-  return all;
+  std::vector<std::uint64_t> values((to - from) / sizeof(std::uint64_t));
+  std::memcpy(values.data(), file.data() + sizeof header_bytes + header_bytes + from, to - from);
+  return values;
 }
 
-/// Returns |a - b| / |b|.
-inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+/// Returns |a - b| / |b| with the Euclidean norm; infinity if the sizes differ or `b` is empty.
+inline double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size() || b.empty()) return INFINITY;
   double difference = 0;
   double norm = 0;
@@ -92,26 +95,29 @@ inline double distance(const std::vector<float>& a, const std::vector<float>& b)
 
 using hosts::Keys;
 
-/// Returns whether the nodes of a drill have key files, unless the drill itself decides that.
+/// Returns whether nodes have key files in a drill that does not choose: they do if
+/// STARLING_DRILL_KEYS is set.
 inline Keys default_keys() {
   return std::getenv("STARLING_DRILL_KEYS") != nullptr ? Keys::given : Keys::none;
 }
 
+/// Nodes that train a job. `fleet_` runs the nodes and the commands, and observes the job.
 class Drill : public testing::TestWithParam<JobMode> {
  protected:
   using Time = std::chrono::milliseconds;
 
-  /// Starts nodes n0, n1, ..., one on each host; skips the test if hosts cannot be made.
-  void begin(std::size_t hosts) { begin(hosts, default_keys(), hosts); }
-  /// Starts nodes on the first `nodes` of the hosts.
-  void begin(std::size_t hosts, Keys keys, std::size_t nodes) {
+  /// Starts nodes n0, n1, ..., one on each of `hosts` hosts. Skips the test if hosts cannot be
+  /// made.
+  void start_on_hosts(std::size_t hosts) { start_on_hosts(hosts, default_keys(), hosts); }
+  /// Makes `hosts` hosts, and starts a node on each of the first `nodes` of them.
+  void start_on_hosts(std::size_t hosts, Keys keys, std::size_t nodes) {
     auto network = hosts::Hosts::make(hosts);
     if (!network) GTEST_SKIP() << network.error().message;
-    begin(std::make_unique<hosts::Fleet>(STARLING_PROGRAM, *std::move(network), keys), nodes);
+    start_fleet(std::make_unique<hosts::Fleet>(STARLING_PROGRAM, *std::move(network), keys), nodes);
   }
   /// Starts nodes on this machine's loopback.
-  void begin_here(std::size_t nodes) {
-    begin(std::make_unique<hosts::Fleet>(STARLING_PROGRAM), nodes);
+  void start_on_loopback(std::size_t nodes) {
+    start_fleet(std::make_unique<hosts::Fleet>(STARLING_PROGRAM), nodes);
   }
 
   void TearDown() override {
@@ -120,35 +126,36 @@ class Drill : public testing::TestWithParam<JobMode> {
     fleet_.reset();
   }
 
-  /// Submits a job to n1, which then has the coordinator of central mode, and waits until it
-  /// trains. Its six workers make some 30 to 50 steps a second each, and learn well.
-  void submit(const JobMode& mode, int steps, const std::string& more = "") {
+  /// Submits a job to n1, and waits until the job trains. In central mode, n1 then has the
+  /// coordinator. The job has six workers, which make some 30 to 50 steps a second each.
+  void submit(const JobMode& mode, int steps, const std::string& more_flags = "") {
     fleet_->submit(1,
                    "--data digits:n=3000 --model mlp:784-32-10 --workers 6 --delay exp:10ms "
                    "--json --save m.safetensors --checkpoint c.ckpt --steps " +
                        std::to_string(steps) + " " + flags(mode) +
-                       (mode.mode == std::string{"peer"} ? "" : "--shards 2 ") + more);
+                       (mode.mode == std::string{"peer"} ? "" : "--shards 2 ") + more_flags);
     ASSERT_TRUE(fleet_->watch(30s, [&] { return fleet_->highest_step() > 10; }));
     ASSERT_TRUE(fleet_->is_training());
     fleet_->reset_longest_pause();
   }
 
-  /// Waits for the job's end: expects success, a test accuracy above 0.9, and a saved model that
+  /// Waits for the job's end. Expects success, a test accuracy above 0.9, and a saved model that
   /// can be evaluated.
   void expect_good_model(Time timeout) {
     (void)fleet_->watch(timeout, [] { return false; });
     ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
     const Ran ran = fleet_->finish();
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_GT(figure(ran.out, "test_accuracy"), 0.9) << ran.out;
+    EXPECT_GT(number_in(ran.out, "test_accuracy"), 0.9) << ran.out;
     const Ran evaluated = fleet_->run("evaluate " + saved_model().string() + " --json");
     EXPECT_EQ(evaluated.code, 0) << evaluated.err;
-    report("updates", std::to_string(static_cast<long>(figure(ran.out, "updates"))));
+    report("updates", std::to_string(static_cast<long>(number_in(ran.out, "updates"))));
   }
-  /// Returns how many more updates the range with the most holds than the one with the fewest. If a
-  /// worker died with a push in flight, one range may hold that push and another not; nothing else
-  /// makes a difference.
+  /// Reads the job's last checkpoint. Returns the updates of the range with the most updates, minus
+  /// those of the range with the fewest. Ranges differ only by pushes that were in flight when
+  /// their worker died: one range may hold such a push and another not.
   [[nodiscard]] std::uint64_t difference_of_updates() const {
+    // Three numbers for each range; the first one counts its updates.
     const auto numbers = integers_of(fleet_->work().read("c.ckpt"), "starling.ranges");
     std::uint64_t least = UINT64_MAX;
     std::uint64_t most = 0;
@@ -165,6 +172,7 @@ class Drill : public testing::TestWithParam<JobMode> {
     return fleet_->work().path() / "m.safetensors";
   }
 
+  /// Also expects that training never paused for more than 3 s.
   void expect_good_model_without_long_pause() {
     expect_good_model(120s);
     report_pause();
@@ -179,7 +187,7 @@ class Drill : public testing::TestWithParam<JobMode> {
   void report_pause() {
     report("longest_pause_ms", std::to_string(fleet_->longest_pause().count()));
   }
-  /// Prints a figure, and keeps it with the test's result.
+  /// Prints a measurement, and records it as a property of the test.
   static void report(const std::string& name, const std::string& value) {
     std::printf("             %s: %s\n", name.c_str(), value.c_str());
     std::fflush(stdout);
@@ -189,7 +197,7 @@ class Drill : public testing::TestWithParam<JobMode> {
   std::unique_ptr<hosts::Fleet> fleet_;
 
  private:
-  void begin(std::unique_ptr<hosts::Fleet> fleet, std::size_t nodes) {
+  void start_fleet(std::unique_ptr<hosts::Fleet> fleet, std::size_t nodes) {
     fleet_ = std::move(fleet);
     for (std::size_t i = 0; i < nodes; ++i) fleet_->start(i);
     ASSERT_TRUE(fleet_->agree(20s));

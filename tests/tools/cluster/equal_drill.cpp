@@ -7,28 +7,29 @@
 namespace starling::program {
 namespace {
 
-class Equal : public Drill {
+class EqualModels : public Drill {
  protected:
   static constexpr const char* three_seeds[] = {"1", "2", "3"};
 
-  static std::string data() {
+  /// Returns the folder of the data sets: STARLING_DATA_DIR, from the environment or as built.
+  static std::string data_folder() {
     const char* chosen = std::getenv("STARLING_DATA_DIR");
     return std::filesystem::weakly_canonical(chosen != nullptr ? chosen : STARLING_DATA_DIR)
         .string();
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(In, Equal, testing::ValuesIn(job_modes), name_of);
+INSTANTIATE_TEST_SUITE_P(In, EqualModels, testing::ValuesIn(job_modes), name_of);
 
-TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
-  const std::string images = data() + "/mnist-10k-images-idx3-ubyte.gz";
-  if (!std::filesystem::exists(images)) GTEST_SKIP() << "no data sets at " << data();
-  ASSERT_NO_FATAL_FAILURE(begin(3));
+TEST_P(EqualModels, LearnMnistInOneProcessAndOnThreeHosts) {
+  const std::string images = data_folder() + "/mnist-10k-images-idx3-ubyte.gz";
+  if (!std::filesystem::exists(images)) GTEST_SKIP() << "no data sets at " << data_folder();
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(3));
   if (IsSkipped()) return;
   double local_sum = 0;
   double remote_sum = 0;
   for (const char* seed : three_seeds) {
-    const std::string job = "--data idx:" + images + "," + data() +
+    const std::string job = "--data idx:" + images + "," + data_folder() +
                             "/mnist-10k-labels-idx1-ubyte.gz --split 8000 --model mlp:784-128-10 "
                             "--optimizer sgd:lr=0.5 --batch 8 --epochs 10 --workers 6 --json "
                             "--quiet --seed " +
@@ -39,15 +40,16 @@ TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
     fleet_->submit(1, job + "--save m.safetensors");
     const Ran remote = fleet_->finish();
     ASSERT_EQ(remote.code, 0) << remote.err;
-    EXPECT_EQ(figure(remote.out, "updates"), 6 * figure(remote.out, "max"));
-    const double local_accuracy = figure(local.out, "test_accuracy");
-    const double remote_accuracy = figure(remote.out, "test_accuracy");
-    const double difference = distance(elements(fleet_->work().read("m.safetensors")),
-                                       elements(folder.read("m.safetensors")));
+    EXPECT_EQ(number_in(remote.out, "updates"), 6 * number_in(remote.out, "max"));
+    const double local_accuracy = number_in(local.out, "test_accuracy");
+    const double remote_accuracy = number_in(remote.out, "test_accuracy");
+    const double difference = relative_distance(elements(fleet_->work().read("m.safetensors")),
+                                                elements(folder.read("m.safetensors")));
     std::array<char, 160> line{};
-    std::snprintf(line.data(), line.size(),
-                  "accuracy here %.4f, on three hosts %.4f in %.1f s; parameters differ by %.1e",
-                  local_accuracy, remote_accuracy, figure(remote.out, "wall_s"), difference);
+    std::snprintf(
+        line.data(), line.size(),
+        "accuracy in one process %.4f, on three hosts %.4f in %.1f s; parameters differ by %.1e",
+        local_accuracy, remote_accuracy, number_in(remote.out, "wall_s"), difference);
     report(std::string{"seed_"} + seed, line.data());
     EXPECT_NEAR(local_accuracy, remote_accuracy, 0.01);
     if (std::string{GetParam().barrier} == "bsp") {
@@ -56,7 +58,7 @@ TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
     local_sum += local_accuracy;
     remote_sum += remote_accuracy;
   }
-  report("mean_accuracy_here", std::to_string(local_sum / 3));
+  report("mean_accuracy_in_one_process", std::to_string(local_sum / 3));
   report("mean_accuracy_on_three_hosts", std::to_string(remote_sum / 3));
 }
 

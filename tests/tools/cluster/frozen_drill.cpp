@@ -1,5 +1,5 @@
-/// A frozen node receives nothing. Under load, the memory of the nodes that send to it stays
-/// bounded.
+/// A frozen node receives nothing. The drill checks that the nodes that send to it under load use
+/// bounded memory.
 #include <algorithm>
 #include <map>
 
@@ -12,19 +12,19 @@ class Frozen : public Drill {};
 
 INSTANTIATE_TEST_SUITE_P(In, Frozen, testing::ValuesIn(job_modes), name_of);
 
-/// The most MiB that an owner holds for the members that it sends to: `credit_bytes` in
+/// The most MiB in flight from one owner to all members: `credit_bytes` in
 /// actor/cluster/local_job.cpp.
 constexpr std::size_t credit_mib = 64;
 
 TEST_P(Frozen, NodesDoNotMakeTheMemoryOfSendersGrow) {
-  ASSERT_NO_FATAL_FAILURE(begin(3));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(3));
   if (IsSkipped()) return;
   // 20 MB of parameters, in some 80 ranges.
   fleet_->submit(1,
                  "--data digits:n=3000 --model mlp:784-6000-10 --batch 4 --workers 6 --seconds "
                  "90 --optimizer sgd:lr=0.01 --json --quiet --save m.safetensors " +
                      flags(GetParam()));
-  // By then, every buffer that a step needs has been allocated.
+  // After 20 steps, every buffer that a step needs has been allocated.
   ASSERT_TRUE(fleet_->watch(60s, [&] { return fleet_->highest_step() > 20; }));
   std::map<std::size_t, std::size_t> kib_before;
   for (const std::size_t node : {0U, 1U}) kib_before[node] = fleet_->rss_kib(node);
@@ -45,13 +45,14 @@ TEST_P(Frozen, NodesDoNotMakeTheMemoryOfSendersGrow) {
            std::to_string(kib / 1024) + " before, at most " + std::to_string(first[node] / 1024) +
                " in the first half minute, " + std::to_string(second[node] / 1024) +
                " in the second");
+    // Allows 64 MiB for everything else.
     EXPECT_LE(std::max(first[node], second[node]), kib + (credit_mib + 64) * std::size_t{1024});
   }
   (void)fleet_->watch(120s, [] { return false; });
   ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
   const Ran ran = fleet_->finish();
   EXPECT_EQ(ran.code, 0) << ran.err;
-  report("updates", std::to_string(static_cast<long>(figure(ran.out, "updates"))));
+  report("updates", std::to_string(static_cast<long>(number_in(ran.out, "updates"))));
   report_pause();
 }
 

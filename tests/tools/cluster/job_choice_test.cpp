@@ -70,65 +70,69 @@ TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {
 }
 
 TEST(DataPaths, MakesFilesAbsoluteAndKeepsEverythingElse) {
-  const auto marked = [](const std::string& source) {
+  const auto with_prefixed_files = [](const std::string& source) {
     return with_files(source, [](const std::string& file) { return "/at/" + file; });
   };
-  EXPECT_EQ(marked("csv:rows.csv,label=last,id=x"), "csv:/at/rows.csv,label=last,id=x");
-  EXPECT_EQ(marked("csv:rows.csv,ignore=a,b,category=c,d"),
+  EXPECT_EQ(with_prefixed_files("csv:rows.csv,label=last,id=x"),
+            "csv:/at/rows.csv,label=last,id=x");
+  EXPECT_EQ(with_prefixed_files("csv:rows.csv,ignore=a,b,category=c,d"),
             "csv:/at/rows.csv,ignore=a,b,category=c,d");
-  EXPECT_EQ(marked("idx:images,labels"), "idx:/at/images,/at/labels");
-  EXPECT_EQ(marked("cifar10:one,two"), "cifar10:/at/one,/at/two");
-  EXPECT_EQ(marked("libsvm:rows,features=9"), "libsvm:/at/rows,features=9");
-  EXPECT_EQ(marked("npy:x.npy,y.npy"), "npy:/at/x.npy,/at/y.npy");
-  EXPECT_EQ(marked("npy:x.npy,label=last"), "npy:/at/x.npy,label=last");
-  EXPECT_EQ(marked("npz:all.npz,features=x,labels=y"), "npz:/at/all.npz,features=x,labels=y");
-  EXPECT_EQ(marked("images:folder,size=8x8"), "images:/at/folder,size=8x8");
-  EXPECT_EQ(marked("digits:n=300"), "digits:n=300");
-  EXPECT_EQ(marked("digits"), "digits");
+  EXPECT_EQ(with_prefixed_files("idx:images,labels"), "idx:/at/images,/at/labels");
+  EXPECT_EQ(with_prefixed_files("cifar10:one,two"), "cifar10:/at/one,/at/two");
+  EXPECT_EQ(with_prefixed_files("libsvm:rows,features=9"), "libsvm:/at/rows,features=9");
+  EXPECT_EQ(with_prefixed_files("npy:x.npy,y.npy"), "npy:/at/x.npy,/at/y.npy");
+  EXPECT_EQ(with_prefixed_files("npy:x.npy,label=last"), "npy:/at/x.npy,label=last");
+  EXPECT_EQ(with_prefixed_files("npz:all.npz,features=x,labels=y"),
+            "npz:/at/all.npz,features=x,labels=y");
+  EXPECT_EQ(with_prefixed_files("images:folder,size=8x8"), "images:/at/folder,size=8x8");
+  EXPECT_EQ(with_prefixed_files("digits:n=300"), "digits:n=300");
+  EXPECT_EQ(with_prefixed_files("digits"), "digits");
   // Sources that are not built in: files count only if they exist and stand before the first
   // option.
-  EXPECT_EQ(marked("ring:radius"), "ring:radius");
+  EXPECT_EQ(with_prefixed_files("ring:radius"), "ring:radius");
   const std::string file = testing::TempDir() + "starling_data_paths";
   std::ofstream{file} << "rows";
-  EXPECT_EQ(marked("safetensors:" + file + ",task=value"),
+  EXPECT_EQ(with_prefixed_files("safetensors:" + file + ",task=value"),
             "safetensors:/at/" + file + ",task=value");
-  EXPECT_EQ(marked("ring:n=3," + file), "ring:n=3," + file);
+  EXPECT_EQ(with_prefixed_files("ring:n=3," + file), "ring:n=3," + file);
   std::filesystem::remove(file);
 }
 
 TEST(DataPaths, RefusesRelativePathsIfANodeIsOnAnotherMachine) {
-  core::NodeRecord here;
-  here.address = "tcp://127.0.0.1:7400";
-  core::NodeRecord there;
-  there.address = "tcp://192.0.2.7:7400";
-  there.name = "b";
+  core::NodeRecord local_node;
+  local_node.address = "tcp://127.0.0.1:7400";
+  core::NodeRecord remote_node;
+  remote_node.address = "tcp://192.0.2.7:7400";
+  remote_node.name = "b";
   const Settings relative{{"data", "csv:rows.csv", "--data"}};
-  const auto made = with_absolute_paths(relative, {here});
-  ASSERT_TRUE(made);
-  EXPECT_TRUE((*made)[0].text.starts_with("csv:/")) << (*made)[0].text;
-  EXPECT_TRUE((*made)[0].text.ends_with("/rows.csv")) << (*made)[0].text;
-  const auto refused = with_absolute_paths(relative, {here, there});
+  const auto absolute = with_absolute_paths(relative, {local_node});
+  ASSERT_TRUE(absolute);
+  EXPECT_TRUE((*absolute)[0].text.starts_with("csv:/")) << (*absolute)[0].text;
+  EXPECT_TRUE((*absolute)[0].text.ends_with("/rows.csv")) << (*absolute)[0].text;
+  const auto refused = with_absolute_paths(relative, {local_node, remote_node});
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().message.starts_with(
       "--data: 'csv:rows.csv' is relative to this program's working folder, and node b at "
       "tcp://192.0.2.7:7400 is on another machine; valid: "))
       << refused.error().message;
   // A dead node reads nothing, and an absolute path is the same everywhere.
-  there.state = core::NodeState::dead;
-  EXPECT_TRUE(with_absolute_paths(relative, {here, there}));
-  there.state = core::NodeState::alive;
-  EXPECT_TRUE(with_absolute_paths({{"data", "csv:/data/rows.csv", "--data"}}, {here, there}));
-  EXPECT_TRUE(with_absolute_paths({{"data", "digits", "--data"}}, {here, there}));
+  remote_node.state = core::NodeState::dead;
+  EXPECT_TRUE(with_absolute_paths(relative, {local_node, remote_node}));
+  remote_node.state = core::NodeState::alive;
+  EXPECT_TRUE(
+      with_absolute_paths({{"data", "csv:/data/rows.csv", "--data"}}, {local_node, remote_node}));
+  EXPECT_TRUE(with_absolute_paths({{"data", "digits", "--data"}}, {local_node, remote_node}));
   for (const char* source : {"csv:/data//x.csv,ignore=a,b", "csv:/data/./x.csv",
                              "npz:/data/x.npz,labels=y", "csv:/data/x.csv,separator=;"}) {
-    const auto same = with_absolute_paths({{"data", source, "--data"}}, {here, there});
-    ASSERT_TRUE(same) << same.error().message;
-    EXPECT_EQ((*same)[0].text, source);
+    const auto unchanged =
+        with_absolute_paths({{"data", source, "--data"}}, {local_node, remote_node});
+    ASSERT_TRUE(unchanged) << unchanged.error().message;
+    EXPECT_EQ((*unchanged)[0].text, source);
   }
   // A node without an address may be on any machine.
   for (const char* address : {"", "x", "tcp:/", "tcp://", "tcp://:", "tcp://[:1"}) {
-    here.address = address;
-    EXPECT_FALSE(with_absolute_paths(relative, {here})) << address;
+    local_node.address = address;
+    EXPECT_FALSE(with_absolute_paths(relative, {local_node})) << address;
   }
 }
 
@@ -157,7 +161,7 @@ JobSnapshot job_of_two(std::uint8_t state) {
   return job;
 }
 
-// States of a member, as they are sent.
+// Values of wire::MemberStatus::state.
 constexpr std::uint8_t running = 1;
 constexpr std::uint8_t ended = 2;
 constexpr std::uint8_t failed = 4;

@@ -1,6 +1,6 @@
-// Two jobs on three nodes, one of which dies and starts again, as a user sees them. The transcript
-// in docs/cluster.md is a former output of this test; the test checks that it still prints each of
-// its lines, except for the numbers.
+// Runs two jobs on three nodes, one of which dies and starts again, and records the output. The
+// transcript in docs/cluster.md is an earlier record. The test checks that the new record has each
+// line of the transcript, apart from the numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the line with all numbers replaced by N, and all times by N s.
+/// Returns the line with `N s` in place of each time, and N in place of each other number.
 std::string without_numbers(const std::string& line) {
   static const std::regex number{R"([0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?)"};
   static const std::regex time{R"(N (min N s|h N min|min|ms|h)\b)"};
@@ -45,7 +45,7 @@ std::vector<std::string> documented_lines() {
 
 class Transcript : public Nodes {
  protected:
-  /// Runs a command as the documentation shows it, and records it and its output.
+  /// Runs a command as the documentation shows it, and records the command and its output.
   Ran run_recorded(const std::string& line) {
     const Ran ran = starling(work_, line + " --to " + addresses_[1].substr(6));
     record("$ starling " + line + " --to " + addresses_[1].substr(6) + "\n" + ran.err + ran.out);
@@ -72,10 +72,10 @@ class Transcript : public Nodes {
 };
 
 void Transcript::run_good_job() {
-  const Ran begun = run_recorded(
+  const Ran submitted = run_recorded(
       "submit --data digits:n=1000 --model softmax --workers 3 --delay exp:10ms --steps 500 "
       "--name good --detach");
-  ASSERT_EQ(begun.code, 0) << begun.err;
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
   ASSERT_TRUE(wait_until([&] {
     const auto jobs = json("status")["jobs"];
     return !jobs.empty() && jobs[0].contains("loss") && jobs[0].contains("left_s") &&
@@ -85,8 +85,8 @@ void Transcript::run_good_job() {
   for (const char* part : {"job good: softmax on digits", "  running, epoch ", " of 500, loss ",
                            " updates/s, ", " s left\n", "  configuration 1, ", "  copies 2 of 2"})
     EXPECT_NE(running.out.find(part), std::string::npos) << part << "\n" << running.out;
-  const Ran here = starling(work_, "status --here" + to(1));
-  EXPECT_NE(here.out.find("  copies 2 of 2"), std::string::npos) << here.out;
+  const Ran of_one_node = starling(work_, "status --here" + to(1));
+  EXPECT_NE(of_one_node.out.find("  copies 2 of 2"), std::string::npos) << of_one_node.out;
   const Ran followed = run_recorded("attach go --save good.safetensors");
   ASSERT_EQ(followed.code, 0) << followed.err;
   EXPECT_NE(followed.err.find("follows job good (softmax on digits:n=1000, peer, "),
@@ -96,14 +96,14 @@ void Transcript::run_good_job() {
   EXPECT_NE(followed.err.find(" of 500, loss "), std::string::npos) << followed.err;
 }
 
-/// Runs a job that fails, because no other node has the ranges of the node that dies.
+/// Runs a job that fails, because one node dies and no other node has replicas of its ranges.
 void Transcript::run_failing_job() {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
                  job_of_three(1,
                               "--steps 100000 --copies 1 --wait-for-nodes 5s --name bad --quiet "
                               "--save m")};
-  // By then, the workers on each node have made steps.
+  // After that, the workers on each node have made steps.
   ASSERT_TRUE(wait_until([&] {
     const auto jobs = json("status")["jobs"];
     return !jobs.empty() && jobs[0].contains("steps") && jobs[0]["steps"]["min"] >= 30;
@@ -129,12 +129,12 @@ void Transcript::restart_dead_node() {
 }
 
 void Transcript::inspect_jobs() {
-  const Ran now = run_recorded("status");
-  EXPECT_EQ(now.out.find("dead"), std::string::npos) << now.out;
+  const Ran status_now = run_recorded("status");
+  EXPECT_EQ(status_now.out.find("dead"), std::string::npos) << status_now.out;
   for (const char* part :
        {"a  tcp", "b  tcp", "c  tcp", "job bad: ", "  failed: a range has lost all its owners, "})
-    EXPECT_NE(now.out.find(part), std::string::npos) << part << "\n" << now.out;
-  EXPECT_EQ(now.out.find("job good"), std::string::npos) << now.out;
+    EXPECT_NE(status_now.out.find(part), std::string::npos) << part << "\n" << status_now.out;
+  EXPECT_EQ(status_now.out.find("job good"), std::string::npos) << status_now.out;
 
   EXPECT_EQ(run_recorded("stop --drop bad").code, 0);
   const Ran jobs = run_recorded("jobs");
@@ -142,12 +142,12 @@ void Transcript::inspect_jobs() {
        {"good  done  softmax on digits", ", 1500 updates, step 500 of 500, ", "test_accuracy 0.",
         "bad  failed  softmax on digits", "\n  a range has lost all its owners\n"})
     EXPECT_NE(jobs.out.find(part), std::string::npos) << part << "\n" << jobs.out;
-  const auto all = json("jobs");
-  ASSERT_EQ(all["jobs"].size(), 2U) << all;
-  EXPECT_EQ(all["jobs"][0]["name"], "good");
-  EXPECT_EQ(all["jobs"][0]["client"], "127.0.0.1");
-  EXPECT_GT(all["jobs"][0]["took_s"], 0.5);
-  EXPECT_EQ(all["jobs"][1]["state"], "failed");
+  const auto listed = json("jobs");
+  ASSERT_EQ(listed["jobs"].size(), 2U) << listed;
+  EXPECT_EQ(listed["jobs"][0]["name"], "good");
+  EXPECT_EQ(listed["jobs"][0]["client"], "127.0.0.1");
+  EXPECT_GT(listed["jobs"][0]["took_s"], 0.5);
+  EXPECT_EQ(listed["jobs"][1]["state"], "failed");
   EXPECT_EQ(json("status")["jobs"].size(), 0U);
 
   const Ran logs = run_recorded("logs bad");
@@ -164,7 +164,7 @@ void Transcript::inspect_jobs() {
     EXPECT_NE(logs.out.find(part), std::string::npos) << part << "\n" << logs.out;
 }
 
-TEST_F(Transcript, HasAllLinesOfTheDocumentedOne) {
+TEST_F(Transcript, HasAllLinesOfTheDocumentedTranscript) {
   run_good_job();
   run_failing_job();
   restart_dead_node();

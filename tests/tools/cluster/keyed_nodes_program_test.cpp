@@ -1,5 +1,5 @@
-/// Nodes with key files, run as processes: whose messages they accept, and how they keep their
-/// secrets.
+/// Runs nodes with key files as processes, and checks whose messages they accept and how they keep
+/// their secrets.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@ class KeyedNodes : public Nodes {
     start();
   }
 
+  /// Returns the path of the key file of `name`.
   std::string key(const std::string& name) { return (work_.path() / (name + ".key")).string(); }
   std::string own_flags(const std::string& name) override { return " --keys " + key(name); }
   std::string seed(const std::string& name, const std::string& address) override {
@@ -38,21 +39,22 @@ TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(status().find("a  tcp"), std::string::npos);
 
-  const Ran plain = starling(work_, "status --to " + addresses_[1]);
-  EXPECT_EQ(plain.code, 1);
-  EXPECT_NE(plain.err.find("something listens: the node may be busy; one with keys accepts only "
-                           "clients with keys of its "
-                           "cluster, --keys FILE"),
-            std::string::npos)
-      << plain.err;
+  const Ran without_keys = starling(work_, "status --to " + addresses_[1]);
+  EXPECT_EQ(without_keys.code, 1);
+  EXPECT_NE(
+      without_keys.err.find("something listens: the node may be busy; one with keys accepts only "
+                            "clients with keys of its "
+                            "cluster, --keys FILE"),
+      std::string::npos)
+      << without_keys.err;
 
   const Ran revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
   EXPECT_EQ(revoked.code, 0) << revoked.err;
   EXPECT_TRUE(wait_until([&] {
     return status().find("c  " + addresses_[2] + "  revoked") != std::string::npos;
   })) << status();
-  const Ran again = starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
-  EXPECT_EQ(again.code, 0) << again.err;
+  const Ran client_revoked = starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
+  EXPECT_EQ(client_revoked.code, 0) << client_revoked.err;
   EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
 
   // Revocations hold after a restart too, because nodes keep them in files.
@@ -64,13 +66,13 @@ TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
     processes_[node]->signal(SIGKILL);
     processes_[node].reset();
   }
-  Process first{folders_[0], program(), words("node --listen 127.0.0.1:* --keys " + key("a"))};
-  addresses_[0] = address_of(first, "a");
+  Process restarted{folders_[0], program(), words("node --listen 127.0.0.1:* --keys " + key("a"))};
+  addresses_[0] = address_of(restarted, "a");
   EXPECT_EQ(starling(work_, "status" + to(0)).code, 1);
-  first.signal(SIGKILL);
+  restarted.signal(SIGKILL);
 }
 
-/// Returns the rest of the line that begins with `name` in a file of the process in /proc.
+/// Returns the rest of the line that begins with `name` in /proc/PID/`file` of the process.
 std::string proc_value(const Process& process, const char* file, const std::string& name) {
   std::ifstream in{"/proc/" + std::to_string(process.id()) + "/" + file};
   for (std::string line; std::getline(in, line);)
@@ -81,14 +83,14 @@ std::string proc_value(const Process& process, const char* file, const std::stri
 TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndWriteNoCoreDump) {
   for (const auto& process : processes_) {
     std::istringstream core{proc_value(*process, "limits", "Max core file size")};
-    std::string soft;
-    std::string hard;
-    core >> soft >> hard;
-    EXPECT_EQ(soft, "0");
-    EXPECT_EQ(hard, "0");
-    std::istringstream files{proc_value(*process, "limits", "Max open files")};
-    files >> soft >> hard;
-    EXPECT_EQ(soft, hard);
+    std::string soft_limit;
+    std::string hard_limit;
+    core >> soft_limit >> hard_limit;
+    EXPECT_EQ(soft_limit, "0");
+    EXPECT_EQ(hard_limit, "0");
+    std::istringstream open_files{proc_value(*process, "limits", "Max open files")};
+    open_files >> soft_limit >> hard_limit;
+    EXPECT_EQ(soft_limit, hard_limit);
     // If the system does not let the node lock memory, the node logs that.
     std::istringstream locked{proc_value(*process, "status", "VmLck:")};
     int kib = 0;
@@ -124,7 +126,7 @@ TEST_F(KeyedNodes, RefuseKeyFilesThatAreNotForThem) {
             std::string::npos);
   EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
             std::string::npos);
-  // A client gets no answer if it expects another public key than that of the node at the address.
+  // A client gets no answer from a node whose public key is not the one that the client expects.
   const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)

@@ -22,7 +22,7 @@ class Keys : public testing::Test {
   void make_cluster() { EXPECT_EQ(keys("init-cluster").code, 0); }
   Ran keys(const std::string& line) { return starling(folder, "keys " + line); }
   Json show(const std::string& file) { return Json::parse(keys("show --json " + file).out); }
-  /// Returns the content of a key file. Throws if it is not a `T`.
+  /// Parses a key file. Throws if it is not a `T`.
   template <class T>
   T parsed(const std::string& file) {
     return std::get<T>(security::parse_key_file(folder.read(file), file).value());
@@ -33,7 +33,7 @@ class Keys : public testing::Test {
   void set_mode(const std::string& file, unsigned mode) const {
     std::filesystem::permissions(folder.path() / file, static_cast<perms>(mode));
   }
-  /// Returns the value on the line of `key`.
+  /// Returns the value on the line `key` = VALUE of a key file.
   [[nodiscard]] std::string value(const std::string& file, const std::string& key) const {
     const std::string text = folder.read(file);
     const auto begin = text.find("\n" + key + " = ") + key.size() + 4;
@@ -58,7 +58,8 @@ TEST_F(Keys, AKeyFileHasWhatANodeNeedsToJoin) {
   EXPECT_EQ(first.handshake_keys.secret_key, cluster.handshake_keys.secret_key);
   EXPECT_EQ(second.handshake_keys.secret_key, cluster.handshake_keys.secret_key);
   EXPECT_NE(first.keys.secret_key, second.keys.secret_key);
-  EXPECT_EQ(second.known, std::vector{first.certificate}) << "it knows the seeds";
+  EXPECT_EQ(second.known, std::vector{first.certificate})
+      << "a key file has the certificates of the nodes before it, to join through them";
   EXPECT_EQ(first.certificate.role, security::Role::node);
   EXPECT_EQ(second.certificate.role, security::Role::client);
   // A certificate is valid from 300 s before its issue, because clocks differ.
@@ -276,6 +277,7 @@ TEST_F(Keys, DamagedFilesAreRefusedWithTheBadLine) {
 }
 
 struct BadInput {
+  /// The arguments of `starling keys`.
   std::string line;
   std::string error;
 };

@@ -10,7 +10,8 @@
 namespace starling::program {
 namespace {
 
-/// Has a script in place of ssh, which runs the command on this machine and logs the login.
+/// `starling launch` runs a script in place of ssh. The script runs the command on this machine and
+/// appends [USER@]HOST to the file `logins`.
 class Launch : public testing::Test {
  protected:
   void SetUp() override {
@@ -31,23 +32,25 @@ TEST_F(Launch, StartsNodesThatJoinEachOther) {
   for (const char* line :
        {"keys init-cluster", "keys node one", "keys node two", "keys node laptop --role client"})
     ASSERT_EQ(starling(work_, line).code, 0) << line;
-  // These ports are below those that the system gives to outgoing connections.
-  const std::string port = std::to_string(20000 + ::getpid() % 5000);
-  const std::string next = std::to_string(25000 + ::getpid() % 5000);
-  write("hosts",
-        "# two on one machine\nme@127.0.0.1:" + port + " one\n\n127.0.0.1:" + next + "\ttwo\n");
+  // These ports are below the range from which the system takes ports for outgoing connections.
+  const std::string first_port = std::to_string(20000 + ::getpid() % 5000);
+  const std::string second_port = std::to_string(25000 + ::getpid() % 5000);
+  write("hosts", "# two on one machine\nme@127.0.0.1:" + first_port +
+                     " one\n\n127.0.0.1:" + second_port + "\ttwo\n");
   const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
   ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + port + "\ntwo runs at 127.0.0.1:" + next + "\n");
+  EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + first_port +
+                         "\ntwo runs at 127.0.0.1:" + second_port + "\n");
   const auto ask = [&](const std::string& command, const std::string& node) {
     return starling(work_, command + " --keys laptop.key --to " + node);
   };
   std::string status;
   for (int i = 0; i < 100 && status.find("two  tcp") == std::string::npos; ++i)
-    status = ask("status", "one@127.0.0.1:" + port).out;
-  EXPECT_NE(status.find("two  tcp://127.0.0.1:" + next + "  alive"), std::string::npos) << status;
-  EXPECT_EQ(ask("leave", "two@127.0.0.1:" + next).code, 0);
-  EXPECT_EQ(ask("leave", "one@127.0.0.1:" + port).code, 0);
+    status = ask("status", "one@127.0.0.1:" + first_port).out;
+  EXPECT_NE(status.find("two  tcp://127.0.0.1:" + second_port + "  alive"), std::string::npos)
+      << status;
+  EXPECT_EQ(ask("leave", "two@127.0.0.1:" + second_port).code, 0);
+  EXPECT_EQ(ask("leave", "one@127.0.0.1:" + first_port).code, 0);
   std::ifstream logins{work_.path() / "logins"};
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>{logins}, {}}), "me@127.0.0.1\n127.0.0.1\n");
 }
@@ -72,10 +75,10 @@ TEST_F(Launch, RefusesBadHostsFiles) {
   EXPECT_EQ(starling(work_, "launch").code, 2);
   // If the first node ends at once, no other node could join it, and none is started.
   write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
-  const Ran dead = launch("--insecure --program " STARLING_PROGRAM);
-  EXPECT_EQ(dead.code, 1);
-  EXPECT_NE(dead.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << dead.err;
-  EXPECT_EQ(dead.err.find("two"), std::string::npos) << dead.err;
+  const Ran failed = launch("--insecure --program " STARLING_PROGRAM);
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << failed.err;
+  EXPECT_EQ(failed.err.find("two"), std::string::npos) << failed.err;
 }
 
 }  // namespace

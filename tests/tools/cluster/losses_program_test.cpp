@@ -1,5 +1,5 @@
-/// Nodes that die while a job is prepared, that have the name of another node, or whose death
-/// leaves a job without a majority. They are processes on this machine.
+/// Nodes, as processes on this machine, that die while a job is prepared, whose death leaves a job
+/// without a majority, or that have the name of another node.
 #include <algorithm>
 #include <chrono>
 
@@ -12,20 +12,21 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-class Losses : public Nodes {
+class NodeLosses : public Nodes {
  protected:
+  /// Returns what node number `node` has logged.
   std::string log(std::size_t node) { return processes_.at(node)->err(); }
-  /// Freezes node c, without which the job cannot begin, and submits the job.
-  Process submit_with_c_frozen(const Folder& folder, const std::string& more = {}) {
+  /// Freezes node c, without which the job cannot begin, and submits the job to node a.
+  Process submit_with_c_frozen(const Folder& folder, const std::string& more_flags = {}) {
     processes_[2]->signal(SIGSTOP);
-    return {folder, STARLING_PROGRAM, job_of_three(0, "--steps 20 --quiet --json " + more)};
+    return {folder, STARLING_PROGRAM, job_of_three(0, "--steps 20 --quiet --json " + more_flags)};
   }
-  std::vector<std::string> endless_job(const std::string& more) {
-    return job_of_three(0, "--steps 1000000 " + more);
+  std::vector<std::string> endless_job(const std::string& more_flags) {
+    return job_of_three(0, "--steps 1000000 " + more_flags);
   }
 };
 
-TEST_F(Losses, OfANodeDuringPreparationLeaveTheJobToTheOthers) {
+TEST_F(NodeLosses, OfANodeDuringPreparationLeaveTheJobToTheOthers) {
   const Folder other;
   Process submit = submit_with_c_frozen(other);
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
@@ -39,7 +40,7 @@ TEST_F(Losses, OfANodeDuringPreparationLeaveTheJobToTheOthers) {
   EXPECT_TRUE(contains(log(0), "node c is gone before the job has begun")) << log(0);
 }
 
-TEST_F(Losses, OfTheSeedNodeMakeSubmitTurnToAnotherNode) {
+TEST_F(NodeLosses, OfTheSeedNodeMakeSubmitTurnToAnotherNode) {
   const Folder other;
   Process submit = submit_with_c_frozen(other);
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
@@ -54,7 +55,7 @@ TEST_F(Losses, OfTheSeedNodeMakeSubmitTurnToAnotherNode) {
   EXPECT_TRUE(contains(ran.out, "\"end\":\"completed\"")) << ran.out;
 }
 
-TEST_F(Losses, OfAllNodesMakeSubmitFail) {
+TEST_F(NodeLosses, OfAllNodesMakeSubmitFail) {
   const Folder other;
   Process submit = submit_with_c_frozen(other);
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
@@ -66,7 +67,7 @@ TEST_F(Losses, OfAllNodesMakeSubmitFail) {
   EXPECT_TRUE(contains(ran.err, "no longer answers, nor does any other node")) << ran.err;
 }
 
-TEST_F(Losses, CtrlCDropsAJobThatIsBeingPrepared) {
+TEST_F(NodeLosses, DoNotKeepCtrlCFromDroppingAJobThatIsBeingPrepared) {
   const Folder other;
   Process submit = submit_with_c_frozen(other);
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
@@ -76,7 +77,7 @@ TEST_F(Losses, CtrlCDropsAJobThatIsBeingPrepared) {
   EXPECT_TRUE(contains(ran.err, "the job was dropped before it had begun")) << ran.err;
 }
 
-TEST_F(Losses, OfTheMajorityEndTheJobAfterWaitForNodes) {
+TEST_F(NodeLosses, OfTheMajorityEndTheJobAfterWaitForNodes) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, endless_job("--wait-for-nodes 5s --copies 3")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
@@ -96,7 +97,7 @@ TEST_F(Losses, OfTheMajorityEndTheJobAfterWaitForNodes) {
   EXPECT_TRUE(contains(log(0), "given up after 5 s (--wait-for-nodes): no majority: ")) << log(0);
 }
 
-TEST_F(Losses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {
+TEST_F(NodeLosses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
                  job_of_three(0, "--steps 800 --wait-for-nodes 60s --copies 3 --json")};
@@ -110,7 +111,7 @@ TEST_F(Losses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {
   EXPECT_TRUE(contains(ran.out, "\"end\":\"completed\"")) << ran.out;
 }
 
-class Names : public Losses {
+class Names : public NodeLosses {
  protected:
   /// Starts a second node called a, which joins `seed`.
   Ran start_second_a(const Folder& folder, std::size_t seed) {
@@ -142,8 +143,8 @@ TEST_F(Names, OfLiveNodesAreRefused) { expect_refusals(); }
 
 TEST_F(Names, OfDeadNodesAreFree) {
   processes_[0]->signal(SIGKILL);
-  const Folder again;
-  Process next{again, program(),
+  const Folder folder_of_next;
+  Process next{folder_of_next, program(),
                words("node --listen 127.0.0.1:* --name a --join " + addresses_[1])};
   const std::string address = address_of(next, "a");
   EXPECT_TRUE(wait_until([&] { return contains(status(), "a  " + address + "  alive"); }))
@@ -154,20 +155,20 @@ TEST_F(Names, OfDeadNodesAreFree) {
 TEST_F(Names, OfDeadNodesAreFreeAtOnceAtTheSameAddress) {
   processes_[0]->signal(SIGKILL);
   (void)processes_[0]->wait();
-  const Folder again;
+  const Folder folder_of_next;
   Process next{
-      again, program(),
+      folder_of_next, program(),
       words("node --name a --listen " + addresses_[0].substr(6) + " --join " + addresses_[1])};
   EXPECT_TRUE(wait_until([&] { return contains(next.err(), "joined\n"); })) << next.err();
   EXPECT_TRUE(contains(status(), "a  " + addresses_[0] + "  alive")) << status();
   next.signal(SIGKILL);
 }
 
-TEST_F(Losses, JobsBeyondANodesLimitAreRefused) {
+TEST_F(Nodes, RefuseJobsBeyondTheirLimits) {
   const Folder folder;
-  Process small{folder, program(),
-                words("node --listen 127.0.0.1:* --name d --jobs 2 --jobs-per-client 1")};
-  const std::string to = " --to " + address_of(small, "d");
+  Process limited{folder, program(),
+                  words("node --listen 127.0.0.1:* --name d --jobs 2 --jobs-per-client 1")};
+  const std::string to = " --to " + address_of(limited, "d");
   const std::string job = "submit" + to +
                           " --data digits:n=200 --model softmax --workers 1 --steps 100000 "
                           "--delay const:5ms --detach";
@@ -183,7 +184,7 @@ TEST_F(Losses, JobsBeyondANodesLimitAreRefused) {
       << second.err;
   EXPECT_EQ(starling(work_, "stop --drop" + to).code, 0);
   EXPECT_EQ(starling(work_, job).code, 0);
-  small.signal(SIGKILL);
+  limited.signal(SIGKILL);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// The base of tests with three nodes: processes on this machine.
+/// The fixture of tests with three nodes, which are processes on this machine.
 #pragma once
 
 #include <array>
@@ -12,27 +12,29 @@
 
 namespace starling::program {
 
-/// Waits until a node has logged the address at which it listens, and returns that; empty if it
-/// does not log it in time.
+/// Waits until node `name` has logged the address at which it listens. Returns the address, or an
+/// empty text after a timeout.
 inline std::string address_of(const Process& process, const std::string& name) {
-  const std::string start = "node " + name + " at ";
+  const std::string prefix = "node " + name + " at ";
   std::string address;
   (void)wait_until([&] {
     const std::string log = process.err();
-    const auto from = log.find(start);
+    const auto from = log.find(prefix);
     const auto end = log.find('\n', from);
     if (from == std::string::npos || end == std::string::npos) return false;
-    address = log.substr(from + start.size(), end - from - start.size());
+    address = log.substr(from + prefix.size(), end - from - prefix.size());
     return true;
   });
   return address;
 }
 
-/// Three nodes, `a`, `b` and `c`, that have found each other.
+/// Three nodes, `a`, `b` and `c`, numbered 0 to 2, that have joined one cluster. `work_` is the
+/// folder of the commands; each node runs in a folder of its own.
 class Nodes : public testing::Test {
  protected:
   void SetUp() override { start(); }
 
+  /// Starts the nodes, and waits until `b` knows `c`.
   void start() {
     for (const std::string name : {"a", "b", "c"}) {
       std::string line = "node --listen 127.0.0.1:*" + own_flags(name);
@@ -50,26 +52,29 @@ class Nodes : public testing::Test {
       if (process) process->signal(SIGKILL);
   }
 
+  /// Returns the program that the nodes run.
   virtual const char* program() { return STARLING_PROGRAM; }
-  /// Returns the flags that give a node its name.
+  /// Returns the flags of node `name` alone, which give the node its name.
   virtual std::string own_flags(const std::string& name) { return " --name " + name; }
-  /// Returns how a seed node is written behind `--join`.
+  /// Returns the text that names the seed node with this name and address behind `--join`.
   virtual std::string seed(const std::string&, const std::string& address) { return address; }
-  /// Returns the flags by which a command reaches a node.
+  /// Returns the flags by which a command reaches node number `node`, between spaces.
   virtual std::string to(std::size_t node) { return " --to " + addresses_.at(node) + " "; }
 
+  /// Returns what `starling status` prints about the nodes and their jobs.
   std::string status() { return run(work_, program(), words("status" + to(1))).out; }
 
-  /// Returns the arguments that submit a job of three slow workers to `node`.
-  std::vector<std::string> job_of_three(std::size_t node, const std::string& more) {
+  /// Returns the arguments that submit a job of three slow workers to node number `node`, with
+  /// `more_flags`.
+  std::vector<std::string> job_of_three(std::size_t node, const std::string& more_flags) {
     return words("submit" + to(node) +
-                 "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more);
+                 "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more_flags);
   }
   /// True once the workers of the first job have made 9 updates.
   bool is_training() {
-    const auto seen =
+    const auto status_json =
         nlohmann::json::parse(run(work_, program(), words("status --json" + to(1))).out);
-    return !seen["jobs"].empty() && seen["jobs"][0].value("updates", 0) >= 9;
+    return !status_json["jobs"].empty() && status_json["jobs"][0].value("updates", 0) >= 9;
   }
 
   Folder work_;

@@ -10,19 +10,19 @@ namespace starling::program {
 namespace {
 
 TEST_F(Nodes, TrainASubmittedJobInEveryMode) {
-  for (const char* how : {"--mode peer --barrier pssp:s=4,beta=2", "--mode hybrid --barrier asp",
-                          "--mode central --barrier bsp"}) {
+  for (const char* mode_flags : {"--mode peer --barrier pssp:s=4,beta=2",
+                                 "--mode hybrid --barrier asp", "--mode central --barrier bsp"}) {
     const Ran ran = starling(work_, "submit" + to(1) +
                                         "--data digits:n=1000 --model softmax --workers 4 "
                                         "--epochs 3 --quiet --json --save m.safetensors " +
-                                        how);
-    EXPECT_EQ(ran.code, 0) << how << "\n" << ran.err;
+                                        mode_flags);
+    EXPECT_EQ(ran.code, 0) << mode_flags << "\n" << ran.err;
     EXPECT_NE(ran.out.find("\"updates\":"), std::string::npos) << ran.out;
     EXPECT_EQ(starling(work_, "evaluate m.safetensors").code, 0);
   }
 }
 
-TEST_F(Nodes, GoOnIfTheFirstIsKilledAndLeaveOnSigterm) {
+TEST_F(Nodes, GoOnTrainingIfOneIsKilledAndLeaveOnSigterm) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --json")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
@@ -54,9 +54,9 @@ TEST_F(Nodes, MayAllLeaveAtOnce) {
 }
 
 TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
-  const Ran none = starling(work_, "stop" + to(0));
-  EXPECT_EQ(none.code, 2);
-  EXPECT_NE(none.err.find("no job runs"), std::string::npos) << none.err;
+  const Ran without_job = starling(work_, "stop" + to(0));
+  EXPECT_EQ(without_job.code, 2);
+  EXPECT_NE(without_job.err.find("no job runs"), std::string::npos) << without_job.err;
 
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
@@ -65,8 +65,8 @@ TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
     return nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
   };
   ASSERT_TRUE(wait_until([&] {
-    const auto seen = json();
-    return !seen["jobs"].empty() && seen["jobs"][0].value("updates", 0) >= 30;
+    const auto status_json = json();
+    return !status_json["jobs"].empty() && status_json["jobs"][0].value("updates", 0) >= 30;
   }));
   const auto job = json()["jobs"][0];
   EXPECT_EQ(job["members"].size(), 3U) << job;
@@ -101,7 +101,7 @@ TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
 }
 
-/// The killed node had the only copy of some ranges.
+/// The killed node is the only owner of some ranges.
 TEST_F(Nodes, SayForWhichNodeABlockedJobWaits) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --copies 1")};
@@ -130,9 +130,9 @@ TEST_F(Nodes, AcceptAJoiningNodeWithSeveralWorkers) {
   Process joiner{folder, STARLING_PROGRAM,
                  words("node --name d --workers 3 --listen 127.0.0.1:* --join " + addresses_[0])};
   EXPECT_TRUE(wait_until([&] {
-    const auto seen = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
-    return !seen["jobs"].empty() &&
-           std::ranges::count_if(seen["jobs"][0]["members"], [](const auto& member) {
+    const auto status_json = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !status_json["jobs"].empty() &&
+           std::ranges::count_if(status_json["jobs"][0]["members"], [](const auto& member) {
              return member["node"] == "d" && member["state"] == "running" && member["step"] > 0;
            }) == 3;
   })) << status();
@@ -145,57 +145,60 @@ TEST_F(Nodes, AcceptAJoiningNodeWithSeveralWorkers) {
 }
 
 /// The flags of a small job, the same in all three modes.
-constexpr const char* small_job =
+constexpr const char* small_job_flags =
     "--data digits:n=1000 --model softmax --workers 4 --optimizer adam:lr=0.01 --batch 20 --quiet "
     "--json ";
 
 TEST_F(Nodes, ResumeFromACheckpointThatOtherMembersMade) {
   const std::string file = (work_.path() / "c.ckpt").string();
-  for (const std::string how : {"--mode peer --barrier pssp:s=4,beta=2 ",
-                                "--mode hybrid --barrier asp ", "--mode central --barrier bsp "}) {
-    const Ran first = starling(work_, "submit" + to(1) + small_job + how +
+  for (const std::string mode_flags :
+       {"--mode peer --barrier pssp:s=4,beta=2 ", "--mode hybrid --barrier asp ",
+        "--mode central --barrier bsp "}) {
+    const Ran first = starling(work_, "submit" + to(1) + small_job_flags + mode_flags +
                                           "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
-    ASSERT_EQ(first.code, 0) << how << "\n" << first.err;
-    EXPECT_EQ(first.err, "") << how;
-    // Resumes in one process, then on three nodes. Each range has each of the 4 x 40 updates once.
+    ASSERT_EQ(first.code, 0) << mode_flags << "\n" << first.err;
+    EXPECT_EQ(first.err, "") << mode_flags;
+    // Resumes in one process, then on three nodes. The checkpoint has each of the 4 x 40 updates
+    // once in each range.
     for (const std::string& command : {std::string{"train "}, "submit" + to(2)}) {
-      const Ran ran =
-          starling(work_, command + small_job + how + "--steps 60 --save m --resume " + file);
-      ASSERT_EQ(ran.code, 0) << how << command << "\n" << ran.err;
+      const Ran ran = starling(
+          work_, command + small_job_flags + mode_flags + "--steps 60 --save m --resume " + file);
+      ASSERT_EQ(ran.code, 0) << mode_flags << command << "\n" << ran.err;
       const auto json = nlohmann::json::parse(ran.out);
-      EXPECT_EQ(json["updates"], 4 * 60) << how << command;
-      EXPECT_EQ(json["spread"]["min"], 60) << how << command;
-      EXPECT_GT(json["test_accuracy"], 0.7) << how << command << ran.out;
+      EXPECT_EQ(json["updates"], 4 * 60) << mode_flags << command;
+      EXPECT_EQ(json["spread"]["min"], 60) << mode_flags << command;
+      EXPECT_GT(json["test_accuracy"], 0.7) << mode_flags << command << ran.out;
     }
   }
-  const Ran other =
-      starling(work_, "submit" + to(1) + small_job + "--mode peer --steps 90 --resume " + file);
+  const Ran other = starling(
+      work_, "submit" + to(1) + small_job_flags + "--mode peer --steps 90 --resume " + file);
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("is of another job: its mode is central"), std::string::npos)
       << other.err;
 }
 
 TEST_F(Nodes, SaveConsistentCheckpointsWhileTheyTrain) {
-  for (const std::string how : {"--mode peer ", "--mode central --barrier bsp "}) {
-    const std::string job = small_job + how + "--steps 100000 --delay exp:4ms ";
+  for (const std::string mode_flags : {"--mode peer ", "--mode central --barrier bsp "}) {
+    const std::string job = small_job_flags + mode_flags + "--steps 100000 --delay exp:4ms ";
     const Folder other;
     const auto file = other.path() / "c.ckpt";
     Process submit{other, STARLING_PROGRAM,
                    words("submit" + to(2) + job + "--checkpoint c.ckpt --checkpoint-every 10")};
-    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file); })) << how << submit.err();
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file); }))
+        << mode_flags << submit.err();
     const auto early = std::filesystem::last_write_time(file);
     EXPECT_TRUE(wait_until([&] { return std::filesystem::last_write_time(file) != early; }))
-        << how << submit.err();
+        << mode_flags << submit.err();
     submit.signal(SIGKILL);
     EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
     // The last checkpoint can be resumed from, although the job did not end properly.
     const Ran ran = starling(work_, "train " + job + "--seconds 0.5 --resume " + file.string());
-    EXPECT_EQ(ran.code, 0) << how << ran.err;
+    EXPECT_EQ(ran.code, 0) << mode_flags << ran.err;
   }
 }
 
 TEST_F(Nodes, EndAJobWhenTheTargetIsReached) {
-  const Ran ran = starling(work_, "submit" + to(1) + small_job +
+  const Ran ran = starling(work_, "submit" + to(1) + small_job_flags +
                                       "--until accuracy=0.6 --eval-every 10 --delay exp:1ms "
                                       "--save m --checkpoint c");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -278,7 +281,8 @@ TEST_F(Nodes, RefuseImpossibleJobs) {
   }
 }
 
-/// One copy of the parameters would fit, but not all that three nodes on one machine need.
+/// One copy of the parameters would fit into the memory of this machine, but three nodes on it need
+/// more than one each.
 TEST_F(Nodes, RefuseAJobThatExceedsTheirMemory) {
   const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 --workers 4 --model " +
                                       model_of_half_the_memory());
@@ -297,7 +301,7 @@ TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
   lone.signal(SIGKILL);
 }
 
-/// Each node reads the file in its own working folder.
+/// The path /proc/self/cwd makes each node read the file in its own working folder.
 TEST_F(Nodes, NameTheNodeWhoseDataDiffer) {
   for (std::size_t node = 0; node < 3; ++node)
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
@@ -319,17 +323,18 @@ class OwnNodes : public Nodes {
 };
 
 TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
-  for (const char* how : {"--mode peer --barrier phalf:beta=2", "--mode central --barrier half"}) {
+  for (const char* mode_flags :
+       {"--mode peer --barrier phalf:beta=2", "--mode central --barrier half"}) {
     const Ran ran = run(work_, program(),
                         words("submit" + to(1) +
                               "--model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
                               "--workers 3 --epochs 300 --quiet --json --save m " +
-                              how));
-    ASSERT_EQ(ran.code, 0) << how << "\n" << ran.err;
+                              mode_flags));
+    ASSERT_EQ(ran.code, 0) << mode_flags << "\n" << ran.err;
     EXPECT_NE(ran.out.find("\"test_samples\":80"), std::string::npos) << ran.out;
     EXPECT_EQ(run(work_, program(), words("evaluate m")).code, 0);
   }
-  // `starling` itself has no such model, and says so before it asks nodes.
+  // `starling` itself does not contain the model, and refuses the job before it asks a node.
   const Ran other = starling(work_, "submit" + to(1) + "--model circle --data digits");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;

@@ -15,7 +15,7 @@ class Partitions : public Drill {
       if (std::ranges::count(minority, host) > 0) continue;
       for (const std::size_t isolated : minority)
         if (is_one_way)
-          fleet_->hosts().cut_one_way(isolated, host);
+          fleet_->hosts().partition_one_way(isolated, host);
         else
           fleet_->hosts().cut(isolated, host);
     }
@@ -23,7 +23,7 @@ class Partitions : public Drill {
 
   /// Partitions the network for 8 s while a job trains, then heals it.
   void run_partition(const std::vector<std::size_t>& minority, bool is_one_way) {
-    ASSERT_NO_FATAL_FAILURE(begin(5));
+    ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
     partition(minority, is_one_way);

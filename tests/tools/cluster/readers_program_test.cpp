@@ -1,4 +1,4 @@
-/// Jobs that name pipes, devices or hanging files: reading them neither blocks nodes nor keeps them
+/// Jobs whose data are pipes, devices or sources that hang. They neither block a node nor keep it
 /// from ending.
 #include <sys/stat.h>
 
@@ -23,8 +23,8 @@ class Readers : public Nodes {
   }
 };
 
-/// Each node reads the file in its own working folder: it is a pipe for one node, and a regular
-/// file for `submit`.
+/// The path /proc/self/cwd makes each process read the file in its own working folder. The file is
+/// a pipe for one node, and a regular file for `submit` and the other nodes.
 TEST_F(Readers, RefusePipesAndTrainTheNextJob) {
   const std::string rows = "1,2,0\n2,1,1\n3,1,0\n4,2,1\n";
   work_.write("pipe", rows);
@@ -61,28 +61,30 @@ TEST_F(Readers, OfSubmitRefusePipesBeforeNodesAreAsked) {
   }
 }
 
-class StuckReaders : public Readers {
+/// Nodes that run own_program.cpp, whose source `hanging` and model `slow` hang if there is a file
+/// `hang` in the node's folder.
+class HangingReaders : public Readers {
  protected:
   const char* program() override { return STARLING_OWN_PROGRAM; }
   const std::string job_ = " --model slow --workers 3 --epochs 1";
 };
 
-/// A user's reader that never returns, as on a network file system that has gone.
-TEST_F(StuckReaders, DoNotKeepANodeFromEnding) {
-  for (const Folder& folder : folders_) folder.write("stick", "");
-  Process submit{work_, program(), words("submit" + to(0) + "--data stuck" + job_)};
-  EXPECT_TRUE(wait_until([&] { return folders_[0].has("stuck") && folders_[1].has("stuck"); }));
+/// A user's data source never returns, as if it read from a network file system that is gone.
+TEST_F(HangingReaders, DoNotKeepANodeFromEnding) {
+  for (const Folder& folder : folders_) folder.write("hang", "");
+  Process submit{work_, program(), words("submit" + to(0) + "--data hanging" + job_)};
+  EXPECT_TRUE(wait_until([&] { return folders_[0].has("hanging") && folders_[1].has("hanging"); }));
   expect_end_in_time(0);
   expect_end_in_time(1);
   submit.signal(SIGKILL);
 }
 
-/// The thread of the node's event loop is the one that hangs.
-TEST_F(StuckReaders, OfAModelsFirstValuesDoNotKeepANodeFromEnding) {
-  folders_[0].write("stick", "");
+/// The model hangs while it initialises its parameters, on the thread of the node's event loop.
+TEST_F(HangingReaders, OfAModelsFirstValuesDoNotKeepANodeFromEnding) {
+  folders_[0].write("hang", "");
   Process submit{work_, program(),
                  words("submit" + to(0) + "--data linear:d=2,n=100,noise=0" + job_)};
-  EXPECT_TRUE(wait_until([&] { return folders_[0].has("stuck"); })) << submit.err();
+  EXPECT_TRUE(wait_until([&] { return folders_[0].has("hanging"); })) << submit.err();
   expect_end_in_time(0);
   submit.signal(SIGKILL);
 }

@@ -15,15 +15,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto end_timeout = 3s;
 
-struct Work {
+/// The jobs that the nodes have when SIGTERM comes.
+struct Load {
   const char* name;
-  /// The flags of the job. It is submitted to the node that stays.
-  const char* job;
+  /// The flags of the job, which is submitted to the node that stays.
+  const char* job_flags;
   /// The number of further such jobs, submitted at once to both nodes in turn.
   int further_jobs;
 };
 
-class Stop : public testing::TestWithParam<Work> {
+/// Two nodes, of which the test stops one.
+class Stop : public testing::TestWithParam<Load> {
  protected:
   struct Node {
     std::unique_ptr<Folder> folder = std::make_unique<Folder>();
@@ -40,6 +42,7 @@ class Stop : public testing::TestWithParam<Work> {
     return node;
   }
 
+  /// Returns how often a node is stopped: STARLING_DRILL_ROUNDS, or 13.
   static int rounds() {
     const char* chosen = std::getenv("STARLING_DRILL_ROUNDS");
     return chosen == nullptr ? 13 : std::atoi(chosen);
@@ -58,8 +61,8 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
     for (int i = 0; i <= GetParam().further_jobs; ++i) {
       folders.push_back(std::make_unique<Folder>());
       const std::string& to = i % 2 == 0 ? staying.address : ending.address;
-      submits.push_back(std::make_unique<Process>(*folders.back(), STARLING_PROGRAM,
-                                                  words("submit --to " + to + GetParam().job)));
+      submits.push_back(std::make_unique<Process>(
+          *folders.back(), STARLING_PROGRAM, words("submit --to " + to + GetParam().job_flags)));
     }
     std::this_thread::sleep_for(
         std::chrono::milliseconds{std::uniform_int_distribution<int>{0, 2500}(random)});
@@ -77,22 +80,22 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
     for (auto& submit : submits) submit->signal(SIGKILL);
     staying.process->signal(SIGKILL);
   }
-  std::printf("             %s: the longest of %d took %ld ms\n", GetParam().name, rounds(),
+  std::printf("             %s: the longest of %d stops took %ld ms\n", GetParam().name, rounds(),
               static_cast<long>(longest.count()));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     At, Stop,
     testing::Values(
-        Work{"Preparing", " --data digits:n=20000 --model softmax --workers 4 --seconds 60", 0},
-        Work{"Training", " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60", 0},
-        Work{"Checkpointing",
+        Load{"Preparing", " --data digits:n=20000 --model softmax --workers 4 --seconds 60", 0},
+        Load{"Training", " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60", 0},
+        Load{"Checkpointing",
              " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60 "
              "--checkpoint c.safetensors --checkpoint-every 5",
              0},
-        Work{"Flooded",
+        Load{"Flooded",
              " --data digits:n=200 --model softmax --workers 4 --seconds 60 --detach --quiet", 9}),
-    [](const auto& work) { return std::string{work.param.name}; });
+    [](const auto& tested) { return std::string{tested.param.name}; });
 
 }  // namespace
 }  // namespace starling::program

@@ -1,5 +1,5 @@
-/// Unauthenticated peers of a cluster that trains: neither many connections nor garbage slows its
-/// nodes down, and an eavesdropper between nodes reads nothing.
+/// Unauthenticated peers of a cluster that trains. Neither many connections nor garbage slows its
+/// nodes down, and an eavesdropper between the nodes cannot read what they send.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <sys/resource.h>
@@ -16,10 +16,11 @@
 namespace starling::program {
 namespace {
 
-const JobMode peer{"peer", "pssp:s=4,beta=2"};
+const JobMode peer_pssp{"peer", "pssp:s=4,beta=2"};
 
-/// Runs `work` on a thread of its own, in the network that `enter` enters, until end(). The thread
-/// has a low priority, because real peers would not use the processors of the nodes.
+/// Runs `work` on a thread of its own, in the network that `enter` enters. end() sets the flag at
+/// which `work` must return. The thread has a low priority, because real peers would not use the
+/// processors of the nodes.
 class PeerThread {
  public:
   PeerThread(Process::Prepare enter, std::function<void(const std::atomic<bool>&)> work)
@@ -65,6 +66,7 @@ class Capture {
       : thread_(std::move(enter), [this](const std::atomic<bool>& must_end) { listen(must_end); }) {
   }
 
+  /// Ends the capture and returns the captured bytes.
   std::string end() {
     thread_.end();
     return std::move(captured_);
@@ -109,8 +111,9 @@ class UnauthenticatedPeers : public Drill {
            std::chrono::duration<double>(hosts::Fleet::Clock::now() - started_at).count();
   }
 
-  /// Opens 5,000 connections to one node without sending a byte, and 20,000 with garbage, each kind
-  /// at `connections_per_s`. Expects training to keep the share `min_share` of its rate in any 5 s.
+  /// Opens 5,000 connections to one node without sending a byte, and 20,000 that send garbage, each
+  /// kind at `connections_per_s`. Expects that in each 5 s, training makes more than the share
+  /// `min_share` of the updates that it made before.
   void flood(double connections_per_s, double min_share);
 };
 
@@ -136,9 +139,9 @@ void UnauthenticatedPeers::flood(double connections_per_s, double min_share) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
-  ASSERT_NO_FATAL_FAILURE(begin(4, Keys::given, 3));
+  ASSERT_NO_FATAL_FAILURE(start_on_hosts(4, Keys::given, 3));
   if (IsSkipped()) return;
-  ASSERT_NO_FATAL_FAILURE(submit(peer, 100'000));
+  ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 100'000));
   const double rate_before = updates_per_s(10s);
   const std::size_t kib_before = fleet_->rss_kib(0);
   std::atomic<int> half_open = 0;
@@ -203,20 +206,21 @@ void UnauthenticatedPeers::flood(double connections_per_s, double min_share) {
 }
 
 TEST_F(UnauthenticatedPeers, AtAPortDoNotSlowTrainingDown) { flood(1000, 0.9); }
-/// The peers connect as fast as they can, which uses much of the processors that the nodes use too.
+/// The peers connect as fast as they can. They use much of the processors, which the nodes need
+/// too.
 TEST_F(UnauthenticatedPeers, WithoutRateLimitHardlySlowTrainingDown) { flood(1e9, 0.85); }
 
 TEST_F(UnauthenticatedPeers, BetweenNodesReadNothing) {
   for (const Keys keys : {Keys::none, Keys::given}) {
-    ASSERT_NO_FATAL_FAILURE(begin(3, keys, 3));
+    ASSERT_NO_FATAL_FAILURE(start_on_hosts(3, keys, 3));
     if (IsSkipped()) return;
     Capture capture{fleet_->hosts().in_router()};
-    ASSERT_NO_FATAL_FAILURE(submit(peer, 60));
+    ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 60));
     ASSERT_EQ(fleet_->finish().code, 0);
     const std::string captured = capture.end();
     const std::string model = fleet_->work().read("m.safetensors");
     std::size_t pieces_found = 0;
-    // Looks for pieces of the model, which `submit` fetched over the network.
+    // `submit` fetched the model over the network. Looks for pieces of the model, of 32 bytes each.
     for (std::size_t offset = 4096; offset + 32 <= model.size(); offset += 4096)
       pieces_found += captured.find(model.substr(offset, 32)) != std::string::npos ? 1 : 0;
     const bool has_job = captured.find("mlp:784-32-10") != std::string::npos;

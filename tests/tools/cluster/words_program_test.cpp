@@ -1,4 +1,4 @@
-// Errors in the words of a command line, the command `help`, and names of jobs.
+// Errors in command lines, the command `help`, `launch --stop`, and how jobs are named and chosen.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -10,17 +10,18 @@
 namespace starling::program {
 namespace {
 
+/// A command line with a mistake, and a part of the error message.
 struct BadLine {
   const char* name;
   const char* line;
   const char* error;
 };
 
-void PrintTo(const BadLine& wrong, std::ostream* out) { *out << wrong.line; }
+void PrintTo(const BadLine& bad, std::ostream* out) { *out << bad.line; }
 
-class Words : public testing::TestWithParam<BadLine> {};
+class BadCommandLine : public testing::TestWithParam<BadLine> {};
 
-TEST_P(Words, AreRefusedWithTheValidOnes) {
+TEST_P(BadCommandLine, IsRefusedWithTheValidInput) {
   const Folder folder;
   folder.write("named.toml", "name = \"two words\"\n");
   folder.write("number.toml", "name = 7\n");
@@ -34,7 +35,7 @@ constexpr const char* invalid_name =
     "is not a valid job name; valid: letters, digits, '-', '_' and '.'";
 
 INSTANTIATE_TEST_SUITE_P(
-    In, Words,
+    Of, BadCommandLine,
     testing::Values(
         BadLine{"StrayBefore", "foo train --data digits:n=50",
                 "'foo' before 'train' is no command; valid: starling train ..., `starling help`"},
@@ -62,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"JobsNowhere", "jobs", "--to: is missing"},
         BadLine{"JobsFlag", "jobs --jsn --to 127.0.0.1:1", "did you mean '--json'?"},
         BadLine{"StopOfNothingLaunched", "launch --stop", "--hosts: is missing"}),
-    [](const auto& wrong) { return std::string{wrong.param.name}; });
+    [](const auto& tested) { return std::string{tested.param.name}; });
 
 TEST(Help, PrintsTheSameAsTheFlagHelp) {
   const Folder folder;
@@ -78,7 +79,7 @@ TEST(Help, PrintsTheSameAsTheFlagHelp) {
   EXPECT_NE(starling(folder, "help stop").out.find("JOB"), std::string::npos);
 }
 
-TEST(SeedNode, IsRefusedIfTheKeyFileDoesNotKnowIt) {
+TEST(FlagTo, RefusesANodeThatTheKeyFileDoesNotKnow) {
   const Folder folder;
   for (const char* line : {"keys init-cluster", "keys node a", "keys node laptop --role client"})
     ASSERT_EQ(starling(folder, line).code, 0) << line;
@@ -100,11 +101,12 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   const auto launch = [&](const std::string& flags) {
     return starling(folder, "launch --hosts hosts --ssh ./ssh.sh " + flags);
   };
-  const Ran nothing = launch("--stop");
-  EXPECT_EQ(nothing.code, 1);
-  EXPECT_NE(nothing.err.find("was not started by `launch`: there is no starling-one.pid there"),
-            std::string::npos)
-      << nothing.err;
+  const Ran never_started = launch("--stop");
+  EXPECT_EQ(never_started.code, 1);
+  EXPECT_NE(
+      never_started.err.find("was not started by `launch`: there is no starling-one.pid there"),
+      std::string::npos)
+      << never_started.err;
   ASSERT_EQ(launch("--program " STARLING_PROGRAM).code, 0);
   // A second node that cannot start there does not replace the pid file of the first.
   EXPECT_EQ(launch("--program " STARLING_PROGRAM).code, 1);
@@ -113,7 +115,7 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   EXPECT_EQ(stopped.out, "one at 127.0.0.1:" + port + " has ended\n");
   EXPECT_EQ(starling(folder, "status --to 127.0.0.1:" + port).code, 1);
   EXPECT_EQ(launch("--stop").code, 1);
-  // Another process that has the node's process number now is left alone.
+  // `launch --stop` does not end another process, which has got the node's process number.
   folder.write("starling-one.pid", std::to_string(::getpid()) + "\n");
   const Ran other = launch("--stop");
   EXPECT_EQ(other.code, 1) << other.out;
@@ -124,10 +126,10 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   EXPECT_EQ(folder.read("starling-one.pid"), std::to_string(::getpid()) + "\n");
   // No process has a number that high.
   folder.write("starling-one.pid", "99999999\n");
-  const Ran after_its_end = launch("--stop");
-  EXPECT_EQ(after_its_end.code, 0) << after_its_end.err;
-  EXPECT_EQ(after_its_end.out, "one at 127.0.0.1:" + port + " had ended before\n");
-  EXPECT_EQ(after_its_end.err, "");
+  const Ran already_ended = launch("--stop");
+  EXPECT_EQ(already_ended.code, 0) << already_ended.err;
+  EXPECT_EQ(already_ended.out, "one at 127.0.0.1:" + port + " had ended before\n");
+  EXPECT_EQ(already_ended.err, "");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "starling-one.pid"));
 }
 
@@ -137,10 +139,10 @@ class TwoJobs : public Nodes {
   void SetUp() override {
     Nodes::SetUp();
     for (const char* name : {"run-one", "run-two"}) {
-      const Ran begun = run(work_, program(),
-                            job_of_three(0, std::string{"--steps 100000 --detach --name "} + name));
-      ASSERT_EQ(begun.code, 0) << begun.err;
-      EXPECT_EQ(begun.out, std::string{"job "} + name + " begins\n");
+      const Ran submitted = run(
+          work_, program(), job_of_three(0, std::string{"--steps 100000 --detach --name "} + name));
+      ASSERT_EQ(submitted.code, 0) << submitted.err;
+      EXPECT_EQ(submitted.out, std::string{"job "} + name + " begins\n");
     }
   }
   void expect_refusal(const std::string& line, const std::string& error) {
@@ -199,7 +201,7 @@ TEST_F(Nodes, NameAJobThatHasNoName) {
   }
 }
 
-/// The nodes have other working folders than `submit`.
+/// The working folders of the nodes differ from that of `submit`.
 TEST_F(Nodes, ReadAFileWhosePathIsRelativeToSubmit) {
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n1,3,1\n");
   const Ran ran = starling(work_, "submit" + to(0) +

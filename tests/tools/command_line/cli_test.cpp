@@ -1,4 +1,4 @@
-/// Runs the program's help, its lists, `inspect`, and commands that run out of memory.
+/// Runs the program's help, its lists, `inspect`, and a command that runs out of memory.
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -113,8 +113,8 @@ TEST(Memory, RefusesATableThatDoesNotFit) {
   EXPECT_TRUE(ran.err.starts_with("starling: out of memory; valid: ")) << ran.err;
 }
 
-/// The library that defines the format reads files of Starling, and Starling reads files of the
-/// library, which lays out the tensors in another order.
+/// Python's `safetensors` reads files of Starling, and Starling reads files of `safetensors`, which
+/// lays out the tensors in another order.
 TEST(Safetensors, AreReadAndWrittenByPythonsLibrary) {
   const Folder folder;
   const std::string probe = "python3 -c 'import numpy, safetensors.numpy' 2>/dev/null";

@@ -31,10 +31,10 @@ TEST(JobFile, GivesSettingsInTheOrderOfLines) {
       "straggler = [\"1:4x\", \"5%:2x\"]\n"
       "json = false\n");
   ASSERT_TRUE(settings) << settings.error().message;
-  std::vector<std::string> all;
-  for (const auto& setting : *settings) all.push_back(setting.key + "=" + setting.text);
-  EXPECT_EQ(all, (std::vector<std::string>{"workers=8", "data=digits:n=300", "holdout=0.25",
-                                           "straggler=1:4x", "straggler=5%:2x", "json=false"}));
+  std::vector<std::string> lines;
+  for (const auto& setting : *settings) lines.push_back(setting.key + "=" + setting.text);
+  EXPECT_EQ(lines, (std::vector<std::string>{"workers=8", "data=digits:n=300", "holdout=0.25",
+                                             "straggler=1:4x", "straggler=5%:2x", "json=false"}));
   EXPECT_TRUE((*settings)[1].location.ends_with("job.toml:4: data"));
 }
 
@@ -90,7 +90,8 @@ TEST(JobFile, TakesAWholeNumberForANumber) {
   EXPECT_EQ(read("epochs = 2.5\n").value()[0].text, "2.5");
 }
 
-/// A value for each key that is not its default. A key with several values has several lines.
+/// For each key, a value that is not the key's default. A key with several values has several
+/// lines.
 const std::vector<std::pair<std::string, std::string>> key_values{
     {"data", "digits:n=200"},
     {"test", "digits:n=50"},
@@ -138,30 +139,32 @@ const std::vector<std::pair<std::string, std::string>> key_values{
     {"quiet", "true"},
 };
 
-/// Returns `key`, and the keys that a job with `key` needs.
-std::vector<std::string> with_needs(const std::string& key) {
+/// Returns `key` at the end, and before it the key without which a job with `key` is refused, if
+/// any.
+std::vector<std::string> with_required_keys(const std::string& key) {
   if (key == "shards") return {"mode", key};
   if (key == "checkpoint-every") return {"checkpoint", key};
   if (key == "trust-file") return {"resume", key};
   return {key};
 }
 
-/// Returns the lines of a job file that set `keys`.
-std::string lines_of(const std::vector<std::string>& keys) {
+/// Returns a job file that sets `keys` to their `key_values`.
+std::string job_file_text(const std::vector<std::string>& keys) {
   std::string content;
   for (const std::string& name : keys) {
     const ValueType kind = find_key(name)->kind;
     const bool is_quoted =
         kind == ValueType::text || kind == ValueType::texts || kind == ValueType::duration;
-    std::string all;
+    std::string value;
     for (const auto& [key, text] : key_values)
-      if (key == name) all += (all.empty() ? "" : ", ") + (is_quoted ? "\"" + text + "\"" : text);
-    content += name + " = " + (kind == ValueType::texts ? "[" + all + "]" : all) + "\n";
+      if (key == name)
+        value += (value.empty() ? "" : ", ") + (is_quoted ? "\"" + text + "\"" : text);
+    content += name + " = " + (kind == ValueType::texts ? "[" + value + "]" : value) + "\n";
   }
   return content;
 }
 
-/// Returns the flags that set `keys`.
+/// Returns the flags that set `keys` to their `key_values`.
 std::vector<std::string> flags_of(const std::vector<std::string>& keys) {
   std::vector<std::string> flags;
   for (const std::string& name : keys)
@@ -173,25 +176,25 @@ std::vector<std::string> flags_of(const std::vector<std::string>& keys) {
   return flags;
 }
 
-/// Returns the job that `starling train` makes of those arguments.
-Job job_given(std::vector<std::string> arguments) {
+/// Returns the job that `starling train` makes of these arguments.
+Job job_of_arguments(std::vector<std::string> arguments) {
   CLI::App program;
   const JobArguments train{program, "train", "", job_keys(), read_job_file, ""};
   arguments.insert(arguments.begin(), "train");
-  std::ranges::reverse(arguments);  // as CLI11 takes them
+  std::ranges::reverse(arguments);  // CLI11 takes them in reverse order
   program.parse(arguments);
   const auto job = make_job(train.settings().value(), {});
   EXPECT_TRUE(job) << job.error().message;
   return job.value();
 }
-Job job_in_file(const std::vector<std::string>& keys) {
+Job job_of_file(const std::vector<std::string>& keys) {
   const Folder folder;
-  folder.write("job.toml", lines_of(keys));
-  return job_given({(folder.path() / "job.toml").string()});
+  folder.write("job.toml", job_file_text(keys));
+  return job_of_arguments({(folder.path() / "job.toml").string()});
 }
 
-/// Prints all fields that keys set.
-auto set_by_keys(const Job& job) {
+/// Returns all fields of a job that keys set, to compare jobs.
+auto fields_set_by_keys(const Job& job) {
   const actor::TrainOptions& train = job.train;
   const actor::JobOptions& options = train.job;
   const actor::Target until = options.until.value_or(actor::Target{});
@@ -206,21 +209,21 @@ auto set_by_keys(const Job& job) {
                  options.wait_for_nodes, options.barrier, options.recheck, options.delay,
                  options.stragglers, options.compute_threads, options.attempts},
       std::tuple{job.save, job.keep, job.checkpoint, options.checkpoint_every, job.resume,
-                 job.trusts_file, job.evaluate_every, job.metrics, job.report, job.json,
-                 job.quiet}};
+                 job.accepts_missing_checksum, job.evaluate_every, job.metrics, job.report,
+                 job.json, job.quiet}};
 }
 
 TEST(JobFile, GivesTheSameJobAsTheFlagForAnyKey) {
   for (const std::string& key : key_names()) {
     SCOPED_TRACE(key);
     ASSERT_GT(std::ranges::count(key_values, key, [](const auto& v) { return v.first; }), 0)
-        << "this test knows no value of it";
-    std::vector<std::string> keys = with_needs(key);
-    const Job job = job_in_file(keys);
-    EXPECT_TRUE(set_by_keys(job) == set_by_keys(job_given(flags_of(keys))));
+        << "key_values has no value for the key";
+    std::vector<std::string> keys = with_required_keys(key);
+    const Job job = job_of_file(keys);
+    EXPECT_TRUE(fields_set_by_keys(job) == fields_set_by_keys(job_of_arguments(flags_of(keys))));
     keys.pop_back();
-    EXPECT_FALSE(set_by_keys(job) == set_by_keys(job_given(flags_of(keys))))
-        << "it changes nothing";
+    EXPECT_FALSE(fields_set_by_keys(job) == fields_set_by_keys(job_of_arguments(flags_of(keys))))
+        << "the key changes no field";
   }
 }
 
@@ -228,17 +231,20 @@ TEST(JobFile, GivesTheSameJobAsTheFlagForAnyKey) {
 TEST(JobFile, GivesTheSameJobAsTheFlagsForAllKeys) {
   std::vector<std::string> keys = key_names();
   ASSERT_EQ(std::erase(keys, "init"), 1U);
-  EXPECT_TRUE(set_by_keys(job_in_file(keys)) == set_by_keys(job_given(flags_of(keys))));
+  EXPECT_TRUE(fields_set_by_keys(job_of_file(keys)) ==
+              fields_set_by_keys(job_of_arguments(flags_of(keys))));
 }
 
-TEST(Overridden, ReplacesKeyByKeyAndTheChoiceOfTestsAsOne) {
+/// `test`, `split` and `holdout` choose the test data; a flag for one replaces all of them in the
+/// file.
+TEST(OverrideSettings, ReplacesEachKeyAndAllKeysThatChooseTestData) {
   const Settings file{{"workers", "1", "a"}, {"holdout", "0.5", "b"}, {"straggler", "1:2x", "c"}};
   const Settings flags{{"test", "digits", "--test"}, {"straggler", "2:2x", "--straggler"}};
-  const Settings both = override_settings(file, flags);
-  ASSERT_EQ(both.size(), 3U);
-  EXPECT_EQ(both[0].key, "workers");
-  EXPECT_EQ(both[1].key, "test");
-  EXPECT_EQ(both[2].text, "2:2x");
+  const Settings overridden = override_settings(file, flags);
+  ASSERT_EQ(overridden.size(), 3U);
+  EXPECT_EQ(overridden[0].key, "workers");
+  EXPECT_EQ(overridden[1].key, "test");
+  EXPECT_EQ(overridden[2].text, "2:2x");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 /// A user's program with a model over data of its own type, models over tables, data sources, a
-/// barrier, and models that fail. own_program_test.cpp runs it.
+/// barrier, and models that fail. own_program_test.cpp and tests of clusters run it.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -87,11 +87,11 @@ struct Circle {
   }
 };
 
-/// A data source that never finishes loading if a file `stick` exists. It writes a file `stuck`
+/// A data source that never finishes loading if there is a file `hang`. It writes a file `hanging`
 /// first.
-Table make_stuck(SpecReader&, std::uint64_t) {
-  if (std::filesystem::exists("stick")) {
-    std::ofstream{"stuck"} << "now";
+Table make_hanging(SpecReader&, std::uint64_t) {
+  if (std::filesystem::exists("hang")) {
+    std::ofstream{"hanging"} << "now";
     for (;;) std::this_thread::sleep_for(std::chrono::hours{1});
   }
   return Table{1, 0, Table::Dense{{1, 2, 3, 4}}, {1, 2, 3, 4}};
@@ -116,32 +116,34 @@ struct Mean {
   }
 };
 
-/// Like Mean, but its loss, or only its gradient, is NaN once the mean is above `limit`.
+/// Like Mean, but once the mean is above `limit`, its loss is NaN, or its gradient if
+/// `is_gradient_nan`.
 struct Fragile : Mean {
   float limit = 0;
-  bool in_gradient = false;
+  bool is_gradient_nan = false;
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
                   Pass& pass) const {
     const double loss = Mean::gradient(w, data, batch, g, pass);
     if (w[0] <= limit) return loss;
-    if (in_gradient) g[0] = std::numeric_limits<float>::quiet_NaN();
-    return in_gradient ? loss : std::numeric_limits<double>::quiet_NaN();
+    if (is_gradient_nan) g[0] = std::numeric_limits<float>::quiet_NaN();
+    return is_gradient_nan ? loss : std::numeric_limits<double>::quiet_NaN();
   }
 };
 
+/// Like Mean, but its gradient throws an exception.
 struct Throwing : Mean {
   static double gradient(std::span<const float>, const Table&, Batch, std::span<float>, Pass&) {
     throw std::runtime_error{"no gradient today"};
   }
 };
 
-/// A model that takes an hour to initialise if a file `stick` exists. It writes a file `stuck`
+/// A model that takes an hour to initialise if there is a file `hang`. It writes a file `hanging`
 /// first.
 struct Slow : Mean {
   static void initialise(std::span<float> w, Random& random) {
     Mean::initialise(w, random);
-    if (!std::filesystem::exists("stick")) return;
-    std::ofstream{"stuck"} << "now";
+    if (!std::filesystem::exists("hang")) return;
+    std::ofstream{"hanging"} << "now";
     std::this_thread::sleep_for(std::chrono::hours{1});
   }
 };
@@ -173,11 +175,11 @@ int main(int argc, char** argv) {
                           [](SpecReader& options, const Table&) {
                             Fragile model;
                             model.limit = static_cast<float>(options.number("limit", 0.5, -1, 100));
-                            model.in_gradient = options.flag("gradient");
+                            model.is_gradient_nan = options.flag("gradient");
                             return model;
                           })
           .model<Throwing>("throwing", "throws")
-          .model<Slow>("slow", "hangs where a file `stick` is")
+          .model<Slow>("slow", "hangs if there is a file `hang`")
           .model<Named>("named", "has names: named[:first=a,second=b]",
                         [](SpecReader& options, const Table&) {
                           Named model;
@@ -185,7 +187,7 @@ int main(int argc, char** argv) {
                           model.second = options.text("second", "b");
                           return model;
                         })
-          .data("stuck", "never comes where a file `stick` is: stuck", make_stuck)
+          .data("hanging", "hangs if there is a file `hang`: hanging", make_hanging)
           .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
           .barrier(starling::barrier::Predicate::make("half", half),
                    "half of those seen are not behind"));

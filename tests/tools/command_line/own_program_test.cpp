@@ -1,5 +1,5 @@
-/// Runs a user's own program, which has all commands of `starling` and the user's models, data and
-/// barriers, and jobs that fail.
+/// Runs a user's own program, which has all commands of `starling`, and the user's models, data and
+/// barriers. Some of its jobs fail.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/output.hpp"
@@ -11,6 +11,7 @@ namespace {
 
 class OwnProgram : public testing::Test {
  protected:
+  /// Runs the program with the arguments in `line`.
   Ran own(const std::string& line) const { return run(folder_, STARLING_OWN_PROGRAM, words(line)); }
   Folder folder_;
 };
@@ -27,17 +28,18 @@ TEST_F(OwnProgram, ListsWhatItContains) {
 }
 
 TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
-  for (const std::string how : {"--mode central --barrier half", "--mode hybrid --barrier asp",
-                                "--mode peer --barrier phalf:beta=2"}) {
+  for (const std::string mode_flags :
+       {"--mode central --barrier half", "--mode hybrid --barrier asp",
+        "--mode peer --barrier phalf:beta=2"}) {
     const Ran ran =
         own("train --model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
             "--epochs 300 --quiet --json --save m " +
-            how);
+            mode_flags);
     ASSERT_EQ(ran.code, 0) << ran.err;
     const auto json = nlohmann::json::parse(ran.out);
     EXPECT_EQ(json["test_samples"], 80);
     EXPECT_EQ(json["dtype"], "float64");
-    EXPECT_LT(json["test_loss"], 0.01) << how;
+    EXPECT_LT(json["test_loss"], 0.01) << mode_flags;
   }
   const Ran evaluated = own("evaluate m --data ring:n=50,radius=3 --json");
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
@@ -73,7 +75,7 @@ TEST_F(OwnProgram, RefusesDataAndModelsThatDoNotFit) {
 }
 
 TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
-  for (const auto& [names, said] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [names, error_part] : std::vector<std::pair<std::string, std::string>>{
            {"first=w,second=w", "--model: parameter 'w' is given twice"},
            {"first=__metadata__", "--model: parameter '__metadata__': no tensor of a file"},
            {"second=starling.slots", "--model: parameter 'starling.slots': no tensor of a file"},
@@ -81,7 +83,7 @@ TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
     const Ran ran = own(
         "train --data linear:d=3,n=100 --save m --checkpoint c --metrics x --model named:" + names);
     EXPECT_EQ(ran.code, 2) << names;
-    EXPECT_TRUE(contains(ran.err, said)) << ran.err;
+    EXPECT_TRUE(contains(ran.err, error_part)) << ran.err;
     EXPECT_TRUE(folder_.names().empty()) << names;
   }
 }
@@ -106,7 +108,7 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "failed");
   EXPECT_TRUE(contains(json["error"], "the loss is"));
-  // The mean of m is above the limit at which the job failed, but has not reached its target.
+  // The job failed once the mean was above 1, before the mean reached the labels' 2.5.
   const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
   const double error = nlohmann::json::parse(model.out)["error"];
@@ -166,10 +168,11 @@ TEST_F(OwnProgram, SavesNothingIfNoModelWasGood) {
 
 /// Before the first step there is nothing to save.
 TEST_F(OwnProgram, CanBeInterruptedWhileItsModelIsInitialised) {
-  folder_.write("stick", "");
+  folder_.write("hang", "");
   Process process{folder_, STARLING_OWN_PROGRAM,
                   words("train --data linear:d=2,n=100,noise=0 --model slow --save m")};
-  ASSERT_TRUE(wait_until([&] { return folder_.has("stuck"); })) << "it begins: " << process.err();
+  ASSERT_TRUE(wait_until([&] { return folder_.has("hanging"); }))
+      << "the model is not initialised: " << process.err();
   const auto start = std::chrono::steady_clock::now();
   process.signal(SIGTERM);
   const Ran ran = process.wait();

@@ -8,18 +8,19 @@
 namespace starling::program {
 namespace {
 
-/// A folder with a file system of 64 KiB.
+/// A folder with a file system of 64 KiB in `disk`.
 class FullDisk : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_.path() / "disk");
-    mounted_ = ::mount("none", disk().c_str(), "tmpfs", 0, "size=64k") == 0;
-    if (!mounted_) GTEST_SKIP() << "mounting a small file system needs root";
+    is_mounted_ = ::mount("none", disk().c_str(), "tmpfs", 0, "size=64k") == 0;
+    if (!is_mounted_) GTEST_SKIP() << "mounting a small file system needs root";
   }
   void TearDown() override {
-    if (mounted_) ::umount2(disk().c_str(), MNT_DETACH);
+    if (is_mounted_) ::umount2(disk().c_str(), MNT_DETACH);
   }
   [[nodiscard]] std::string disk() const { return (folder_.path() / "disk").string(); }
+  /// Returns the names of the files on the small file system.
   [[nodiscard]] std::vector<std::string> on_disk() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator{disk()})
@@ -28,7 +29,7 @@ class FullDisk : public testing::Test {
   }
 
   Folder folder_;
-  bool mounted_ = false;
+  bool is_mounted_ = false;
 };
 
 TEST_F(FullDisk, LeavesNoPartOfAModel) {
@@ -78,7 +79,7 @@ TEST_F(FullDisk, StopsAJobThatCannotWriteItsCheckpoint) {
 }
 
 TEST_F(FullDisk, StopsAJobThatCannotWriteItsMetricsAndKeepsWholeLines) {
-  folder_.write("disk/filler", std::string(56 << 10U, 'x'));  // leaves room for some lines
+  folder_.write("disk/filler", std::string(56 << 10U, 'x'));  // leaves space for some lines
   const Ran ran = starling(folder_,
                            "train --data digits:n=300 --seconds 100 --quiet "
                            "--model softmax --eval-every 1 --metrics disk/m.jsonl "
@@ -88,7 +89,7 @@ TEST_F(FullDisk, StopsAJobThatCannotWriteItsMetricsAndKeepsWholeLines) {
   const std::string content = folder_.read("disk/m.jsonl");
   ASSERT_FALSE(content.empty());
   EXPECT_EQ(content.back(), '\n');
-  EXPECT_TRUE(folder_.has("model")) << "what was trained is not lost";
+  EXPECT_TRUE(folder_.has("model")) << "the trained model is saved";
 }
 
 TEST_F(FullDisk, LeavesNoPartOfPredictions) {

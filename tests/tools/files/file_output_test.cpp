@@ -89,10 +89,11 @@ TEST(CreateSecretFile, NeverOverwritesNorFollowsALink) {
   std::filesystem::create_symlink("nowhere", folder.path() / "link");
   for (const char* name : {"old", "link"}) {
     const std::string path = (folder.path() / name).string();
-    const std::string said = path + ": is there already, and keys are never overwritten";
+    const std::string expected = path + ": is there already, and keys are never overwritten";
     for (const auto& refused : {create_secret_file(path, "secret"), check_new(path)}) {
       ASSERT_FALSE(refused);
-      EXPECT_NE(refused.error().message.find(said), std::string::npos) << refused.error().message;
+      EXPECT_NE(refused.error().message.find(expected), std::string::npos)
+          << refused.error().message;
     }
   }
   EXPECT_EQ(folder.read("old"), "content");
@@ -109,19 +110,19 @@ TEST(CreateSecretFile, SucceedsForOneOfManyConcurrentWriters) {
       ::_exit(create_secret_file(path, std::string(1, static_cast<char>('a' + i))) ? 1 : 0);
     children.push_back(child);
   }
-  int made = 0;
+  int successful_writers = 0;
   for (const pid_t child : children) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    made += WEXITSTATUS(status);
+    successful_writers += WEXITSTATUS(status);
   }
-  EXPECT_EQ(made, 1);
+  EXPECT_EQ(successful_writers, 1);
   EXPECT_EQ(folder.read("f").size(), 1U);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
 }
 
-/// A killed process cannot remove its temporary file. The file that a running process writes is
-/// locked and stays.
+/// A killed process leaves its temporary file; the next writer removes it. A running process holds
+/// a lock on its temporary file, which therefore stays.
 TEST(FileOutput, RemovesTemporaryFilesOfKilledProcesses) {
   const Folder folder;
   for (const char* name : {"m.starling-1.tmp", "m.starling-999999999.tmp"}) folder.write(name, "x");
@@ -130,8 +131,8 @@ TEST(FileOutput, RemovesTemporaryFilesOfKilledProcesses) {
     folder.write(other, "x");
   std::filesystem::create_symlink("m.tmp", folder.path() / "m.starling-2.tmp");
   folder.write("m.starling-7.tmp", "y");
-  const int fd = ::open((folder.path() / "m.starling-7.tmp").c_str(), O_WRONLY);
-  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  const int locked_file = ::open((folder.path() / "m.starling-7.tmp").c_str(), O_WRONLY);
+  ASSERT_EQ(::flock(locked_file, LOCK_EX), 0);
   ASSERT_TRUE(replace_file((folder.path() / "m").string(), "new"));
   EXPECT_EQ(folder.read("m"), "new");
   EXPECT_FALSE(folder.has("m.starling-1.tmp"));
@@ -139,8 +140,8 @@ TEST(FileOutput, RemovesTemporaryFilesOfKilledProcesses) {
   for (const char* other : {"m.starling-.tmp", "m.starling-1x.tmp", "m.starling-1.tmp2",
                             "n.starling-1.tmp", "am.starling-1.tmp", "m.tmp", "m.starling-2.tmp"})
     EXPECT_TRUE(folder.has(other)) << other;
-  EXPECT_TRUE(folder.has("m.starling-7.tmp")) << "of a process that lives";
-  ::close(fd);
+  EXPECT_TRUE(folder.has("m.starling-7.tmp")) << "its writer runs and holds the lock";
+  ::close(locked_file);
   ASSERT_TRUE(replace_file((folder.path() / "m").string(), "newer"));
   EXPECT_FALSE(folder.has("m.starling-7.tmp"));
 }

@@ -1,21 +1,24 @@
-/// No output overwrites a file that the same command reads, nor another output, even if the paths
-/// are written differently.
+/// A command refuses an output file that it also reads or writes otherwise, even if two different
+/// paths lead to the file.
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
 namespace {
 
+/// A command line in which two paths lead to one file.
 struct Clash {
   std::string name;
   std::string line;
-  std::vector<std::string> said;
+  /// Texts that the error message contains.
+  std::vector<std::string> error_parts;
 };
 
 void PrintTo(const Clash& clash, std::ostream* out) { *out << clash.line; }
 
 class Overwrite : public testing::TestWithParam<Clash> {
  protected:
-  /// Writes data, a job file, a model and a checkpoint. `model` was tested on d.csv.
+  /// Writes the data d.csv, a job file, and the model and the checkpoint `ck` of that job. u/link
+  /// leads to d.csv, and `ahead` to a file that does not exist yet.
   void SetUp() override {
     folder_.write("d.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n");
     folder_.write("job.toml", "data = \"csv:d.csv\"\nworkers = 1\nbarrier = \"asp\"\nsteps = 3\n");
@@ -25,7 +28,8 @@ class Overwrite : public testing::TestWithParam<Clash> {
     std::filesystem::create_symlink("../d.csv", folder_.path() / "u" / "link");
     std::filesystem::create_symlink("new", folder_.path() / "ahead");
   }
-  [[nodiscard]] std::string all() const {
+  /// Returns the contents of all files that a command could overwrite.
+  [[nodiscard]] std::string contents() const {
     std::string content;
     for (const char* name : {"d.csv", "job.toml", "model", "ck"}) content += folder_.read(name);
     return content;
@@ -34,15 +38,15 @@ class Overwrite : public testing::TestWithParam<Clash> {
 };
 
 TEST_P(Overwrite, IsRefusedAndKeepsAllFiles) {
-  const std::string before = all();
+  const std::string before = contents();
   const auto names = folder_.names();
   const Ran ran = starling(folder_, GetParam().line);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(all(), before);
+  EXPECT_EQ(contents(), before);
   EXPECT_EQ(folder_.names(), names);
-  for (const std::string& words : GetParam().said)
-    EXPECT_NE(ran.err.find(words), std::string::npos) << words << "\nis not in\n" << ran.err;
+  for (const std::string& part : GetParam().error_parts)
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\nis not in\n" << ran.err;
   EXPECT_EQ(ran.err.find("loading"), std::string::npos) << "before anything is read";
 }
 

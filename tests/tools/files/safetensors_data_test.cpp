@@ -1,5 +1,5 @@
-/// Training data in a safetensors file: how it is read, and which files are refused, with the
-/// tensor and the sample in the error.
+/// Checks how training data is read from a safetensors file, and which files are refused with an
+/// error that names the tensor and the sample.
 #include "starling/tools/registry/safetensors_data.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace starling::program {
 namespace {
 
-const Written x_f32{"x", "F32", "[3,2]", bytes_of<float>({1, 2, 3, 4, 5, 6.5F})};
-const Written y_i64{"y", "I64", "[3]", bytes_of<std::int64_t>({0, 2, 1})};
+const RawTensor x_f32{"x", "F32", "[3,2]", bytes_of<float>({1, 2, 3, 4, 5, 6.5F})};
+const RawTensor y_i64{"y", "I64", "[3]", bytes_of<std::int64_t>({0, 2, 1})};
 
 class SafetensorsData : public testing::Test {
  protected:
@@ -39,13 +39,13 @@ std::vector<float> row(const models::Table& table, std::size_t i) {
 
 TEST_F(SafetensorsData, IsATableOfTheTensorsByEitherName) {
   for (const bool long_names : {false, true}) {
-    Written x = x_f32;
-    Written y = y_i64;
+    RawTensor x = x_f32;
+    RawTensor y = y_i64;
     if (long_names) {
       x.name = "features";
       y.name = "labels";
     }
-    const Written other{"mean", "F64", "[]", bytes_of<double>({1})};
+    const RawTensor other{"mean", "F64", "[]", bytes_of<double>({1})};
     const auto table = load(file_of({y, other, x}));
     ASSERT_TRUE(table) << table.error().message;
     EXPECT_EQ(table->size(), 3U);
@@ -57,17 +57,17 @@ TEST_F(SafetensorsData, IsATableOfTheTensorsByEitherName) {
 }
 
 TEST_F(SafetensorsData, BytesBecomeZeroToOneAndImagesRows) {
-  const Written x{"x", "U8", "[2,1,2,2]", std::string{0, 51, 102, '\xff', 1, 2, 3, 4}};
-  const Written y{"y", "U8", "[2,1]", std::string{0, 1}};
+  const RawTensor x{"x", "U8", "[2,1,2,2]", std::string{0, 51, 102, '\xff', 1, 2, 3, 4}};
+  const RawTensor y{"y", "U8", "[2,1]", std::string{0, 1}};
   const auto table = load(file_of({x, y}));
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(row(*table, 0), (std::vector<float>{0, 0.2F, 0.4F, 1}));
   EXPECT_EQ(table->classes(), 2U);
 }
 
-/// They may be ids, which must not be scaled.
+/// Whole numbers may be ids, which must not be scaled.
 TEST_F(SafetensorsData, WholeNumbersStayWhole) {
-  const Written x{"x", "I64", "[3,2]", bytes_of<std::int64_t>({0, 300, -7, 1 << 24, 4, 5})};
+  const RawTensor x{"x", "I64", "[3,2]", bytes_of<std::int64_t>({0, 300, -7, 1 << 24, 4, 5})};
   const auto table = load(file_of({x, y_i64}));
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(row(*table, 0), (std::vector<float>{0, 300}));
@@ -84,7 +84,7 @@ TEST_F(SafetensorsData, ImagesHaveTheirColoursLast) {
 
 /// A test file may hold only some of the classes, but its label 1 still means class 1.
 TEST_F(SafetensorsData, WholeLabelsAreClassesFromZeroOn) {
-  const Written ones{"y", "I32", "[3]", bytes_of<std::int32_t>({1, 1, 1})};
+  const RawTensor ones{"y", "I32", "[3]", bytes_of<std::int32_t>({1, 1, 1})};
   const auto table = load(file_of({x_f32, ones}));
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->label(0), 1);
@@ -96,9 +96,9 @@ TEST_F(SafetensorsData, TaskOverridesTheLabelsType) {
   ASSERT_TRUE(values) << values.error().message;
   EXPECT_EQ(values->classes(), 0U);
   EXPECT_EQ(values->label(1), 2);
-  const Written real{"y", "F64", "[3]", bytes_of<double>({0.5, 1.5, 2})};
+  const RawTensor real{"y", "F64", "[3]", bytes_of<double>({0.5, 1.5, 2})};
   EXPECT_EQ(load(file_of({x_f32, real})).value().classes(), 0U);
-  const Written whole{"y", "F32", "[3]", bytes_of<float>({1, 2, 3})};
+  const RawTensor whole{"y", "F32", "[3]", bytes_of<float>({1, 2, 3})};
   EXPECT_EQ(load(file_of({x_f32, whole})).value().classes(), 0U);
   const auto classes = load(file_of({x_f32, whole}), ",task=class").value();
   EXPECT_EQ(classes.classes(), 4U);
@@ -117,20 +117,21 @@ TEST_F(SafetensorsData, EveryCutOffFileIsRefused) {
   EXPECT_TRUE(load(whole));
 }
 
-struct Refused {
-  std::vector<Written> tensors;
-  std::string said;
+/// Tensors that do not make a table, and a part of the error message.
+struct RefusedTensors {
+  std::vector<RawTensor> tensors;
+  std::string error_part;
 };
 
 TEST_F(SafetensorsData, TensorsThatDoNotFitAreRefusedWithTensorAndSample) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto x = [](const char* dtype, const char* shape, std::string bytes) {
-    return Written{"x", dtype, shape, std::move(bytes)};
+    return RawTensor{"x", dtype, shape, std::move(bytes)};
   };
   const auto y = [](const char* dtype, const char* shape, std::string bytes) {
-    return Written{"y", dtype, shape, std::move(bytes)};
+    return RawTensor{"y", dtype, shape, std::move(bytes)};
   };
-  const std::vector<Refused> all{
+  const std::vector<RefusedTensors> cases{
       {{}, "has no tensor 'features' or 'x'; it has: none"},
       {{{"w", "U8", "[1]", "a"}, y_i64}, "has no tensor 'features' or 'x'; it has: 'w', 'y'"},
       {{x_f32}, "has no tensor 'labels' or 'y'; it has: 'x'"},
@@ -138,7 +139,7 @@ TEST_F(SafetensorsData, TensorsThatDoNotFitAreRefusedWithTensorAndSample) {
        "has a tensor 'labels' and a tensor 'y'; valid: one of them"},
       {{x("F32", "[6]", x_f32.bytes), y_i64}, "'x' is F32 [6]; valid: [n, ...]"},
       {{x("I64", "[3,1]", bytes_of<std::int64_t>({1, 2, (1 << 24) + 1})), y_i64},
-       "tensor 'x': sample 3 holds what is no finite number that a float holds"},
+       "tensor 'x': sample 3 holds a number that is not finite or that a float cannot hold"},
       {{x("U8", "[3,3,2,2]", std::string(36, 'a')), y_i64},
        "'x' is U8 [3, 3, 2, 2]; images with their colours first; valid: [n, height, width, "},
       {{x("F32", "[0,2]", ""), y_i64}, "'x' is F32 [0, 2]; it holds no samples"},
@@ -147,21 +148,21 @@ TEST_F(SafetensorsData, TensorsThatDoNotFitAreRefusedWithTensorAndSample) {
       {{x_f32, y("U8", "[1,3]", "abc")}, "'y' is U8 [1, 3]; valid: [n] or [n, 1]"},
       {{x_f32, y("U8", "[]", "a")}, "'y' is U8 []; valid: [n] or [n, 1]"},
       {{x("F32", "[3,2]", bytes_of<float>({1, 2, 3, nan, 5, 6})), y_i64},
-       "tensor 'x': sample 2 holds what is no finite number"},
+       "tensor 'x': sample 2 holds a number that is not finite"},
       {{x("F64", "[3,2]", bytes_of<double>({1, 2, 3, 4, 5, 1e300})), y_i64},
-       "tensor 'x': sample 3 holds what is no finite number"},
+       "tensor 'x': sample 3 holds a number that is not finite"},
       {{x_f32, y("I64", "[3]", bytes_of<std::int64_t>({0, -1, 1}))},
        "tensor 'y': sample 2 has the label -1; valid: classes 0 to 999999, or task=value"},
       {{x_f32, y("U64", "[3]", bytes_of<std::uint64_t>({0, 1, UINT64_MAX}))},
        "tensor 'y': sample 3 has the label"},
       {{x_f32, y("F32", "[3]", bytes_of<float>({0, nan, 1}))}, "tensor 'y': sample 2 holds"},
       {{x("BF16", "[3,2]", std::string(12, '\0')), y_i64}, "valid: F32, F64, U64, U8, I32, I64"}};
-  for (const Refused& refused : all) {
+  for (const RefusedTensors& refused : cases) {
     const auto table = load(file_of(refused.tensors));
-    ASSERT_FALSE(table) << refused.said;
+    ASSERT_FALSE(table) << refused.error_part;
     EXPECT_TRUE(table.error().message.starts_with(path() + ": ")) << table.error().message;
-    EXPECT_NE(table.error().message.find(refused.said), std::string::npos)
-        << refused.said << "\nis not in\n"
+    EXPECT_NE(table.error().message.find(refused.error_part), std::string::npos)
+        << refused.error_part << "\nis not in\n"
         << table.error().message;
   }
 }

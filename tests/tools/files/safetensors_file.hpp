@@ -8,27 +8,29 @@
 
 namespace starling::program {
 
-/// A tensor to put into a file.
-struct Written {
+/// A tensor as a file has it. `shape` is a JSON list; `bytes` may contradict `dtype` and `shape`.
+struct RawTensor {
   std::string name;
   std::string dtype;
   std::string shape;
   std::string bytes;
 };
 
+/// Returns the bytes of the values as they lie in memory.
 template <class T>
 [[nodiscard]] std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-[[nodiscard]] inline std::string file_of(const std::vector<Written>& tensors) {
+/// Returns a safetensors file with these tensors, one after another.
+[[nodiscard]] inline std::string file_of(const std::vector<RawTensor>& tensors) {
   std::string header = "{";
   std::string body;
-  for (const Written& t : tensors) {
-    const std::size_t at = body.size();
+  for (const RawTensor& t : tensors) {
+    const std::size_t begin = body.size();
     body += t.bytes;
     header += (header.size() > 1 ? ",\"" : "\"") + t.name + "\":{\"dtype\":\"" + t.dtype +
-              "\",\"shape\":" + t.shape + ",\"data_offsets\":[" + std::to_string(at) + "," +
+              "\",\"shape\":" + t.shape + ",\"data_offsets\":[" + std::to_string(begin) + "," +
               std::to_string(body.size()) + "]}";
   }
   header += "}";

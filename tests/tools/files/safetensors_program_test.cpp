@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns 40 samples of two features, of which the first decides the class.
+/// Returns a safetensors file of 40 samples of two features. The first feature decides the class.
 std::string forty_samples() {
   std::vector<float> x;
   std::vector<std::int64_t> y;
@@ -34,7 +34,7 @@ TEST(SafetensorsProgram, TrainsEvaluatesAndInspects) {
   EXPECT_NE(evaluated.out.find("accuracy    1\n"), std::string::npos) << evaluated.out;
 }
 
-TEST(SafetensorsProgram, RefusesATestThatNumbersItsClassesOtherwise) {
+TEST(SafetensorsProgram, RefusesTestDataWhoseClassesBeginWithAnotherNumber) {
   const Folder folder;
   folder.write("test.safetensors", forty_samples());
   std::string train;
@@ -45,8 +45,8 @@ TEST(SafetensorsProgram, RefusesATestThatNumbersItsClassesOtherwise) {
                "train --data csv:train.csv,label=first --test safetensors:test.safetensors "
                "--model softmax --save m");
   EXPECT_EQ(ran.code, 2) << ran.out;
-  EXPECT_NE(ran.err.find("safetensors:test.safetensors: its classes begin with 0, those that were "
-                         "trained on with 1; valid: labels written alike"),
+  EXPECT_NE(ran.err.find("safetensors:test.safetensors: its classes begin with 0, those of the "
+                         "training data with 1; valid: labels written alike"),
             std::string::npos)
       << ran.err;
   EXPECT_FALSE(folder.has("m"));

@@ -74,9 +74,11 @@ TEST_F(Safetensors, EveryCutOffFileIsRefused) {
   EXPECT_FALSE(read(path("long")));
 }
 
-constexpr std::array<int, 4> flips{1, 2, 16, 128};
+/// The bits of a byte that the tests flip.
+constexpr std::array<int, 4> bit_masks{1, 2, 16, 128};
 
-/// Any one byte may be damaged, except in the key of the checksum, without which the file has none.
+/// Damages each byte in turn, except those of the key `crc32`: without the key, the file has no
+/// checksum that could be wrong.
 TEST_F(Safetensors, DamageIsNoticed) {
   const std::vector<float> w{1, 2, 3};
   ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));
@@ -84,17 +86,17 @@ TEST_F(Safetensors, DamageIsNoticed) {
   const std::size_t name = whole.find("crc32");
   ASSERT_NE(name, std::string::npos);
   for (std::size_t at = 0; at < whole.size(); ++at)
-    for (const int flip : flips) {
+    for (const int mask : bit_masks) {
       if (at >= name && at < name + 5) continue;
       std::string damaged = whole;
-      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      damaged[at] = static_cast<char>(damaged[at] ^ mask);
       folder_.write("d", damaged);
-      EXPECT_FALSE(read(path("d"))) << at << " by " << flip;
+      EXPECT_FALSE(read(path("d"))) << at << " by " << mask;
     }
 }
 
-/// A damaged file without a checksum, as of other tools, is refused or gives some tensors. Reading
-/// it must not crash.
+/// Other tools write files without a checksum. `read` refuses such a file if it is damaged, or
+/// returns some tensors; it must not crash.
 TEST_F(Safetensors, DamageWithoutAChecksumDoesNotCrash) {
   const std::vector<float> w{1, 2, 3};
   ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));
@@ -104,9 +106,9 @@ TEST_F(Safetensors, DamageWithoutAChecksumDoesNotCrash) {
   ASSERT_TRUE(read(path()));
   int refused = 0;
   for (std::size_t at = 0; at < whole.size() - 12; ++at)
-    for (const int flip : flips) {
+    for (const int mask : bit_masks) {
       std::string damaged = whole;
-      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      damaged[at] = static_cast<char>(damaged[at] ^ mask);
       folder_.write("d", damaged);
       const auto file = read(path("d"));
       refused += file ? 0 : 1;
@@ -125,7 +127,7 @@ TEST_F(Safetensors, MetadataThatAreNotUtf8DoNotBreakTheChecksum) {
   EXPECT_EQ(file->metadata.at("data"), "csv:\xef\xbf\xbd.csv");
 }
 
-TEST(CanName, IsValidTensorNameRefusesNamesThatAHeaderCannotHold) {
+TEST(TensorName, IsNotValidIfAHeaderCannotHoldIt) {
   EXPECT_TRUE(is_valid_tensor_name("layer 1/\xc3\xa4\""));
   for (const char* name : {"", "__metadata__", "\xff"})
     EXPECT_FALSE(is_valid_tensor_name(name)) << name;

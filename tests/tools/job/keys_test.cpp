@@ -25,13 +25,13 @@ TEST(Keys, AreUniqueAndHaveHelp) {
   EXPECT_EQ(find_key("workerss"), nullptr);
 }
 
-/// Only the keys of files and of the model accept any text. A model is looked up when the data is
-/// known.
+/// Only the keys of files and of the model accept any text: the model is not looked up before the
+/// data is known.
 TEST(Job, RefusesABadValueWithItsLocation) {
   for (const Key& key : job_keys()) {
     if (key.kind == ValueType::flag) continue;
     const auto job = make_job({{key.name, "\x01", "here"}}, {});
-    EXPECT_EQ(job.ok(), key.form == "FILE" || key.name == "model") << key.name;
+    EXPECT_EQ(job.ok(), key.placeholder == "FILE" || key.name == "model") << key.name;
     if (!job) {
       EXPECT_TRUE(job.error().message.starts_with("here: ")) << job.error().message;
     }
@@ -79,7 +79,7 @@ TEST(Job, TakesOneSeedForDataAndTraining) {
   EXPECT_EQ(job.train.job.seed, UINT64_MAX);
 }
 
-TEST(Placed, AddsTheLocationOfTheSettingThatAMessageNames) {
+TEST(AddLocation, AddsTheLocationOfTheSettingThatTheMessageNames) {
   const Settings settings{{"barrier", "bsp", "job.toml:2: barrier"}, {"workers", "2", "--workers"}};
   EXPECT_EQ(add_location(Error{"barrier bsp needs"}, settings).message,
             "job.toml:2: barrier: barrier bsp needs");

@@ -8,8 +8,8 @@
 namespace starling::program {
 namespace {
 
-/// Adds evaluations with these losses at the steps 1, 2, ... Returns the step at which patience is
-/// over; 0 if it never is.
+/// Adds evaluations with these losses at the steps 1, 2, and so on, until patience is over. Returns
+/// that step, or 0 if patience is not over after the last.
 std::size_t patience_over_at(ModelSelection& selection, const std::vector<double>& losses) {
   for (std::size_t i = 0; i < losses.size(); ++i) {
     selection.add_evaluation(static_cast<double>(i + 1), {{"loss", losses[i]}, {"accuracy", 1}},
@@ -19,7 +19,7 @@ std::size_t patience_over_at(ModelSelection& selection, const std::vector<double
   return 0;
 }
 
-TEST(ModelSelection, PatienceEndsAfterSoManyEvaluationsWithoutGain) {
+TEST(ModelSelection, PatienceIsOverAfterThatManyEvaluationsWithoutGain) {
   ModelSelection selection{2, false};
   EXPECT_EQ(patience_over_at(selection, {3, 2, 2.5, 1, 1.5, 1.2, 0.1}), 6U);
   EXPECT_EQ(selection.best()->step, 4);
@@ -77,14 +77,14 @@ TEST(ModelSelection, HasNoBestModelWithoutALoss) {
 }
 
 TEST(ModelSelection, KeepsTheBestStatesOnlyIfAskedTo) {
-  for (const bool holds : {true, false}) {
-    ModelSelection selection{0, holds};
+  for (const bool keeps_states : {true, false}) {
+    ModelSelection selection{0, keeps_states};
     for (const auto& [updates, loss] : {std::pair{10, 2.0}, {20, 1.0}, {30, 3.0}}) {
       core::RangeState state;
       state.updates = static_cast<std::uint64_t>(updates);
       selection.add_evaluation(updates, {{"loss", loss}}, {state});
     }
-    ASSERT_EQ(selection.best()->states.size(), holds ? 1U : 0U);
+    ASSERT_EQ(selection.best()->states.size(), keeps_states ? 1U : 0U);
     for (const auto& state : selection.best()->states) EXPECT_EQ(state.updates, 20U);
   }
 }

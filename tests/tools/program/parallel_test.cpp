@@ -19,7 +19,7 @@ TEST(Pieces, AreEachDoneOnceWithAnyNumberOfThreads) {
   }
 }
 
-TEST(Pieces, MayBeNone) {
+TEST(Pieces, AreNotDoneIfThereAreNone) {
   for_each_piece(
       0, 3, [](std::size_t) { FAIL(); }, [] {});
 }
@@ -31,11 +31,12 @@ TEST(Pieces, ThrowOnTheCallersThread) {
     throw std::runtime_error{"no"};
   };
   EXPECT_THROW(for_each_piece(1000, 2, fails, [] {}), std::runtime_error);
-  EXPECT_LE(begun, 4) << "others were begun after the first had failed";
+  EXPECT_LE(begun, 4) << "further pieces began after one had failed";
 }
 
 using Clock = ProgressEstimator::Clock;
 
+/// Returns the time `number` seconds after the start of these tests' clock.
 Clock::time_point second(int number) { return Clock::time_point{} + std::chrono::seconds{number}; }
 
 TEST(ProgressEstimator, EstimatesNoTimeBeforeAPieceHasBegun) {
@@ -72,7 +73,7 @@ TEST(ProgressEstimator, EndsNoSoonerThanTheLongestPiece) {
   pieces.set(1, 0.1, second(2));
   EXPECT_DOUBLE_EQ(pieces.progress(second(2)).remaining_s.value(), 18);
   EXPECT_DOUBLE_EQ(pieces.progress(second(10)).remaining_s.value(), 90)
-      << "it has made no progress";
+      << "the second piece has made no progress";
 }
 
 TEST(ProgressEstimator, IsDoneOnceAllPiecesAreDone) {
@@ -90,7 +91,8 @@ TEST(Runs, BeginWithTheCostlierBarriers) {
     kinds.push_back(kind_of(kinds.size(), barrier::parse(text).value()));
   EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{3, 2, 4, 1, 0}));
   kinds = {{0, 0.5}, {0, 0.5}, {1, 1}, {1, 1}};
-  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{2, 0, 3, 1})) << "one of each first";
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{2, 0, 3, 1}))
+      << "one piece of each kind comes first";
   kinds.assign(3, kinds[0]);
   EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{0, 1, 2}));
 }

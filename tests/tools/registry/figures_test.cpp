@@ -10,17 +10,17 @@ namespace {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
-TEST(ClassFigures, CountLabelsByPredictions) {
+TEST(ClassificationMetrics, CountLabelsByPredictions) {
   const auto figures = class_figures(3, Floats{0, 0, 1, 1, 1}, Floats{0, 1, 1, 1, 0});
   EXPECT_EQ(figures.confusion,
             (std::vector<std::vector<std::uint64_t>>{{1, 1, 0}, {1, 2, 0}, {0, 0, 0}}));
   EXPECT_DOUBLE_EQ(*figures.precision[0], 0.5);
   EXPECT_DOUBLE_EQ(*figures.recall[1], 2.0 / 3);
-  EXPECT_FALSE(figures.precision[2]) << "nothing was predicted as it";
-  EXPECT_FALSE(figures.recall[2]) << "nothing is of it";
+  EXPECT_FALSE(figures.precision[2]) << "no sample was predicted as class 2";
+  EXPECT_FALSE(figures.recall[2]) << "no sample is of class 2";
 }
 
-TEST(TargetFigures, AreMeansOverTheSamples) {
+TEST(RegressionMetrics, AreMeansOverTheSamples) {
   const auto figures = target_figures(Doubles{1, 2, 6}, Doubles{2, 2, 4});
   EXPECT_DOUBLE_EQ(figures.mae, 1);
   EXPECT_DOUBLE_EQ(figures.rmse, std::sqrt(5.0 / 3));

@@ -11,6 +11,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+/// Returns a table of one feature with these labels, of `count` classes that the file numbers
+/// from 1.
 AnyData classes(std::size_t count, std::vector<float> labels) {
   const std::size_t rows = labels.size();
   std::vector<float> values;
@@ -20,36 +22,37 @@ AnyData classes(std::size_t count, std::vector<float> labels) {
   return AnyData::of(std::move(table));
 }
 
+/// Returns the names of the figures that `evaluate` computes for a model.
 Names names_of(const std::string& model, const AnyData& data) {
   const Registry registry = with_built_in({});
   return figure_names(*make_model(registry, model, data, std::nullopt).value(), data);
 }
 
-TEST(PredictionFigures, HaveNamesForTwoClasses) {
+TEST(PredictionMetrics, HaveNamesForTwoClasses) {
   EXPECT_EQ(
       names_of("softmax", classes(2, {0, 1, 0, 1})),
       (Names{"auc", "precision", "recall", "precision:1", "precision:2", "recall:1", "recall:2"}));
 }
 
-TEST(PredictionFigures, HaveNoAucForMoreThanTwoClasses) {
+TEST(PredictionMetrics, HaveNoAucForMoreThanTwoClasses) {
   const Names names = names_of("softmax", classes(3, {0, 1, 2, 1}));
   EXPECT_EQ(names[0], "precision");
   EXPECT_EQ(names.back(), "recall:3");
 }
 
-/// A single class has no receiver operating characteristic.
-TEST(PredictionFigures, HaveNoAucIfTheTestDataHasOneClass) {
+/// The receiver operating characteristic needs samples of two classes.
+TEST(PredictionMetrics, HaveNoAucIfTheTestDataHasOneClass) {
   const Names names = names_of("softmax", classes(2, {1, 1, 1}));
   EXPECT_EQ(std::ranges::count(names, "auc"), 0);
 }
 
-TEST(PredictionFigures, HaveNamesForTargets) {
-  EXPECT_EQ(names_of("linear", load_whole(with_built_in({}), "linear:d=3,n=20", 1).value()),
+TEST(PredictionMetrics, HaveNamesForTargets) {
+  EXPECT_EQ(names_of("linear", load_source(with_built_in({}), "linear:d=3,n=20", 1).value()),
             (Names{"mae", "rmse", "r2"}));
 }
 
-TEST(PredictionFigures, PrecisionAndRecallAreMeansOverClasses) {
-  PredictionFigures figures;
+TEST(PredictionMetrics, PrecisionAndRecallAreMeansOverClasses) {
+  PredictionMetrics figures;
   // The labels are 0 0 1 1, without class 2; the predictions are 0 0 0 2.
   figures.classes =
       class_figures(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
@@ -58,7 +61,8 @@ TEST(PredictionFigures, PrecisionAndRecallAreMeansOverClasses) {
   const models::Labelling labelling{.classes = 3, .first = 1, .signs = false};
   EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "precision:1"), 2.0 / 3);
   EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "recall:2"), 0);
-  EXPECT_FALSE(figure_of(figures, labelling, "precision:2")) << "nothing was predicted as it";
+  EXPECT_FALSE(figure_of(figures, labelling, "precision:2"))
+      << "no sample was predicted as the class labelled 2";
   EXPECT_FALSE(figure_of(figures, labelling, "recall:4"));
   EXPECT_FALSE(figure_of(figures, labelling, "auc"));
   EXPECT_FALSE(figure_of(figures, labelling, "support:1"));
@@ -69,17 +73,17 @@ TEST(Goal, TakesTheFiguresOfEvaluate) {
   const Names more{"auc", "r2", "rmse", "recall", "recall:2"};
   for (const char* text : {"auc=0.9", "recall:2>=0.5", "r2=-1", "rmse<=4", "accuracy=1"})
     EXPECT_TRUE(check_target(parse_target(text).value(), own, more)) << text;
-  const auto why = [&](const char* text) {
+  const auto refusal = [&](const char* text) {
     const auto checked = check_target(parse_target(text).value(), own, more);
-    return checked ? "taken" : checked.error().message;
+    return checked ? "accepted" : checked.error().message;
   };
-  EXPECT_EQ(why("auc=1.5"),
+  EXPECT_EQ(refusal("auc=1.5"),
             "until: 'auc>=1.5' cannot be what is to be reached; valid: auc from 0 to 1");
-  EXPECT_EQ(why("r2=1.5"),
+  EXPECT_EQ(refusal("r2=1.5"),
             "until: 'r2>=1.5' cannot be what is to be reached; valid: r2 of 1 or less");
-  EXPECT_EQ(why("recall<=0.5"),
+  EXPECT_EQ(refusal("recall<=0.5"),
             "until: 'recall<=0.5' would be reached by getting worse; valid: recall>=0.5");
-  EXPECT_EQ(why("recall:3=0.5"),
+  EXPECT_EQ(refusal("recall:3=0.5"),
             "until: the model has no figure 'recall:3' on this test data; did you mean 'recall:2'? "
             "valid: loss, accuracy, auc, r2, rmse, recall, recall:2");
 }

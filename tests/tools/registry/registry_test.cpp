@@ -9,72 +9,75 @@
 namespace starling::program {
 namespace {
 
-/// Data of a type that cannot be divided.
-struct Whole {
+/// Data of a user's type that cannot be divided, because it has no `select`.
+struct Indivisible {
   int n = 3;
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(n); }
 };
 
-struct One {
+/// A model with one parameter, which stays 1, and the loss `loss`.
+struct ConstantModel {
   using Scalar = float;
   double loss = 7;
   static std::vector<models::Parameter> parameters() { return {{.name = "one"}}; }
   static void initialise(std::span<float> w, Random&) { w[0] = 1; }
-  static double gradient(std::span<const float>, const Whole&, models::Batch, std::span<float>,
-                         models::Pass&) {
+  static double gradient(std::span<const float>, const Indivisible&, models::Batch,
+                         std::span<float>, models::Pass&) {
     return 0;
   }
-  models::Metrics evaluate(std::span<const float>, const Whole&, models::Batch,
+  models::Metrics evaluate(std::span<const float>, const Indivisible&, models::Batch,
                            models::Pass&) const {
     return {{"loss", loss}};
   }
 };
 
-Registry with_whole() {
-  return Registry{}.model<One, Whole>("one", "").data(
-      "whole", "", [](SpecReader& read, std::uint64_t) -> Result<Whole> {
+/// Returns a registry with the model `one` and the data source `whole`, which refuses n=13.
+Registry user_registry() {
+  return Registry{}.model<ConstantModel, Indivisible>("one", "").data(
+      "whole", "", [](SpecReader& read, std::uint64_t) -> Result<Indivisible> {
         const auto n = static_cast<int>(read.count("n", 3));
         if (n == 13) return Error{"whole: n=13 is unlucky"};
-        return Whole{n};
+        return Indivisible{n};
       });
 }
 
 TEST(Registry, BuiltInModelsComeInBothTypes) {
-  const Registry all = with_built_in({});
-  const auto data = load_whole(all, "linear:d=4,n=10", 1);
+  const Registry registry = with_built_in({});
+  const auto data = load_source(registry, "linear:d=4,n=10", 1);
   ASSERT_TRUE(data);
   for (const ElementType type : {ElementType::float32, ElementType::float64}) {
-    const auto model = make_model(all, "linear", *data, type);
+    const auto model = make_model(registry, "linear", *data, type);
     ASSERT_TRUE(model);
     EXPECT_EQ((*model)->element_type(), type);
   }
-  EXPECT_EQ((*make_model(all, "linear", *data))->element_type(), ElementType::float32);
+  EXPECT_EQ((*make_model(registry, "linear", *data))->element_type(), ElementType::float32);
 }
 
 TEST(Registry, AUsersModelTakesOnlyItsOwnData) {
-  const Registry all = with_built_in(with_whole());
-  const auto data = load_whole(all, "whole:n=5", 1);
+  const Registry registry = with_built_in(user_registry());
+  const auto data = load_source(registry, "whole:n=5", 1);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 5U);
   EXPECT_EQ(data->table(), nullptr);
-  const auto model = make_model(all, "one", *data);
+  const auto model = make_model(registry, "one", *data);
   ASSERT_TRUE(model);
   EXPECT_EQ((*model)->print(), "one");
-  EXPECT_EQ((*model)->try_metrics(*data), (models::Metrics{{"loss", 7}}));
+  EXPECT_EQ((*model)->metrics_of_one_sample(*data), (models::Metrics{{"loss", 7}}));
   EXPECT_FALSE((*model)->predict(Weights{std::vector<float>{1}}, *data).has_value());
-  const auto table = load_whole(all, "linear:d=4,n=10", 1);
+  const auto table = load_source(registry, "linear:d=4,n=10", 1);
   EXPECT_FALSE((*model)->accepts(*table));
 }
 
 TEST(Registry, AModelIsConfiguredByTheFunctionThatMakesIt) {
-  const auto data = AnyData::of(Whole{});
-  const auto all = Registry{}
-                       .model<One, Whole>("plain", "")
-                       .model<One, Whole>("set", "", [](SpecReader&, const Whole& whole) {
-                         return One{.loss = 10.0 * whole.n};
-                       });
+  const auto data = AnyData::of(Indivisible{});
+  const auto registry =
+      Registry{}
+          .model<ConstantModel, Indivisible>("plain", "")
+          .model<ConstantModel, Indivisible>("set", "", [](SpecReader&, const Indivisible& whole) {
+            return ConstantModel{.loss = 10.0 * whole.n};
+          });
   const auto loss_of = [&](const char* name) {
-    return (*make_model(all, name, data))->try_metrics(data)[0].value;
+    return (*make_model(registry, name, data))->metrics_of_one_sample(data)[0].value;
   };
   EXPECT_EQ(loss_of("plain"), 7);
   EXPECT_EQ(loss_of("set"), 30);
@@ -83,8 +86,8 @@ TEST(Registry, AModelIsConfiguredByTheFunctionThatMakesIt) {
 TEST(Registry, AUsersNameHidesABuiltInOne) {
   Registry own;
   own.data("digits", "",
-           [](SpecReader&, std::uint64_t seed) { return Whole{static_cast<int>(seed)}; });
-  const auto data = load_whole(with_built_in(own), "digits", 9);
+           [](SpecReader&, std::uint64_t seed) { return Indivisible{static_cast<int>(seed)}; });
+  const auto data = load_source(with_built_in(own), "digits", 9);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 9U);
 }
@@ -101,22 +104,24 @@ TEST(Registry, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
 }
 
 TEST(Registry, AnIndivisibleTypeIsTrainedOnWhole) {
-  const Registry all = with_whole();
-  const auto both = load_data(all, {.data = "whole"});
-  ASSERT_TRUE(both);
-  EXPECT_EQ(both->train.size(), 3U);
-  EXPECT_FALSE(both->test.has_value());
-  const auto divided = load_data(all, {.data = "whole", .holdout = 0.5});
+  const Registry registry = user_registry();
+  const auto undivided = load_data(registry, {.data = "whole"});
+  ASSERT_TRUE(undivided);
+  EXPECT_EQ(undivided->train.size(), 3U);
+  EXPECT_FALSE(undivided->test.has_value());
+  const auto divided = load_data(registry, {.data = "whole", .holdout = 0.5});
   ASSERT_FALSE(divided);
   EXPECT_NE(divided.error().message.find("valid: --test SOURCE"), std::string::npos);
-  const auto tested = load_data(all, {.data = "whole", .test = "whole:n=8"});
+  const auto tested = load_data(registry, {.data = "whole", .test = "whole:n=8"});
   ASSERT_TRUE(tested);
   EXPECT_EQ(tested->test->size(), 8U);
 }
 
 TEST(Registry, AnErrorOfALoaderIsPassedOn) {
-  EXPECT_EQ(load_whole(with_whole(), "whole:n=13", 1).error().message, "whole: n=13 is unlucky");
-  EXPECT_EQ(load_whole(with_whole(), "whole:n=0", 1).error().message, "whole: holds no samples");
+  EXPECT_EQ(load_source(user_registry(), "whole:n=13", 1).error().message,
+            "whole: n=13 is unlucky");
+  EXPECT_EQ(load_source(user_registry(), "whole:n=0", 1).error().message,
+            "whole: holds no samples");
 }
 
 TEST(Fingerprint, ChangesWithAnyValueOrLabel) {

@@ -12,13 +12,13 @@ namespace {
 
 TEST(Statistics, ComputeMeanDeviationAndLimits) {
   const std::vector<double> values{2, 4, 4, 4, 5, 5, 7, 9};
-  const Summary all = compute_statistics(values);
-  EXPECT_EQ(all.count, 8U);
-  EXPECT_DOUBLE_EQ(all.mean, 5);
-  EXPECT_DOUBLE_EQ(all.sd, std::sqrt(32.0 / 7));
-  EXPECT_EQ(all.min, 2);
-  EXPECT_EQ(all.max, 9);
-  EXPECT_DOUBLE_EQ(standard_error(all), std::sqrt(32.0 / 7 / 8));
+  const Summary summary = compute_statistics(values);
+  EXPECT_EQ(summary.count, 8U);
+  EXPECT_DOUBLE_EQ(summary.mean, 5);
+  EXPECT_DOUBLE_EQ(summary.sd, std::sqrt(32.0 / 7));
+  EXPECT_EQ(summary.min, 2);
+  EXPECT_EQ(summary.max, 9);
+  EXPECT_DOUBLE_EQ(standard_error(summary), std::sqrt(32.0 / 7 / 8));
 }
 
 TEST(Statistics, MedianIsTheMiddleOrTheMeanOfTheMiddleTwo) {
@@ -52,14 +52,14 @@ TEST(Statistics, KnowStudentsT) {
 // deviation of 14.
 TEST(Statistics, IntervalsContainTheMeanIn95PercentOfCases) {
   Random random{1};
-  int held = 0;
+  int intervals_with_mean = 0;
   for (int i = 0; i < 4000; ++i) {
     std::vector<double> values(5);
     for (double& value : values) value = 10 + random.normal();
-    const Summary all = compute_statistics(values);
-    held += std::abs(all.mean - 10) <= 2.7764 * standard_error(all) ? 1 : 0;
+    const Summary summary = compute_statistics(values);
+    intervals_with_mean += std::abs(summary.mean - 10) <= 2.7764 * standard_error(summary) ? 1 : 0;
   }
-  EXPECT_NEAR(held, 3800, 56);
+  EXPECT_NEAR(intervals_with_mean, 3800, 56);
 }
 
 }  // namespace

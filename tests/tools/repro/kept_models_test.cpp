@@ -5,7 +5,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the time and the updates of each point.
+/// Returns the time and the updates of each point of the curve.
 std::vector<std::pair<double, double>> points_of(const KeptModels& models) {
   const std::vector<double> accuracies(models.models().size());
   std::vector<std::pair<double, double>> points;
@@ -39,7 +39,7 @@ TEST(KeptModels, OfARunWithoutRecordsAreItsLast) {
   EXPECT_EQ(points_of(models), (Points{{10, 3}}));
 }
 
-TEST(KeptModels, RecordedAfterTheEndCountAsTheLast) {
+TEST(KeptModels, RecordedAfterTheLastInstantAreReplacedByTheOneAtTheEnd) {
   KeptModels models{10, 5};
   models.record(1, 1, {});
   models.record(10.5, 2, {});

@@ -11,6 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Returns how often `part` occurs in `text`.
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
@@ -18,30 +19,30 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 const std::vector<std::string>& sections() {
-  static const std::vector<std::string> all{"Published and here",
-                                            "How far the workers come",
-                                            "What the sample size does",
-                                            "What happens over time",
-                                            "How many stragglers",
-                                            "How slow the stragglers are",
-                                            "How many workers",
-                                            "What the updates are worth",
-                                            "What theory says of the lag",
-                                            "When a waiting worker draws again",
-                                            "How this was made"};
-  return all;
+  static const std::vector<std::string> headings{"Published and here",
+                                                 "How far the workers come",
+                                                 "What the sample size does",
+                                                 "What happens over time",
+                                                 "How many stragglers",
+                                                 "How slow the stragglers are",
+                                                 "How many workers",
+                                                 "What the updates are worth",
+                                                 "What theory says of the lag",
+                                                 "When a waiting worker draws again",
+                                                 "How this was made"};
+  return headings;
 }
 
-/// Returns the references by which a page would load something from another file. References inside
-/// the page and names of XML do not count.
+/// Returns the attributes by which a page would load another file. References inside the page (#ID)
+/// and the names of XML namespaces do not count.
 std::vector<std::string> references(const std::string& html) {
-  std::vector<std::string> all;
+  std::vector<std::string> found;
   const std::regex link{
       R"((?:src|href|srcset|data|action)\s*=\s*["']?([^"'\s>]+)|url\(([^)]+)\)|@import)"};
   for (auto at = std::sregex_iterator{html.begin(), html.end(), link}; at != std::sregex_iterator{};
        ++at)
-    if (!(*at)[1].str().starts_with('#')) all.push_back(at->str());
-  return all;
+    if (!(*at)[1].str().starts_with('#')) found.push_back(at->str());
+  return found;
 }
 
 // One test checks everything in the report, because a run takes long.

@@ -19,20 +19,21 @@ TEST(LagTheory, HasThePublishedSmallestBounds) {
   }
 }
 
-// The probability of lag k is p(k) = S f(k) up to r, and S a^(k-r) beyond. F(r) is the sum of f,
-// and S makes p sum to 1. The bound replaces the finite sum of the tail by an infinite one.
-// Therefore it is never below the exact mean, here for f spread evenly over the lags up to r.
+// In the theory, lag k has the probability S f(k) for k <= r, and S a^(k-r) for r < k <= steps. The
+// sum of f is F(r) = a^(1/beta), and S makes all probabilities sum to 1. The bound replaces f(k) by
+// 1, and the sum over the tail by a larger one. Therefore the bound is never below the exact mean,
+// which this test computes for an f that is equal for all lags up to r.
 TEST(LagTheory, BoundsTheExactMeanLag) {
   const LagTheory theory{.r = 4, .beta = 4, .steps = 200};
   for (const double a : {0.2, 0.5, 0.8}) {
-    const double share = std::pow(a, 1 / theory.beta);
-    double norm = share;
-    double lag = share * theory.r / 2;
+    const double share_up_to_r = std::pow(a, 1 / theory.beta);
+    double norm = share_up_to_r;
+    double lag_sum = share_up_to_r * theory.r / 2;
     for (double k = theory.r + 1; k <= theory.steps; ++k) {
       norm += std::pow(a, k - theory.r);
-      lag += k * std::pow(a, k - theory.r);
+      lag_sum += k * std::pow(a, k - theory.r);
     }
-    EXPECT_GE(mean_lag_bound(theory, a), lag / norm) << a;
+    EXPECT_GE(mean_lag_bound(theory, a), lag_sum / norm) << a;
   }
 }
 

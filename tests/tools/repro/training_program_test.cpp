@@ -11,10 +11,12 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// A command line to which flags can be appended.
 constexpr const char* small_training =
     "repro psp-train --data digits:n=300 --model softmax --delay exp:5ms --quiet ";
 
-std::size_t lines(const std::string& text) {
+/// Returns the number of lines.
+std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
@@ -35,9 +37,9 @@ TEST(ReproPspTrain, ReportsFiveBarriersAfterEqualTimes) {
     EXPECT_GT(barrier["final_accuracy"]["mean"], 0.2) << barrier;
     EXPECT_LE(barrier["final_accuracy"]["max"], 1) << barrier;
   }
-  EXPECT_EQ(lines(folder.read("made/runs.csv")), 1U + 5 * 2);
-  EXPECT_EQ(lines(folder.read("made/claims.csv")), 1U + 6);
-  const std::size_t points = lines(folder.read("made/curves.csv")) - 1;
+  EXPECT_EQ(count_lines(folder.read("made/runs.csv")), 1U + 5 * 2);
+  EXPECT_EQ(count_lines(folder.read("made/claims.csv")), 1U + 6);
+  const std::size_t points = count_lines(folder.read("made/curves.csv")) - 1;
   EXPECT_LE(points, 5U * 2 * 12);
   EXPECT_GE(points, 5U * 2 * 6) << "most instants have a model";
   EXPECT_TRUE(contains(folder.read("made/runs.csv"), "\nasp,8,"));
@@ -78,7 +80,7 @@ TEST(ReproPspTrain, ReplacesAnEarlierReportButNoOtherFiles) {
   EXPECT_EQ(folder.read("made/report.html"), "old");
 }
 
-/// The net has no ReLUs, because these would die and keep the loss finite.
+/// A net without ReLUs: ReLUs would get stuck at 0 and so keep the loss finite.
 TEST(ReproPspTrain, NamesTheRunThatFailedAndWritesNoFiles) {
   const Folder folder;
   std::vector<std::string> line = words(

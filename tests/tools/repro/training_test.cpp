@@ -18,12 +18,13 @@ TrainingRun run_of(double updates, double late, double swing, std::uint64_t seed
   return run;
 }
 
+/// Returns two runs under `barrier`, with `updates` and `updates` + 2 updates.
 BarrierRuns runs_of(const std::string& barrier, double updates, double late, double swing) {
   return {barrier::parse(barrier).value(),
           {run_of(updates, late, swing, 1), run_of(updates + 2, late, swing, 2)}};
 }
 
-/// Returns runs with the published figures.
+/// Returns runs of the five barriers with the published figures.
 std::vector<BarrierRuns> published() {
   return {runs_of("bsp", 132, 0.88, 0.01), runs_of("ssp:s=4", 426, 0.75, 0.06),
           runs_of("pbsp:beta=2", 270, 0.89, 0.01), runs_of("pssp:s=4,beta=2", 432, 0.85, 0.01),
@@ -67,7 +68,7 @@ TEST(TrainingClaims, FailIfSamplingGainsTooLittle) {
   EXPECT_EQ(status_of(results, "Updates at equal wall time"), ClaimStatus::reproduced);
 }
 
-TEST(TrainingClaims, FailIfLateAccuracyOfAspIsAsStableAndAsHigh) {
+TEST(TrainingClaims, FailIfTheLateAccuracyOfAspIsAsStableAndAsHighAsThatOfPssp) {
   auto all = published();
   all[4] = runs_of("asp", 444, 0.86, 0.009);
   ExperimentResults results;
@@ -95,11 +96,11 @@ TEST(TrainingClaims, AreMadeOnlyAboutTheBarriersThatRan) {
   add_training_claims(
       {runs_of("pssp:s=2,beta=1", 300, 0.8, 0.01), runs_of("pssp:s=9,beta=0", 444, 0.5, 0.1)},
       some);
-  ASSERT_EQ(some.claims.size(), 2U) << "a sample of nobody is asp";
+  ASSERT_EQ(some.claims.size(), 2U) << "pssp with beta=0 is asp";
   EXPECT_TRUE(some.claims[0].finding.starts_with("Late accuracy"));
 }
 
-TEST(LateAccuracy, IsThatOfTheLastFifthAndOfTwoPointsAtLeast) {
+TEST(LateAccuracy, IsTakenFromTheLastFifthOfThePointsAndFromTwoAtLeast) {
   TrainingRun run;
   for (int i = 0; i < 15; ++i) run.curve.push_back({1.0 * i, 1.0 * i, 0.1 * i});
   EXPECT_EQ(late_accuracy(run).count, 3U);
@@ -111,7 +112,7 @@ TEST(LateAccuracy, IsThatOfTheLastFifthAndOfTwoPointsAtLeast) {
   EXPECT_EQ(late_accuracy(run).count, 1U);
 }
 
-TEST(AccuracyAt, IsThatOfTheLastPointWithAtMostSoManyUpdates) {
+TEST(AccuracyAt, IsThatOfTheLastPointWithAtMostTheGivenUpdates) {
   const TrainingRun run{.curve = {{1, 10, 0.2}, {2, 20, 0.5}, {3, 30, 0.4}}};
   EXPECT_EQ(accuracy_at(run, 5), 0.2);
   EXPECT_EQ(accuracy_at(run, 20), 0.5);

@@ -14,7 +14,7 @@ const LinearProblem& problem() {
   return problem;
 }
 
-// Compares one worker with plain SGD on the same rows in the same order.
+// Compares one worker with plain SGD, which takes the same rows in the same order.
 TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   const LearnerOptions options{.workers = 1, .rate = 0.02, .batch = 1, .seed = 3, .every = 1s};
   LinearLearner learner{problem(), options};
@@ -26,6 +26,8 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   for (sim::Step step = 1; step <= 300; ++step) {
     learner.on_begin(0, step, std::chrono::seconds{step - 1});
     learner.on_end(0, step, std::chrono::seconds{step});
+    // The stream from which worker 0 draws its batches; 0x6261746368 is `batch_stream` of the
+    // learner.
     auto random = Random::stream(3, std::uint64_t{0x6261746368}, 0U, step);
     const auto row = random.below(table.size());
     double residual = -table.label(row);
@@ -39,8 +41,8 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   EXPECT_LT(learner.error(), 0.1);
 }
 
-// The model changes between the begin and the end of a step. The update is that of the model that
-// was read at the begin.
+// A worker reads the model when its step begins. Other workers may change the model before the step
+// ends, but the gradient is that of the model that was read.
 TEST(LinearLearner, AppliesTheGradientOfTheModelThatWasRead) {
   const LearnerOptions options{.workers = 2, .rate = 0.5, .batch = 4, .seed = 1, .every = 1s};
   LinearLearner concurrent{problem(), options};

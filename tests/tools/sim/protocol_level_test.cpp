@@ -8,38 +8,39 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string small_job =
+/// The command line of a job of four workers that learn a linear model.
+const std::string protocol_job =
     "sim --level protocol --data linear:d=10,n=400,noise=0.1 --model linear --optimizer sgd:lr=0.1 "
     "--batch 10 --workers 4 --step-time exp:50ms --horizon 8s --points 8 --quiet ";
 
 TEST(ProtocolLevel, LearnsOverANetworkThatLosesPackets) {
   const Folder folder;
-  const Ran ran = starling(folder, small_job +
+  const Ran ran = starling(folder, protocol_job +
                                        "--json --mode peer --barrier pssp:s=2,beta=2 --barrier "
                                        "asp --latency exp:1ms --loss 30% --bandwidth 10MB");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const Json all = Json::parse(ran.out);
-  ASSERT_EQ(all.size(), 2U);
-  for (const Json& one : all) {
+  const Json by_barrier = Json::parse(ran.out);
+  ASSERT_EQ(by_barrier.size(), 2U);
+  for (const Json& one : by_barrier) {
     EXPECT_EQ(one["level"], "protocol");
     EXPECT_EQ(one["network"]["loss"], 0.3);
     EXPECT_LT(one["figures"]["loss"], 0.02);
     EXPECT_LT(one["figures"]["error"], 0.1);
     EXPECT_GT(one["packets"]["lost"], one["packets"]["sent"].get<double>() / 4);
-    // A worker pushes every finished step to the four owners, except to itself.
+    // A worker pushes each update to the owners of all ranges, but sends no message to itself.
     EXPECT_GE(one["traffic"]["push"]["messages"], one["updates"].get<double>() / 2);
     EXPECT_GT(one["traffic"]["push"]["bytes"], one["traffic"]["ack"]["bytes"]);
   }
-  EXPECT_GT(all[0]["traffic"]["query"]["messages"], 0);
-  EXPECT_FALSE(all[1]["traffic"].contains("query"));
+  EXPECT_GT(by_barrier[0]["traffic"]["query"]["messages"], 0);
+  EXPECT_FALSE(by_barrier[1]["traffic"].contains("query"));
 }
 
 TEST(ProtocolLevel, PrintsTheSameBytesOnAnyNumberOfThreads) {
   const Folder folder;
-  const std::string call =
-      small_job + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
-  const Ran one = starling(folder, call + "--threads 1");
-  const Ran two = starling(folder, call + "--threads 2");
+  const std::string command_line =
+      protocol_job + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
+  const Ran one = starling(folder, command_line + "--threads 1");
+  const Ran two = starling(folder, command_line + "--threads 2");
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(one.out, two.out);
   EXPECT_NE(one.out.find("loss"), std::string::npos) << one.out;
@@ -83,15 +84,16 @@ TEST(ProtocolLevel, DescribesTheLearningAndTheNetwork) {
 
 TEST(ProtocolLevel, RefusesBadSettings) {
   const Folder folder;
-  const auto refusal = [&](const std::string& call) {
-    const Ran ran = starling(folder, call);
+  const auto refusal = [&](const std::string& command_line) {
+    const Ran ran = starling(folder, command_line);
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
-  EXPECT_NE(refusal(small_job + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
+  EXPECT_NE(refusal(protocol_job + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
             std::string::npos);
-  EXPECT_NE(refusal(small_job + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(protocol_job + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
+      std::string::npos);
   EXPECT_NE(refusal("sim --level protocol --data linear:d=10,n=400 --model softmax")
                 .find("softmax needs 2 or more classes"),
             std::string::npos);

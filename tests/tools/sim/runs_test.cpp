@@ -66,8 +66,8 @@ TEST(Runs, DoNotDependOnTheNumberOfThreads) {
     options[i].seed = i / 2;
     options[i].barrier = i % 2 == 0 ? barrier::sampled(barrier::Ssp{1}, 3) : barrier::Barrier{};
   }
-  const SimRuns alone = simulate_all(options, 1, [](const PieceProgress&) {});
-  const SimRuns together = simulate_all(options, 3, [](const PieceProgress&) {});
+  const SimRuns alone = simulate_all(options, 1, [](const OverallProgress&) {});
+  const SimRuns together = simulate_all(options, 3, [](const OverallProgress&) {});
   for (std::size_t i = 0; i < options.size(); ++i) {
     EXPECT_EQ(alone[i].seed, options[i].seed);
     EXPECT_EQ(alone[i].histogram, together[i].histogram);

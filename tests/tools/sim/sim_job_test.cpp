@@ -83,7 +83,7 @@ TEST(SimJob, TakesWorkersDelayAndLimitsFromATrainingJob) {
   EXPECT_EQ(job.options.slowness, (std::vector<double>{1, 1, 1, 1, 1, 1, 2, 4}));
   EXPECT_EQ(print(job.options.step_time), "exp:20ms");
   EXPECT_EQ(job.options.horizon, 6s);
-  EXPECT_EQ(job.options.last, 100U);
+  EXPECT_EQ(job.options.steps_max, 100U);
   EXPECT_EQ(job.mode, core::Mode::peer);
   EXPECT_EQ(barriers_of(job), std::vector<std::string>{"pssp:s=4,beta=2"});
 }
@@ -111,8 +111,8 @@ TEST(SimJob, PrefersTheSimTableOfAJobFile) {
 TEST(SimJob, ConvertsEpochsToStepsByTheSizeOfItsData) {
   // 480 of 600 rows train; 4 workers at batch 8 take 15 steps an epoch.
   const std::string file = "epochs = 2\ndata = \"digits:n=600\"\nbatch = 8\n";
-  EXPECT_EQ(job_of(file_of(file), true).options.last, 30U);
-  EXPECT_EQ(job_of(file_of(file + "steps = 20\n"), true).options.last, 20U);
+  EXPECT_EQ(job_of(file_of(file), true).options.steps_max, 30U);
+  EXPECT_EQ(job_of(file_of(file + "steps = 20\n"), true).options.steps_max, 20U);
 }
 
 TEST(SimJob, CannotConvertEpochsToStepsWithoutItsData) {

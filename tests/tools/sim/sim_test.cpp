@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Makes some 20,000 updates with workers of which a tenth is slow.
+/// A command line whose runs make some 20,000 updates under asp. A tenth of the 40 workers is slow.
 const std::string small_sim =
     "sim --workers 40 --straggler 10%:4x --horizon 20s --seeds 3 --quiet ";
 

@@ -9,8 +9,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Returns rows of features whose class is almost random, so that a model that trains for long
-/// overfits.
+/// Returns a CSV file with `rows` rows of 20 features and a class. The class depends on the first
+/// feature and on `noise`. With the default noise, a model that trains for long overfits.
 std::string noisy(std::size_t rows, unsigned seed, double noise = 2) {
   std::mt19937 random{seed};
   std::normal_distribution<double> normal;
@@ -34,34 +34,37 @@ class EarlyStop : public testing::Test {
     folder_.write("b.csv", noisy(200, 2));
     folder_.write("clear.csv", noisy(400, 3, 0.1));
   }
-  /// A job that overfits, and gives the same model in each run.
-  [[nodiscard]] Ran train(const std::string& more) const {
+  /// Runs a job that overfits, and that gives the same model in each run.
+  [[nodiscard]] Ran train(const std::string& more_flags) const {
     return starling(folder_,
                     "train --data csv:a.csv --test csv:b.csv --mode central --barrier bsp "
                     "--workers 2 --batch 8 --optimizer adam:lr=0.05 --l2 0 --quiet " +
-                        more);
+                        more_flags);
   }
-  /// A job that learns well.
-  [[nodiscard]] Json learned(const std::string& more) const {
+  /// Runs a job that learns well, and returns its JSON output.
+  [[nodiscard]] Json learned(const std::string& more_flags) const {
     const Ran ran = starling(folder_,
                              "train --data csv:clear.csv --quiet --json --mode central "
                              "--barrier bsp --workers 2 --schedule constant " +
-                                 more);
+                                 more_flags);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return Json::parse(ran.out, nullptr, false);
   }
-  [[nodiscard]] Json json(const std::string& more) const {
-    const Ran ran = train(more + " --json");
+  /// Runs train() and returns its JSON output.
+  [[nodiscard]] Json json(const std::string& more_flags) const {
+    const Ran ran = train(more_flags + " --json");
     EXPECT_EQ(ran.code, 0) << ran.err;
     return Json::parse(ran.out, nullptr, false);
   }
+  /// Returns the lines of a file of --metrics that have this event.
   [[nodiscard]] std::vector<Json> lines(const std::string& file, const std::string& event) const {
     std::istringstream in{folder_.read(file)};
-    std::vector<Json> all;
+    std::vector<Json> found;
     for (std::string line; std::getline(in, line);)
-      if (Json one = Json::parse(line); one["event"] == event) all.push_back(std::move(one));
-    return all;
+      if (Json one = Json::parse(line); one["event"] == event) found.push_back(std::move(one));
+    return found;
   }
+  /// Returns what `evaluate` prints about a saved model.
   [[nodiscard]] Json evaluated(const std::string& model) const {
     return Json::parse(starling(folder_, "evaluate " + model + " --json").out, nullptr, false);
   }
@@ -187,7 +190,8 @@ TEST_F(EarlyStop, InitBeginsWithASavedModel) {
   EXPECT_DOUBLE_EQ(evaluated("n")["loss"], none["test_loss"]);
 }
 
-/// The job scales other rows by the scaling of the saved model, with which its parameters go.
+/// The parameters of a saved model fit only features that are scaled as in its training. Therefore
+/// the job scales its rows, which differ, by the scaling of the saved model.
 TEST_F(EarlyStop, InitUsesTheScalingOfTheSavedModel) {
   ASSERT_EQ(train("--steps 200 --save m").code, 0);
   std::istringstream in{noisy(100, 3)};
@@ -207,9 +211,9 @@ TEST_F(EarlyStop, InitUsesTheScalingOfTheSavedModel) {
 
 TEST_F(EarlyStop, InitSetsTheModelAndItsElementType) {
   ASSERT_EQ(train("--steps 5 --model mlp:20-4-2 --dtype float64 --save m").code, 0);
-  const Json more = json("--steps 5 --init m");
-  EXPECT_EQ(more["model"], "mlp:20-4-2");
-  EXPECT_EQ(more["dtype"], "float64");
+  const Json continued = json("--steps 5 --init m");
+  EXPECT_EQ(continued["model"], "mlp:20-4-2");
+  EXPECT_EQ(continued["dtype"], "float64");
 }
 
 TEST_F(EarlyStop, ResumesAJobThatBeganWithInit) {
@@ -223,18 +227,21 @@ TEST_F(EarlyStop, ResumesAJobThatBeganWithInit) {
   EXPECT_EQ(Json::parse(rest.out)["updates"], 60);
 }
 
-struct Wrong {
+/// Flags of `train` with a mistake.
+struct WrongFlags {
   std::string name;
   std::string flags;
-  std::vector<std::string> said;
+  /// Texts that the error message contains.
+  std::vector<std::string> error_parts;
 };
 
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.flags; }
+void PrintTo(const WrongFlags& wrong, std::ostream* out) { *out << wrong.flags; }
 
-class WrongChoice : public testing::TestWithParam<Wrong> {};
+class WrongChoice : public testing::TestWithParam<WrongFlags> {};
 
-/// `m` is a float32 softmax model of 20 standardised features and 2 classes. `r` is a linear model
-/// of 20 features.
+/// The test writes models and data to which the flags refer. `m` is a float32 softmax model of 20
+/// standardised features and the classes 0 and 1; `c` is its checkpoint. `r` is a linear model of
+/// 20 features. `bare` is `m` with a NaN and without a checksum.
 TEST_P(WrongChoice, IsRefusedWithItsLocationAndValidInput) {
   const Folder folder;
   folder.write("a.csv", noisy(40, 1));
@@ -256,76 +263,80 @@ TEST_P(WrongChoice, IsRefusedWithItsLocationAndValidInput) {
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(folder.names(), before);
-  for (const std::string& fragment : GetParam().said)
-    EXPECT_NE(ran.err.find(fragment), std::string::npos) << fragment << "\nis not in\n" << ran.err;
+  for (const std::string& part : GetParam().error_parts)
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\nis not in\n" << ran.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Of, WrongChoice,
     testing::Values(
-        Wrong{"PatienceThatIsNoNumber", "--patience long", {"--patience: 'long' must be a whole"}},
-        Wrong{
+        WrongFlags{
+            "PatienceThatIsNoNumber", "--patience long", {"--patience: 'long' must be a whole"}},
+        WrongFlags{
             "PatienceBelowZero", "--patience -1", {"--patience: '-1' must be a whole number >= 0"}},
-        Wrong{"PatienceThatIsNotLookedAt",
-              "--patience 3 --eval-every 0",
-              {"--patience: is never looked at with eval-every 0", "eval-every of 1 or more"}},
-        Wrong{"KeepOfAnother", "--keep first", {"--keep: 'first' is no model", "best, last"}},
-        Wrong{"KeepThatIsNotLookedAt",
-              "--keep best --eval-every 0",
-              {"--keep: is never looked at with eval-every 0"}},
-        Wrong{"InitOfNoFile", "--data csv:a.csv --init none", {"--init: none: no such file"}},
-        Wrong{"InitOfNoModel", "--data csv:a.csv --init text", {"--init: text: "}},
-        Wrong{"InitThatIsEmpty", "--data csv:a.csv --init ''", {"--init: ", "empty"}},
-        Wrong{"InitAndResume",
-              "--data csv:a.csv --init m --resume c",
-              {"--init and --resume exclude each other"}},
-        Wrong{"InitOfAnotherModel",
-              "--data csv:a.csv --init m --model logistic",
-              {"--init: m: holds the model softmax, not logistic"}},
-        Wrong{"InitOfAnotherShape",
-              "--data csv:wide.csv --init m",
-              {"--init: m: was trained on 20 features, the data have 3"}},
-        Wrong{"InitOfAnotherType",
-              "--data csv:a.csv --init m --dtype float64",
-              {"--init: m: holds parameters in float32, and dtype says float64"}},
-        Wrong{"InitOfAnotherScale",
-              "--data csv:a.csv --init m --scale minmax",
-              {"--init: m: was trained on data of scale standard", "scale says minmax"}},
-        Wrong{"InitOfOtherLabels",
-              "--data csv:later.csv --init m",
-              {"--init: m: was trained on classes that begin with 0, those of the data begin with "
-               "1"}},
-        Wrong{"InitOfMoreClasses",
-              "--data csv:three.csv --init m",
-              {"--init: m: was trained on 2 classes, the data have 3 classes"}},
-        Wrong{"InitOfRealTargets",
-              "--data csv:a.csv,task=class --init r --model softmax",
-              {"--init: r: holds the model linear, not softmax"}},
-        Wrong{"InitWithoutASum", "--data csv:a.csv --init bare", {"--init: bare: has no checksum"}},
-        Wrong{"InitThatIsNotFinite",
-              "--data csv:a.csv --init bare --trust-file",
-              {"--init: bare: tensor 'weights' holds nan"}},
-        Wrong{"InitThatIsAnOutput",
-              "--data csv:a.csv --init m --save m",
-              {"--save: 'm' is also the file of --init", "--init"}},
-        Wrong{"TrustWithoutAFile",
-              "--data csv:a.csv --trust-file",
-              {"--trust-file: needs the name of a file: --resume FILE or --init FILE"}},
-        Wrong{"GoalOfOneClassOfNone",
-              "--data csv:a.csv --until recall:7=0.5",
-              {"--until: the model has no figure 'recall:7'", "recall:0, recall:1"}},
-        Wrong{"GoalOfTargets",
-              "--data csv:a.csv --until r2=0.5",
-              {"--until: the model has no figure 'r2'", "valid: loss, accuracy, auc, precision"}},
-        Wrong{"GoalOfClasses",
-              "--data csv:a.csv,task=value --until auc=0.5",
-              {"--until: the model has no figure 'auc'", "mae, rmse, r2"}},
-        Wrong{"GoalThatNobodyReaches",
-              "--data csv:a.csv --until auc>=1.2",
-              {"--until: 'auc>=1.2'", "auc from 0 to 1"}},
-        Wrong{"GoalThatIsReachedByGettingWorse",
-              "--data csv:a.csv --until precision<=0.5",
-              {"--until: 'precision<=0.5' would be reached by getting worse"}}),
+        WrongFlags{"PatienceThatIsNotLookedAt",
+                   "--patience 3 --eval-every 0",
+                   {"--patience: is never looked at with eval-every 0", "eval-every of 1 or more"}},
+        WrongFlags{"KeepOfAnother", "--keep first", {"--keep: 'first' is no model", "best, last"}},
+        WrongFlags{"KeepThatIsNotLookedAt",
+                   "--keep best --eval-every 0",
+                   {"--keep: is never looked at with eval-every 0"}},
+        WrongFlags{"InitOfNoFile", "--data csv:a.csv --init none", {"--init: none: no such file"}},
+        WrongFlags{"InitOfNoModel", "--data csv:a.csv --init text", {"--init: text: "}},
+        WrongFlags{"InitThatIsEmpty", "--data csv:a.csv --init ''", {"--init: ", "empty"}},
+        WrongFlags{"InitAndResume",
+                   "--data csv:a.csv --init m --resume c",
+                   {"--init and --resume exclude each other"}},
+        WrongFlags{"InitOfAnotherModel",
+                   "--data csv:a.csv --init m --model logistic",
+                   {"--init: m: holds the model softmax, not logistic"}},
+        WrongFlags{"InitOfAnotherShape",
+                   "--data csv:wide.csv --init m",
+                   {"--init: m: was trained on 20 features, the data have 3"}},
+        WrongFlags{"InitOfAnotherType",
+                   "--data csv:a.csv --init m --dtype float64",
+                   {"--init: m: holds parameters in float32, and dtype says float64"}},
+        WrongFlags{"InitOfAnotherScale",
+                   "--data csv:a.csv --init m --scale minmax",
+                   {"--init: m: was trained on data of scale standard", "scale says minmax"}},
+        WrongFlags{
+            "InitOfOtherLabels",
+            "--data csv:later.csv --init m",
+            {"--init: m: was trained on classes that begin with 0, those of the data begin with "
+             "1"}},
+        WrongFlags{"InitOfMoreClasses",
+                   "--data csv:three.csv --init m",
+                   {"--init: m: was trained on 2 classes, the data have 3 classes"}},
+        WrongFlags{"InitOfRealTargets",
+                   "--data csv:a.csv,task=class --init r --model softmax",
+                   {"--init: r: holds the model linear, not softmax"}},
+        WrongFlags{
+            "InitWithoutASum", "--data csv:a.csv --init bare", {"--init: bare: has no checksum"}},
+        WrongFlags{"InitThatIsNotFinite",
+                   "--data csv:a.csv --init bare --trust-file",
+                   {"--init: bare: tensor 'weights' holds nan"}},
+        WrongFlags{"InitThatIsAnOutput",
+                   "--data csv:a.csv --init m --save m",
+                   {"--save: 'm' is also the file of --init", "--init"}},
+        WrongFlags{"TrustWithoutAFile",
+                   "--data csv:a.csv --trust-file",
+                   {"--trust-file: needs the name of a file: --resume FILE or --init FILE"}},
+        WrongFlags{"GoalOfOneClassOfNone",
+                   "--data csv:a.csv --until recall:7=0.5",
+                   {"--until: the model has no figure 'recall:7'", "recall:0, recall:1"}},
+        WrongFlags{
+            "GoalOfTargets",
+            "--data csv:a.csv --until r2=0.5",
+            {"--until: the model has no figure 'r2'", "valid: loss, accuracy, auc, precision"}},
+        WrongFlags{"GoalOfClasses",
+                   "--data csv:a.csv,task=value --until auc=0.5",
+                   {"--until: the model has no figure 'auc'", "mae, rmse, r2"}},
+        WrongFlags{"GoalThatNobodyReaches",
+                   "--data csv:a.csv --until auc>=1.2",
+                   {"--until: 'auc>=1.2'", "auc from 0 to 1"}},
+        WrongFlags{"GoalThatIsReachedByGettingWorse",
+                   "--data csv:a.csv --until precision<=0.5",
+                   {"--until: 'precision<=0.5' would be reached by getting worse"}}),
     [](const auto& wrong) { return wrong.param.name; });
 
 }  // namespace

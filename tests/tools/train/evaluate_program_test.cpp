@@ -25,8 +25,8 @@ TEST(Evaluate, NeedsOnlyTheFileAndPrintsTheFiguresOfTrain) {
   EXPECT_TRUE(contains(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
 }
 
-/// Generated data uses the seed with which the model was trained, but gives other rows than for
-/// training: those that --test gives.
+/// `evaluate` generates data from the seed with which the model was trained, but not the rows of
+/// the training: the rows that `--test` gives.
 TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
   const Folder folder;
   const std::string data = "linear:d=10,n=500";
@@ -43,7 +43,7 @@ TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
   EXPECT_LT(trained["test_loss"], 0.1);
   EXPECT_NEAR(loss(""), trained["test_loss"], 1e-9);
   EXPECT_NEAR(loss(" --seed 7"), trained["test_loss"], 1e-9);
-  EXPECT_GT(loss(" --seed 1"), 1);  // another truth
+  EXPECT_GT(loss(" --seed 1"), 1);  // other true parameters
   const Ran alone = starling(folder, "evaluate m --seed 7");
   EXPECT_EQ(alone.code, 2);
   EXPECT_TRUE(contains(alone.err, "--seed: has no effect without --data")) << alone.err;
@@ -61,7 +61,7 @@ TEST(Evaluate, RefusesAModelThatIsNotFinite) {
   }
 }
 
-TEST(Predict, WritesLabelsAsTheDataHasThem) {
+TEST(Predict, WritesLabelsAsTheTrainingDataHasThem) {
   const Folder folder;
   folder.write("train.csv", "x,y\n-3,1\n-2,1\n-1,1\n1,2\n2,2\n3,2\n");
   const Ran trained = starling(folder,
@@ -69,7 +69,8 @@ TEST(Predict, WritesLabelsAsTheDataHasThem) {
                                "--workers 1 --barrier asp --epochs 50 --optimizer sgd:lr=0.5 "
                                "--quiet --save m.safetensors");
   ASSERT_EQ(trained.code, 0) << trained.err;
-  folder.write("new.csv", "x,y\n5,2\n4,2\n-4,2\n");  // only class 2, and one wrong
+  folder.write("new.csv",
+               "x,y\n5,2\n4,2\n-4,2\n");  // only labels 2; the model predicts 1 for the last row
   const Ran ran = starling(folder, "predict m.safetensors --data csv:new.csv --out p.csv");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(folder.read("p.csv"), "index,prediction,label\n0,2,2\n1,2,2\n2,1,2\n");

@@ -7,6 +7,7 @@ namespace {
 
 using Numbers = ThinnedSeries<std::size_t>;
 
+/// Returns the numbers from 0 to `count` - 1, thinned.
 Numbers numbers(std::size_t count) {
   Numbers thinned;
   for (std::size_t i = 0; i < count; ++i) thinned.add(i);
@@ -36,6 +37,7 @@ TEST(ThinnedPoints, KeepsEvenlySpreadPointsAndTheLast) {
   }
 }
 
+/// Returns the progress of a job of two workers after `second` seconds.
 actor::Progress at(int second, std::uint64_t updates) {
   actor::Progress progress;
   progress.elapsed = std::chrono::seconds{second};
@@ -50,7 +52,7 @@ actor::Progress at(int second, std::uint64_t updates) {
   return progress;
 }
 
-ResolvedJob running(const char* barrier, std::size_t workers) {
+ResolvedJob resolved_job(const char* barrier, std::size_t workers) {
   ResolvedJob job;
   job.model = "softmax";
   job.data = "<digits>";
@@ -61,11 +63,12 @@ ResolvedJob running(const char* barrier, std::size_t workers) {
 }
 
 std::vector<std::string> names(const std::vector<Plot>& plots) {
-  std::vector<std::string> all;
-  for (const Plot& plot : plots) all.push_back(plot.name);
-  return all;
+  std::vector<std::string> found;
+  for (const Plot& plot : plots) found.push_back(plot.name);
+  return found;
 }
 
+/// Returns the curves of a job that made 10 updates a second.
 Curves curves(int seconds) {
   Curves all;
   for (int second = 0; second < seconds; ++second) {
@@ -77,17 +80,17 @@ Curves curves(int seconds) {
 
 TEST(ReportPlots, ContainOnlyPlotsWithFigures) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names(report_plots(running("pbsp:beta=1", 2), curves(3))),
+  EXPECT_EQ(names(report_plots(resolved_job("pbsp:beta=1", 2), curves(3))),
             (Names{"loss", "test-figure-1", "steps", "spread", "waiting", "draws"}));
-  EXPECT_EQ(names(report_plots(running("bsp", 2), curves(3))),
+  EXPECT_EQ(names(report_plots(resolved_job("bsp", 2), curves(3))),
             (Names{"loss", "test-figure-1", "steps", "spread", "waiting"}));
-  EXPECT_EQ(names(report_plots(running("asp", 1), curves(3))),
+  EXPECT_EQ(names(report_plots(resolved_job("asp", 1), curves(3))),
             (Names{"loss", "test-figure-1", "steps"}));
-  EXPECT_EQ(names(report_plots(running("bsp", 2), {})), Names{});
+  EXPECT_EQ(names(report_plots(resolved_job("bsp", 2), {})), Names{});
 }
 
 TEST(ReportPlots, ShowTheDrawsThatMadeAWorkerWait) {
-  const auto plots = report_plots(running("pbsp:beta=1", 2), curves(3));
+  const auto plots = report_plots(resolved_job("pbsp:beta=1", 2), curves(3));
   const Plot& draws = plots.back();
   ASSERT_EQ(draws.series.size(), 2U);
   EXPECT_EQ(draws.series[0].points.back().y, 10);
@@ -96,33 +99,34 @@ TEST(ReportPlots, ShowTheDrawsThatMadeAWorkerWait) {
 }
 
 TEST(ReportPlots, LeaveOutFiguresBeforeTheFirstUpdate) {
-  const auto plots = report_plots(running("bsp", 2), curves(3));
+  const auto plots = report_plots(resolved_job("bsp", 2), curves(3));
   EXPECT_EQ(plots[0].series[0].points.size(), 2U) << "the loss at 0 updates";
   EXPECT_EQ(plots[2].series[0].points.size(), 3U) << "the steps";
 }
 
 TEST(ReportPlots, ShowLongJobsInMinutesAndHours) {
-  EXPECT_EQ(report_plots(running("bsp", 2), curves(400)).back().x, "time since the start (min)");
+  EXPECT_EQ(report_plots(resolved_job("bsp", 2), curves(400)).back().x,
+            "time since the start (min)");
   Curves day;
   day.add_progress(at(86'400, 10), 2, 0);
-  const auto plots = report_plots(running("bsp", 2), day);
+  const auto plots = report_plots(resolved_job("bsp", 2), day);
   EXPECT_EQ(plots.back().x, "time since the start (h)");
   EXPECT_EQ(plots.back().series[0].points[0].x, 24);
 }
 
 TEST(ReportPlots, UseALogarithmicAxisIfTheLossFallsFar) {
-  EXPECT_FALSE(report_plots(running("bsp", 2), curves(10))[0].log_y);
-  EXPECT_TRUE(report_plots(running("bsp", 2), curves(200))[0].log_y);
+  EXPECT_FALSE(report_plots(resolved_job("bsp", 2), curves(10))[0].log_y);
+  EXPECT_TRUE(report_plots(resolved_job("bsp", 2), curves(200))[0].log_y);
 }
 
 TEST(ReportPage, HasNotesSettingsAndFigures) {
-  const ResolvedJob job = running("bsp", 2);
+  const ResolvedJob job = resolved_job("bsp", 2);
   const actor::Outcome outcome;
-  Curves told = curves(2);
-  told.add_warning("node b is dead");
+  Curves with_warning = curves(2);
+  with_warning.add_warning("node b is dead");
   const EndedJob ended{
       .job = job, .outcome = outcome, .advice = {"try more"}, .error = "it <failed>"};
-  const std::string page = html_text(report_page(ended, told));
+  const std::string page = html_text(report_page(ended, with_warning));
   for (const char* part :
        {"<h1>softmax on &lt;digits&gt;</h1>", "<p>The job failed: it &lt;failed&gt;</p>",
         "<p>try more</p>", "<p>node b is dead</p>", "<td>barrier</td><td>bsp</td>",

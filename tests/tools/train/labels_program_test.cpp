@@ -1,11 +1,13 @@
-/// Messages of the program about ambiguous labels, long names of models and small figures.
+/// Messages about labels that may be classes or real targets, long names of models, and small
+/// numbers.
 #include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
 namespace {
 
-/// Returns rows of one feature, whose labels repeatedly count up from `first`.
+/// Returns a CSV file with `count` rows of one feature. The labels repeatedly count from `first` up
+/// to `first` + `classes` - 1.
 std::string rows(int first, int classes, int count = 60) {
   std::string text;
   for (int i = 0; i < count; ++i)
@@ -27,10 +29,10 @@ TEST(Inspect, SaysHowToReadWholeNumbersAsTheOtherTask) {
   const Folder folder;
   folder.write("ratings.csv", rows(1, 6));
   const Ran classes = starling(folder, "inspect csv:ratings.csv");
-  const std::string lead = "the labels are whole numbers, read as classes; as real targets with ";
-  const auto at = classes.out.find(lead);
+  const std::string note = "the labels are whole numbers, read as classes; as real targets with ";
+  const auto at = classes.out.find(note);
   ASSERT_NE(at, std::string::npos) << classes.out;
-  const std::string rest = classes.out.substr(at + lead.size());
+  const std::string rest = classes.out.substr(at + note.size());
   const std::string other = rest.substr(0, rest.find('\n'));
   const Ran values = starling(folder, "inspect " + other);
   EXPECT_TRUE(contains(values.out, "real targets)")) << values.out << values.err;
@@ -43,10 +45,10 @@ TEST(Summary, WarnsOfClassesThatLookLikeRatings) {
   folder.write("ratings.csv", rows(1, 5));
   folder.write("classes.csv", rows(0, 3));
   const std::string flags = " --quiet --workers 2 --steps 2";
-  const std::string doubt = "the labels are whole numbers, read as classes";
-  EXPECT_TRUE(contains(starling(folder, "train --data csv:ratings.csv" + flags).out, doubt));
-  EXPECT_FALSE(contains(starling(folder, "train --data csv:classes.csv" + flags).out, doubt));
-  EXPECT_FALSE(contains(starling(folder, "train --data digits:n=100" + flags).out, doubt));
+  const std::string note = "the labels are whole numbers, read as classes";
+  EXPECT_TRUE(contains(starling(folder, "train --data csv:ratings.csv" + flags).out, note));
+  EXPECT_FALSE(contains(starling(folder, "train --data csv:classes.csv" + flags).out, note));
+  EXPECT_FALSE(contains(starling(folder, "train --data digits:n=100" + flags).out, note));
 }
 
 TEST(Summary, NamesTheFileOfALongNet) {
@@ -72,7 +74,7 @@ TEST(Sim, WarnsOfTooFewStepsToCompareBarriers) {
   EXPECT_FALSE(contains(starling(folder, "sim --workers 4 --seconds 1").err, "too few"));
 }
 
-TEST(Sim, SaysItsSpeedInAUnitThatFits) {
+TEST(Sim, PrintsASmallSpeedInUpdatesPerSecond) {
   const Folder folder;
   const Ran slow = starling(folder,
                             "sim --level protocol --data digits:n=100 --workers 2 --steps 20 "

@@ -12,6 +12,7 @@
 namespace starling::program {
 namespace {
 
+/// Has a table of 120 customers and a softmax model `m`, which was trained on the table.
 class MixedTable : public testing::Test {
  protected:
   void SetUp() override {
@@ -42,6 +43,7 @@ class MixedTable : public testing::Test {
   Folder folder_;
 };
 
+/// Returns the elements of a float32 tensor; nothing if the file has no such tensor.
 std::vector<float> values_of(const safetensors::File& file, const char* name) {
   const safetensors::Tensor* tensor = file.find(name);
   std::vector<float> values(tensor == nullptr ? 0 : tensor->size());
@@ -49,8 +51,8 @@ std::vector<float> values_of(const safetensors::File& file, const char* name) {
   return values;
 }
 
-/// Computes P(ja) for a row of features from the model file alone.
-double by_hand(const safetensors::File& file, const std::vector<double>& features) {
+/// Computes the probability of the class `ja` for a row of features, from the model file alone.
+double probability_of_ja(const safetensors::File& file, const std::vector<double>& features) {
   const auto shift = values_of(file, "starling.features.shift");
   const auto divisor = values_of(file, "starling.features.divisor");
   const auto weights = values_of(file, "weights");
@@ -92,7 +94,7 @@ TEST_F(MixedTable, PredictsProbabilitiesFromItsFileAlone) {
     std::getline(cells, id, ',');
     std::getline(cells, prediction, ',');
     std::getline(cells, yes, ',');
-    const double expected = by_hand(*file, features[i]);
+    const double expected = probability_of_ja(*file, features[i]);
     EXPECT_EQ(id, "n" + std::to_string(i + 1));
     EXPECT_EQ(prediction, expected > 0.5 ? "ja" : "nein");
     EXPECT_NEAR(std::stod(yes), expected, 1e-5) << line;
@@ -130,7 +132,7 @@ TEST_F(MixedTable, IsInspectedByColumn) {
   EXPECT_EQ(nlohmann::json::parse(model.out)["metadata"]["labels"], "[\"ja\",\"nein\"]");
 }
 
-TEST_F(MixedTable, IsRefusedWithAHintHowToReadIt) {
+TEST_F(MixedTable, IsRefusedWithAHintAtTheOptionToReadItWith) {
   const Ran missing = run("train --data csv:kunden.csv,id=kunde,decimal=comma --save n");
   EXPECT_EQ(missing.code, 2);
   EXPECT_NE(missing.err.find("kunden.csv:5: column 2 'stadt': '' is a missing value; valid: "

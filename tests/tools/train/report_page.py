@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs jobs with --report and reads each page as a browser would: every element is closed, nothing
-is fetched, and what the tables and curves show are the figures of --metrics.
+"""Runs jobs with --report and parses each page. Checks that the page closes every element and
+loads no other file, that it has the expected curves, and that its tables have the figures of
+--metrics.
 
     report_page.py STARLING
 """
@@ -19,7 +20,8 @@ PATHS = re.compile(r"[ML ][\d.]+,[\d.]+")
 
 
 class Page(html.parser.HTMLParser):
-    """Elements with their attributes, tables by the details or section that they stand in."""
+    """A page: its tables by the id of their <details> or by their heading, the paths of its figures
+    by id, and the faults of its HTML."""
 
     def __init__(self, text):
         super().__init__()
@@ -96,11 +98,11 @@ def same(cell, value):
 
 
 def check_progress(page, lines):
-    told = [line for line in lines if line["event"] == "progress"]
+    expected = [line for line in lines if line["event"] == "progress"]
     rows = page.table("progress")
-    # The page has one more: how the job ended.
-    check(len(rows) == len(told) + 1, len(rows), "rows of progress for", len(told), "lines")
-    for row, line in zip(rows, told):
+    # The page has one more row: the figures at the end of the job.
+    check(len(rows) == len(expected) + 1, len(rows), "rows of progress for", len(expected), "lines")
+    for row, line in zip(rows, expected):
         flat = {**line, **line["spread"], "draws": line.get("draws", 0),
                 "passes": line.get("passes", 0)}
         for key in row:
@@ -111,10 +113,10 @@ def check_progress(page, lines):
 
 
 def check_evaluations(page, lines):
-    told = [line for line in lines if line["event"] == "evaluation"]
+    expected = [line for line in lines if line["event"] == "evaluation"]
     rows = page.table("evaluations")
-    check(len(rows) == len(told), len(rows), "rows of evaluations for", len(told), "lines")
-    for row, line in zip(rows, told):
+    check(len(rows) == len(expected), len(rows), "rows of evaluations for", len(expected), "lines")
+    for row, line in zip(rows, expected):
         for key in row:
             check(same(row[key], line[key]), key, row, line)
 

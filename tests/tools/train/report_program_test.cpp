@@ -12,15 +12,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Bad {
+/// Flags of `train` with a report that cannot be written.
+struct BadReportFlags {
   std::string name;
   std::string flags;
-  std::vector<std::string> said;
+  /// Texts that the error message contains.
+  std::vector<std::string> error_parts;
 };
 
-void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.flags; }
+void PrintTo(const BadReportFlags& bad, std::ostream* out) { *out << bad.flags; }
 
-class BadReport : public testing::TestWithParam<Bad> {};
+class BadReport : public testing::TestWithParam<BadReportFlags> {};
 
 TEST_P(BadReport, IsRefusedByFlagAndFile) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
@@ -36,7 +38,7 @@ TEST_P(BadReport, IsRefusedByFlagAndFile) {
   const Ran ran = starling(folder, "train --quiet " + GetParam().flags);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
-  for (const std::string& part : GetParam().said)
+  for (const std::string& part : GetParam().error_parts)
     EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\nis not in\n" << ran.err;
   for (const char* left : {"a.html", "m.safetensors", "c", "m.jsonl"})
     EXPECT_FALSE(folder.has(left)) << left;
@@ -46,45 +48,47 @@ TEST_P(BadReport, IsRefusedByFlagAndFile) {
 INSTANTIATE_TEST_SUITE_P(
     Report, BadReport,
     testing::Values(
-        Bad{"Folder",
-            "--report folder",
-            {"--report: folder: is a directory", "the name of a file"}},
-        Bad{"Empty", "--report ''", {"--report"}},
-        Bad{"NoValue", "--report", {"--report: needs a value"}},
-        Bad{"FlagForAValue", "--report --json", {"--report: needs a value"}},
-        Bad{"Twice", "--report a.html --report b.html", {"--report: is given twice"}},
-        Bad{"InNoFolder",
-            "--report nowhere/a.html",
-            {"--report: nowhere/a.html: cannot be written", "No such file"}},
-        Bad{"UnderAFile", "--report data.csv/a.html", {"--report: data.csv/a.html"}},
-        Bad{"Device", "--report /dev/null", {"--report: /dev/null: is not a regular file"}},
-        Bad{"LinkToItself", "--report loop.html", {"--report: loop.html: cannot be written"}},
-        Bad{"OfSave",
-            "--save a.html --report a.html",
-            {"--report: 'a.html' is also the file of --save"}},
-        Bad{"OfSaveOtherwiseSpelt",
-            "--save a.html --report ./folder/../a.html",
-            {"--report: './folder/../a.html' is also the file of --save, 'a.html'"}},
-        Bad{"OfTheCheckpoint",
-            "--checkpoint c --report c",
-            {"--report: 'c' is also the file of --checkpoint"}},
-        Bad{"OfTheMetrics",
-            "--metrics m.jsonl --report m.jsonl",
-            {"--metrics: 'm.jsonl' is also the file of --report"}},
-        Bad{"OfTheData",
-            "--data csv:data.csv --report data.csv",
-            {"--report: 'data.csv' is also the file of --data"}},
-        Bad{"OfTheDataByALink",
-            "--data csv:data.csv --report link.html",
-            {"--report: 'link.html' is also the file of --data, 'data.csv'"}},
-        Bad{"OfTheNet",
-            "--data csv:data.csv --model net:net.toml --report net.toml",
-            {"--report: 'net.toml' is also the file of --model"}},
-        Bad{"OfTheJob",
-            "report.toml",
-            {"report.toml:2: report: 'report.toml' is also the file of"}},
-        Bad{"List", "list.toml", {"list.toml:1: report: "}},
-        Bad{"Number", "number.toml", {"number.toml:1: report: "}}),
+        BadReportFlags{"Folder",
+                       "--report folder",
+                       {"--report: folder: is a directory", "the name of a file"}},
+        BadReportFlags{"Empty", "--report ''", {"--report"}},
+        BadReportFlags{"NoValue", "--report", {"--report: needs a value"}},
+        BadReportFlags{"FlagForAValue", "--report --json", {"--report: needs a value"}},
+        BadReportFlags{"Twice", "--report a.html --report b.html", {"--report: is given twice"}},
+        BadReportFlags{"InNoFolder",
+                       "--report nowhere/a.html",
+                       {"--report: nowhere/a.html: cannot be written", "No such file"}},
+        BadReportFlags{"UnderAFile", "--report data.csv/a.html", {"--report: data.csv/a.html"}},
+        BadReportFlags{
+            "Device", "--report /dev/null", {"--report: /dev/null: is not a regular file"}},
+        BadReportFlags{
+            "LinkToItself", "--report loop.html", {"--report: loop.html: cannot be written"}},
+        BadReportFlags{"OfSave",
+                       "--save a.html --report a.html",
+                       {"--report: 'a.html' is also the file of --save"}},
+        BadReportFlags{"OfSaveOtherwiseSpelt",
+                       "--save a.html --report ./folder/../a.html",
+                       {"--report: './folder/../a.html' is also the file of --save, 'a.html'"}},
+        BadReportFlags{"OfTheCheckpoint",
+                       "--checkpoint c --report c",
+                       {"--report: 'c' is also the file of --checkpoint"}},
+        BadReportFlags{"OfTheMetrics",
+                       "--metrics m.jsonl --report m.jsonl",
+                       {"--metrics: 'm.jsonl' is also the file of --report"}},
+        BadReportFlags{"OfTheData",
+                       "--data csv:data.csv --report data.csv",
+                       {"--report: 'data.csv' is also the file of --data"}},
+        BadReportFlags{"OfTheDataByALink",
+                       "--data csv:data.csv --report link.html",
+                       {"--report: 'link.html' is also the file of --data, 'data.csv'"}},
+        BadReportFlags{"OfTheNet",
+                       "--data csv:data.csv --model net:net.toml --report net.toml",
+                       {"--report: 'net.toml' is also the file of --model"}},
+        BadReportFlags{"OfTheJob",
+                       "report.toml",
+                       {"report.toml:2: report: 'report.toml' is also the file of"}},
+        BadReportFlags{"List", "list.toml", {"list.toml:1: report: "}},
+        BadReportFlags{"Number", "number.toml", {"number.toml:1: report: "}}),
     [](const auto& bad) { return bad.param.name; });
 
 TEST(Report, IsRefusedWithoutGnuplotBeforeAnythingStarts) {
@@ -120,14 +124,14 @@ TEST(Report, SaysThatTheJobWasInterrupted) {
   Process program{folder, STARLING_PROGRAM,
                   words("train --data digits:n=300 --seconds 100 --report a.html")};
   ASSERT_TRUE(wait_until([&] { return program.err().find("  loss ") != std::string::npos; }))
-      << "it says how it goes: " << program.err();
+      << "the program prints no progress: " << program.err();
   program.signal(SIGINT);
   const Ran ran = program.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
   EXPECT_NE(folder.read("a.html").find("<td>interrupted</td>"), std::string::npos);
 }
 
-TEST(Report, IsIgnoredBySimulationsAndTwins) {
+TEST(Report, IsIgnoredBySimulations) {
   const Folder folder;
   folder.write("job.toml",
                "steps = 3\nworkers = 2\ndata = \"digits:n=100\"\nbarrier = \"asp\"\n"

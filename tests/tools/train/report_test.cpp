@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-ResolvedJob running() {
+ResolvedJob resolved_job() {
   ResolvedJob job;
   job.model = "softmax";
   job.data = "digits";
@@ -42,25 +42,25 @@ std::string table_of(const ResolvedJob& job) {
 }
 
 TEST(ProgressLine, ShowsMeasuredFiguresAndTheRemainingTime) {
-  EXPECT_EQ(progress_line(running(), progress()),
+  EXPECT_EQ(progress_line(resolved_job(), progress()),
             "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
   actor::Progress tested = progress();
   tested.test = {{"loss", 1}, {"accuracy", 0.97}};
   tested.evaluated_at = 40;
-  EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
+  EXPECT_NE(progress_line(resolved_job(), tested).find("  accuracy 97.0 %"), std::string::npos);
 }
 
 TEST(ProgressLine, NamesAwaitedNodesInsteadOfAnUnknownRemainingTime) {
-  const std::string line = progress_line(running(), progress(), "b, c");
+  const std::string line = progress_line(resolved_job(), progress(), "b, c");
   EXPECT_TRUE(line.ends_with("loss 0.5  waits for b, c")) << line;
-  EXPECT_TRUE(progress_line(running(), progress(), "").ends_with("loss 0.5"));
-  ResolvedJob timed = running();
+  EXPECT_TRUE(progress_line(resolved_job(), progress(), "").ends_with("loss 0.5"));
+  ResolvedJob timed = resolved_job();
   timed.options.job.time = std::chrono::seconds{10};
   EXPECT_TRUE(progress_line(timed, progress(), "b").ends_with("waits for b  ETA 8.0 s"));
 }
 
 TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   job.id = "1";
   actor::Progress half = progress();
   half.updates = 60;
@@ -68,7 +68,7 @@ TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
 }
 
 TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   job.options.job.steps = barrier::finished;
   const std::string line = progress_line(job, actor::Progress{});
   EXPECT_EQ(line.find("loss"), std::string::npos);
@@ -76,7 +76,7 @@ TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {
 }
 
 TEST(Metrics, PrintWholeStepsAndUpdatesAsWholeNumbers) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   actor::Progress figures = progress();
   EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50");
   figures.updates = 101;
@@ -89,14 +89,14 @@ TEST(Metrics, PrintWholeStepsAndUpdatesAsWholeNumbers) {
 }
 
 TEST(Summary, TableNamesTheShardsIfThereAreAny) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   EXPECT_NE(table_of(job).find("  mode        peer, 2 workers\n"), std::string::npos);
   job.options.job.mode = core::Mode::central;
   EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
 }
 
 TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   job.options.job.steps = barrier::finished;
   job.updates_before = 100;
   actor::Progress resumed = progress();
@@ -115,7 +115,7 @@ TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
 }
 
 TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   job.updates_before = 60;
   actor::Outcome outcome;
   outcome.last = progress();
@@ -133,7 +133,7 @@ TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
 }
 
 TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   EXPECT_FALSE(json_of(job).contains("delay"));
   EXPECT_FALSE(json_of(job).contains("straggler"));
   for (const char* absent : {"delay", "straggler"})
@@ -148,7 +148,7 @@ TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
 }
 
 TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");
   EXPECT_NE(table_of(job).find("pssp:s=4,beta=2, recheck notify+interval:auto\n"),
             std::string::npos);
@@ -164,7 +164,7 @@ TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
 }
 
 TEST(Summary, IsValidJsonWhateverTheFigures) {
-  const ResolvedJob job = running();
+  const ResolvedJob job = resolved_job();
   actor::Outcome outcome;
   outcome.last = progress();
   outcome.last.train = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
@@ -177,7 +177,7 @@ TEST(Summary, IsValidJsonWhateverTheFigures) {
 }
 
 TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   EXPECT_FALSE(json_of(job).contains("workers_lost"));
   EXPECT_TRUE(json_of(job).contains("max_lag"));
   job.id = "18446744073709551615";
@@ -191,7 +191,7 @@ TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
 }
 
 TEST(Summary, SaysAtWhichStepAJobWasStopped) {
-  ResolvedJob job = running();
+  ResolvedJob job = resolved_job();
   actor::Outcome outcome;
   outcome.last = progress();
   outcome.end = actor::Outcome::End::stopped;
@@ -204,7 +204,7 @@ TEST(Summary, SaysAtWhichStepAJobWasStopped) {
 }
 
 TEST(Summary, TableLeavesOutFiguresThatWereNotMeasured) {
-  const ResolvedJob job = running();
+  const ResolvedJob job = resolved_job();
   actor::Outcome outcome;
   outcome.last = progress();
   const std::string table = summary_table({.job = job, .outcome = outcome});

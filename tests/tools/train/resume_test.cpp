@@ -1,5 +1,5 @@
-/// Checkpoints: a resumed job continues as if it had never stopped, and only the same job can
-/// resume.
+/// Resumes jobs from checkpoints. A resumed job continues as if it had never stopped; the
+/// checkpoint of another job is refused.
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
@@ -28,11 +28,12 @@ TEST_F(Resume, UnderBspIsExact) {
 
 TEST_F(Resume, FromACheckpointDuringTheJobIsExactToo) {
   ASSERT_EQ(train("--steps 20 --save straight").code, 0);
-  // The job ends at step 10 or later. A crash would have left its checkpoint of step 8.
+  // The job is killed after its first checkpoint, which it writes at step 4.
   Process long_job{folder_, STARLING_PROGRAM,
                    words(std::string{small_job} + "--steps 20 --delay const:30ms --checkpoint c "
                                                   "--checkpoint-every 4")};
-  ASSERT_TRUE(wait_until([&] { return folder_.has("c"); })) << "it writes: " << long_job.err();
+  ASSERT_TRUE(wait_until([&] { return folder_.has("c"); }))
+      << "the job writes no checkpoint: " << long_job.err();
   long_job.signal(SIGKILL);
   EXPECT_EQ(long_job.wait().code, 128 + SIGKILL);
   ASSERT_EQ(train("--steps 20 --resume c --save resumed").code, 0);
@@ -57,7 +58,7 @@ TEST_F(Resume, RefusesTheCheckpointOfAnotherJobByKey) {
   ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
   struct Other {
     std::string flags;
-    std::string said;
+    std::string error_part;
   };
   for (const Other& other : std::vector<Other>{
            {"--batch 16", "its batch is 32, not 16"},
@@ -69,7 +70,8 @@ TEST_F(Resume, RefusesTheCheckpointOfAnotherJobByKey) {
            {"--shards 2", "its shards is 1, not 2"}}) {
     const Ran ran = train("--steps 20 --resume c " + other.flags);
     EXPECT_EQ(ran.code, 2);
-    EXPECT_NE(ran.err.find("--resume: c: is of another job: " + other.said), std::string::npos)
+    EXPECT_NE(ran.err.find("--resume: c: is of another job: " + other.error_part),
+              std::string::npos)
         << ran.err;
   }
   const Ran barrier = starling(folder_,
@@ -111,7 +113,7 @@ TEST_F(Resume, AppendsToTheMetrics) {
   EXPECT_EQ(updates, 40U);
   EXPECT_EQ(ends, 2);
   ASSERT_EQ(train("--steps 10 --metrics x").code, 0);
-  EXPECT_FALSE(folder_.read("x").starts_with(first)) << "a job that begins begins a file";
+  EXPECT_FALSE(folder_.read("x").starts_with(first)) << "a new job starts a new file";
 }
 
 TEST_F(Resume, RefusesADamagedCheckpoint) {
@@ -143,7 +145,8 @@ TEST_F(Resume, NoticesChangedData) {
   EXPECT_NE(ran.err.find("its content is "), std::string::npos) << ran.err;
 }
 
-/// Returns the file without its checksum, and with `number` as one element of a tensor of u64.
+/// Returns the content of a safetensors file, changed: the element with index `element` of the
+/// uint64 tensor `tensor` is `number`, and the checksum is gone.
 std::string with_number(std::string file, const std::string& tensor, std::size_t element,
                         std::uint64_t number) {
   file.replace(file.find("crc32"), 5, "other");
@@ -174,23 +177,24 @@ TEST_F(Resume, AcceptsAFileWithoutAChecksumOnlyWithTrustFile) {
   EXPECT_EQ(starling(folder_, "predict bare --trust-file").code, 0);
   EXPECT_NE(starling(folder_, "inspect bare").out.find(", no checksum\n"), std::string::npos);
   EXPECT_NE(starling(folder_, "inspect c").out.find(", checksum right\n"), std::string::npos);
-  const Ran vain = train("--steps 20 --trust-file");
-  EXPECT_EQ(vain.code, 2);
-  EXPECT_NE(vain.err.find("--trust-file: needs the name of a file: --resume FILE"),
+  const Ran without_file = train("--steps 20 --trust-file");
+  EXPECT_EQ(without_file.code, 2);
+  EXPECT_NE(without_file.err.find("--trust-file: needs the name of a file: --resume FILE"),
             std::string::npos)
-      << vain.err;
+      << without_file.err;
 }
 
-/// A job that resumed from such a file would wait for ever or leave out steps.
+/// A job that resumed from a contradictory ledger would wait for ever or leave out steps.
 TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
-  struct Wrong {
+  /// A number that contradicts the rest of the checkpoint.
+  struct WrongNumber {
     const char* tensor;
     std::size_t element;
     std::uint64_t number;
-    const char* said;
+    const char* error_part;
   };
   constexpr std::uint64_t wraps = std::uint64_t{1} << 32U;
-  const std::vector<Wrong> wrong{
+  const std::vector<WrongNumber> wrong_numbers{
       {"starling.ledger", 0, 64, "holds incarnation 64 of worker 0 in range 0; valid: 0"},
       {"starling.ledger", 3, wraps, "holds incarnation 4294967296 of worker 1 in range 0; valid"},
       {"starling.ledger", 7, 64, "holds worker 0 at step 64 of range 1, which has had 20 updates"},
@@ -206,12 +210,12 @@ TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
                               ("--quiet --mode " + mode) + " ";
     ASSERT_EQ(starling(folder_, first + "--steps 10 --checkpoint c").code, 0);
     const std::string whole = folder_.read("c");
-    for (const auto& [tensor, element, number, said] : wrong) {
+    for (const auto& [tensor, element, number, error_part] : wrong_numbers) {
       folder_.write("d", with_number(whole, tensor, element, number));
       const Ran ran = starling(folder_, job + "--steps 20 --resume d");
-      EXPECT_EQ(ran.code, 2) << said;
-      EXPECT_NE(ran.err.find(std::string{"--resume: d: "} + said), std::string::npos)
-          << ran.err << said;
+      EXPECT_EQ(ran.code, 2) << error_part;
+      EXPECT_NE(ran.err.find(std::string{"--resume: d: "} + error_part), std::string::npos)
+          << ran.err << error_part;
     }
   }
 }

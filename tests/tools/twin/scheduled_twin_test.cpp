@@ -1,6 +1,6 @@
-// Checks in virtual time that the real actors do what the step simulator predicts. They are
-// scheduled so that only the delays take time. The figures do not depend on the machine's load, and
-// the same seed gives the same run.
+// Checks in virtual time that the real actors do what the step simulator predicts. The schedule
+// lets only the delays take time. The figures do not depend on the machine's load, and the same
+// seed gives the same run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
     options.step_time = job.delay;
     options.slowness = slowdown_factors(job.stragglers, job.workers).value();
-    options.last = job.steps;
+    options.steps_max = job.steps;
     options.horizon = job.time.value_or(1h);
     options.points = 1;
     return options;
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ScheduledTwinOfAnotherBarrier,
                                          Case{core::Mode::peer, "pssp:s=1,beta=2"},
                                          Case{core::Mode::central, "pbsp:beta=3"}));
 
-/// If nothing is random, the figures of the actors and of the simulator are equal.
+/// Jobs without randomness: constant delays, and barriers that see all other workers or none.
 class ScheduledTwinWithoutChance : public ScheduledTwin {};
 
 TEST_P(ScheduledTwinWithoutChance, EqualsItsSimulation) {

@@ -1,6 +1,6 @@
 /// Runs `starling twin` with 50 workers whose steps take 20 ms on average, for every barrier in
-/// central and in peer mode. Takes two minutes. On a machine with other load, one figure may be out
-/// of bounds by chance; therefore a case that fails is tried again, at most twice.
+/// central and in peer mode. Takes two minutes. On a loaded machine, a figure may be out of bounds
+/// by chance; therefore a case that fails runs again, at most twice.
 #include "tests/tools/program.hpp"
 
 namespace starling::program {

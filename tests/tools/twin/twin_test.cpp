@@ -1,4 +1,4 @@
-// Tests which figures of a live run and its simulations are compared, and when they agree.
+// Checks which figures of a live run are compared with its simulations, and when they agree.
 #include "starling/tools/twin/twin.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(SimulatedTwin, AddsTheOverheadOnceToAStepOfAStraggler) {
   options.slowness = {1, 3};
   options.overhead = 2ms;
   options.horizon = 1h;
-  options.last = 5;
+  options.steps_max = 5;
   const TwinRun run = simulate_twin(options);
   EXPECT_EQ(run.updates, 10);
   EXPECT_DOUBLE_EQ(run.elapsed_s, 5 * 0.032);

@@ -14,18 +14,20 @@ namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
-using Member = actor::MemberReport::State;
+using MemberState = actor::MemberReport::State;
 
-bool is_in(const wire::MemberStatus& member, Member state) {
+bool is_in(const wire::MemberStatus& member, MemberState state) {
   return member.state == static_cast<std::uint8_t>(state);
 }
 
-/// Makes the texts of a record printable, because another process wrote them.
+/// Replaces characters that cannot be printed, because another process wrote the texts.
 core::NodeRecord with_printable_texts(core::NodeRecord node) {
   node.name = printable(std::move(node.name));
   return node;
 }
 
+/// Takes over the reasons of a node, unless it is in an older configuration epoch than another
+/// node.
 void add_reasons(JobSnapshot& job, const wire::JobStatus& report) {
   const core::Epoch epoch = report.configuration ? report.configuration->epoch : 0;
   if (epoch < job.reported_epoch) return;
@@ -49,6 +51,7 @@ void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
   job.loss_count += report.loss_count;
 }
 
+/// Merges what the node called `node` reports about a job.
 void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& node) {
   job.settings = report.settings;
   for (auto& [key, text] : job.settings) {
@@ -71,6 +74,7 @@ void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& nod
   }
 }
 
+/// Merges the status of a node.
 void add(ClusterSnapshot& snapshot, const wire::NodeStatus& status) {
   snapshot.counts[status.self.id] = status.counts;
   snapshot.revoked.insert(status.revoked.begin(), status.revoked.end());
@@ -95,7 +99,8 @@ wire::JobRecord with_printable_texts(wire::JobRecord record) {
   return record;
 }
 
-/// Merges the records that two nodes keep of one job.
+/// Merges the records that two nodes keep of one job. The summary of a client that followed the job
+/// wins over one that a node made.
 void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   into.updates += other.updates;
   into.began_at_ms = std::min(into.began_at_ms, other.began_at_ms);
@@ -120,7 +125,7 @@ wire::JobState JobSnapshot::state() const {
     ++workers;
     const auto known = members.find(member.id);
     if (known == members.end() || known->second.status.incarnation != member.incarnation ||
-        !is_in(known->second.status, Member::done))
+        !is_in(known->second.status, MemberState::done))
       return wire::JobState::running;
   }
   if (workers == 0) return wire::JobState::running;
@@ -129,7 +134,7 @@ wire::JobState JobSnapshot::state() const {
 
 std::string JobSnapshot::failure_reason() const {
   for (const auto& [id, member] : members)
-    if (is_in(member.status, Member::failed) && configuration &&
+    if (is_in(member.status, MemberState::failed) && configuration &&
         configuration->contains(id, member.status.incarnation))
       return member.status.why.empty() ? "a member has failed" : member.status.why;
   return give_up_reason;
@@ -206,7 +211,7 @@ Result<wire::JobId> find_requested_job(const Settings& settings, const ClusterSn
 }
 
 std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
-  std::map<wire::JobId, wire::JobRecord> all;
+  std::map<wire::JobId, wire::JobRecord> merged;
   std::vector<std::string> answering_nodes;
   for (const core::NodeRecord& node : snapshot.nodes)
     if (snapshot.counts.contains(node.id)) answering_nodes.push_back(node.address);
@@ -215,11 +220,11 @@ std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterS
     if (records == nullptr) continue;
     for (const wire::JobRecord& sent : records->jobs) {
       const wire::JobRecord record = with_printable_texts(sent);
-      if (const auto [known, is_new] = all.try_emplace(record.job, record); !is_new)
+      if (const auto [known, is_new] = merged.try_emplace(record.job, record); !is_new)
         merge(known->second, record);
     }
   }
-  return all;
+  return merged;
 }
 
 Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {

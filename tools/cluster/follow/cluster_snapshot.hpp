@@ -1,5 +1,5 @@
-/// The state of all nodes of a cluster and of their jobs at one time, merged from the reports of
-/// the nodes.
+/// The state of all nodes of a cluster and of their jobs, merged from the replies of the nodes to
+/// one round of requests.
 #pragma once
 
 #include <chrono>
@@ -23,37 +23,43 @@ struct JobSnapshot {
   wire::JobSettings settings;
   /// The name by which users call the job.
   std::string name;
-  /// The latest configuration that any node knows.
+  /// The latest configuration that any node has reported; null if none has.
   core::ConfigurationPtr configuration;
   std::map<core::MemberId, MemberSnapshot> members;
   /// The client that submitted the job.
   std::string client;
   /// The latest configuration epoch that a node has reported, and the reasons that nodes in this
-  /// epoch give: why the job is blocked, and why it was given up. A reason is empty if there is
-  /// none.
+  /// epoch give: why the job is blocked now, and why it cannot go on at all. A reason is empty if
+  /// no node in this epoch gives one.
   core::Epoch reported_epoch = 0;
   std::string blocked_reason;
   std::string give_up_reason;
-  /// The state that its nodes report. It is `done` or `stopped` from the moment at which the
-  /// workers are asked to end.
+  /// The most advanced state that a node reports. It is `done` or `stopped` from the moment at
+  /// which the workers are asked to end, when they may still compute; state() takes that into
+  /// account.
   wire::JobState reported_state = wire::JobState::preparing;
   /// The time at which the job began, or, before that, was accepted: ms since 1970, UTC.
   std::int64_t started_ms = 0;
   /// The job's age, in ms, when a worker last completed a step; 0 if none has.
   std::uint64_t last_step_ms = 0;
+  /// The steps that each worker has to make; 0 if their number is not limited.
   core::Step steps_total = 0;
   /// Steps of a worker for one pass over the training data; 0 if it is unknown.
   core::Step steps_per_data_epoch = 0;
+  /// 0 if the job has no time limit.
   std::uint64_t time_limit_ms = 0;
   /// Sums over all nodes, for the last few seconds.
   double updates_per_s = 0;
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
 
+  /// Returns the state of the job as a whole: `failed` if failure_reason() is not empty;
+  /// `preparing` before the job begins; `running` until all workers of the latest configuration
+  /// have ended; then `done` or `stopped`.
   [[nodiscard]] wire::JobState state() const;
   /// Returns why the job has failed; empty if it has not.
   [[nodiscard]] std::string failure_reason() const;
-  /// Returns how many updates its workers have made, as far as nodes have answered.
+  /// Returns how many updates the workers have made, without those of nodes that have not answered.
   [[nodiscard]] std::uint64_t updates() const;
   /// Returns the steps of the workers in the configuration, ascending.
   [[nodiscard]] std::vector<core::Step> steps() const;
@@ -63,12 +69,12 @@ struct JobSnapshot {
 
 struct ClusterSnapshot {
   std::chrono::steady_clock::time_point taken_at;
-  /// The nodes that the seed node knows, itself first. A node that came back under its name is
-  /// listed once.
+  /// The seed node, and then the nodes that it knows. A dead node, or one that has left, is not
+  /// listed if a live node has its name.
   std::vector<core::NodeRecord> nodes;
-  /// The nodes among them whose certificate was revoked.
+  /// The nodes whose certificate was revoked.
   std::set<core::NodeId> revoked;
-  /// Membership counts of the nodes that answered.
+  /// Membership counts of the nodes that have answered; has no entry for other nodes.
   std::map<core::NodeId, core::MembershipCounts> counts;
   std::map<wire::JobId, JobSnapshot> jobs;
 
@@ -78,13 +84,14 @@ struct ClusterSnapshot {
 
 [[nodiscard]] std::string print(wire::JobState state);
 
-/// Returns the option `job`, for the group `group` of the help.
+/// Returns the description of the option `job`, for the group `group` of the help.
 [[nodiscard]] KeyDescription job_key(const char* group);
 
 enum class SnapshotScope { all_nodes, seed_node };
 
-/// Asks the seed node for its status and then, in scope `all_nodes`, all other live nodes. Leaves
-/// out nodes that do not answer within `timeout`; fails if the seed node does not answer.
+/// Asks the seed node for its status and then, in scope `all_nodes`, all other live nodes for
+/// theirs. Other nodes that do not answer within `timeout` are listed, but without their counts and
+/// what they report about jobs. Returns an Error if the seed node does not answer.
 [[nodiscard]] Result<ClusterSnapshot> take_snapshot(
     Access& access, SnapshotScope scope,
     std::chrono::milliseconds timeout = std::chrono::seconds{1});
@@ -94,18 +101,19 @@ enum class SnapshotScope { all_nodes, seed_node };
 [[nodiscard]] Result<wire::JobId> find_requested_job(const Settings& settings,
                                                      const ClusterSnapshot& snapshot);
 
-/// Returns the records of ended jobs, merged from all nodes that answered for `snapshot`.
+/// Asks the nodes that answered for `snapshot` for their records of ended jobs, and merges the
+/// records of each job.
 [[nodiscard]] std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access,
                                                                 const ClusterSnapshot& snapshot);
 
-/// The job that a command acts on, and the access and snapshot by which it was found.
+/// The job on which a command acts, and the access and the snapshot by which it was found.
 struct ChosenJob {
   Access access;
   ClusterSnapshot snapshot;
   wire::JobId job = 0;
 };
-/// Chooses the job as find_requested_job() does. If the seed node does not answer, prints the error
-/// and returns nothing.
+/// Opens access, takes a snapshot of all nodes, and chooses a job as find_requested_job() does. If
+/// the seed node does not answer, prints the error and returns nothing.
 [[nodiscard]] Result<std::optional<ChosenJob>> choose_job(const Settings& settings);
 
 }  // namespace starling::program

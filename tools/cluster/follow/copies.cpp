@@ -20,8 +20,8 @@ std::size_t copies_wanted(const wire::JobSettings& settings) {
 
 namespace {
 
-/// Returns the last report of a member; null if its node has not answered, or has reported
-/// another incarnation.
+/// Returns the last status of a member; null if its node has not answered, or has reported another
+/// incarnation of the member.
 const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
   const core::Member* member = job.configuration->find(id);
   const auto reported = job.members.find(id);
@@ -50,16 +50,16 @@ std::size_t copies_held(const JobSnapshot& job, const std::vector<core::NodeReco
 
 std::size_t copies_incomplete(const JobSnapshot& job) {
   if (!job.configuration) return 0;
-  std::map<core::MemberId, std::size_t> owned;
+  std::map<core::MemberId, std::size_t> owned_ranges;
   for (const core::Ownership& range : job.configuration->ranges)
-    for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
-  std::size_t not_held = 0;
-  for (const auto& [id, count] : owned) {
+    for (const core::RangeOwner& owner : range.owners) ++owned_ranges[owner.id];
+  std::size_t incomplete = 0;
+  for (const auto& [id, count] : owned_ranges) {
     const auto* const status = status_of(job, id);
     if (status == nullptr) continue;
-    not_held += count - std::min<std::size_t>(count, status->held);
+    incomplete += count - std::min<std::size_t>(count, status->held);
   }
-  return not_held;
+  return incomplete;
 }
 
 std::string CopyMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {

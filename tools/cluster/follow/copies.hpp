@@ -1,4 +1,4 @@
-/// Counts the copies of a job's model that its nodes hold. Pure; any thread.
+/// Counts the copies of the ranges of a job's model that nodes hold. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -9,27 +9,30 @@
 
 namespace starling::program {
 
-/// Returns how many copies of each range a job with these settings is to have.
+/// Returns how many copies of each range a job with these settings should have: its replication
+/// factor.
 [[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
 
-/// Returns the number of copies of the range that has the fewest. An owner counts if `nodes` lists
-/// its node as live.
+/// Returns the smallest number of copies that any range has in the latest configuration. An owner
+/// counts as a copy if `nodes` lists its node as live. Returns 0 if no configuration is known.
 [[nodiscard]] std::size_t copies_held(const JobSnapshot& job,
                                       const std::vector<core::NodeRecord>& nodes);
 
-/// Returns how many copies are still being made: their owners do not hold the ranges yet. An owner
-/// whose node has not answered counts as if it held all of its ranges.
+/// Returns how many copies of ranges are still being transferred: the configuration assigns them to
+/// owners that do not hold them yet. An owner whose node has not answered counts as if it held all
+/// of its ranges.
 [[nodiscard]] std::size_t copies_incomplete(const JobSnapshot& job);
 
-/// Notices changes in the number of copies.
+/// Notices changes in the number of missing copies from one configuration to the next.
 class CopyMonitor {
  public:
-  /// Returns a line of text if the number of copies that the latest configuration lacks has changed
-  /// since the last call; else an empty string.
+  /// Returns a message if the number of copies that the range with the fewest lacks has changed
+  /// since the last call; else an empty string. `wanted` is the number of copies that each range
+  /// should have.
   [[nodiscard]] std::string describe_change(const core::Configuration& latest, std::size_t wanted);
 
  private:
-  /// Copies that the configuration of the last call lacked.
+  /// The number of missing copies at the last call.
   std::size_t missing_ = 0;
 };
 

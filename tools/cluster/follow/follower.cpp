@@ -16,13 +16,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A silent node is asked again after this time.
+/// A node that did not answer is asked again after this time.
 constexpr auto silent_retry_interval = 5s;
 /// If no node answers for this time, the job is reported as blocked. A busy node answers sooner.
 constexpr auto silence_reported_after = 3s;
-/// If nodes answer for this time and none of them has the job, the job counts as dropped.
+/// If nodes of the job answer for this time and none of them has it, the job counts as dropped.
 constexpr auto dropped_after = 3s;
-/// About 35 years: a job's age beyond this is not plausible.
+/// About 35 years. A node that reports a greater age of the job is not believed.
 constexpr std::uint64_t age_max_ms = std::uint64_t{1} << 40U;
 
 bool is_done(const wire::MemberStatus& member) {
@@ -33,7 +33,7 @@ bool is_done(const wire::MemberStatus& member) {
 
 Result<JobReport> Follower::poll() {
   answering_nodes_.clear();
-  is_reported_ = false;
+  is_job_reported_ = false;
   reported_epoch_ = 0;
   blocked_reason_.clear();
   give_up_reason_.clear();
@@ -47,11 +47,11 @@ Result<JobReport> Follower::poll() {
       silent_at_[asked[i]] = Clock::now();
   }
   const auto members = configuration_ ? member_nodes() : answering_nodes_;
-  const bool is_missing = !is_reported_ && std::ranges::any_of(members, [&](wire::NodeId node) {
+  const bool is_missing = !is_job_reported_ && std::ranges::any_of(members, [&](wire::NodeId node) {
     return answering_nodes_.contains(node);
   });
-  if (!is_missing) held_at_ = Clock::now();
-  is_dropped_ = Clock::now() > held_at_ + dropped_after;
+  if (!is_missing) not_missing_at_ = Clock::now();
+  is_dropped_ = Clock::now() > not_missing_at_ + dropped_after;
   if (is_dropped_) return Error{"the job was dropped: no node has it any more"};
   if (Clock::now() > answered_at_ + silence_max_)
     return Error{"no node of the job has answered for " +
@@ -60,15 +60,15 @@ Result<JobReport> Follower::poll() {
 }
 
 std::vector<std::string> Follower::addresses_to_ask() const {
-  std::vector<std::string> all;
+  std::vector<std::string> asked;
   for (const std::string& address : addresses_) {
     const auto silent = silent_at_.find(address);
-    // A silent node must not delay every poll.
+    // A silent node must not delay every poll by reply_timeout.
     if (silent == silent_at_.end() || addresses_.size() == 1 ||
         Clock::now() >= silent->second + silent_retry_interval)
-      all.push_back(address);
+      asked.push_back(address);
   }
-  return all;
+  return asked;
 }
 
 void Follower::receive(const std::string& address, const wire::NodeStatus& status) {
@@ -86,7 +86,7 @@ void Follower::receive(const std::string& address, const wire::NodeStatus& statu
     if (core::is_live(other.state)) addresses_.insert(other.address);
   for (const auto& job : status.jobs)
     if (job.job == job_) {
-      is_reported_ = true;
+      is_job_reported_ = true;
       receive(job);
     }
 }
@@ -98,7 +98,7 @@ void Follower::receive(const core::NodeRecord& node) {
     records_[node.id] = node;
 }
 
-void Follower::note_losses(const core::Configuration& next) {
+void Follower::count_losses(const core::Configuration& next) {
   const auto workers = [](const std::vector<core::Member>& members) {
     return std::ranges::count_if(members, &core::Member::works);
   };
@@ -131,13 +131,13 @@ std::string Follower::missing_nodes() const {
 }
 
 void Follower::receive(const wire::JobStatus& status) {
-  // The job may have begun before this follower was started.
+  // The job may have begun before this object was made.
   if (status.last_step_ms > 0 && status.last_step_ms < age_max_ms)
     began_at_ = std::min(began_at_, Clock::now() - std::chrono::milliseconds{status.last_step_ms});
   const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
   if (status.configuration && core::is_valid(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
-    if (configuration_) note_losses(*status.configuration);
+    if (configuration_) count_losses(*status.configuration);
     configuration_ = status.configuration;
     if (auto line = copies_.describe_change(*configuration_, copies_wanted(status.settings));
         !line.empty())
@@ -164,7 +164,7 @@ void Follower::receive(const wire::JobStatus& status) {
 JobReport Follower::make_report() {
   JobReport report;
   actor::Progress& progress = report.progress;
-  // The job has not begun, or no node has reported that it has.
+  // Without a configuration, the job has not begun, or no node has reported that it has.
   if (!configuration_) began_at_ = Clock::now();
   if (configuration_) progress.elapsed = Clock::now() - began_at_;
   std::vector<core::Step> steps;
@@ -222,7 +222,7 @@ JobReport Follower::make_report() {
   report.blocked_reason = blocked_reason_;
   if (answering_nodes_.empty() && Clock::now() > answered_at_ + silence_reported_after)
     report.blocked_reason = "none of its nodes answers";
-  // A failure that only nodes in an older configuration epoch report does not end the job.
+  // A node in an older configuration epoch may have given up a job that goes on without it.
   if (!give_up_reason_.empty() && configuration_ && reported_epoch_ == configuration_->epoch &&
       report.failure.empty() && !report.is_done)
     report.failure = give_up_reason_;
@@ -233,7 +233,7 @@ bool Follower::is_member(const wire::MemberStatus& member) const {
   return !configuration_ || configuration_->contains(member.member, member.incarnation);
 }
 
-std::string Follower::primary_of(std::size_t range) const {
+std::string Follower::primary_address(std::size_t range) const {
   if (!configuration_ || range >= configuration_->ranges.size()) return {};
   const auto& owners = configuration_->ranges[range].owners;
   const core::Member* primary = owners.empty() ? nullptr : configuration_->find(owners.front().id);

@@ -1,4 +1,4 @@
-/// Follows a job that runs on nodes: asks them how far its members are, and fetches the model.
+/// Follows a job that runs on nodes: asks the nodes for the job's progress, and fetches its model.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace starling::program {
 
-/// The progress of a job, as far as its nodes report it.
+/// The progress of a job, merged from the latest reports of its nodes.
 struct JobReport {
   actor::Progress progress;
   /// The mean of the workers' steps.
@@ -23,28 +23,29 @@ struct JobReport {
   bool has_begun = false;
   /// True if all workers have made their last step.
   bool is_done = false;
-  /// True if all workers are paused: no update is in flight.
+  /// True if all workers are paused, so that no update is in flight.
   bool is_paused = false;
   /// The reason why the job cannot go on; empty if it can.
   std::string failure;
-  /// The number of incarnations of workers that have died or left so far.
+  /// How many workers have died or left so far. A worker that was restarted and lost again counts
+  /// twice.
   std::uint64_t workers_lost = 0;
-  /// The names of nodes that are dead or have left and still have members of the job; empty if
-  /// there are none.
+  /// The names of the nodes that are dead or have left and whose members the latest configuration
+  /// still has; empty if there are none.
   std::string missing_nodes;
-  /// The reason why the job is blocked now, and the nodes that it waits for; empty if it is not
-  /// blocked.
+  /// The reason why the job cannot go on now, and the nodes for which it waits; empty if it goes
+  /// on.
   std::string blocked_reason;
 };
 
-/// How long a caller waits for the ranges of a model.
+/// How long Follower waits for the ranges of a model.
 struct FetchTimeouts {
-  /// The time for one reply. Ranges are large, and networks may be slow.
+  /// The time for one reply, which may hold many large ranges.
   std::chrono::seconds reply;
-  /// The time from one range that arrives to the next.
+  /// The time from the arrival of one range to that of the next.
   std::chrono::seconds progress;
 };
-/// For a model that can also be fetched later.
+/// For a model that can be fetched again later.
 inline constexpr FetchTimeouts short_timeouts{std::chrono::seconds{3}, std::chrono::seconds{6}};
 /// For the final model.
 inline constexpr FetchTimeouts long_timeouts{std::chrono::seconds{60}, std::chrono::seconds{30}};
@@ -52,34 +53,36 @@ inline constexpr FetchTimeouts long_timeouts{std::chrono::seconds{60}, std::chro
 /// Follows one job. Blocking; one thread at a time.
 class Follower {
  public:
-  /// Asks the node at `seed` first, then all nodes that it knows. Gives up if none has answered for
-  /// `silence_max`. Requires: `client` outlives the object.
+  /// The first poll asks the node at `seed`, later ones all nodes that a node has named. Gives up
+  /// if no node has answered for `silence_max`. Requires: `client` outlives the object.
   Follower(actor::ClusterClient& client, std::string seed, wire::JobId job,
            std::chrono::nanoseconds silence_max = std::chrono::seconds{30})
       : client_(client), job_(job), silence_max_(silence_max), addresses_{std::move(seed)} {}
 
   /// Asks the nodes for the state of the job. Returns an Error if none has answered for
-  /// `silence_max`, or if those that answer have dropped the job.
+  /// `silence_max`, or if nodes answer but none of them has the job any more.
   [[nodiscard]] Result<JobReport> poll();
-  /// True once the nodes that answer have dropped the job.
+  /// True if the last poll found that the nodes have dropped the job.
   [[nodiscard]] bool is_dropped() const { return is_dropped_; }
-  /// Returns the events since the last call, a line each: nodes that were lost with their workers,
-  /// and changes in the number of copies of the model.
+  /// Returns a message for each event since the last call: a node was lost with its workers, or the
+  /// number of copies of the model has changed.
   [[nodiscard]] std::vector<std::string> take_events() { return std::exchange(events_, {}); }
-  /// Asks the workers to end after their current step. `is_done` says that the job has reached its
-  /// end; otherwise it is stopped early.
+  /// Asks the workers to end after their current step. `is_done` is true if the job has reached its
+  /// goal, and false if it is stopped early.
   void stop(bool is_done);
-  /// Fetches all ranges, in the order of their ids, each from its primary, because the other owners
-  /// may hold an older state. An Error names a range that could not be fetched.
+  /// Fetches the values of all ranges, in the order of their ids. Fetches each range from its
+  /// primary (the first of its owners), because the other owners may hold an older state. An Error
+  /// names a range that could not be fetched.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(const core::Layout& layout,
                                                             FetchTimeouts timeouts);
-  /// Fetches a consistent cut, from which a job with `options` can resume: each worker's last step
-  /// is the same in all ranges. The workers are paused meanwhile. Returns an Error if they do not
-  /// pause, or if members come or go; the job goes on, and the caller may try again.
+  /// Fetches a consistent cut of the values and the optimiser's state, from which a job with
+  /// `options` can resume: all ranges have counted the same steps of each worker. Pauses the
+  /// workers meanwhile. Returns an Error if they do not pause, or if members come or go; the job
+  /// then goes on, and the caller may try again.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(const core::Layout& layout,
                                                                 const actor::TrainOptions& options,
                                                                 FetchTimeouts timeouts);
-  /// Asks the nodes to drop the job, which is needed no longer; they keep `summary`.
+  /// Asks the nodes to drop the job and its model, and to keep `summary`.
   void close(wire::JobSummary summary);
 
  private:
@@ -87,52 +90,62 @@ class Follower {
   /// A node that takes longer to answer counts as silent.
   static constexpr std::chrono::seconds reply_timeout{2};
 
+  /// Store the status of the node at `address`, a record of any node, and a node's report of the
+  /// job.
   void receive(const std::string& address, const wire::NodeStatus& status);
   void receive(const core::NodeRecord& node);
   void receive(const wire::JobStatus& status);
-  /// Returns the addresses to ask at this poll: all but those that were silent a moment ago.
+  /// Returns the addresses to ask at this poll: all but those that were silent at a recent one.
   [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
-  /// Counts the workers that `next` no longer has, and notes the loss of their nodes as an event.
-  void note_losses(const core::Configuration& next);
+  /// Counts the workers that `next` has no longer, and adds an event for each of their nodes.
+  /// `next` is the configuration after the one that is stored.
+  void count_losses(const core::Configuration& next);
+  /// Returns the value of JobReport::missing_nodes.
   [[nodiscard]] std::string missing_nodes() const;
-  /// Asks the nodes with members of the job to pause it for `duration`; 0 ends a pause. Returns
-  /// true if all of them acknowledge.
+  /// Asks the nodes with members of the job to pause their workers for `duration`; 0 ends a pause.
+  /// Returns true if all of these nodes acknowledge.
   bool pause(std::chrono::milliseconds duration);
-  /// Waits until all workers are paused, and renews the pause meanwhile.
+  /// Polls until all workers are paused, and renews the pause meanwhile.
   [[nodiscard]] Result<void> await_pause();
   /// Returns the nodes with members of the job.
   [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
-  /// True if the addresses of all nodes with members are known, and each of these nodes answered
-  /// when it was asked last.
-  [[nodiscard]] bool has_answer_of_all_members() const;
-  /// Gives each worker the same entry in the ledgers of all ranges.
+  /// True if each node with members of the job has a known address and answered when it was asked
+  /// last.
+  [[nodiscard]] bool have_all_members_answered() const;
+  /// Makes the entry of each worker the same in the ledgers of all ranges. `workers` has the
+  /// entries of the live workers. Does nothing under BSP.
   static void align_ledgers(std::vector<core::RangeState>& states,
                             const std::map<core::MemberId, core::LedgerEntry>& workers,
                             const actor::JobOptions& options);
-  /// Returns the incarnation, step and samples of each worker.
+  /// Returns the incarnation, step and samples of each worker, as it reports them.
   [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> worker_entries() const;
+  /// Reads all ranges from their primaries. With `with_state`, also reads the optimiser's state and
+  /// the ledgers, and renews the pause meanwhile.
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout,
                                                            bool with_state, FetchTimeouts timeouts);
   [[nodiscard]] JobReport make_report();
+  /// True if the latest configuration has this incarnation of the member, or none is known.
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
-  /// Returns the address of the primary of `range`; empty if it is unknown.
-  [[nodiscard]] std::string primary_of(std::size_t range) const;
+  /// Returns the address of the node of the primary of `range`; empty if it is unknown.
+  [[nodiscard]] std::string primary_address(std::size_t range) const;
 
   actor::ClusterClient& client_;
   wire::JobId job_;
   std::chrono::nanoseconds silence_max_;
+  /// The addresses of the nodes to ask.
   std::set<std::string> addresses_;
-  /// The addresses among these that did not answer when they were asked last, and the time of that.
+  /// For each address that did not answer when it was asked last: the time of that request.
   std::map<std::string, Clock::time_point> silent_at_;
   /// The last time at which a node answered.
   Clock::time_point answered_at_ = Clock::now();
-  /// The last time at which a node had the job, or none of the job's nodes answered.
-  Clock::time_point held_at_ = Clock::now();
+  /// The time of the last poll that gave no sign that the job was dropped: a node had the job, or
+  /// none of the job's nodes answered.
+  Clock::time_point not_missing_at_ = Clock::now();
   bool is_dropped_ = false;
   /// True if a node that answered at this poll has the job.
-  bool is_reported_ = false;
+  bool is_job_reported_ = false;
   /// The latest configuration epoch that nodes report at this poll, and the reasons that nodes in
-  /// this epoch give for waiting and for giving up.
+  /// this epoch give: why the job is blocked now, and why it cannot go on at all.
   core::Epoch reported_epoch_ = 0;
   std::string blocked_reason_;
   std::string give_up_reason_;
@@ -148,11 +161,13 @@ class Follower {
   std::uint64_t workers_lost_ = 0;
   CopyMonitor copies_;
   std::vector<std::string> events_;
-  /// The number of losses that workers have reported, their sum, and the mean of the latest.
+  /// The number and the sum of the losses that workers have reported, and the mean of those that
+  /// came with the last poll that brought new ones.
   std::uint64_t loss_count_ = 0;
   double loss_sum_ = 0;
   double loss_ = 0;
-  /// The time at which the job began; that of the last poll while no configuration is known.
+  /// The estimated time at which the job began; while no configuration is known, the time of the
+  /// last poll.
   Clock::time_point began_at_ = Clock::now();
 };
 

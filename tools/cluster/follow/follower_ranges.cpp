@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Nodes end a pause after this time by themselves; it is renewed long before.
+/// Nodes end a pause by themselves after pause_time, in case this program dies. Until it is no
+/// longer needed, this program renews the pause each pause_renewal.
 constexpr auto pause_time = 5000ms;
 constexpr auto pause_renewal = 1s;
 /// The most time that workers have to finish their current steps and pause.
@@ -27,13 +28,13 @@ Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout
 }
 
 std::set<wire::NodeId> Follower::member_nodes() const {
-  std::set<wire::NodeId> all;
+  std::set<wire::NodeId> nodes;
   if (configuration_)
-    for (const core::Member& member : configuration_->members) all.insert(member.node);
-  return all;
+    for (const core::Member& member : configuration_->members) nodes.insert(member.node);
+  return nodes;
 }
 
-bool Follower::has_answer_of_all_members() const {
+bool Follower::have_all_members_answered() const {
   return std::ranges::all_of(member_nodes(), [&](wire::NodeId node) {
     const auto address = address_of_node_.find(node);
     return address != address_of_node_.end() && !silent_at_.contains(address->second);
@@ -71,20 +72,20 @@ Result<void> Follower::await_pause() {
 }
 
 std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
-  std::map<core::MemberId, core::LedgerEntry> all;
+  std::map<core::MemberId, core::LedgerEntry> entries;
   for (const core::Member& member : configuration_->members) {
     const auto known = members_.find(member.id);
     if (member.works && known != members_.end())
-      all[member.id] = {member.incarnation, known->second.step, known->second.samples};
+      entries[member.id] = {member.incarnation, known->second.step, known->second.samples};
   }
-  return all;
+  return entries;
 }
 
 Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
                                                           const actor::TrainOptions& options,
                                                           FetchTimeouts timeouts) {
-  // Asked before the pause, so that workers do not pause for a cut that cannot be complete.
-  if (!has_answer_of_all_members()) return Error{"not all nodes answer"};
+  // Checked before the pause, so that workers do not pause for a cut that cannot be complete.
+  if (!have_all_members_answered()) return Error{"not all nodes answer"};
   struct EndPause {
     ~EndPause() { (void)follower.pause(0ms); }
     Follower& follower;
@@ -96,8 +97,9 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
                             std::chrono::floor<std::chrono::seconds>(pause_time - pause_renewal));
   auto states = read(layout, true, timeouts);
   if (!states) return states;
-  // If all workers are paused at the same steps as before, they have pushed nothing meanwhile. A
-  // worker that has just passed the barrier is not paused until it has read the model.
+  // If all workers are still paused, at the same steps as before, none has pushed while the ranges
+  // were read. A worker that has just passed the barrier counts as paused only once it has read the
+  // model.
   if (auto paused = await_pause(); !paused) return std::move(paused).error();
   if (worker_entries() != entries) return Error{"members came or went"};
   for (const core::RangeState& state : *states) {
@@ -114,8 +116,9 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
 void Follower::align_ledgers(std::vector<core::RangeState>& states,
                              const std::map<core::MemberId, core::LedgerEntry>& workers,
                              const actor::JobOptions& options) {
-  // Under BSP a round counts the pushes of all workers at once, and workers push again what waits
-  // for the next round.
+  // Under BSP, reset_ledgers() sets all entries to the last round instead, because a round applies
+  // the pushes of all workers at once. A push that waits for the next round is not in the cut: its
+  // worker pushes it again.
   if (barrier::is_bsp(options.barrier)) return;
   core::Step lowest = UINT64_MAX;
   for (const auto& [worker, entry] : workers) lowest = std::min(lowest, entry.step);
@@ -123,10 +126,10 @@ void Follower::align_ledgers(std::vector<core::RangeState>& states,
   for (core::MemberId worker = 0; worker < options.workers; ++worker) {
     core::LedgerEntry entry;
     if (const auto known = workers.find(worker); known != workers.end()) {
-      // Ranges that the worker's last steps did not change have counted fewer steps.
+      // A range that the worker's last steps did not change may have counted fewer steps.
       entry = known->second;
     } else {
-      // A worker that has died resumes at the step of the slowest, so that the others do not wait.
+      // A worker that has died resumes at the slowest worker's step, so that no other waits for it.
       for (const core::RangeState& state : states) {
         entry.step = std::max(entry.step, state.ledger[worker].step);
         entry.samples = std::max(entry.samples, state.ledger[worker].samples);
@@ -140,46 +143,47 @@ void Follower::align_ledgers(std::vector<core::RangeState>& states,
 Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool with_state,
                                                      FetchTimeouts timeouts) {
   const std::size_t ranges = layout.ranges.size();
-  std::map<core::RangeId, core::RangeState> found;
+  std::map<core::RangeId, core::RangeState> state_of_range;
   bool is_retry = false;
   // Tries again until the deadline, because ranges may be moving from one owner to another.
   auto deadline = Clock::now() + timeouts.progress;
-  while (found.size() < ranges && Clock::now() < deadline) {
+  while (state_of_range.size() < ranges && Clock::now() < deadline) {
     if (std::exchange(is_retry, true)) {
       std::this_thread::sleep_for(100ms);
       if (auto report = poll(); !report) return std::move(report).error();
     }
     std::set<std::string> primaries;
     for (core::RangeId range = 0; range < ranges; ++range)
-      if (!found.contains(range)) primaries.insert(primary_of(range));
+      if (!state_of_range.contains(range)) primaries.insert(primary_address(range));
     for (const std::string& address : primaries) {
       if (address.empty() || silent_at_.contains(address)) continue;
-      core::RangeId first = 0;
+      core::RangeId first_range = 0;
       do {
         if (with_state && Clock::now() > paused_at_ + pause_renewal && !pause(pause_time))
           return Error{"not all nodes answer"};
         auto reply = client_.ask_for<wire::Ranges>(
-            address, wire::ReadRanges{job_, first, with_state}, timeouts.reply);
+            address, wire::ReadRanges{job_, first_range, with_state}, timeouts.reply);
         if (!reply) break;
         for (auto& state : reply->states) {
-          if (primary_of(state.range) != address) continue;
+          if (primary_address(state.range) != address) continue;
           if (state.range >= ranges || state.value.rows ||
               state.value.count != layout.ranges[state.range].count)
             return Error{"range " + std::to_string(state.range) + " is not of this model"};
-          found[state.range] = std::move(state);
+          state_of_range[state.range] = std::move(state);
           deadline = Clock::now() + timeouts.progress;
         }
-        first = reply->next > first ? reply->next : 0;
-      } while (first != 0);
+        // `next` is the first range that did not fit in the reply; 0 if all did.
+        first_range = reply->next > first_range ? reply->next : 0;
+      } while (first_range != 0);
     }
   }
-  std::vector<core::RangeState> all;
-  all.reserve(found.size());
-  for (auto& [range, state] : found) all.push_back(std::move(state));
+  std::vector<core::RangeState> states;
+  states.reserve(state_of_range.size());
+  for (auto& [range, state] : state_of_range) states.push_back(std::move(state));
   for (std::size_t range = 0; range < ranges; ++range)
-    if (range >= all.size() || all[range].range != range)
+    if (range >= states.size() || states[range].range != range)
       return Error{"range " + std::to_string(range) + " of the model: no node has it"};
-  return all;
+  return states;
 }
 
 }  // namespace starling::program

@@ -6,6 +6,8 @@ namespace {
 /// The most candidates that an error lists.
 constexpr std::size_t listed_max = 20;
 
+/// Returns the names and descriptions of the candidates with the indices `chosen`. A name that
+/// several candidates have is followed by the job's number.
 std::string list(const std::vector<JobCandidate>& candidates,
                  const std::vector<std::size_t>& chosen) {
   std::string text;

@@ -14,13 +14,14 @@ namespace starling::program {
 struct JobCandidate {
   wire::JobId job = 0;
   std::string name;
-  /// Says which job it is, for a user who has to choose.
+  /// The job's model, data and so on, to help a user who has to choose; may be empty.
   std::string description;
 };
 
-/// Returns the index of the candidate whose name or number is `text`, or of the only one whose name
-/// or number begins with `text`. An empty text stands for the only candidate. `no_candidate` is the
-/// error message if there is none.
+/// Returns the index of the candidate whose name or number is `text`; if there is none, that of the
+/// only candidate whose name or number begins with `text`. An empty `text` stands for the only
+/// candidate. Returns an Error if no candidate or several match. `no_candidate` is the error
+/// message if `candidates` is empty. A job with the number 0 can be chosen by its name only.
 [[nodiscard]] Result<std::size_t> choose(std::string_view text,
                                          const std::vector<JobCandidate>& candidates,
                                          const std::string& no_candidate);

@@ -8,8 +8,9 @@
 namespace starling::program {
 namespace {
 
-/// Returns the seconds until the job ends by its own limits; nothing if it has ended, or if it has
-/// no time limit and makes no steps.
+/// Returns the estimated seconds until the job reaches its time limit or its last step, whichever
+/// comes first. Returns nothing if the job does not run, or if it has no time limit and makes no
+/// steps.
 std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& progress,
                                    double worked_s) {
   if (job.state() != wire::JobState::running) return std::nullopt;
@@ -34,16 +35,16 @@ JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
   const auto step = static_cast<double>(progress.step);
   if (job.steps_per_data_epoch > 0)
     progress.data_epoch = step / static_cast<double>(job.steps_per_data_epoch);
-  const bool runs = job.state() == wire::JobState::running;
+  const bool is_running = job.state() == wire::JobState::running;
   const double age_s =
       static_cast<double>(std::max<std::int64_t>(0, now_ms - job.started_ms)) / 1000;
-  const double worked_s = runs ? age_s : static_cast<double>(job.last_step_ms) / 1000;
+  const double worked_s = is_running ? age_s : static_cast<double>(job.last_step_ms) / 1000;
   if (job.steps_total > 0) progress.done_share = step / static_cast<double>(job.steps_total);
   if (job.time_limit_ms > 0)
     progress.done_share =
         std::max(progress.done_share.value_or(0),
                  std::min(1.0, 1000 * worked_s / static_cast<double>(job.time_limit_ms)));
-  if (runs)
+  if (is_running)
     progress.updates_per_s = job.updates_per_s;
   else if (job.last_step_ms > 0)
     progress.updates_per_s =

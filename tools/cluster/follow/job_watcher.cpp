@@ -17,7 +17,7 @@ constexpr std::chrono::nanoseconds poll_interval = 200ms;
 /// A shorter interval would load the nodes, because each poll asks all nodes of the job.
 constexpr std::chrono::nanoseconds poll_interval_min = 10ms;
 
-/// Returns the mean step of the workers after so many updates.
+/// Returns the mean step of the workers after `updates` updates.
 double mean_step_after(const actor::JobOptions& options, std::uint64_t updates) {
   return static_cast<double>(updates) / static_cast<double>(options.workers);
 }
@@ -32,9 +32,9 @@ JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun
       on_leave_(on_leave),
       layout_(ready.model->layout(job().job)),
       evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
-                   mean_step_after(job().job, ready.running.updates_before)),
+                   mean_step_after(job().job, ready.resolved.updates_before)),
       checkpoints_(job().job.checkpoint_every,
-                   mean_step_after(job().job, ready.running.updates_before)) {}
+                   mean_step_after(job().job, ready.resolved.updates_before)) {}
 
 JobWatcher::End JobWatcher::run() {
   const End end = follow();
@@ -57,14 +57,14 @@ JobWatcher::End JobWatcher::follow() {
     }
     const bool goes_on = recorder_.on_progress(outcome_.last, report->missing_nodes);
     if (report->is_done) {
-      note_early_end();
+      set_early_end();
       count_final_evaluations();
       return End::ended;
     }
     if (!goes_on && !is_stopping_ && on_leave_ == OnLeave::leave_running) return End::left;
     if (!goes_on) stop(actor::Outcome::End::stopped);
     if (is_time_up()) stop(actor::Outcome::End::reached);
-    // Sent at every poll, because members that have joined since have not received it.
+    // Sent after every poll, because members that have joined since have not received it.
     if (is_stopping_) follower_.stop(outcome_.end == actor::Outcome::End::reached);
     if (!is_stopping_) evaluate_if_due(report->mean_step);
     if (!is_stopping_) save_if_due(report->mean_step);
@@ -99,7 +99,7 @@ void JobWatcher::update_from(const JobReport& report) {
   progress.evaluated_at = last.evaluated_at;
   progress.evaluations = last.evaluations;
   progress.counts = last.counts;
-  progress.updates += ready_.running.updates_before;
+  progress.updates += ready_.resolved.updates_before;
   last = std::move(progress);
   const auto now = Clock::now();
   const double elapsed_s = in_seconds(now - std::exchange(polled_at_, now));
@@ -118,15 +118,13 @@ bool JobWatcher::is_time_up() const {
   return job().job.time && outcome_.last.elapsed >= *job().job.time;
 }
 
-/// Sets the outcome if workers have ended before their last step and this program did not stop
-/// them: the time was up, another program stopped the job, or nodes have left.
-void JobWatcher::note_early_end() {
+void JobWatcher::set_early_end() {
   if (is_stopping_ || outcome_.last.spread.min >= job().job.steps) return;
   stop(is_time_up() ? actor::Outcome::End::reached : actor::Outcome::End::stopped);
 }
 
-void JobWatcher::stop(actor::Outcome::End why) {
-  if (!is_stopping_) outcome_.end = why;
+void JobWatcher::stop(actor::Outcome::End end) {
+  if (!is_stopping_) outcome_.end = end;
   is_stopping_ = true;
 }
 
@@ -138,7 +136,6 @@ void JobWatcher::evaluate_if_due(double step) {
   evaluate(step);
 }
 
-/// Evaluates the current model. It may be unavailable while nodes come and go.
 void JobWatcher::evaluate(double step) {
   auto model = follower_.fetch(layout_, short_timeouts);
   actor::Progress& last = outcome_.last;
@@ -166,8 +163,6 @@ bool JobWatcher::keep_target_model(States model) {
   return true;
 }
 
-/// Counts the evaluations that were due since the last one. The final evaluation also counts as the
-/// one that is due at the last step.
 void JobWatcher::count_final_evaluations() {
   actor::EvaluationCounts& counts = outcome_.last.counts;
   if (!is_stopping_) {
@@ -195,15 +190,13 @@ void JobWatcher::save(double step) {
     recorder_.on_checkpoint(*states);
     return;
   }
-  // Without this time between tries the job would be paused most of the time.
+  // Each try pauses the job: without this time between tries it would be paused most of the time.
   next_save_at_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - started_at));
   if (std::exchange(last_save_error_, states.error().message) != last_save_error_)
     print_error("no checkpoint at step " + std::to_string(std::llround(step)) + ": " +
                 last_save_error_ + "; it is tried again");
 }
 
-/// Fetches a cut from which a job can resume if a checkpoint is asked for and one of `tries` tries
-/// succeeds; else fetches the values alone.
 Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int tries) {
   if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, timeouts);
   auto cut = follower_.fetch_cut(layout_, job(), timeouts);

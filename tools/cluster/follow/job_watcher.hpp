@@ -1,5 +1,5 @@
-/// Watches a job on nodes to its end, with the output, evaluations and checkpoints that a local
-/// training has.
+/// Watches a job on nodes until it ends, and shows, evaluates and saves it like a training job in
+/// this process.
 #pragma once
 
 #include <chrono>
@@ -17,55 +17,71 @@ class JobWatcher {
  public:
   /// The fate of the job if this program is interrupted or cannot write its files.
   enum class OnLeave { stop_job, leave_running };
-  /// How watching ended.
+  /// The reason why run() has returned.
   enum class End {
     /// The job has ended, and its nodes still hold it.
     ended,
     /// The nodes have dropped the job.
     dropped,
-    /// The watcher has left the job, which goes on.
+    /// This program was interrupted or could not write its files, and the job goes on.
     left,
     /// None of the job's nodes answers; the job may go on.
     unreachable,
   };
 
-  /// Requires: what the references refer to outlives the object.
+  /// Requires: the referenced objects outlive this one.
   JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready, OnLeave on_leave);
 
-  /// Watches until the job ends or this program leaves it. The outcome then has the model if the
-  /// job has ended and all ranges could be fetched.
+  /// Watches the job until one of the reasons of End arises.
   [[nodiscard]] End run();
+  /// The outcome of the job once run() has returned. It has the model if the job has ended and all
+  /// ranges could be fetched.
   [[nodiscard]] const actor::Outcome& outcome() const { return outcome_; }
-  /// The number of incarnations of workers that died or left before the end.
+  /// How many workers died or left before the end; see JobReport::workers_lost.
   [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   using States = std::vector<core::RangeState>;
 
-  [[nodiscard]] const actor::TrainOptions& job() const { return ready_.running.options; }
+  [[nodiscard]] const actor::TrainOptions& job() const { return ready_.resolved.options; }
+  /// Does the work of run() except for fetching the final model.
   [[nodiscard]] End follow();
+  /// Takes over the progress of a report, and estimates the workers' speed.
   void update_from(const JobReport& report);
-  /// Skips the evaluations and checkpoints that were due before `step`, the first step seen of a
-  /// job that was running already.
+  /// If the job was running before this program followed it: skips the evaluations and checkpoints
+  /// that were due before `step`, the first mean step that this program has seen.
   void skip_until(double step);
-  /// Warns that the job is blocked, once for each reason.
+  /// Warns that the job is blocked, or goes on (an empty reason), if that has changed.
   void report_blocked(const std::string& reason);
   [[nodiscard]] bool is_time_up() const;
-  void note_early_end();
-  void stop(actor::Outcome::End why);
-  /// Evaluates the model if the workers have come to a step at which that is due.
+  /// Sets the outcome if workers have ended before their last step and this program did not stop
+  /// them: the time was up, another program stopped the job, or nodes have left.
+  void set_early_end();
+  /// Makes follow() ask the nodes to stop the job, with `end` as its outcome.
+  void stop(actor::Outcome::End end);
+  /// Evaluates the model if an evaluation is due at the workers' mean step `step`.
   void evaluate_if_due(double step);
+  /// Fetches and evaluates the current model. Counts the evaluation as missing if nodes come or go
+  /// and the model cannot be fetched.
   void evaluate(double step);
-  /// Keeps the model that reached the target of `until`; if a checkpoint is asked for and can be
-  /// fetched, keeps that in its place. Returns false if the checkpoint is below the target again.
+  /// Keeps the model that reached the target of `until` as the final one. If the user asked for a
+  /// checkpoint and one can be fetched, keeps that instead. Returns false if the model of the
+  /// checkpoint no longer reaches the target.
   [[nodiscard]] bool keep_target_model(States model);
+  /// Counts the evaluations that were due since the last one. The final evaluation also counts as
+  /// the one that is due at the last step.
   void count_final_evaluations();
+  /// Saves a checkpoint if one is due at the mean step `step`, or if the last one could not be
+  /// fetched.
   void save_if_due(double step);
   void save(double step);
   /// Returns the time until the next poll, which is shorter if an evaluation is due sooner.
   [[nodiscard]] std::chrono::nanoseconds time_to_next_poll();
+  /// If the user asked for a checkpoint, tries `tries` times to fetch a cut from which a job can
+  /// resume. Else, or if no try succeeds, fetches the values alone.
   [[nodiscard]] Result<States> fetch_states(FetchTimeouts timeouts, int tries);
+  /// Fetches and evaluates the model of the job that has ended.
   void fetch_final_model();
 
   Follower& follower_;
@@ -75,20 +91,21 @@ class JobWatcher {
   const core::Layout layout_;
   actor::PeriodicTrigger evaluations_;
   actor::PeriodicTrigger checkpoints_;
-  /// True if a checkpoint is due and could not be fetched yet.
+  /// True if a checkpoint is due and was not fetched yet.
   bool must_save_ = false;
   /// The mean step of the workers at the last poll, and the time of that poll.
   double step_ = 0;
   Clock::time_point polled_at_ = Clock::now();
-  /// Steps of a worker a second between the last two polls.
+  /// Steps per second of a worker between the last two polls.
   double steps_per_s_ = 0;
-  /// True once a step of a worker was seen.
+  /// True once a report had the step of a worker.
   bool has_begun_ = false;
   bool is_stopping_ = false;
-  /// The earliest time at which a checkpoint that could not be fetched is fetched again.
+  /// The earliest time of the next try to fetch a checkpoint.
   Clock::time_point next_save_at_{};
   /// The error of the last try to fetch a checkpoint.
   std::string last_save_error_;
+  /// The reason of the last warning of report_blocked().
   std::string blocked_reason_;
   /// The model that reached the target of `until`; empty if none has.
   States target_model_;

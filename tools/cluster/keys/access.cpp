@@ -20,22 +20,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// These timeouts add up to less than 3 s, so that a user soon learns that no node answers.
+// In Access::ask_status() these timeouts add up to less than 3 s, so that a user soon learns that
+// no node answers.
 constexpr int connect_timeout_ms = 800;
 /// A healthy node answers long before this.
 constexpr auto first_reply_timeout = 500ms;
 constexpr auto second_reply_timeout = 1400ms;
 
 struct FreeAddresses {
-  void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
 
+/// The linked list that getaddrinfo() returns.
 using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
 
 /// Looks up the host of `address`, tcp://HOST:PORT; null if this machine cannot resolve it.
 AddressList look_up(const std::string& address) {
   const auto colon = address.rfind(':');
-  std::string host = address.substr(6, colon - 6);
+  constexpr std::size_t host_begin = std::string_view{"tcp://"}.size();
+  std::string host = address.substr(host_begin, colon - host_begin);
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   addrinfo* list = nullptr;
   addrinfo hints{};
@@ -54,15 +57,15 @@ std::string numeric_host(const sockaddr* address, socklen_t size) {
                                         : "tcp://" + std::string{name.data()} + ":";
 }
 
-/// Returns 0 if a connection to `to` was made, else the errno of the failure.
+/// Returns 0 if `to` accepts a connection within connect_timeout_ms, else the errno of the failure.
 int connect_to(const addrinfo& to) {
   const int connection = ::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (connection < 0) return errno;
   int error = ::connect(connection, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
-    pollfd waiting{connection, POLLOUT, 0};
+    pollfd writable{connection, POLLOUT, 0};
     socklen_t size = sizeof error;
-    if (::poll(&waiting, 1, connect_timeout_ms) <= 0)
+    if (::poll(&writable, 1, connect_timeout_ms) <= 0)
       error = ETIMEDOUT;
     else if (::getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
       error = errno;
@@ -80,15 +83,15 @@ Result<void> try_connection(const std::string& address) {
   return Error{"no connection to " + address + ": " + std::strerror(error)};
 }
 
-/// Returns the first of `seeds` that answers; the first of all if none does. All of them are one
+/// Returns the first of `seeds` that answers; seeds[0] if none does. All of them have the same
 /// HOST:PORT, with different public keys.
 std::string find_seed(actor::ClusterClient& client, const std::vector<std::string>& seeds) {
   if (seeds.size() == 1 || !try_connection(wire::without_key(seeds[0]))) return seeds[0];
   const auto replies = client.ask_all(seeds, wire::GetStatus{}, first_reply_timeout);
-  const auto first =
+  const auto answered =
       std::ranges::find_if(replies, [](const auto& reply) { return reply.has_value(); });
-  return first == replies.end() ? seeds[0]
-                                : seeds[static_cast<std::size_t>(first - replies.begin())];
+  return answered == replies.end() ? seeds[0]
+                                   : seeds[static_cast<std::size_t>(answered - replies.begin())];
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// Connects commands to a cluster: reads their key file, and opens a client for the node that they
-/// ask first.
+/// Connects a command to a cluster: reads the command's key file, and opens a client for the seed
+/// node, which the command asks first. Blocking.
 #pragma once
 
 #include <memory>
@@ -17,37 +17,42 @@ namespace starling::program {
 /// Reads the key file that the setting `keys` names; returns nothing if it is not set.
 [[nodiscard]] Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings);
 
-/// Parses `[NAME@]HOST:PORT` into addresses as wire::print writes them. There is more than one if
-/// NAME has had several public keys.
+/// Parses `[NAME@]HOST:PORT` and returns the addresses at which the node may be, in the form of
+/// wire::print(): HOST as a numeric address, with the public key of NAME. If `secrets` know several
+/// public keys of NAME, returns an address for each.
 [[nodiscard]] Result<std::vector<std::string>> parse_seeds(
     const Setting& setting, const std::optional<security::NodeSecrets>& secrets);
 
-/// The way of a command into a cluster.
+/// The connection of a command to a cluster.
 struct Access {
-  /// The address of the seed node: the node that the command asks first.
+  /// The address of the seed node, which the command asks first.
   std::string seed;
   std::unique_ptr<actor::ClusterClient> client;
   /// True if the client has a key file.
   bool has_keys = false;
 
-  /// Asks the seed node for its status. If it does not answer, the Error says why.
+  /// Asks the seed node for its status. If it does not answer, within about 3 s, the Error says
+  /// why.
   [[nodiscard]] Result<wire::NodeStatus> ask_status() const;
 };
 
-/// Returns an Error that says why no node answered at `address`, tcp://HOST:PORT, as far as a
-/// connection to it shows.
+/// Returns an Error that says why no node may have answered at `address`, tcp://HOST:PORT. Tries to
+/// connect, to tell an address at which nothing listens from a node that is busy or refuses this
+/// client.
 [[nodiscard]] Error explain_silence(const std::string& address, bool has_keys);
 
 /// Returns the options `to`, `keys` and `insecure`, for the group `group` of the help.
 [[nodiscard]] std::vector<KeyDescription> connection_options(const char* group);
-/// Opens access to a cluster by the settings of the options connection_options().
+/// Opens access to a cluster by the settings of these options. Does not check that the seed node
+/// answers.
 [[nodiscard]] Result<Access> open_access(const Settings& settings);
 
-/// Returns `address`, tcp://HOST:PORT, with its host as a numeric address.
+/// Looks up the host of `address`, tcp://HOST:PORT, and returns the address with the host in
+/// numeric form.
 [[nodiscard]] Result<std::string> resolve(const std::string& address);
 
-/// Returns tcp://HOST:*, an address to listen at: HOST is the address of this machine from which it
-/// reaches `address`, tcp://HOST:PORT.
+/// Returns tcp://HOST:*, an address to listen at. HOST is the numeric address of this machine on
+/// the interface through which it reaches `address`, which is tcp://HOST:PORT.
 [[nodiscard]] Result<std::string> local_address_towards(const std::string& address);
 
 }  // namespace starling::program

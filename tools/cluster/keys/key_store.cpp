@@ -21,18 +21,21 @@ namespace {
 /// 256 MiB: enough for lists of some hundred thousand nodes.
 constexpr std::size_t file_bytes_max = std::size_t{256} << 20U;
 
-Error failed(const std::string& path, const char* what) {
+/// Returns an Error with the text of errno.
+Error errno_error(const std::string& path, const char* what) {
   return Error{path + ": " + what + ": " + std::strerror(errno)};
 }
 
+/// The content of a file, and its mode as stat() returns it.
 struct Content {
   std::string text;
   ::mode_t mode = 0;
 };
 
+/// Reads the open file `fd`. Errors name `path`.
 Result<Content> read_open(const std::string& path, int fd) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) return failed(path, "cannot be read");
+  if (::fstat(fd, &info) != 0) return errno_error(path, "cannot be read");
   if (!S_ISREG(info.st_mode)) return Error{path + ": is no file; valid: the name of a key file"};
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size > file_bytes_max)
@@ -41,7 +44,7 @@ Result<Content> read_open(const std::string& path, int fd) {
   for (std::size_t filled = 0; filled < size;) {
     const ssize_t count = ::read(fd, content.text.data() + filled, size - filled);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failed(path, "cannot be read");
+    if (count < 0) return errno_error(path, "cannot be read");
     if (count == 0) return Error{path + ": has become shorter while it was read"};
     filled += static_cast<std::size_t>(count);
   }
@@ -51,7 +54,7 @@ Result<Content> read_open(const std::string& path, int fd) {
 Result<Content> read_content(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe could block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return failed(path, "cannot be opened");
+  if (fd < 0) return errno_error(path, "cannot be opened");
   auto content = read_open(path, fd);
   ::close(fd);
   return content;
@@ -122,30 +125,31 @@ Result<void> write_received_revocations(const std::string& key_file,
 
 Result<ClusterFolder> ClusterFolder::create(const std::string& folder) {
   protect_process_memory();
-  ClusterFolder made{folder};
+  ClusterFolder cluster{folder};
   const bool is_new = ::mkdir(folder.c_str(), 0700) == 0;
-  if (!is_new && errno != EEXIST) return failed(folder, "cannot be made");
-  for (const std::string& path : {made.key_path(), made.issued_path(), made.revoked_path()})
+  if (!is_new && errno != EEXIST) return errno_error(folder, "cannot be made");
+  for (const std::string& path :
+       {cluster.key_path(), cluster.issued_path(), cluster.revoked_path()})
     if (exists(path))
       return Error{path + ": is there already: keys are never overwritten; valid: another folder"};
-  made.secrets_ = {security::make_cluster_key(), wire::make_key_pair()};
-  made.issued_.cluster = made.revoked_.cluster = made.secrets_.key.public_key;
-  auto written = create_secret_file(made.key_path(), security::print(made.secrets_));
+  cluster.secrets_ = {security::make_cluster_key(), wire::make_key_pair()};
+  cluster.issued_.cluster = cluster.revoked_.cluster = cluster.secrets_.key.public_key;
+  auto written = create_secret_file(cluster.key_path(), security::print(cluster.secrets_));
   if (!written) {
     if (is_new) ::rmdir(folder.c_str());
     return std::move(written).error();
   }
-  return made;
+  return cluster;
 }
 
 Result<ClusterFolder> ClusterFolder::open(const std::string& folder) {
-  ClusterFolder opened{folder};
-  if (!exists(opened.key_path()))
-    return Error{"'" + folder + "' holds no cluster's key: there is no " + opened.key_path() +
+  ClusterFolder cluster{folder};
+  if (!exists(cluster.key_path()))
+    return Error{"'" + folder + "' holds no cluster's key: there is no " + cluster.key_path() +
                  "; `" + program_name() + " keys init-cluster` makes a cluster"};
-  if (auto locked = opened.lock(); !locked) return std::move(locked).error();
-  if (auto whole = opened.read(); !whole) return std::move(whole).error();
-  return opened;
+  if (auto locked = cluster.lock(); !locked) return std::move(locked).error();
+  if (auto read = cluster.read(); !read) return std::move(read).error();
+  return cluster;
 }
 
 ClusterFolder::ClusterFolder(ClusterFolder&& other) noexcept
@@ -161,9 +165,9 @@ ClusterFolder::~ClusterFolder() {
 
 Result<void> ClusterFolder::lock() {
   lock_ = ::open(key_path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (lock_ < 0) return failed(key_path(), "cannot be opened");
+  if (lock_ < 0) return errno_error(key_path(), "cannot be opened");
   while (::flock(lock_, LOCK_EX) != 0)
-    if (errno != EINTR) return failed(key_path(), "cannot be locked");
+    if (errno != EINTR) return errno_error(key_path(), "cannot be locked");
   return {};
 }
 

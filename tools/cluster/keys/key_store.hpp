@@ -1,5 +1,5 @@
-/// Reads and writes key files, and the folder in which the administrator of a cluster keeps its key
-/// and the lists of issued and revoked certificates. Blocking; any thread.
+/// Reads and writes key files, and the folder in which the administrator of a cluster keeps the
+/// cluster's key and the lists of issued and revoked certificates. Blocking; any thread.
 #pragma once
 
 #include <string>
@@ -12,14 +12,15 @@
 
 namespace starling::program {
 
-/// Returns the time of the system's clock.
+/// Returns the time of the system's clock, in seconds since 1970, UTC.
 [[nodiscard]] security::UtcSeconds utc_now();
 
-/// Reads a key file. Returns an Error if it cannot be read, is damaged, or is secret while its
-/// mode lets other users at it.
+/// Reads a key file of any kind. Returns an Error if it cannot be read or is damaged, or if it has
+/// secrets and its mode lets other users read or write it.
 [[nodiscard]] Result<security::KeyFile> read_key_file(const std::string& path);
 
-/// Reads a key file of the kind `T`, like NodeSecrets. Returns an Error if it is of another kind.
+/// Reads a key file of the kind `T`, such as NodeSecrets. Returns an Error if it is of another
+/// kind.
 template <class T>
 [[nodiscard]] Result<T> read_key_file_as(const std::string& path) {
   auto file = read_key_file(path);
@@ -29,23 +30,25 @@ template <class T>
                "; valid here: " + security::kind_of(T{})};
 }
 
-/// Returns the path of the file beside `key_file` in which a node keeps the revocations that it has
-/// received: it reads them at its next start.
+/// Returns the path of the file beside `key_file` in which a node stores the revocations that it
+/// receives. The node reads them when it starts.
 [[nodiscard]] std::string received_revocations_path(const std::string& key_file);
-/// Reads these revocations; the list is empty if there is no such file yet. Returns an Error if
-/// they are of another cluster.
+/// Reads that file; returns an empty list if there is none yet. Returns an Error if its revocations
+/// are of another cluster.
 [[nodiscard]] Result<security::RevocationList> read_received_revocations(
     const std::string& key_file, const security::ClusterPublic& cluster);
+/// Replaces that file.
 [[nodiscard]] Result<void> write_received_revocations(const std::string& key_file,
                                                       const security::RevocationList& all);
 
-/// The folder of a cluster's key. While an opened object lives, it holds a lock, and other programs
-/// that open the folder wait.
+/// The folder of a cluster's key. While an object that open() returned lives, it holds a lock:
+/// open() of the same folder in other programs waits.
 class ClusterFolder {
  public:
-  /// Makes the key of a new cluster in `folder`. Returns an Error if the folder has any of a
-  /// cluster's files.
+  /// Makes the key of a new cluster in `folder`, and the folder if there is none. Returns an Error
+  /// if the folder has any of the files of a cluster.
   static Result<ClusterFolder> create(const std::string& folder);
+  /// Locks the folder and reads its files. Returns an Error if it has no key.
   static Result<ClusterFolder> open(const std::string& folder);
   ClusterFolder(ClusterFolder&& other) noexcept;
   ClusterFolder& operator=(ClusterFolder&&) = delete;
@@ -55,7 +58,7 @@ class ClusterFolder {
   [[nodiscard]] const security::CertificateList& issued() const { return issued_; }
   [[nodiscard]] const security::RevocationList& revoked() const { return revoked_; }
 
-  /// Replaces a list on the disk, as a whole or not at all.
+  /// Replaces the list of issued or of revoked certificates, on the disk as a whole or not at all.
   Result<void> replace(security::CertificateList list);
   Result<void> replace(security::RevocationList list);
 
@@ -69,7 +72,7 @@ class ClusterFolder {
   Result<void> read();
 
   std::string folder_;
-  /// The descriptor of the locked key file; -1 without a lock.
+  /// The descriptor of the key file, which holds the lock; -1 without a lock.
   int lock_ = -1;
   security::ClusterSecrets secrets_;
   security::CertificateList issued_;

@@ -22,8 +22,8 @@ using security::Certificate;
 using security::Role;
 
 constexpr security::UtcSeconds day_s = 86'400;
-/// Clocks of machines differ by up to this time: a certificate is valid from a little before it was
-/// issued.
+/// The most by which the clocks of machines may differ. A certificate is valid from this time
+/// before it was issued on.
 constexpr security::UtcSeconds clock_skew_s = 300;
 constexpr std::uint64_t days_max = 36'500;
 constexpr auto send_interval = 100ms;
@@ -47,7 +47,7 @@ std::string text_of(const Certificate& certificate) {
   return certificate.name + " (" + security::print_serial(certificate.serial) + ")";
 }
 
-/// Returns the certificate of a serial, or all certificates of a name.
+/// Returns the certificate with a serial number, or all certificates of a name.
 Result<std::vector<Certificate>> find_certificates(const ClusterFolder& cluster,
                                                    const std::string& name_or_serial) {
   std::vector<Certificate> found;
@@ -83,26 +83,28 @@ std::vector<Certificate> valid_certificates(const ClusterFolder& cluster,
   return valid;
 }
 
-/// Issues the secrets of a new holder, without other holders' certificates yet.
+/// Makes the keys and the signed certificate of a new node or client. `known`, the certificates of
+/// others, is still empty. The certificate is valid for `valid_s` seconds from `now` on.
 security::NodeSecrets issue(const ClusterFolder& cluster, const std::string& name, Role role,
                             security::UtcSeconds now, security::UtcSeconds valid_s) {
   security::NodeSecrets secrets;
   secrets.cluster = cluster.secrets().key.public_key;
   secrets.handshake_keys = cluster.secrets().handshake_keys;
   secrets.keys = wire::make_key_pair();
-  Certificate own;
-  own.name = name;
-  own.role = role;
-  own.key = secrets.keys.public_key;
-  own.serial = security::make_serial();
-  own.not_before = now - clock_skew_s;
-  own.not_after = now + valid_s;
-  secrets.certificate = security::sign(own, cluster.secrets().key);
+  Certificate certificate;
+  certificate.name = name;
+  certificate.role = role;
+  certificate.key = secrets.keys.public_key;
+  certificate.serial = security::make_serial();
+  certificate.not_before = now - clock_skew_s;
+  certificate.not_after = now + valid_s;
+  secrets.certificate = security::sign(certificate, cluster.secrets().key);
   secrets.revocations = cluster.revoked().revocations;
   return secrets;
 }
 
-/// Returns secrets by which the administrator of `cluster` connects to its nodes, valid for 300 s.
+/// Returns secrets with which the administrator of `cluster` can connect to its nodes for
+/// clock_skew_s.
 security::NodeSecrets issue_for_administrator(const ClusterFolder& cluster) {
   const security::UtcSeconds now = utc_now();
   security::NodeSecrets secrets = issue(cluster, "administrator", Role::client, now, clock_skew_s);
@@ -110,8 +112,8 @@ security::NodeSecrets issue_for_administrator(const ClusterFolder& cluster) {
   return secrets;
 }
 
-/// Sends all revocations to the node whose possible addresses are `seeds`, and waits until it knows
-/// them.
+/// Sends all revocations to one node and waits until the node has them, for about 10 s at most.
+/// `seeds` are the addresses at which the node may be.
 Result<void> send_revocations(const ClusterFolder& cluster, const std::vector<std::string>& seeds) {
   auto listen = local_address_towards(wire::without_key(seeds.front()));
   if (!listen) return std::move(listen).error().within("--to");
@@ -175,34 +177,35 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
 
   const security::UtcSeconds now = utc_now();
   const std::vector<Certificate> known = valid_certificates(*cluster, now);
+  const security::CertificateList old_list = cluster->issued();
+  security::CertificateList new_list = old_list;
+  std::vector<security::NodeSecrets> issued;
+  for (const std::string& name : options.names) {
+    issued.push_back(issue(*cluster, name, *role, now, *valid_s));
+    new_list.certificates.push_back(issued.back().certificate);
+  }
+  for (auto& secrets : issued) {
+    secrets.known = known;
+    for (const auto& other : issued)
+      if (&other != &secrets) secrets.known.push_back(other.certificate);
+  }
   // The list is written before the key files, because a certificate that is not listed could not be
   // revoked by its name.
-  const security::CertificateList before = cluster->issued();
-  security::CertificateList after = before;
-  std::vector<security::NodeSecrets> nodes;
-  for (const std::string& name : options.names) {
-    nodes.push_back(issue(*cluster, name, *role, now, *valid_s));
-    after.certificates.push_back(nodes.back().certificate);
-  }
-  for (auto& node : nodes) {
-    node.known = known;
-    for (const auto& other : nodes)
-      if (&other != &node) node.known.push_back(other.certificate);
-  }
-  if (auto listed = cluster->replace(after); !listed) return std::move(listed).error();
+  if (auto listed = cluster->replace(new_list); !listed) return std::move(listed).error();
   std::string text;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (auto written = create_secret_file((*files)[i], security::print(nodes[i])); !written) {
-      for (std::size_t made = 0; made < i; ++made) std::filesystem::remove((*files)[made]);
-      (void)cluster->replace(before);
+  for (std::size_t i = 0; i < issued.size(); ++i) {
+    if (auto written = create_secret_file((*files)[i], security::print(issued[i])); !written) {
+      for (std::size_t created = 0; created < i; ++created)
+        std::filesystem::remove((*files)[created]);
+      (void)cluster->replace(old_list);
       return std::move(written).error().within("--out");
     }
-    const Certificate& own = nodes[i].certificate;
+    const Certificate& certificate = issued[i].certificate;
     text += fmt::format(
         "issued {}, valid until {}\n"
         "  {} is its key file: copy it to its machine over a safe channel, and keep it nowhere "
         "else\n",
-        text_of(own), security::print_utc(own.not_after), (*files)[i]);
+        text_of(certificate), security::print_utc(certificate.not_after), (*files)[i]);
   }
   return write_stdout(text, done);
 }

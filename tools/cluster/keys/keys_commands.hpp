@@ -1,5 +1,5 @@
-/// The commands of `starling keys`, one function each. A function returns an exit code, or an Error
-/// if its input is invalid; then it has written nothing.
+/// The commands of `starling keys`, one function each. Each returns an exit code. If it returns an
+/// Error instead, its input is invalid and it has written nothing.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace starling::program {
 
-/// Makes the key of a new cluster in a folder, which it creates if there is none.
+/// Makes the key of a new cluster in `folder`, and the folder if there is none.
 [[nodiscard]] Result<int> keys_init_command(const std::string& folder);
 
 struct KeysNodeOptions {
-  /// The names of the holders; each of them gets a certificate and a key file.
+  /// The names of nodes or clients; each of them gets a certificate and a key file.
   std::vector<std::string> names;
   /// `node` or `client`.
   std::string role = "node";
@@ -21,16 +21,15 @@ struct KeysNodeOptions {
   std::string days = "365";
   /// The folder of the cluster's key.
   std::string cluster;
-  /// The key file to write for a single name; empty: NAME.key.
+  /// The key file to write for a single name; NAME.key if empty.
   std::string out;
 };
-/// Issues certificates and writes the key files of their holders; each key file has the
-/// certificates of all others.
+/// Issues certificates and writes a key file for each. A key file also has all valid certificates
+/// that were issued before it or together with it.
 [[nodiscard]] Result<int> keys_node_command(const KeysNodeOptions& options);
 
-/// Revokes the certificate of a serial, or all certificates of a name, and notifies the node at
-/// `to`,
-/// `[NAME@]HOST:PORT`, unless that is empty.
+/// Revokes the certificate with a serial number, or all certificates of a name. Then sends all
+/// revocations to the node at `to`, [NAME@]HOST:PORT, unless that is empty.
 [[nodiscard]] Result<int> keys_revoke_command(const std::string& name_or_serial,
                                               const std::string& cluster, const std::string& to);
 

@@ -21,7 +21,7 @@ std::string role_of(const Certificate& c) {
   return c.role == security::Role::node ? "node" : "client";
 }
 
-/// Returns the state of a certificate at `now`, as far as `revocations` shows it.
+/// Returns the state of a certificate at `now`; `revocations` are the known revocations.
 std::string state_of(const Certificate& c, security::UtcSeconds now,
                      const std::vector<Revocation>& revocations) {
   if (std::ranges::any_of(revocations, [&](const auto& r) { return r.serial == c.serial; }))
@@ -30,6 +30,7 @@ std::string state_of(const Certificate& c, security::UtcSeconds now,
   return now > c.not_after ? "expired" : "valid";
 }
 
+/// Returns a line of the text form.
 std::string row(const char* name, const std::string& value) {
   return fmt::format("  {:<14}{}\n", name, value);
 }
@@ -37,7 +38,8 @@ std::string row(const char* name, const std::string& value) {
 /// Describes a key file, as text and as JSON.
 class Description {
  public:
-  /// For a list of certificates, `revoked` comes from the file `revocations` beside it.
+  /// `revoked` is used for a list of certificates only: it comes from the file `revocations` beside
+  /// the list.
   Description(const std::string& path, const security::KeyFile& file,
               std::vector<Revocation> revoked)
       : now_(utc_now()), revoked_(std::move(revoked)) {

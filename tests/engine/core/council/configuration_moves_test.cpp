@@ -1,5 +1,5 @@
-/// Tests that the next configuration is balanced, moves few ranges, and never releases an owner of
-/// a range before the others hold the range, whatever changes.
+/// Tests that, after any change, the next configuration is balanced, moves few ranges, and releases
+/// no owner of a range before the other owners hold the range.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace starling::core {
 namespace {
 
-/// Returns how many ranges each member owns, or with `primaries` is the primary of.
+/// Returns for each member how many ranges it owns; if `primaries`, of how many it is the primary.
 std::map<MemberId, std::size_t> loads(const Configuration& configuration, bool primaries = false) {
   std::map<MemberId, std::size_t> load;
   for (const Member& member : configuration.members)
@@ -25,6 +25,7 @@ std::map<MemberId, std::size_t> loads(const Configuration& configuration, bool p
   return load;
 }
 
+/// Returns the difference of the highest and the lowest load.
 std::size_t unevenness(const std::map<MemberId, std::size_t>& loads) {
   const auto [least, most] =
       std::ranges::minmax_element(loads, {}, [](const auto& entry) { return entry.second; });
@@ -59,9 +60,9 @@ TEST(Configuration, FirstOneIsBalanced) {
 }
 
 TEST(Configuration, MovesARangeInTwoEpochs) {
-  auto now = first_configuration(members_of({0, 1, 2}), 9, 2);
-  PendingChanges pending{.joins = {{7, 1}}, .full = all_owners_full(now)};
-  const auto between = next_configuration(now, pending).next;
+  auto current = first_configuration(members_of({0, 1, 2}), 9, 2);
+  PendingChanges pending{.joins = {{7, 1}}, .full = all_owners_full(current)};
+  const auto between = next_configuration(current, pending).next;
   ASSERT_TRUE(between);
   std::size_t moved = 0;
   for (RangeId r = 0; r < 9; ++r) {
@@ -72,7 +73,7 @@ TEST(Configuration, MovesARangeInTwoEpochs) {
     EXPECT_EQ(std::ranges::count_if(between->ranges[r].owners, &RangeOwner::retiring), 1);
   }
   EXPECT_EQ(moved, 18U / 4);
-  // As long as the new owner does not hold them, nothing changes.
+  // Nothing changes while the new owner does not hold the ranges.
   EXPECT_FALSE(next_configuration(*between, {.full = only_primaries_full(*between)}).next);
   const auto after = next_configuration(*between, {.full = all_owners_full(*between)}).next;
   ASSERT_TRUE(after);
@@ -96,8 +97,8 @@ TEST(Configuration, MemberLeavesOnceOthersHoldItsRanges) {
   EXPECT_EQ(after->find(2), nullptr);
 }
 
-/// Runs many random sequences of joins, deaths and leaves. Owners become full at random, because
-/// hand-overs take different times.
+/// Applies many random sequences of joins, deaths and leaves. Owners become full after random
+/// times, as in jobs.
 TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Random random{seed};
@@ -105,32 +106,35 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
     std::vector<Member> members;
     const auto founders = static_cast<MemberId>(copies + 1 + random.below(5));
     for (MemberId id = 0; id < founders; ++id) members.push_back({id, 1});
-    auto now = first_configuration(members, random.below(20), copies, seed % 2 == 0);
-    auto full = all_owners_full(now);
+    auto current = first_configuration(members, random.below(20), copies, seed % 2 == 0);
+    auto full = all_owners_full(current);
     MemberId next_id = founders;
     std::vector<MemberId> leaves;
     for (int step = 0; step < 30; ++step) {
       PendingChanges pending{.copies = copies, .leaves = leaves, .full = full};
-      const auto any_member = [&] { return now.members[random.below(now.members.size())].id; };
+      const auto any_member = [&] {
+        return current.members[random.below(current.members.size())].id;
+      };
       if (random.below(3) == 0) pending.joins.push_back({next_id++, 1});
       if (random.below(5) == 0)
         pending.joins.push_back({any_member(), static_cast<Incarnation>(2 + step)});
       if (random.below(3) == 0) pending.dead.push_back(any_member());
       if (random.below(6) == 0) pending.leaves = leaves = {any_member()};
-      const auto successor = next_configuration(now, pending);
+      const auto successor = next_configuration(current, pending);
       if (!successor.next) continue;
       const Configuration& next = *successor.next;
-      ASSERT_EQ(next.epoch, now.epoch + 1);
+      ASSERT_EQ(next.epoch, current.epoch + 1);
       ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
       ASSERT_FALSE(next.council.empty());
       for (const MemberId id : next.council) ASSERT_NE(next.find(id), nullptr);
-      // A coordinator stays coordinator as long as its incarnation is a member; then another member
-      // becomes coordinator.
+      // A coordinator stays while its incarnation is a member. After that, another member becomes
+      // coordinator.
       ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
-      if (now.coordinator) {
+      if (current.coordinator) {
         ASSERT_NE(next.find(*next.coordinator), nullptr);
-        const auto incarnation = now.find(*now.coordinator)->incarnation;
-        ASSERT_EQ(next.has_same_coordinator_as(now), next.contains(*now.coordinator, incarnation));
+        const auto incarnation = current.find(*current.coordinator)->incarnation;
+        ASSERT_EQ(next.has_same_coordinator_as(current),
+                  next.contains(*current.coordinator, incarnation));
       }
       std::size_t eligible = 0;
       std::map<MemberId, std::size_t> final_loads;
@@ -142,14 +146,14 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
             ++eligible;
           }
       for (RangeId r = 0; r < next.ranges.size(); ++r) {
-        const auto& before = now.ranges[r];
+        const auto& before = current.ranges[r];
         const auto& after = next.ranges[r];
         const auto continues = [&](const RangeOwner& owner) {
           const auto* old = before.find(owner.id);
           return old != nullptr &&
-                 now.find(owner.id)->incarnation == next.find(owner.id)->incarnation;
+                 current.find(owner.id)->incarnation == next.find(owner.id)->incarnation;
         };
-        // The primary is full. Every owner is a member, and named once.
+        // The primary is full. Every owner is a member, and is listed once.
         ASSERT_TRUE(continues(after.owners.front()));
         ASSERT_EQ(std::ranges::count(full[r], after.owners.front().id), 1);
         std::set<MemberId> distinct;
@@ -172,7 +176,7 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
         for (const RangeOwner& owner : before.owners) {
           const auto* still = next.find(owner.id);
           const bool alive =
-              still != nullptr && still->incarnation == now.find(owner.id)->incarnation;
+              still != nullptr && still->incarnation == current.find(owner.id)->incarnation;
           if (!all_full && alive) {
             ASSERT_NE(after.find(owner.id), nullptr);
           }
@@ -185,8 +189,7 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
       if (eligible > 0) {
         ASSERT_LE(unevenness(final_loads), 1U) << seed << " " << step;
       }
-      // An owner that held a range and still owns it without a break still holds it; some new
-      // owners hold it by now.
+      // A full owner that has remained owner stays full, and some new owners become full.
       std::vector<std::vector<MemberId>> held(next.ranges.size());
       for (RangeId r = 0; r < next.ranges.size(); ++r)
         for (const RangeOwner& owner : next.ranges[r].owners) {
@@ -195,10 +198,10 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
         }
       for (auto& ids : held) std::ranges::sort(ids);
       full = std::move(held);
-      now = next;
-      std::erase_if(leaves, [&](MemberId id) { return now.find(id) == nullptr; });
+      current = next;
+      std::erase_if(leaves, [&](MemberId id) { return current.find(id) == nullptr; });
     }
-    const auto stable = apply_until_stable(now, {.copies = copies});
+    const auto stable = apply_until_stable(current, {.copies = copies});
     EXPECT_LE(unevenness(loads(stable)), 1U);
     for (const Ownership& range : stable.ranges)
       EXPECT_EQ(range.owners.size(), std::min(copies, stable.members.size()));
@@ -211,7 +214,7 @@ TEST(Configuration, MovesFewRanges) {
     for (MemberId id = 0; id < n; ++id) members.push_back({id, 1});
     const std::size_t ranges = 5 * n;
     const auto first = first_configuration(members, ranges, 2);
-    // A joiner takes its fair share and nothing else moves.
+    // A joiner gets its fair share, and nothing else moves.
     const auto joined =
         next_configuration(first, {.joins = {{100, 1}}, .full = all_owners_full(first)}).next;
     ASSERT_TRUE(joined);
@@ -225,10 +228,10 @@ TEST(Configuration, MovesFewRanges) {
 }
 
 TEST(Configuration, BalancesPrimariesToo) {
-  auto now = first_configuration(members_of({0, 1}), 12, 2);
-  now = apply_until_stable(now, {.joins = {{2, 1}, {3, 1}}});
-  EXPECT_LE(unevenness(loads(now)), 1U);
-  EXPECT_LE(unevenness(loads(now, true)), 2U);
+  auto current = first_configuration(members_of({0, 1}), 12, 2);
+  current = apply_until_stable(current, {.joins = {{2, 1}, {3, 1}}});
+  EXPECT_LE(unevenness(loads(current)), 1U);
+  EXPECT_LE(unevenness(loads(current, true)), 2U);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(Configuration, HalfOfTheCouncilWithTheLowestMemberIsAQuorum) {
 
 TEST(Configuration, HasNoSuccessorIfNothingChanges) {
   const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
-  // Neither if only the primaries are known to be full.
+  // There is none either if only the primaries are full, or if a present member asks to join.
   EXPECT_FALSE(next_configuration(first, {.full = only_primaries_full(first)}).next);
   EXPECT_FALSE(next_configuration(first, {.joins = {{1, 1}}, .full = all_owners_full(first)}).next);
 }
@@ -64,7 +64,7 @@ TEST(Configuration, OwnersOfADeadPrimarysRangesBecomePrimary) {
   }
 }
 
-TEST(Configuration, NamesLostRangesAndGivesThemUpIfAskedTo) {
+TEST(Configuration, NamesLostRangesAndGivesThemUpOnRequest) {
   const auto first = first_configuration(members_of({0, 1, 2, 3}), 4, 2);
   PendingChanges pending{.dead = {first.ranges[0].owners[0].id, first.ranges[0].owners[1].id},
                          .full = all_owners_full(first)};
@@ -73,7 +73,7 @@ TEST(Configuration, NamesLostRangesAndGivesThemUpIfAskedTo) {
   EXPECT_FALSE(refused.next);
   EXPECT_FALSE(refused.lost.empty());
   EXPECT_EQ(refused.lost.front(), 0U);
-  pending.give_up = true;
+  pending.gives_up_lost_ranges = true;
   const auto given_up = next_configuration(first, pending);
   ASSERT_TRUE(given_up.next);
   EXPECT_TRUE(given_up.next->has_lost_range());
@@ -120,14 +120,15 @@ TEST(Configuration, ServersOwnAndWorkersDoNot) {
 }
 
 /// Returns the members that own at least one range.
-std::set<MemberId> owners_in(const Configuration& now) {
+std::set<MemberId> owners_in(const Configuration& current) {
   std::set<MemberId> owners;
-  for (const Ownership& range : now.ranges)
+  for (const Ownership& range : current.ranges)
     for (const RangeOwner& owner : range.owners) owners.insert(owner.id);
   return owners;
 }
 
-/// Workers 0 to 4 on nodes 1 to 5, servers 5 and 6 on nodes 5 and 4, the coordinator 7 on node 1.
+/// Returns a configuration with workers 0 to 4 on nodes 1 to 5, servers 5 and 6 on nodes 5 and 4,
+/// and coordinator 7 on node 1.
 Configuration five_nodes(std::size_t copies) {
   std::vector<Member> members;
   for (MemberId id = 0; id < 5; ++id) members.push_back({id, 1, true, false, 1 + id});
@@ -152,7 +153,7 @@ TEST(Configuration, ReplacesDeadOwnersWhileNodesWithoutAnOwnerAreLeft) {
   EXPECT_EQ(last.fewest_copies(), 1U);
 }
 
-TEST(Configuration, HasAsManyOwnersAsCopiesAndAsManyAsAskedFor) {
+TEST(Configuration, HasAtLeastAsManyOwnersAsCopiesAndAsRequested) {
   EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.copies = 3})).size(), 3U);
   const auto four = apply_until_stable(five_nodes(2), {.copies = 2, .owners = 4});
   EXPECT_EQ(owners_in(four).size(), 4U);
@@ -167,8 +168,8 @@ TEST(Configuration, LetsAllOwnersLeaveIfOtherMembersCanOwn) {
   EXPECT_EQ(after.find(6), nullptr);
 }
 
-/// Workers 0 to 3 on nodes 1 and 2; servers 4 and 5 on nodes 1 and 2; member 6 on node 1, which
-/// neither works nor owns.
+/// Returns a configuration with workers 0 and 1 on node 1, workers 2 and 3 on node 2, server 4 on
+/// node 1, server 5 on node 2, and member 6, which neither works nor owns, on node 1.
 Configuration with_coordinator() {
   std::vector<Member> members;
   for (MemberId id = 0; id < 4; ++id) members.push_back({id, 1, true, false, 1 + id / 2});
@@ -228,13 +229,13 @@ TEST(Configuration, BulkSynchronousJobsBeginNewOwnerEpochsIfWorkersChange) {
 TEST(Configuration, CouncilHasOneMemberOfEachNode) {
   std::vector<Member> members;
   for (MemberId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
-  Configuration now = first_configuration(members, 8, 2);
-  EXPECT_EQ(now.council, (std::vector<MemberId>{0, 3, 6, 9}));
+  Configuration current = first_configuration(members, 8, 2);
+  EXPECT_EQ(current.council, (std::vector<MemberId>{0, 3, 6, 9}));
   PendingChanges pending;
   pending.dead = {3};
   pending.full.assign(8, {0, 3, 6, 9});
-  now = *next_configuration(now, pending).next;
-  EXPECT_EQ(now.council, (std::vector<MemberId>{0, 4, 6, 9}));
+  current = *next_configuration(current, pending).next;
+  EXPECT_EQ(current.council, (std::vector<MemberId>{0, 4, 6, 9}));
 }
 
 }  // namespace

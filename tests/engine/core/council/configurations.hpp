@@ -12,13 +12,15 @@
 
 namespace starling::core {
 
+/// Returns members in incarnation 1 that work and own.
 inline std::vector<Member> members_of(std::initializer_list<MemberId> ids) {
   std::vector<Member> members;
   for (const MemberId id : ids) members.push_back({id, 1});
   return members;
 }
 
-/// Returns PendingChanges::full if every owner of each range is full.
+/// Returns the value of PendingChanges::full that says that all owners are full: they hold every
+/// acknowledged update.
 inline std::vector<std::vector<MemberId>> all_owners_full(const Configuration& configuration) {
   std::vector<std::vector<MemberId>> full;
   for (const Ownership& range : configuration.ranges) {
@@ -29,27 +31,27 @@ inline std::vector<std::vector<MemberId>> all_owners_full(const Configuration& c
   return full;
 }
 
-/// Returns PendingChanges::full if only the primary of each range is full.
+/// Returns the value of PendingChanges::full that says that only the primary of each range is full.
 inline std::vector<std::vector<MemberId>> only_primaries_full(const Configuration& configuration) {
   std::vector<std::vector<MemberId>> full;
   for (const Ownership& range : configuration.ranges) full.push_back({range.owners.front().id});
   return full;
 }
 
-/// Applies `pending` with all owners full until the configuration does not change any more.
-inline Configuration apply_until_stable(Configuration now, PendingChanges pending) {
+/// Applies `pending`, with all owners full, until the configuration no longer changes.
+inline Configuration apply_until_stable(Configuration current, PendingChanges pending) {
   for (int i = 0; i < 10; ++i) {
-    pending.full = all_owners_full(now);
-    const auto next = next_configuration(now, pending).next;
-    if (!next) return now;
-    EXPECT_EQ(next->epoch, now.epoch + 1);
-    now = *next;
-    std::erase_if(pending.leaves, [&](MemberId id) { return now.find(id) == nullptr; });
+    pending.full = all_owners_full(current);
+    const auto next = next_configuration(current, pending).next;
+    if (!next) return current;
+    EXPECT_EQ(next->epoch, current.epoch + 1);
+    current = *next;
+    std::erase_if(pending.leaves, [&](MemberId id) { return current.find(id) == nullptr; });
     pending.dead.clear();
     pending.joins.clear();
   }
   ADD_FAILURE() << "the configuration still changes after 10 epochs";
-  return now;
+  return current;
 }
 
 }  // namespace starling::core

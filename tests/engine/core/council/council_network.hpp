@@ -1,4 +1,4 @@
-/// A network of councils for tests, which delivers or loses their messages and checks that all
+/// Simulates a network of councils for tests: delivers or loses their messages, and checks that all
 /// councils agree.
 #pragma once
 
@@ -27,10 +27,11 @@ inline std::vector<Member> founders(MemberId count) {
   return members;
 }
 
-/// Councils and the messages in flight between them, in virtual time. Fails the test if two
-/// councils decide differently.
+/// The councils of all members and the messages in flight between them, in virtual time. Fails the
+/// test if two councils decide on different configurations of one epoch.
 class CouncilNetwork {
  public:
+  /// Members 0 to `members` - 1 found the job; the `joiners` ids after them may join.
   CouncilNetwork(MemberId members, std::size_t ranges, std::uint64_t seed, MemberId joiners = 0)
       : random_(seed) {
     const auto first =
@@ -45,6 +46,8 @@ class CouncilNetwork {
     for (MemberId id = 0; id < members; ++id) adopt(id, first);
   }
 
+  /// Calls `event(council, context)` with the council of member `id`, and executes the effects.
+  /// Does nothing if the member has crashed.
   template <class Event>
   void run(MemberId id, Event event) {
     if (crashed_.contains(id)) return;
@@ -53,13 +56,14 @@ class CouncilNetwork {
     for (auto& effect : effects) execute(id, effect);
   }
 
+  /// Lets member `id` suspect `other`, or no longer suspect it.
   void suspect(MemberId id, MemberId other) {
     run(id, [&](Council& council, const auto& context) { council.suspect(context, other, 1); });
   }
   void trust(MemberId id, MemberId other) {
     run(id, [&](Council& council, const auto& context) { council.trust(context, other, 1); });
   }
-  /// From now on `id` receives nothing from `other`, and suspects it.
+  /// From now on, member `id` receives nothing from `other`, and suspects it.
   void drop_incoming(MemberId id, MemberId other) {
     blocked_.insert({other, id});
     suspect(id, other);
@@ -85,12 +89,12 @@ class CouncilNetwork {
     run(id, [](Council& council, const auto& context) { council.on_timer(context); });
     return true;
   }
-  /// Steps until nothing is left to do, at most 20,000 times.
+  /// Calls step() without faults until there is no message and no timer, at most 20,000 times.
   void run_to_end() {
     for (int i = 0; i < 20'000 && step(0, 0); ++i) {
     }
   }
-  /// Steps until the time is `until`.
+  /// Calls step() without faults until the time is `until`.
   void run_until(Time until) {
     while ((!in_flight_.empty() || (!timers_.empty() && timers_.begin()->first <= until)) &&
            step(0, 0)) {
@@ -112,6 +116,7 @@ class CouncilNetwork {
   Random& random() { return random_; }
 
  private:
+  /// A message in flight: `message`, or `configuration` if that is set.
   struct Sent {
     MemberId from;
     MemberId to;
@@ -142,7 +147,8 @@ class CouncilNetwork {
     });
   }
 
-  /// Checks that every council decides the same configuration of an epoch.
+  /// Passes a decided configuration to a council. Checks first that no other configuration of its
+  /// epoch was decided.
   void adopt(MemberId id, const ConfigurationPtr& configuration) {
     const auto [known, is_new] = decided_.try_emplace(configuration->epoch, configuration);
     ASSERT_EQ(*known->second, *configuration);
@@ -153,13 +159,14 @@ class CouncilNetwork {
       for (RangeId r = 0; r < configuration->ranges.size(); ++r)
         if (configuration->ranges[r].find(id) != nullptr) full.push_back(r);
       council.on_configuration(context, configuration);
-      council.on_in_sync_ranges(context, full);  // ranges move at once here
+      council.on_full_ranges(context, full);  // new owners hold their ranges at once
     });
   }
 
   Random random_;
   Time now_{};
   std::vector<Council> councils_;
+  /// By member: the epoch of its configuration; 0 if it has none.
   std::vector<Epoch> epochs_;
   std::map<Epoch, ConfigurationPtr> decided_;
   std::vector<Sent> in_flight_;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Council, RemovesAMemberThatOnlyOneOtherSuspectsAfterAWhile) {
+TEST(Council, RemovesAMemberThatOneOtherSuspectsForLong) {
   CouncilNetwork network{4, 6, 1};
   network.suspect(2, 3);
   network.run_until(900ms);
@@ -23,7 +23,8 @@ TEST(Council, RemovesAMemberThatOnlyOneOtherSuspectsAfterAWhile) {
   EXPECT_EQ(network.configuration(0).find(3), nullptr);
 }
 
-/// The lowest member can send but not receive: no other member suspects it, and it cannot decide.
+/// The lowest member can send but not receive, so that no other member suspects it, and it cannot
+/// decide.
 TEST(Council, RemovesAProposerThatReceivesNothing) {
   CouncilNetwork network{5, 6, 1, 1};
   for (const MemberId other : {1U, 2U, 3U, 4U}) network.drop_incoming(0, other);
@@ -34,7 +35,7 @@ TEST(Council, RemovesAProposerThatReceivesNothing) {
   }
 }
 
-/// No member suspects the one that crashed, but a request to join is not granted.
+/// Member 0, which should grant the request to join, has crashed, and no member suspects it.
 TEST(Council, NextMemberAddsAJoinerIfTheLowestDoesNot) {
   CouncilNetwork network{4, 6, 1, 1};
   network.crash(0);
@@ -54,7 +55,7 @@ TEST(Council, RemovesOneOfTwoMembersThatDoNotReceiveFromEachOther) {
     network.run_until(20s);
     EXPECT_EQ(network.configuration(0).members.size(), 5U);
     EXPECT_EQ(network.configuration(0).find(5), nullptr)
-        << "the one that is reported, or the higher one";
+        << "the suspected member, or, if both are suspected, the one with the higher id";
     EXPECT_TRUE(network.failures().empty());
   }
 }
@@ -83,8 +84,7 @@ TEST(Council, IgnoresSuspicionsOfAFormerIncarnation) {
   EXPECT_TRUE(network.suspects(0, 3));
 }
 
-/// All other members suspect both owners of a range for `duration`, and trust them again
-/// afterwards.
+/// Lets all other members suspect both owners of a range for `duration`, and then trust them again.
 void suspect_both_owners(CouncilNetwork& network, Time duration) {
   const auto owners = network.configuration(0).ranges[0].owners;
   const auto for_each_pair = [&](auto act) {

@@ -29,7 +29,7 @@ TEST(Council, LowestMemberRemovesADeadMember) {
   EXPECT_TRUE(network.failures().empty());
 }
 
-/// After the last possible round there would be none for other proposers.
+/// If a council adopted such a round, no higher round would be left for other proposers.
 TEST(Council, DecidesAlthoughOneMemberClaimsRoundsFarAhead) {
   for (const std::uint64_t round :
        {~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63U}) {
@@ -57,7 +57,7 @@ TEST(Council, DecidesAlthoughOneMemberClaimsRoundsFarAhead) {
   }
 }
 
-/// A member that knows only earlier rounds catches up: each Nack names a later round.
+/// A proposer that knows only early rounds catches up, because each Nack contains a later round.
 TEST(Council, DecidesAlthoughOnlyOneMemberKnowsLateRounds) {
   CouncilNetwork network{3, 6, 1};
   for (std::uint64_t i = 1; i <= 10; ++i)
@@ -154,8 +154,7 @@ TEST(Council, AddsAMemberThatAsksToJoin) {
   for (const Ownership& range : network.configuration(3).ranges) EXPECT_EQ(range.owners.size(), 2U);
 }
 
-/// Several members propose at once, for different reasons, and may receive nothing from one another
-/// for long.
+/// Several members propose at the same time, for different reasons.
 TEST(Council, AgreesAlthoughMessagesAreLostRepeatedAndReordered) {
   std::size_t decided = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
@@ -197,7 +196,7 @@ TEST(Council, AgreesAlthoughMessagesAreLostRepeatedAndReordered) {
     }
     decided += network.last_epoch() - 1;
   }
-  EXPECT_GT(decided, 300U);  // so many decisions show that the test is not empty
+  EXPECT_GT(decided, 300U) << "the members decide often";
 }
 
 }  // namespace

@@ -19,12 +19,12 @@ namespace starling::sim {
 
 using Nodes = std::vector<NodeId>;
 
-/// Returns the options of a cluster whose machines are near each other, and of one with a bad
-/// network.
-inline ClusterOptions near() {
+/// Returns the options of a cluster in one data centre.
+inline ClusterOptions good_network() {
   return {.link = {.latency = {laws::Exponential{std::chrono::microseconds{500}}}}};
 }
-inline ClusterOptions bad() {
+/// Returns the options of a cluster whose network loses, duplicates and reorders packets.
+inline ClusterOptions bad_network() {
   return {.link = {.latency = {laws::Exponential{std::chrono::milliseconds{3}}},
                    .loss = 0.1,
                    .duplication = 0.1,
@@ -33,9 +33,9 @@ inline ClusterOptions bad() {
 }
 
 /// A cluster of `count` nodes that have known each other for 2 to 3 s.
-class Found : public Cluster {
+class ConvergedCluster : public Cluster {
  public:
-  Found(ClusterOptions options, std::size_t count, std::uint64_t seed)
+  ConvergedCluster(ClusterOptions options, std::size_t count, std::uint64_t seed)
       : Cluster(std::move(options), seed) {
     start_many(count);
     EXPECT_TRUE(run_until([&] { return agree(); }, std::chrono::seconds{20}))
@@ -43,21 +43,22 @@ class Found : public Cluster {
     run(std::chrono::seconds{2} + Time{Random::stream(seed, 3).below(1'000'000'000)});
   }
 
-  /// Returns how many times a node has noticed since `start` that a process is dead.
+  /// Returns how many times, since `start`, a node has declared another one dead.
   [[nodiscard]] std::size_t deaths_since(Time start) const {
-    return static_cast<std::size_t>(std::ranges::count_if(noticed(), [&](const Noticed& one) {
-      return one.at >= start && one.record.state == core::NodeState::dead;
-    }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(noticed(), [&](const NoticedChange& notice) {
+          return notice.at >= start && notice.record.state == core::NodeState::dead;
+        }));
   }
 };
 
 /// Runs `scenario(cluster)` with a cluster of `count` nodes for each of the seeds 1 to `seeds`.
 template <class Scenario>
-void each_seed(std::uint64_t seeds, const ClusterOptions& options, std::size_t count,
-               Scenario scenario) {
+void for_each_seed(std::uint64_t seeds, const ClusterOptions& options, std::size_t count,
+                   Scenario scenario) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Found cluster{options, count, seed};
+    ConvergedCluster cluster{options, count, seed};
     if (testing::Test::HasFailure()) return;
     scenario(cluster);
   }
