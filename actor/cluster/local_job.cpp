@@ -34,10 +34,9 @@ constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 /// this credit equally; each may have at least one range in flight.
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
 
-template <class T>
 class LocalJobImpl final : public LocalJob {
  public:
-  LocalJobImpl(Assignment<T> assignment, LocalJobOptions options)
+  LocalJobImpl(Assignment assignment, LocalJobOptions options)
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
@@ -168,7 +167,7 @@ class LocalJobImpl final : public LocalJob {
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
-    core::MemberOptions<T> member_options;
+    core::MemberOptions member_options;
     member_options.self = self;
     member_options.mode = job.mode;
     member_options.worker.last_step = job.steps;
@@ -198,7 +197,7 @@ class LocalJobImpl final : public LocalJob {
     member_options.channel.acknowledge_delay_max = std::chrono::milliseconds{10};
     const auto last_report = std::make_shared<LastReport>(self);
     const actor::CafThreadScope scope;
-    const MemberActor member = system_.spawn<MemberHost<T>>(
+    const MemberActor member = system_.spawn<MemberHost>(
         job_context_, std::move(member_options),
         [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
         [last_report] { last_report->is_excluded = true; },
@@ -291,7 +290,7 @@ class LocalJobImpl final : public LocalJob {
           [&](const caf::error&) { on_answer(members[i], static_cast<Answer*>(nullptr)); });
   }
 
-  Assignment<T> assignment_;
+  Assignment assignment_;
   LocalJobOptions options_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
@@ -306,9 +305,7 @@ class LocalJobImpl final : public LocalJob {
 
 }  // namespace
 
-template <class T>
-Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,
-                                                 LocalJobOptions options) {
+Result<std::unique_ptr<LocalJob>> make_local_job(Assignment assignment, LocalJobOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
   if (auto valid = check_start(assignment.job, assignment.start); !valid)
     return std::move(valid).error().within("the saved state");
@@ -317,12 +314,7 @@ Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,
                  std::to_string(options.members_max) + " members are allowed for"};
   keep_freed_memory();
   return std::unique_ptr<LocalJob>{
-      std::make_unique<LocalJobImpl<T>>(std::move(assignment), std::move(options))};
+      std::make_unique<LocalJobImpl>(std::move(assignment), std::move(options))};
 }
-
-template Result<std::unique_ptr<LocalJob>> make_local_job<float>(Assignment<float>,
-                                                                 LocalJobOptions);
-template Result<std::unique_ptr<LocalJob>> make_local_job<double>(Assignment<double>,
-                                                                  LocalJobOptions);
 
 }  // namespace starling::actor

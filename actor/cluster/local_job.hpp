@@ -67,13 +67,7 @@ class LocalJob {
 
 /// Makes this node's part of a job, without members yet. Returns an Error if the options are not
 /// valid, or if the job cannot go on from the assignment's states.
-template <class T>
-[[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,
+[[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(Assignment assignment,
                                                                LocalJobOptions options);
-
-extern template Result<std::unique_ptr<LocalJob>> make_local_job<float>(Assignment<float>,
-                                                                        LocalJobOptions);
-extern template Result<std::unique_ptr<LocalJob>> make_local_job<double>(Assignment<double>,
-                                                                         LocalJobOptions);
 
 }  // namespace starling::actor

@@ -20,19 +20,17 @@ namespace starling::actor {
 /// time.
 using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 
-template <class T>
 class MemberHost;
-template <class T>
-struct InterfaceOf<MemberHost<T>> {
+template <>
+struct InterfaceOf<MemberHost> {
   using type = MemberActor;
 };
 
-template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
   /// Calls `on_excluded` when the council excludes the member, which is final. If an exception ends
   /// the actor, so that it answers no further message, calls `report_exception` with its text.
-  MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions<T> options,
+  MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions options,
              SendEnvelopes send, std::function<void()> on_excluded,
              std::function<void(const std::string&)> report_exception)
       : actor::MemberActor::base(config),
@@ -97,7 +95,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
  private:
-  using Core = core::MemberCore<T>;
+  using Core = core::MemberCore;
   using Context = core::MemberContext;
 
   /// Handles a failed STARLING_CHECK: throws, which ends this actor only.

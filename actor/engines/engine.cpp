@@ -97,7 +97,8 @@ class Engine<T>::Impl {
               .model = {}};
     const RunningFlag running{*this};
     const auto task = make_task();
-    auto outcome = run_job<T>(job_for(task), task, task->merge(), *std::move(start));
+    auto outcome =
+        run_job(job_for(task), task, core::merge_applier<T>(task->merge()), *std::move(start));
     if (!outcome)
       return {.end = Outcome::End::failed,
               .error = std::move(outcome).error().message,

@@ -12,13 +12,12 @@
 
 namespace starling::actor {
 
-/// A plain value. T is the element type of the parameters.
-template <class T>
+/// A plain value.
 struct Assignment {
   /// The job's options; a number of epochs over the data was converted to `steps`.
   JobOptions job;
   std::shared_ptr<Task> task;
-  core::Applier<T> applier;
+  core::ApplierPtr applier;
   /// The state of each range when the job starts.
   std::vector<core::RangeState> start;
 };

@@ -44,10 +44,9 @@ std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) 
 }
 
 /// Spawns a job's actors, waits for the job's outcome, and ends the actors in order.
-template <class T>
 class JobRunner {
  public:
-  JobRunner(const JobOptions& options, std::shared_ptr<Task> task, core::Applier<T> applier,
+  JobRunner(const JobOptions& options, std::shared_ptr<Task> task, core::ApplierPtr applier,
             std::vector<core::RangeState> start)
       : options_(options),
         applier_(std::move(applier)),
@@ -152,8 +151,8 @@ class JobRunner {
       for (core::OwnerId id = 0; id < owner_count(options_); ++id)
         directory->owners.push_back(
             watch(directory->observer, "shard " + std::to_string(id),
-                  system_.spawn<ShardHost<T>>(job_context_, core::Shard<T>{shard_options(id)},
-                                              first_free_stream + 1 + id)));
+                  system_.spawn<ShardHost>(job_context_, core::Shard{shard_options(id)},
+                                           first_free_stream + 1 + id)));
     if (core::keeps_steps_centrally(options_.mode))
       directory->coordinator =
           watch(directory->observer, "the coordinator",
@@ -168,11 +167,10 @@ class JobRunner {
             watch(directory->observer, "worker " + std::to_string(id),
                   system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
       } else {
-        using Peer = WorkerHost<core::Peer<T>>;
-        const actor::PeerActor peer =
-            watch(directory->observer, "peer " + std::to_string(id),
-                  system_.spawn<Peer>(job_context_,
-                                      core::Peer<T>{worker_options(id), shard_options(id)}));
+        using Peer = WorkerHost<core::Peer>;
+        const actor::PeerActor peer = watch(
+            directory->observer, "peer " + std::to_string(id),
+            system_.spawn<Peer>(job_context_, core::Peer{worker_options(id), shard_options(id)}));
         directory->workers.emplace_back(peer);
         directory->owners.emplace_back(peer);
       }
@@ -210,12 +208,12 @@ class JobRunner {
             .attempts = options_.attempts};
   }
 
-  core::ShardOptions<T> shard_options(core::OwnerId id) const {
-    core::ShardOptions<T> shard{.layout = layout_,
-                                .ranges = {},
-                                .applier = applier_,
-                                .workers = options_.workers,
-                                .bsp = is_bsp()};
+  core::ShardOptions shard_options(core::OwnerId id) const {
+    core::ShardOptions shard{.layout = layout_,
+                             .ranges = {},
+                             .applier = applier_,
+                             .workers = options_.workers,
+                             .bsp = is_bsp()};
     if (saves_rounds(options_))
       shard.pending_snapshot = first_checkpoint_request(options_, first_entries_.front().step);
     for (const auto& state : start_)
@@ -226,7 +224,7 @@ class JobRunner {
   [[nodiscard]] bool is_bsp() const { return barrier::is_bsp(options_.barrier); }
 
   const JobOptions& options_;
-  core::Applier<T> applier_;
+  core::ApplierPtr applier_;
   std::vector<core::RangeState> start_;
   std::vector<core::LedgerEntry> first_entries_;
   barrier::Recheck recheck_;
@@ -328,21 +326,15 @@ std::size_t compute_threads(const JobOptions& options) {
   return options.compute_threads > 0 ? options.compute_threads : processor_count();
 }
 
-template <class T>
 Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                        core::Applier<T> applier, std::vector<core::RangeState> start) {
+                        core::ApplierPtr applier, std::vector<core::RangeState> start) {
   if (auto valid = check(options); !valid) return std::move(valid).error();
   if (auto valid = check_start(options, start); !valid)
     return std::move(valid).error().within("the saved state");
   STARLING_CHECK(start.size() == task->layout().ranges.size());
   keep_freed_memory();
-  JobRunner<T> runner{options, std::move(task), std::move(applier), std::move(start)};
+  JobRunner runner{options, std::move(task), std::move(applier), std::move(start)};
   return runner.run();
 }
-
-template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>,
-                                        core::Applier<float>, std::vector<core::RangeState>);
-template Result<Outcome> run_job<double>(const JobOptions&, std::shared_ptr<Task>,
-                                         core::Applier<double>, std::vector<core::RangeState>);
 
 }  // namespace starling::actor

@@ -226,17 +226,9 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
 /// Runs a job, and returns when the job has ended. `start` has the state of every range of
-/// task->layout(), with ledgers if the job goes on from a saved state. T is the element type of the
-/// parameters.
-template <class T>
+/// task->layout(), with ledgers if the job goes on from a saved state.
 [[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                                      core::Applier<T> applier,
+                                      core::ApplierPtr applier,
                                       std::vector<core::RangeState> start);
-
-extern template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>,
-                                               core::Applier<float>, std::vector<core::RangeState>);
-extern template Result<Outcome> run_job<double>(const JobOptions&, std::shared_ptr<Task>,
-                                                core::Applier<double>,
-                                                std::vector<core::RangeState>);
 
 }  // namespace starling::actor

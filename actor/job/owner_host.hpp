@@ -7,10 +7,9 @@
 
 namespace starling::actor {
 
-template <class T>
 class ShardHost;
-template <class T>
-struct InterfaceOf<ShardHost<T>> {
+template <>
+struct InterfaceOf<ShardHost> {
   using type = OwnerActor;
 };
 class CoordinatorHost;
@@ -19,15 +18,14 @@ struct InterfaceOf<CoordinatorHost> {
   using type = CoordinatorActor;
 };
 
-template <class T>
-class ShardHost : public Host<ShardHost<T>> {
-  using Super = Host<ShardHost<T>>;
+class ShardHost : public Host<ShardHost> {
+  using Super = Host<ShardHost>;
   friend Super;
 
  public:
   static constexpr std::string_view role = "shard";
 
-  ShardHost(caf::actor_config& config, JobContextPtr job_context, core::Shard<T> core,
+  ShardHost(caf::actor_config& config, JobContextPtr job_context, core::Shard core,
             std::uint64_t random_stream)
       : Super(config, std::move(job_context), random_stream), core_(std::move(core)) {}
 
@@ -44,13 +42,13 @@ class ShardHost : public Host<ShardHost<T>> {
   }
 
  private:
-  core::Shard<T>& core() { return core_; }
+  core::Shard& core() { return core_; }
   template <class Effect>
   void on_effect(const Effect&) {
     STARLING_CHECK(false && "a shard's only effects are Send and Fail");
   }
 
-  core::Shard<T> core_;
+  core::Shard core_;
 };
 
 class CoordinatorHost : public Host<CoordinatorHost> {

@@ -12,12 +12,9 @@
 
 namespace starling::actor {
 
-/// Returns the worker in a core, which is a core::Worker or a core::Peer<T>.
+/// Returns the worker in a core, which is a core::Worker or a core::Peer.
 inline core::Worker& worker_of(core::Worker& worker) { return worker; }
-template <class T>
-core::Worker& worker_of(core::Peer<T>& peer) {
-  return peer.worker();
-}
+inline core::Worker& worker_of(core::Peer& peer) { return peer.worker(); }
 
 template <class Core>
 class WorkerHost;
@@ -25,12 +22,12 @@ template <>
 struct InterfaceOf<WorkerHost<core::Worker>> {
   using type = WorkerActor;
 };
-template <class T>
-struct InterfaceOf<WorkerHost<core::Peer<T>>> {
+template <>
+struct InterfaceOf<WorkerHost<core::Peer>> {
   using type = PeerActor;
 };
 
-/// The actor of a worker, or of a peer if the core is a core::Peer<T>. The compute pool computes
+/// The actor of a worker, or of a peer if the core is a core::Peer. The compute pool computes
 /// its updates and sends them to it as messages, so that the actor can answer others meanwhile.
 template <class Core>
 class WorkerHost : public Host<WorkerHost<Core>> {

@@ -87,9 +87,9 @@ class TrainTask final : public Task {
 /// null, outlive it.
 template <class M, class D>
 requires models::Model<M, D>
-[[nodiscard]] Result<Assignment<typename M::Scalar>> assign_training(
-    const M& model, const D& data, std::type_identity_t<const D*> test,
-    const TrainOptions& options);
+[[nodiscard]] Result<Assignment> assign_training(const M& model, const D& data,
+                                                 std::type_identity_t<const D*> test,
+                                                 const TrainOptions& options);
 
 /// Trains `model`; blocks until the job has ended. `test` may be null. JobOptions says how to stop
 /// the job, watch its progress and save the model. An Error says which option cannot work; then

@@ -26,9 +26,9 @@ requires models::Model<M, D> models::Metrics TrainTask<M, D>::evaluate(
 }
 
 template <class M, class D>
-requires models::Model<M, D> Result<Assignment<typename M::Scalar>> assign_training(
-    const M& model, const D& data, std::type_identity_t<const D*> test,
-    const TrainOptions& options) {
+requires models::Model<M, D> Result<Assignment> assign_training(const M& model, const D& data,
+                                                                std::type_identity_t<const D*> test,
+                                                                const TrainOptions& options) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
   if (options.job.workers == 0) return Error{"workers=0: a job needs at least 1 worker"};
@@ -38,7 +38,7 @@ requires models::Model<M, D> Result<Assignment<typename M::Scalar>> assign_train
   if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
-  Assignment<T> assignment{
+  Assignment assignment{
       .job = options.job, .task = nullptr, .applier = {}, .start = options.resume};
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
@@ -53,10 +53,10 @@ requires models::Model<M, D> Result<Assignment<typename M::Scalar>> assign_train
       return Error{"initialise: " + *std::move(fault)};
     assignment.start = to_ranges<T>(task->layout(), w);
   }
-  assignment.applier = core::GradientApplier{.optimizer = options.optimizer,
-                                             .schedule = options.schedule,
-                                             .l2 = options.l2,
-                                             .batch = task->batch_size()};
+  assignment.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
+                                                  .schedule = options.schedule,
+                                                  .l2 = options.l2,
+                                                  .batch = task->batch_size()});
   assignment.task = std::move(task);
   return assignment;
 }
@@ -67,8 +67,8 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
                                                    const TrainOptions& options) {
   auto assignment = assign_training(model, data, test, options);
   if (!assignment) return std::move(assignment).error();
-  return run_job<typename M::Scalar>(assignment->job, std::move(assignment->task),
-                                     std::move(assignment->applier), std::move(assignment->start));
+  return run_job(assignment->job, std::move(assignment->task), std::move(assignment->applier),
+                 std::move(assignment->start));
 }
 
 }  // namespace starling::actor

@@ -53,6 +53,20 @@ class Buffer {
     return buffer;
   }
 
+  /// Returns a buffer with a copy of the elements at `bytes`.
+  static std::shared_ptr<Buffer> copy_of(std::span<const std::byte> bytes,
+                                         std::size_t element_bytes) {
+    auto buffer = make(bytes.size() / element_bytes, element_bytes);
+    std::ranges::copy(bytes, buffer->bytes().begin());
+    return buffer;
+  }
+  /// Returns a buffer of `count` elements that are 0.
+  static std::shared_ptr<Buffer> zeros(std::size_t count, std::size_t element_bytes) {
+    auto buffer = make(count, element_bytes);
+    std::ranges::fill(buffer->bytes(), std::byte{0});
+    return buffer;
+  }
+
   /// Returns the elements. Requires: T is as large as they are.
   template <class T>
   [[nodiscard]] std::span<T> as() {

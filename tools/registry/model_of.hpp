@@ -119,7 +119,7 @@ class ModelOf final : public AnyModel {
       actor::LocalJobOptions local_options) const override {
     auto job = actor::assign_training(model_, *data.as<D>(), nullptr, options);
     if (!job) return std::move(job).error();
-    return actor::make_local_job<T>(*std::move(job), std::move(local_options));
+    return actor::make_local_job(*std::move(job), std::move(local_options));
   }
 
   [[nodiscard]] Result<sim::ProtocolResult> simulate(

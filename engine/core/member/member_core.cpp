@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/core/member/member_core_configuration.hpp"
 #include "starling/engine/core/member/member_core_parts.hpp"
-#include "starling/engine/core/member/member_core_sending.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/engine/exchange/ownership/peer.hpp"
 
@@ -20,15 +18,13 @@ template <class M>
 constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
 
-template <class T>
-bool is_bsp(const MemberOptions<T>& options) {
+bool is_bsp(const MemberOptions& options) {
   return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier);
 }
 
 }  // namespace
 
-template <class T>
-MemberCore<T>::MemberCore(MemberOptions<T> options)
+MemberCore::MemberCore(MemberOptions options)
     : options_(std::move(options)), council_([&] {
         CouncilOptions council_options = options_.council;
         council_options.self = options_.self;
@@ -46,11 +42,10 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
   }
   options_.worker.bsp = options_.shard.bsp = is_bsp(options_);
   options_.shard.workers_max = options_.members_max;
-  replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.initial_states});
+  replica_.emplace(ReplicaOptions{options_.self.id, options_.shard, options_.initial_states});
 }
 
-template <class T>
-void MemberCore<T>::start(const MemberContext& context) {
+void MemberCore::start(const MemberContext& context) {
   STARLING_CHECK(state_ == State::idle);
   state_ = State::joining;
   join_started_at_ = context.now;
@@ -61,8 +56,7 @@ void MemberCore<T>::start(const MemberContext& context) {
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& envelope) {
+void MemberCore::on_packet(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
@@ -90,8 +84,7 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
+void MemberCore::on_timer(const MemberContext& context, TimerKey key) {
   if (state_ != State::member && state_ != State::joining) return;
   if (key == worker_key) {
     run_worker(context, [](Worker& worker, const Context& c) { worker.on_timer(c); });
@@ -114,69 +107,59 @@ void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::on_plan(const MemberContext& context, Step step,
-                            std::vector<RangeRows> wanted) {
+void MemberCore::on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted) {
   if (state_ != State::member) return;
   run_worker(context, [&](Worker& w, const Context& c) { w.on_plan(c, step, std::move(wanted)); });
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::on_update(const MemberContext& context, Step step, Update update) {
+void MemberCore::on_update(const MemberContext& context, Step step, Update update) {
   if (state_ != State::member) return;
   run_worker(context,
              [&](Worker& w, const Context& c) { w.on_update(c, step, std::move(update)); });
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::on_failure(const MemberContext& context, Step step, const std::string& why) {
+void MemberCore::on_failure(const MemberContext& context, Step step, const std::string& why) {
   if (state_ != State::member) return;
   run_worker(context, [&](Worker& w, const Context& c) { w.on_failure(c, step, why); });
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::suspect(const MemberContext& context, MemberId id, Incarnation incarnation) {
+void MemberCore::suspect(const MemberContext& context, MemberId id, Incarnation incarnation) {
   if (state_ != State::member) return;
   run_council(context,
               [&](Council& council, const auto& c) { council.suspect(c, id, incarnation); });
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::trust(const MemberContext& context, MemberId id, Incarnation incarnation) {
+void MemberCore::trust(const MemberContext& context, MemberId id, Incarnation incarnation) {
   if (state_ != State::member) return;
   run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, incarnation); });
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::stop(const MemberContext& context) {
+void MemberCore::stop(const MemberContext& context) {
   if (state_ != State::member) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::leave(const MemberContext& context) {
+void MemberCore::leave(const MemberContext& context) {
   if (state_ != State::member || std::exchange(is_leaving_, true)) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
   repeat_request(context);
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
-                               const PeerMessagePtr& peer_message) {
+void MemberCore::on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
+                            const PeerMessagePtr& peer_message) {
   if (state_ != State::member || !configuration_->contains(from, incarnation)) return;
   deliver(context, from, peer_message);
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envelope& envelope) {
+void MemberCore::receive_unreliable(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (packet.to && *packet.to != options_.self.incarnation) return;
   if (std::holds_alternative<EpochProbe>(**packet.payload)) {
@@ -200,9 +183,8 @@ void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envel
 }
 
 /// Handles the request to join of a node that is not a member.
-template <class T>
-void MemberCore<T>::receive_join_request(const MemberContext& context, const Envelope& envelope,
-                                         const Member& member) {
+void MemberCore::receive_join_request(const MemberContext& context, const Envelope& envelope,
+                                      const Member& member) {
   const Incarnation incarnation = envelope.packet.from;
   if (!configuration_ || member.id != envelope.from || member.incarnation != incarnation) return;
   if (state_ == State::excluded || configuration_->is_or_was_member(member.id, incarnation))
@@ -216,8 +198,7 @@ void MemberCore<T>::receive_join_request(const MemberContext& context, const Env
     post_to_council(context, make_peer_message(JoinRequest{member}));
 }
 
-template <class T>
-void MemberCore<T>::finish_event(const MemberContext& context) {
+void MemberCore::finish_event(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
@@ -229,19 +210,17 @@ void MemberCore<T>::finish_event(const MemberContext& context) {
   finish_event(context);
 }
 
-template <class T>
-void MemberCore<T>::deliver(const MemberContext& context, MemberId from,
-                            const PeerMessagePtr& peer_message) {
+void MemberCore::deliver(const MemberContext& context, MemberId from,
+                         const PeerMessagePtr& peer_message) {
   const MessageValidator validator{*configuration_, from, options_.members_max,
-                                   *options_.shard.layout, sizeof(T)};
+                                   *options_.shard.layout, options_.shard.applier->element_bytes()};
   if (!validator.is_valid(*peer_message)) return;
   std::visit([&](const auto& message) { handle(context, from, peer_message, message); },
              *peer_message);
 }
 
-template <class T>
-void MemberCore<T>::handle(const MemberContext& context, MemberId from, const PeerMessagePtr&,
-                           const CouncilMessage& message) {
+void MemberCore::handle(const MemberContext& context, MemberId from, const PeerMessagePtr&,
+                        const CouncilMessage& message) {
   bool has_current_epoch = true;
   run_council(context, [&](Council& council, const CouncilContext& c) {
     has_current_epoch = council.on(c, from, message);
@@ -249,10 +228,9 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from, const Pe
   if (!has_current_epoch) send_configuration(context, from);
 }
 
-template <class T>
 template <class M>
-void MemberCore<T>::handle(const MemberContext& context, MemberId from,
-                           const PeerMessagePtr& peer_message, const M& message) {
+void MemberCore::handle(const MemberContext& context, MemberId from,
+                        const PeerMessagePtr& peer_message, const M& message) {
   if constexpr (std::is_same_v<M, ConfigurationPtr>) {
     if (message->epoch > configuration_->epoch) adopt(context, message);
   } else if constexpr (std::is_same_v<M, JoinRequest>) {
@@ -261,19 +239,18 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
     run_council(context,
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
   } else if constexpr (is_for_owners<M>) {
-    const bool is_accepted =
-        run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-          if constexpr (std::is_same_v<M, Push>)
-            return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
-          else if constexpr (std::is_same_v<M, Pull>)
-            return replica.on(c, message);
-          else
-            return replica.on(c, from, message);
-        });
+    const bool is_accepted = run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
+      if constexpr (std::is_same_v<M, Push>)
+        return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
+      else if constexpr (std::is_same_v<M, Pull>)
+        return replica.on(c, message);
+      else
+        return replica.on(c, from, message);
+    });
     if (!is_accepted) send_configuration(context, from);
   } else if constexpr (Handles<Coordinator, M> && !Handles<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
-      run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+      run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
         replica.on(c, message);
         return true;
       });
@@ -287,8 +264,7 @@ void MemberCore<T>::handle(const MemberContext& context, MemberId from,
 }
 
 /// Sends the request to join or to leave, and repeats it until a configuration grants it.
-template <class T>
-void MemberCore<T>::repeat_request(const MemberContext& context) {
+void MemberCore::repeat_request(const MemberContext& context) {
   if (state_ == State::joining) {
     if (context.now >= join_started_at_ + options_.council.stuck_after)
       return fail(context, "no member has let this node join in time");
@@ -308,8 +284,7 @@ void MemberCore<T>::repeat_request(const MemberContext& context) {
     out.push_back(MemberTimer{std::get<SetTimer>(timer).at, request_key});
 }
 
-template <class T>
-void MemberCore<T>::probe_epoch(const MemberContext& context) {
+void MemberCore::probe_epoch(const MemberContext& context) {
   if (state_ != State::member) return;
   const auto& members = configuration_->members;
   const Member& other = members[context.random.below(members.size())];
@@ -318,13 +293,9 @@ void MemberCore<T>::probe_epoch(const MemberContext& context) {
   context.out.push_back(MemberTimer{context.now + options_.probe_interval, probe_key});
 }
 
-template <class T>
-void MemberCore<T>::fail(const MemberContext& context, std::string why) {
+void MemberCore::fail(const MemberContext& context, std::string why) {
   if (std::exchange(state_, State::failed) != State::failed)
     context.out.push_back(Fail{std::move(why)});
 }
-
-template class MemberCore<float>;
-template class MemberCore<double>;
 
 }  // namespace starling::core

@@ -45,7 +45,6 @@ struct MemberContext {
   MemberEffects& out;
 };
 
-template <class T>
 struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
@@ -58,7 +57,7 @@ struct MemberOptions {
   MemberId members_max = 1024;
   /// The options of the shard that holds this member's ranges. The caller leaves `ranges` empty;
   /// the core sets `bsp` and `workers_max`.
-  ShardOptions<T> shard;
+  ShardOptions shard;
   /// The state of each range when the job starts.
   std::shared_ptr<const std::vector<RangeState>> initial_states;
   /// The configuration of epoch 1, for the members that it names; nullptr for members that join
@@ -76,10 +75,9 @@ struct MemberOptions {
 };
 
 /// One call at a time; not thread-safe.
-template <class T>
 class MemberCore {
  public:
-  explicit MemberCore(MemberOptions<T> options);
+  explicit MemberCore(MemberOptions options);
 
   void start(const MemberContext& context);
   void on_packet(const MemberContext& context, const Envelope& envelope);
@@ -108,7 +106,7 @@ class MemberCore {
   enum class State { idle, joining, member, excluded, failed };
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const Member& self() const noexcept { return options_.self; }
-  [[nodiscard]] const MemberOptions<T>& options() const noexcept { return options_; }
+  [[nodiscard]] const MemberOptions& options() const noexcept { return options_; }
   /// Returns nullptr before the first configuration.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
   [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
@@ -119,8 +117,8 @@ class MemberCore {
     return coordinator_ ? &*coordinator_ : nullptr;
   }
   /// The ranges that this member owns, if any.
-  [[nodiscard]] Replica<T>& replica() noexcept { return *replica_; }
-  [[nodiscard]] const Replica<T>& replica() const noexcept { return *replica_; }
+  [[nodiscard]] Replica& replica() noexcept { return *replica_; }
+  [[nodiscard]] const Replica& replica() const noexcept { return *replica_; }
 
  private:
   /// This member's link to another member: one channel for each traffic class between members.
@@ -208,7 +206,7 @@ class MemberCore {
   void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
               const M& message);
 
-  MemberOptions<T> options_;
+  MemberOptions options_;
   State state_ = State::idle;
   ConfigurationPtr configuration_;
   /// Indexed by the other member's id; nullptr if there is no link to it.
@@ -217,7 +215,7 @@ class MemberCore {
   TimerKey link_count_ = 0;
   std::optional<Worker> worker_;
   /// Never empty after the constructor.
-  std::optional<Replica<T>> replica_;
+  std::optional<Replica> replica_;
   std::optional<Coordinator> coordinator_;
   Council council_;
   /// Replica::changes() when the council was last told which ranges this member holds.
@@ -229,21 +227,5 @@ class MemberCore {
   /// The timer of request_key.
   Timer timer_;
 };
-
-/// Handles a packet. `known_epoch` is the epoch of this member's configuration. Configurations
-/// travel as control traffic, so a data packet of a later epoch may come before its configuration.
-/// This function uses only the acknowledgements of such a packet; its sender sends the payload
-/// again.
-template <class T>
-void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
-                             const Envelope& envelope, Epoch known_epoch) {
-  if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known_epoch)
-    channel(TrafficClass::data).on_acknowledgement(context, envelope.packet);
-  else
-    channel(envelope.traffic_class).on(context, envelope.packet);
-}
-
-extern template class MemberCore<float>;
-extern template class MemberCore<double>;
 
 }  // namespace starling::core

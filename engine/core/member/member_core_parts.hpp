@@ -1,5 +1,5 @@
 /// Internal: how a MemberCore runs its worker, its coordinator, its replica and its council, and
-/// executes their effects. Only member_core.cpp includes this file.
+/// executes their effects. Only the sources of MemberCore include this file.
 #pragma once
 
 #include <optional>
@@ -17,27 +17,24 @@ namespace starling::core {
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
-template <class T>
 template <class Event>
-void MemberCore<T>::run_worker(const MemberContext& context, Event event) {
+void MemberCore::run_worker(const MemberContext& context, Event event) {
   if (!worker_) return;
   Effects effects;
   event(*worker_, Context{context.now, context.random, effects});
   execute(context, std::move(effects), worker_key);
 }
 
-template <class T>
 template <class Event>
-void MemberCore<T>::run_coordinator(const MemberContext& context, Event event) {
+void MemberCore::run_coordinator(const MemberContext& context, Event event) {
   if (!coordinator_) return;
   Effects effects;
   event(*coordinator_, Context{context.now, context.random, effects});
   execute(context, std::move(effects), coordinator_key);
 }
 
-template <class T>
 template <class Event>
-bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
+bool MemberCore::run_replica(const MemberContext& context, Event event) {
   Effects effects;
   std::vector<std::pair<MemberId, ReplicaMessage>> out;
   const Context core{context.now, context.random, effects};
@@ -49,9 +46,8 @@ bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
   return is_accepted;
 }
 
-template <class T>
 template <class Event>
-void MemberCore<T>::run_council(const MemberContext& context, Event event) {
+void MemberCore::run_council(const MemberContext& context, Event event) {
   std::vector<CouncilEffect> effects;
   event(council_, CouncilContext{context.now, context.random, effects});
   for (CouncilEffect& effect : effects) {
@@ -69,8 +65,7 @@ void MemberCore<T>::run_council(const MemberContext& context, Event event) {
   }
 }
 
-template <class T>
-void MemberCore<T>::execute(const MemberContext& context, Effects effects, TimerKey key) {
+void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey key) {
   for (Effect& effect : effects) {
     if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});

@@ -14,14 +14,13 @@ concept Handles = requires(Core& core, const Context& context, const M& message)
 
 /// Passes each message to the worker or to the shard, depending on which has a handler for it. The
 /// worker is the same class as in the other modes. One call at a time; not thread-safe.
-template <class T>
 class Peer {
  public:
-  Peer(WorkerOptions worker, ShardOptions<T> shard)
+  Peer(WorkerOptions worker, ShardOptions shard)
       : worker_(std::move(worker)), shard_(std::move(shard)) {}
 
   template <class M>
-  requires Handles<Worker, M> || Handles<Shard<T>, M>
+  requires Handles<Worker, M> || Handles<Shard, M>
   void on(const Context& context, const M& message) {
     if constexpr (Handles<Worker, M>)
       worker_.on(context, message);
@@ -35,11 +34,11 @@ class Peer {
   }
 
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
-  [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }
+  [[nodiscard]] Shard& shard() noexcept { return shard_; }
 
  private:
   Worker worker_;
-  Shard<T> shard_;
+  Shard shard_;
 };
 
 }  // namespace starling::core

@@ -6,15 +6,13 @@
 
 namespace starling::core {
 
-template <class T>
-Replica<T>::Replica(ReplicaOptions<T> options)
+Replica::Replica(ReplicaOptions options)
     : options_(std::move(options)),
       shard_(options_.shard),
       ranges_(options_.shard.layout->ranges.size()) {}
 
-template <class T>
-void Replica<T>::on_configuration(const ReplicaContext& context, const Configuration& next,
-                                  Epoch former) {
+void Replica::on_configuration(const ReplicaContext& context, const Configuration& next,
+                               Epoch former) {
   for (RangeId r = 0; r < ranges_.size(); ++r) {
     const Ownership& ownership = next.ranges[r];
     const RangeOwner* self = ownership.find(options_.self);
@@ -32,16 +30,14 @@ void Replica<T>::on_configuration(const ReplicaContext& context, const Configura
   }
 }
 
-template <class T>
-void Replica<T>::release(RangeId range) {
+void Replica::release(RangeId range) {
   changes_ += ranges_[range].full ? 1 : 0;
   ranges_[range] = {};
   shard_.release(range);
 }
 
-template <class T>
-void Replica<T>::begin_owner_epoch(const ReplicaContext& context, RangeId range,
-                                   const Configuration& next, bool is_first_epoch) {
+void Replica::begin_owner_epoch(const ReplicaContext& context, RangeId range,
+                                const Configuration& next, bool is_first_epoch) {
   const Ownership& ownership = next.ranges[range];
   OwnedRange& owned = ranges_[range];
   if (is_first_epoch) {
@@ -75,8 +71,7 @@ void Replica<T>::begin_owner_epoch(const ReplicaContext& context, RangeId range,
     context.out.emplace_back(other.id, Install{owned.owner_epoch, state});
 }
 
-template <class T>
-bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const Push>& push) {
+bool Replica::on(const ReplicaContext& context, const std::shared_ptr<const Push>& push) {
   if (push->range >= ranges_.size()) return true;  // no correct worker sends this
   OwnedRange& owned = ranges_[push->range];
   if (!owned.primary || owned.owner_epoch != push->owner_epoch) return false;
@@ -97,16 +92,14 @@ bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const P
   return true;
 }
 
-template <class T>
-bool Replica<T>::on(const ReplicaContext& context, const Pull& pull) {
+bool Replica::on(const ReplicaContext& context, const Pull& pull) {
   if (pull.range >= ranges_.size()) return true;
   if (!ranges_[pull.range].primary) return false;
   shard_.on(context.core, pull);
   return true;
 }
 
-template <class T>
-void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
+void Replica::on(const ReplicaContext& context, const Ended& ended) {
   if (!options_.shard.bsp) return;
   for (RangeId r = 0; r < ranges_.size(); ++r) {
     OwnedRange& owned = ranges_[r];
@@ -118,8 +111,7 @@ void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
   }
 }
 
-template <class T>
-bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Install& install) {
+bool Replica::on(const ReplicaContext& context, MemberId from, const Install& install) {
   const RangeId range = install.state->range;
   OwnedRange& owned = ranges_.at(range);
   if (owned.owner_epoch != install.owner_epoch || owned.primary_id != from || owned.primary)
@@ -133,8 +125,7 @@ bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Install&
   return true;
 }
 
-template <class T>
-bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
+bool Replica::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
   OwnedRange& owned = ranges_.at(range);
   if (owned.owner_epoch != forward.owner_epoch || owned.primary_id != from || owned.primary)
@@ -152,8 +143,7 @@ bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward&
   return true;
 }
 
-template <class T>
-bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Held& held) {
+bool Replica::on(const ReplicaContext& context, MemberId from, const Held& held) {
   OwnedRange& owned = ranges_.at(held.range);
   if (!owned.primary || owned.owner_epoch != held.owner_epoch) return false;
   const auto other = std::ranges::find(owned.others, from, &OtherOwner::id);
@@ -164,15 +154,13 @@ bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Held& he
   return true;
 }
 
-template <class T>
-bool Replica<T>::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {
+bool Replica::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {
   return std::ranges::all_of(owned.others, [&](const OtherOwner& other) {
     return other.installed && other.held >= number;
   });
 }
 
-template <class T>
-void Replica<T>::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
+void Replica::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
   while (!owned.pending_acks.empty() && is_held_by_all(owned, owned.pending_acks.front().number)) {
     const PendingAck& next = owned.pending_acks.front();
     context.core.send(ToWorker{next.worker}, next.ack);
@@ -180,15 +168,11 @@ void Replica<T>::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
   }
 }
 
-template <class T>
-std::vector<RangeId> Replica<T>::full_ranges() const {
+std::vector<RangeId> Replica::full_ranges() const {
   std::vector<RangeId> ranges;
   for (RangeId r = 0; r < ranges_.size(); ++r)
     if (ranges_[r].full) ranges.push_back(r);
   return ranges;
 }
-
-template class Replica<float>;
-template class Replica<double>;
 
 }  // namespace starling::core

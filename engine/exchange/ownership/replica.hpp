@@ -61,11 +61,10 @@ struct ReplicaContext {
   std::vector<std::pair<MemberId, ReplicaMessage>>& out;
 };
 
-template <class T>
 struct ReplicaOptions {
   MemberId self = 0;
   /// The shard's options, without ranges.
-  ShardOptions<T> shard;
+  ShardOptions shard;
   /// The state of each range when the job starts.
   std::shared_ptr<const std::vector<RangeState>> initial_states;
 };
@@ -73,10 +72,9 @@ struct ReplicaOptions {
 /// One call at a time; not thread-safe. Requires: messages between owners come once and in order,
 /// as channels deliver them. If on() returns false, it has refused a message of another owner
 /// epoch, and the caller must send the sender the configuration.
-template <class T>
 class Replica {
  public:
-  explicit Replica(ReplicaOptions<T> options);
+  explicit Replica(ReplicaOptions options);
 
   /// Adopts configuration `next`. `former` is the epoch of the configuration that this member knew
   /// before, perhaps several epochs earlier, or 0 if it knew none. Requires: `next` names this
@@ -107,8 +105,8 @@ class Replica {
   /// Returns how often full_ranges() has changed.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
-  [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }
-  [[nodiscard]] const Shard<T>& shard() const noexcept { return shard_; }
+  [[nodiscard]] Shard& shard() noexcept { return shard_; }
+  [[nodiscard]] const Shard& shard() const noexcept { return shard_; }
 
  private:
   /// Another owner of a range, as the primary knows it.
@@ -150,13 +148,10 @@ class Replica {
   [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
   void acknowledge(const ReplicaContext& context, OwnedRange& owned);
 
-  ReplicaOptions<T> options_;
-  Shard<T> shard_;
+  ReplicaOptions options_;
+  Shard shard_;
   std::vector<OwnedRange> ranges_;
   std::uint64_t changes_ = 0;
 };
-
-extern template class Replica<float>;
-extern template class Replica<double>;
 
 }  // namespace starling::core

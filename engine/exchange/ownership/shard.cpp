@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/exchange/ownership/shard_rounds.hpp"
-#include "starling/engine/exchange/ownership/shard_updates.hpp"
 
 namespace starling::core {
 namespace {
@@ -16,13 +14,6 @@ LedgerEntry ledger_entry_of(const RangeState& state, MemberId worker) {
   return worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
 }
 
-template <class T>
-std::shared_ptr<Buffer> zeros(std::size_t count) {
-  auto buffer = Buffer::make<T>(count);
-  std::ranges::fill(buffer->template as<T>(), T{0});
-  return buffer;
-}
-
 }  // namespace
 
 LedgerEntry first_ledger_entry(const std::vector<RangeState>& start, MemberId worker) {
@@ -31,8 +22,7 @@ LedgerEntry first_ledger_entry(const std::vector<RangeState>& start, MemberId wo
   return least == start.end() ? LedgerEntry{} : ledger_entry_of(*least, worker);
 }
 
-template <class T>
-Shard<T>::Shard(ShardOptions<T> options)
+Shard::Shard(ShardOptions options)
     : options_(std::move(options)),
       pending_snapshot_(options_.pending_snapshot),
       index_of_(options_.layout->ranges.size(), not_held) {
@@ -41,22 +31,21 @@ Shard<T>::Shard(ShardOptions<T> options)
   options_.ranges.clear();
 }
 
-template <class T>
-void Shard<T>::put_range(const RangeState& state) {
-  const auto* gradients = std::get_if<GradientApplier>(&options_.applier);
-  const std::size_t slots = gradients ? models::slots(gradients->optimizer) : 0;
-  const std::size_t count = options_.layout->ranges.at(state.range).count;
+void Shard::put_range(const RangeState& state) {
   STARLING_CHECK(fits(state));
-  HeldRange range{.value = Buffer::copy_of<T>(state.value.as<T>()),
-                  .slots = state.slots.empty() ? zeros<T>(slots * count)
-                                               : Buffer::copy_of<T>(state.slots.as<T>()),
-                  .updates = state.updates,
-                  .samples = state.samples,
-                  .round = state.round,
-                  .ledger = state.ledger,
-                  .gathered = {},
-                  .missing_pushes = 0,
-                  .waiting_pulls = {}};
+  const std::size_t width = options_.applier->element_bytes();
+  const std::size_t slots = options_.applier->slots() * options_.layout->ranges[state.range].count;
+  HeldRange range{
+      .values = {.value = Buffer::copy_of(state.value.bytes(), width),
+                 .slots = state.slots.empty() ? Buffer::zeros(slots, width)
+                                              : Buffer::copy_of(state.slots.bytes(), width),
+                 .updates = state.updates,
+                 .samples = state.samples},
+      .round = state.round,
+      .ledger = state.ledger,
+      .gathered = {},
+      .missing_pushes = 0,
+      .waiting_pulls = {}};
   range.ledger.resize(options_.workers_max);
   if (options_.bsp) {
     range.gathered.resize(options_.workers_max);
@@ -79,8 +68,7 @@ void Shard<T>::put_range(const RangeState& state) {
   held_.push_back(std::move(range));
 }
 
-template <class T>
-void Shard<T>::release(RangeId range) {
+void Shard::release(RangeId range) {
   if (!holds(range)) return;
   const std::uint32_t index = index_of_[range];
   index_of_[ranges_.back()] = index;
@@ -91,55 +79,48 @@ void Shard<T>::release(RangeId range) {
   held_.pop_back();
 }
 
-template <class T>
-typename Shard<T>::HeldRange& Shard<T>::held(RangeId range) {
+Shard::HeldRange& Shard::held(RangeId range) {
   STARLING_CHECK(index_of_.at(range) != not_held);
   return held_[index_of_[range]];
 }
 
-template <class T>
-bool Shard<T>::holds_rows(RangeId id, const Rows& rows) const {
+bool Shard::holds_rows(RangeId id, const Rows& rows) const {
   if (id >= index_of_.size() || index_of_[id] == not_held) return false;
   if (!rows || rows->empty()) return true;
   const Range& range = options_.layout->ranges[id];
   return range.row_size > 0 && std::ranges::max(*rows) < range.count / range.row_size;
 }
 
-template <class T>
-bool Shard<T>::takes(const Pull& pull) const {
+bool Shard::takes(const Pull& pull) const {
   return pull.worker < options_.workers_max && holds_rows(pull.range, pull.rows);
 }
 
-template <class T>
-bool Shard<T>::takes(const Push& push) const {
+bool Shard::takes(const Push& push) const {
   if (push.worker >= options_.workers_max || !holds_rows(push.range, nullptr)) return false;
-  return push.update.empty() ||
-         core::fits(options_.layout->ranges[push.range], push.update, sizeof(T));
+  return push.update.empty() || core::fits(options_.layout->ranges[push.range], push.update,
+                                           options_.applier->element_bytes());
 }
 
-template <class T>
-bool Shard<T>::fits(const RangeState& state) const {
+bool Shard::fits(const RangeState& state) const {
   const auto& ranges = options_.layout->ranges;
+  const std::size_t width = options_.applier->element_bytes();
   if (state.range >= ranges.size() || state.value.rows || state.slots.rows ||
-      !core::fits(ranges[state.range], state.value, sizeof(T)))
+      !core::fits(ranges[state.range], state.value, width))
     return false;
-  const auto* gradients = std::get_if<GradientApplier>(&options_.applier);
-  const std::size_t slot_count = gradients ? models::slots(gradients->optimizer) : 0;
-  const Range slots{0, slot_count * ranges[state.range].count, 0, {}};
+  const Range slots{0, options_.applier->slots() * ranges[state.range].count, 0, {}};
   const auto is_worker = [&](const auto& entry) { return entry.worker < options_.workers_max; };
-  return (state.slots.empty() || core::fits(slots, state.slots, sizeof(T))) &&
+  return (state.slots.empty() || core::fits(slots, state.slots, width)) &&
          state.ledger.size() <= options_.workers_max &&
-         std::ranges::all_of(state.gathered,
-                             [&](const Push& push) {
-                               return is_worker(push) && push.range == state.range &&
-                                      (push.update.empty() ||
-                                       core::fits(ranges[state.range], push.update, sizeof(T)));
-                             }) &&
+         std::ranges::all_of(
+             state.gathered,
+             [&](const Push& push) {
+               return is_worker(push) && push.range == state.range &&
+                      (push.update.empty() || core::fits(ranges[state.range], push.update, width));
+             }) &&
          (!state.awaited || std::ranges::all_of(*state.awaited, is_worker));
 }
 
-template <class T>
-void Shard<T>::on(const Context& context, const Pull& pull) {
+void Shard::on(const Context& context, const Pull& pull) {
   if (!takes(pull)) return;
   HeldRange& range = held(pull.range);
   if (!options_.bsp || range.round >= pull.at) return send_value(context, pull, range);
@@ -147,35 +128,31 @@ void Shard<T>::on(const Context& context, const Pull& pull) {
   range.waiting_pulls.push_back(pull);
 }
 
-template <class T>
-void Shard<T>::send_value(const Context& context, const Pull& pull, const HeldRange& range) const {
+void Shard::send_value(const Context& context, const Pull& pull, const HeldRange& range) const {
   context.send(ToWorker{pull.worker}, value_of(pull, range));
 }
 
-template <class T>
-Value Shard<T>::value_of(const Pull& pull, const HeldRange& range) const {
-  Slice slice{range.value, 0, range.value->size(), nullptr};
-  const std::size_t row = options_.layout->ranges[pull.range].row_size;
-  if (pull.rows && row > 0) {
-    auto chosen = Buffer::make<T>(pull.rows->size() * row);
-    auto to = chosen->template as<T>().begin();
-    const auto from = std::as_const(*range.value).template as<T>();
-    for (const std::uint32_t r : *pull.rows)
-      to = std::ranges::copy(from.subspan(r * row, row), to).out;
-    slice = {std::move(chosen), 0, pull.rows->size() * row, pull.rows};
-  }
-  return {pull.range, pull.at, std::move(slice)};
+Value Shard::value_of(const Pull& pull, const HeldRange& range) const {
+  const std::shared_ptr<Buffer>& value = range.values.value;
+  const std::size_t row_size = options_.layout->ranges[pull.range].row_size;
+  if (!pull.rows || row_size == 0) return {pull.range, pull.at, {value, 0, value->size(), nullptr}};
+  const std::size_t count = pull.rows->size() * row_size;
+  auto rows = Buffer::make(count, value->element_bytes());
+  const std::size_t row_bytes = row_size * value->element_bytes();
+  auto to = rows->bytes().begin();
+  for (const std::uint32_t row : *pull.rows)
+    to = std::ranges::copy(std::as_const(*value).bytes().subspan(row * row_bytes, row_bytes), to)
+             .out;
+  return {pull.range, pull.at, {std::move(rows), 0, count, pull.rows}};
 }
 
-template <class T>
-void Shard<T>::on(const Context& context, const Push& push) {
+void Shard::on(const Context& context, const Push& push) {
   if (accept(context, push) == PushResult::refused) return;
   context.send(ToWorker{push.worker},
                Ack{push.range, push.step, push.incarnation, push.owner_epoch});
 }
 
-template <class T>
-PushResult Shard<T>::accept(const Context& context, const Push& push) {
+PushResult Shard::accept(const Context& context, const Push& push) {
   if (!takes(push)) return PushResult::refused;
   HeldRange& range = held(push.range);
   if (options_.bsp && push.is_join) return add_joiner(context, push, range);
@@ -198,31 +175,22 @@ PushResult Shard<T>::accept(const Context& context, const Push& push) {
   return PushResult::accepted;
 }
 
-template <class T>
-void Shard<T>::process(const Context& context, const Push& push, HeldRange& range) {
+void Shard::process(const Context& context, const Push& push, HeldRange& range) {
   if (options_.bsp) return queue_push(context, push, range);
-  double weight = 1;
-  if (const auto* gradients = std::get_if<GradientApplier>(&options_.applier))
-    weight = static_cast<double>(push.samples) /
-             static_cast<double>(options_.workers * gradients->batch);
-  // A push of 0 samples has no gradient, so the optimiser must not decay its momentum either.
-  if (!push.update.empty() && weight > 0) {
-    ++range.updates;
-    apply(push.range, range, push.update, weight);
-  }
+  if (!push.update.empty())
+    options_.applier->apply(*options_.layout, push.range, range.values, push.update,
+                            options_.applier->weight(push.samples, options_.workers));
   count_samples(push, range);
 }
 
 /// Counts the samples of the worker since its last push to this range.
-template <class T>
-void Shard<T>::count_samples(const Push& push, HeldRange& range) {
+void Shard::count_samples(const Push& push, HeldRange& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
-  range.samples += options_.bsp ? push.samples : push.samples_total - counted;
+  range.values.samples += options_.bsp ? push.samples : push.samples_total - counted;
   counted = push.samples_total;
 }
 
-template <class T>
-void Shard<T>::on(const Context& context, const Snapshot& request) {
+void Shard::on(const Context& context, const Snapshot& request) {
   if (request.round > 0) {
     if (!options_.bsp) return;  // the job has no rounds
     pending_snapshot_ = request;
@@ -241,32 +209,29 @@ void Shard<T>::on(const Context& context, const Snapshot& request) {
   }
 }
 
-template <class T>
-RangeState Shard<T>::make_state(RangeId id, const HeldRange& range,
-                                std::uint64_t request_id) const {
+RangeState Shard::make_state(RangeId id, const HeldRange& range, std::uint64_t request_id) const {
+  const RangeValues& values = range.values;
   auto ledger = range.ledger;
   if (options_.bsp)  // pushes that wait for their round are not in the value yet
     for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
   return {.range = id,
-          .value = {range.value, 0, range.value->size(), nullptr},
-          .slots = {range.slots, 0, range.slots->size(), nullptr},
-          .updates = range.updates,
-          .samples = range.samples,
+          .value = {values.value, 0, values.value->size(), nullptr},
+          .slots = {values.slots, 0, values.slots->size(), nullptr},
+          .updates = values.updates,
+          .samples = values.samples,
           .round = range.round,
           .ledger = std::move(ledger),
           .request_id = request_id};
 }
 
-template <class T>
-Step Shard<T>::highest_step() const {
+Step Shard::highest_step() const {
   Step highest = 0;
   for (const HeldRange& range : held_)
     for (const LedgerEntry& entry : range.ledger) highest = std::max(highest, entry.step);
   return highest;
 }
 
-template <class T>
-RangeState Shard<T>::full_state(RangeId id) const {
+RangeState Shard::full_state(RangeId id) const {
   STARLING_CHECK(holds(id));
   const HeldRange& range = held_[index_of_[id]];
   RangeState copy = make_state(id, range, 0);
@@ -280,8 +245,5 @@ RangeState Shard<T>::full_state(RangeId id) const {
   }
   return copy;
 }
-
-template class Shard<float>;
-template class Shard<double>;
 
 }  // namespace starling::core

@@ -4,54 +4,20 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "starling/engine/core/effect.hpp"
-#include "starling/engine/exchange/ownership/layout.hpp"
-#include "starling/models/optimizer/optimizer.hpp"
-#include "starling/models/optimizer/schedule.hpp"
+#include "starling/engine/exchange/ownership/applier.hpp"
 
 namespace starling::core {
 
-/// Updates are gradients, applied by an optimiser.
-///
-/// A push of n samples is applied with rate lr * schedule * n / (workers * batch). In
-/// bulk-synchronous jobs, the sample-weighted mean of a round is applied once with rate lr *
-/// schedule.
-struct GradientApplier {
-  models::Optimizer optimizer;
-  models::Schedule schedule;
-  double l2 = 0;
-  /// The number of samples in a worker's full batch.
-  std::size_t batch = 1;
-};
-
-/// The elements of a parameter to which a piece of an update belongs.
-struct MergeTarget {
-  /// The index of the parameter.
-  std::size_t parameter;
-  /// The index of the piece's first element in the parameter.
-  std::size_t offset;
-};
-
-/// A function that merges `update` into `value`, which has as many elements. The shard calls it
-/// once for each run of consecutive elements of a parameter; it must not throw.
-template <class T>
-using Merge =
-    std::function<void(const MergeTarget& target, std::span<T> value, std::span<const T> update)>;
-
-/// How a shard applies updates to its ranges.
-template <class T>
-using Applier = std::variant<GradientApplier, Merge<T>>;
-
-template <class T>
 struct ShardOptions {
   std::shared_ptr<const Layout> layout;
   /// The states of the ranges that this owner holds at first. If a state has no slots, the slots
   /// start as zeros.
   std::vector<RangeState> ranges;
-  Applier<T> applier;
+  /// How updates change the ranges. Shared by all owners of a job.
+  ApplierPtr applier;
   /// The number of workers with which the job starts.
   std::size_t workers = 1;
   /// Worker ids are below this. 0: they are below `workers`, because no worker joins later.
@@ -79,10 +45,9 @@ enum class PushResult {
 
 /// One call at a time; not thread-safe. Repeated pushes do no harm: for each range, a ledger keeps
 /// the last step of each worker's incarnation, and only a push of a later step is applied.
-template <class T>
 class Shard {
  public:
-  explicit Shard(ShardOptions<T> options);
+  explicit Shard(ShardOptions options);
 
   void on(const Context& context, const Pull& pull);
   void on(const Context& context, const Push& push);
@@ -120,13 +85,15 @@ class Shard {
   [[nodiscard]] bool holds(RangeId range) const {
     return range < index_of_.size() && index_of_[range] != UINT32_MAX;
   }
-  /// Returns the range's elements. Requires: holds(range), as for updates().
+  /// Returns the range's elements. Requires: holds(range), as for updates(), and that T is the type
+  /// of the elements.
+  template <class T>
   [[nodiscard]] std::span<const T> value(RangeId range) const {
-    return std::as_const(*held_[index_of_[range]].value).template as<T>();
+    return std::as_const(*held_[index_of_[range]].values.value).template as<T>();
   }
   /// Returns the number of updates applied to the range.
   [[nodiscard]] std::uint64_t updates(RangeId range) const {
-    return held_[index_of_[range]].updates;
+    return held_[index_of_[range]].values.updates;
   }
 
   /// Returns false for messages that no correct worker sends: they name ranges that this owner does
@@ -142,10 +109,7 @@ class Shard {
 
  private:
   struct HeldRange {
-    std::shared_ptr<Buffer> value;
-    std::shared_ptr<Buffer> slots;
-    std::uint64_t updates = 0;
-    std::uint64_t samples = 0;
+    RangeValues values;
     Step round = 0;
     std::vector<LedgerEntry> ledger;
     /// bsp only, by worker: the pushes that wait for their round.
@@ -168,10 +132,6 @@ class Shard {
   void queue_push(const Context& context, const Push& push, HeldRange& range);
   void complete_rounds(const Context& context, RangeId id, HeldRange& range);
   void apply_round(RangeId id, HeldRange& range);
-  void apply_mean(RangeId id, HeldRange& range, std::span<const Push> round, std::uint64_t samples);
-  void apply(RangeId id, HeldRange& range, const Slice& update, double weight);
-  void apply_piece(RangeId id, HeldRange& range, std::size_t from, std::span<const T> update,
-                   double weight);
   [[nodiscard]] RangeState make_state(RangeId id, const HeldRange& range,
                                       std::uint64_t request_id) const;
   [[nodiscard]] static std::size_t count_missing(const HeldRange& range);
@@ -179,19 +139,14 @@ class Shard {
   PushResult add_joiner(const Context& context, const Push& push, HeldRange& range);
   void end_in_all_ranges(const Context& context, MemberId worker);
 
-  ShardOptions<T> options_;
+  ShardOptions options_;
   /// bsp only: the last Snapshot with a round. The shard answers when a range completes this round.
   Snapshot pending_snapshot_;
   /// By range: its index in held_ and ranges_, or UINT32_MAX if this owner does not hold it.
   std::vector<std::uint32_t> index_of_;
   std::vector<RangeId> ranges_;
   std::vector<HeldRange> held_;
-  /// Scratch memory of apply_mean().
-  std::vector<T> mean_;
-  std::vector<bool> touched_;
+  RoundScratch round_scratch_;
 };
-
-extern template class Shard<float>;
-extern template class Shard<double>;
 
 }  // namespace starling::core

@@ -62,7 +62,7 @@ class ChaosWorld {
   virtual ~ChaosWorld() = default;
   [[nodiscard]] virtual Time now() const = 0;
   /// Returns the core of node `id`; nullptr if its process does not run.
-  [[nodiscard]] virtual core::MemberCore<double>* node(NodeId id) = 0;
+  [[nodiscard]] virtual core::MemberCore* node(NodeId id) = 0;
   /// At `at`, delivers a message to `to` without a channel, as if the present incarnation of `from`
   /// had sent it. The checker does not learn that it was sent: the core of `to` appears broken.
   virtual void forge_arrival(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;

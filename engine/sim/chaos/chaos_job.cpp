@@ -58,9 +58,9 @@ core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
   return {id, incarnation, id % 2 == 0, id % 2 == 1};
 }
 
-core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder,
-                                              std::vector<core::MemberId> seeds) const {
-  core::MemberOptions<double> options;
+core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
+                                      std::vector<core::MemberId> seeds) const {
+  core::MemberOptions options;
   options.self = self;
   options.mode = scenario_.mode;
   options.worker.last_step = scenario_.steps;
@@ -72,10 +72,10 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool is_founder
   // rounds, they are merged one by one, because their mean would not keep the counts whole; then a
   // hash shows their order.
   if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
-    options.shard.applier = core::Merge<double>{merge};
+    options.shard.applier = core::merge_applier<double>(merge);
   else
-    options.shard.applier = core::GradientApplier{
-        .optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1};
+    options.shard.applier = core::gradient_applier<double>(
+        {.optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1});
   options.shard.workers = scenario_.workers;
   options.members_max = nodes_max;
   options.initial_states = start_;

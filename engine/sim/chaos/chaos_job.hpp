@@ -19,8 +19,8 @@ class ChaosJob {
 
   /// Returns the options of a member. If `is_founder`, it is in the job from the beginning;
   /// otherwise it asks the members `seeds` to let it join.
-  [[nodiscard]] core::MemberOptions<double> options(core::Member self, bool is_founder,
-                                                    std::vector<core::MemberId> seeds) const;
+  [[nodiscard]] core::MemberOptions options(core::Member self, bool is_founder,
+                                            std::vector<core::MemberId> seeds) const;
 
   /// Returns the plan of every step: it reads all ranges.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }

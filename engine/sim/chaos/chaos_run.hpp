@@ -18,7 +18,7 @@
 
 namespace starling::sim::detail {
 
-using MemberCore = core::MemberCore<double>;
+using MemberCore = core::MemberCore;
 
 /// The interval at which every member checks which others are silent.
 inline constexpr Time detection_interval = std::chrono::milliseconds{25};

@@ -163,7 +163,7 @@ const InvariantChecker::MemberCore* InvariantChecker::full_owner(
 Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
                                   core::RangeId range) const {
   const auto& shard = core.replica().shard();
-  auto count = static_cast<Step>(shard.value(range)[2 * slot]);
+  auto count = static_cast<Step>(shard.value<double>(range)[2 * slot]);
   if (shard.gathered(range).empty()) return count;
   const core::Member& member = incarnations_[slot].member;
   for (const core::Push& push : shard.gathered(range)[member.id])
@@ -194,7 +194,7 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
 /// Checks that a range at a node holds no step twice. If `must_hold`, also checks that it holds
 /// every acknowledged step.
 void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hold) {
-  const auto value = nodes_[id].core->replica().shard().value(range);
+  const auto value = nodes_[id].core->replica().shard().value<double>(range);
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
     const IncarnationProgress& incarnation = incarnations_[slot];

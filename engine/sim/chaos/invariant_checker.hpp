@@ -38,7 +38,7 @@ inline constexpr std::size_t incarnations_max = 48;
 
 class InvariantChecker {
  public:
-  using MemberCore = core::MemberCore<double>;
+  using MemberCore = core::MemberCore;
 
   explicit InvariantChecker(const Scenario& scenario);
 

@@ -59,9 +59,8 @@ using Figures = std::function<models::Metrics(std::span<const T>)>;
 /// `figures` computes the metrics of the curve.
 template <class M, class D>
 requires models::Model<M, D>
-[[nodiscard]] Job<typename M::Scalar> make_job(const M& model, const D& data,
-                                               const LearnOptions& options,
-                                               Figures<typename M::Scalar> figures) {
+[[nodiscard]] Job make_job(const M& model, const D& data, const LearnOptions& options,
+                           Figures<typename M::Scalar> figures) {
   using T = typename M::Scalar;
   const ProtocolOptions& protocol = options.protocol;
   const auto gradients = std::make_shared<const core::Gradients<M, D>>(
@@ -75,13 +74,13 @@ requires models::Model<M, D>
   Random random = Random::stream(protocol.seed, core::initial_stream);
   model.initialise(std::span<T>{w}, random);
 
-  Job<T> job;
+  Job job;
   job.layout = gradients->layout();
   job.start = core::to_ranges<T>(*job.layout, w);
-  job.applier = core::GradientApplier{.optimizer = options.optimizer,
-                                      .schedule = options.schedule,
-                                      .l2 = options.l2,
-                                      .batch = gradients->batch_size()};
+  job.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
+                                           .schedule = options.schedule,
+                                           .l2 = options.l2,
+                                           .batch = gradients->batch_size()});
   job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
                     MemberId worker, const core::Compute& read) {
     Random step_random = Random::stream(seed, worker, read.step);
@@ -131,7 +130,7 @@ requires models::Model<M, D>
       return models::evaluate_all(model, w, evaluated, *arena);
     };
   try {
-    Protocol<T> protocol{completed.protocol, make_job(model, data, completed, std::move(figures))};
+    Protocol protocol{completed.protocol, make_job(model, data, completed, std::move(figures))};
     protocol.on_point = options.on_point;
     protocol.run();
     return protocol.result();

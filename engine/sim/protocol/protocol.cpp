@@ -7,9 +7,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
-#include "starling/engine/sim/protocol/protocol_faults.hpp"
-#include "starling/engine/sim/protocol/protocol_messages.hpp"
-#include "starling/engine/sim/protocol/protocol_results.hpp"
+#include "starling/engine/sim/protocol/protocol_events.hpp"
 
 namespace starling::sim {
 namespace {
@@ -44,8 +42,7 @@ Result<void> check(const ProtocolOptions& options) {
   return {};
 }
 
-template <class T>
-Protocol<T>::Protocol(ProtocolOptions options, Job<T> job)
+Protocol::Protocol(ProtocolOptions options, Job job)
     : options_(std::move(options)),
       job_(std::move(job)),
       recheck_(options_.recheck.value_or(core::default_recheck(options_.mode))),
@@ -60,8 +57,7 @@ Protocol<T>::Protocol(ProtocolOptions options, Job<T> job)
   spawn_members();
 }
 
-template <class T>
-void Protocol<T>::spawn_members() {
+void Protocol::spawn_members() {
   const std::size_t workers = options_.workers;
   const std::size_t owners = owner_count(options_);
   owner_of_ = std::make_shared<const std::vector<core::OwnerId>>(
@@ -70,7 +66,7 @@ void Protocol<T>::spawn_members() {
   std::iota(everyone.begin(), everyone.end(), MemberId{0});
   members_ = std::make_shared<const std::vector<MemberId>>(everyone);
   for (core::OwnerId id = 0; id < owners; ++id) {
-    core::ShardOptions<T> shard;
+    core::ShardOptions shard;
     shard.layout = job_.layout;
     shard.applier = job_.applier;
     shard.workers = workers;
@@ -100,8 +96,7 @@ void Protocol<T>::spawn_members() {
   frozen_until_.resize(nodes());
 }
 
-template <class T>
-core::WorkerOptions Protocol<T>::worker_options(MemberId id) const {
+core::WorkerOptions Protocol::worker_options(MemberId id) const {
   core::WorkerOptions worker;
   worker.id = id;
   worker.last_step = options_.steps;
@@ -115,15 +110,13 @@ core::WorkerOptions Protocol<T>::worker_options(MemberId id) const {
   return worker;
 }
 
-template <class T>
-NodeId Protocol<T>::observer() const {
+NodeId Protocol::observer() const {
   const std::size_t servers = core::has_servers(options_.mode) ? options_.shards : 0;
   const std::size_t coordinators = core::keeps_steps_centrally(options_.mode) ? 1 : 0;
   return static_cast<NodeId>(options_.workers + servers + coordinators);
 }
 
-template <class T>
-NodeId Protocol<T>::node_of(const core::Address& address) const {
+NodeId Protocol::node_of(const core::Address& address) const {
   if (const auto* worker = std::get_if<core::ToWorker>(&address)) return worker->id;
   if (const auto* owner = std::get_if<core::ToOwner>(&address))
     return core::has_servers(options_.mode) ? static_cast<NodeId>(options_.workers) + owner->id
@@ -132,8 +125,7 @@ NodeId Protocol<T>::node_of(const core::Address& address) const {
 }
 
 /// Returns the node at which the event happens; nullopt for an Action, which happens at no node.
-template <class T>
-std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
+std::optional<NodeId> Protocol::node_of(const Event& event) const {
   return std::visit(
       [this]<class E>(const E& e) -> std::optional<NodeId> {
         if constexpr (std::is_same_v<E, Arrival>)
@@ -154,8 +146,7 @@ std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
 
 // --- events -------------------------------------------------------------------------------------
 
-template <class T>
-bool Protocol<T>::run() {
+bool Protocol::run() {
   for (MemberId id = 0; id < options_.workers; ++id)
     run_worker(id,
                [](core::Worker& worker, const core::Context& context) { worker.start(context); });
@@ -176,8 +167,7 @@ bool Protocol<T>::run() {
 }
 
 /// Handles the next event. Returns false if the event has to wait because its node is frozen.
-template <class T>
-bool Protocol<T>::handle_next_event() {
+bool Protocol::handle_next_event() {
   Event event = queue_.pop();
   if (const auto node = node_of(event); node && frozen_until_[*node] > now()) {
     queue_.push(frozen_until_[*node], std::move(event));
@@ -187,19 +177,16 @@ bool Protocol<T>::handle_next_event() {
   return true;
 }
 
-template <class T>
-void Protocol<T>::handle(CoordinatorTimer&) {
+void Protocol::handle(CoordinatorTimer&) {
   run_event(node_of(core::ToCoordinator{}), *coordinator_, coordinator_random_,
             &core::Coordinator::on_timer);
 }
 
-template <class T>
-void Protocol<T>::handle(WorkerTimer& timer) {
+void Protocol::handle(WorkerTimer& timer) {
   if (incarnation_[timer.id] == timer.incarnation) run_worker(timer.id, &core::Worker::on_timer);
 }
 
-template <class T>
-void Protocol<T>::handle(PlanDue& due) {
+void Protocol::handle(PlanDue& due) {
   const MemberId id = due.id;
   const Step step = due.step;
   if (incarnation_[id] != due.incarnation) return;
@@ -214,8 +201,7 @@ void Protocol<T>::handle(PlanDue& due) {
   });
 }
 
-template <class T>
-void Protocol<T>::handle(UpdateDue& due) {
+void Protocol::handle(UpdateDue& due) {
   const MemberId id = due.id;
   const Step step = due.compute.step;
   if (incarnation_[id] != due.incarnation) return;
@@ -230,8 +216,7 @@ void Protocol<T>::handle(UpdateDue& due) {
   });
 }
 
-template <class T>
-void Protocol<T>::fail_step(MemberId id, Step step, const std::string& why) {
+void Protocol::fail_step(MemberId id, Step step, const std::string& why) {
   run_worker(id, [&](core::Worker& worker, const core::Context& context) {
     worker.on_failure(context, step, why);
   });
@@ -239,38 +224,7 @@ void Protocol<T>::fail_step(MemberId id, Step step, const std::string& why) {
 
 // --- cores --------------------------------------------------------------------------------------
 
-/// Runs one event of a core that is not a worker. The effects of such a core are only messages and
-/// the coordinator's timers.
-template <class T>
-template <class Core, class Call>
-void Protocol<T>::run_event(NodeId node, Core& core, Random& random, Call call) {
-  core::Effects effects;
-  std::invoke(call, core, core::Context{now(), random, effects});
-  for (core::Effect& effect : effects) {
-    if (auto* addressed = std::get_if<core::Send>(&effect))
-      send(node, std::move(*addressed));
-    else
-      queue_.push(std::get<core::SetTimer>(effect).at, CoordinatorTimer{});
-  }
-}
-
-/// Runs one event of a worker, which may be a part of a peer.
-template <class T>
-template <class Call>
-void Protocol<T>::run_worker(MemberId id, Call call) {
-  if (driver_lost_[id] || dead_[id]) return;
-  core::Effects effects;
-  std::invoke(call, worker(id), core::Context{now(), random_[id], effects});
-  follow_step(id);
-  for (core::Effect& effect : effects) {
-    if (interrupt)
-      if (const auto downtime = interrupt(id, effect)) return lose_driver(id, *downtime);
-    execute(id, effect);
-  }
-}
-
-template <class T>
-void Protocol<T>::execute(MemberId id, core::Effect& effect) {
+void Protocol::execute(MemberId id, core::Effect& effect) {
   if (auto* addressed = std::get_if<core::Send>(&effect)) {
     if (on_send) on_send(id, *addressed);
     send(id, std::move(*addressed));
@@ -286,8 +240,7 @@ void Protocol<T>::execute(MemberId id, core::Effect& effect) {
   }
 }
 
-template <class T>
-void Protocol<T>::compute(MemberId id, core::Compute& read) {
+void Protocol::compute(MemberId id, core::Compute& read) {
   if (on_compute) on_compute(id, read);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time step_time = options_.step_time.draw(step_random_[id]);
@@ -296,8 +249,7 @@ void Protocol<T>::compute(MemberId id, core::Compute& read) {
 }
 
 /// Updates the counts of workers at each step, and the largest lag, after an event of the worker.
-template <class T>
-void Protocol<T>::follow_step(MemberId id) {
+void Protocol::follow_step(MemberId id) {
   if (!running_[id]) return;
   const core::Worker& core = worker(id);
   const bool runs = !core.done() && !dead_[id];
@@ -314,8 +266,5 @@ void Protocol<T>::follow_step(MemberId id) {
     ended_at_[id] = now();
   }
 }
-
-template class Protocol<float>;
-template class Protocol<double>;
 
 }  // namespace starling::sim

@@ -7,7 +7,7 @@
 ///     sim::ProtocolOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=2").value();
 ///     options.link.loss = 0.3;
-///     sim::Protocol<float> protocol{options, job};
+///     sim::Protocol protocol{options, job};
 ///     protocol.run();
 ///     sim::ProtocolResult result = protocol.result();
 ///
@@ -84,12 +84,11 @@ struct ProtocolOptions {
 }
 
 /// The model of a job, and the functions by which its workers compute.
-template <class T>
 struct Job {
   std::shared_ptr<const core::Layout> layout;
   /// The state of each range at the start.
   std::vector<core::RangeState> start;
-  core::Applier<T> applier;
+  core::ApplierPtr applier;
   /// Computes an update. It is called when the step's virtual time is over. An exception fails the
   /// step.
   std::function<core::Update(MemberId, const core::Compute&)> compute;
@@ -131,7 +130,6 @@ struct ProtocolResult {
 /// Not thread-safe. The nodes are numbered in this order: workers (or peers) by their ids; servers
 /// and coordinator, if the mode has them; the observer of the job, which sends Stop and receives
 /// nothing.
-template <class T>
 class Protocol {
  public:
   /// Called for each Compute, before it runs.
@@ -148,7 +146,7 @@ class Protocol {
   std::function<std::optional<Time>(MemberId, const core::Effect&)> interrupt;
 
   /// Requires: check(options).
-  Protocol(ProtocolOptions options, Job<T> job);
+  Protocol(ProtocolOptions options, Job job);
 
   /// Runs until no event is left, the horizon is reached, `on_point` ends the run, or the job
   /// fails. Returns false if the job took too many events or failed: see error().
@@ -263,7 +261,7 @@ class Protocol {
   void add_point(Time every);
 
   ProtocolOptions options_;
-  Job<T> job_;
+  Job job_;
   barrier::Recheck recheck_;
   bool bsp_;
   bool channels_;
@@ -282,8 +280,8 @@ class Protocol {
   std::vector<Random> step_random_;
 
   std::vector<core::Worker> workers_;
-  std::vector<core::Shard<T>> shards_;
-  std::vector<core::Peer<T>> peers_;
+  std::vector<core::Shard> shards_;
+  std::vector<core::Peer> peers_;
   std::optional<core::Coordinator> coordinator_;
   std::map<std::pair<NodeId, NodeId>, Channel> channel_of_;
   /// Pairs of a node and a dead worker of whose death the node knows.
@@ -309,8 +307,5 @@ class Protocol {
   bool is_over_ = false;
   std::string error_;
 };
-
-extern template class Protocol<float>;
-extern template class Protocol<double>;
 
 }  // namespace starling::sim

@@ -34,11 +34,11 @@ class CountingJob final : public PreparedJob {
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
   [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const override {
-    return actor::make_local_job<float>(job(), std::move(options));
+    return actor::make_local_job(job(), std::move(options));
   }
 
  private:
-  [[nodiscard]] Assignment<float> job() const {
+  [[nodiscard]] Assignment job() const {
     return assign_training(Counters{}, data_, nullptr, options_).value();
   }
 

@@ -41,13 +41,13 @@ std::string failure_of_any(Nodes& nodes, std::size_t count) {
 
 /// A member that has failed answers no message, so its LocalJob reports the failure.
 TEST(LocalJob, ReportsTheFailureOfAMember) {
-  Nodes nodes{[make =
-                   make_counting_job(options_of(3, 200, sampled_barrier, core::Mode::peer, 0ns))] {
-    auto job = make();
-    job.applier =
-        core::Merge<float>{[](const auto&, auto, auto) { throw std::runtime_error{"no merge"}; }};
-    return job;
-  }};
+  Nodes nodes{
+      [make = make_counting_job(options_of(3, 200, sampled_barrier, core::Mode::peer, 0ns))] {
+        auto job = make();
+        job.applier = core::merge_applier<float>(
+            [](const auto&, auto, auto) { throw std::runtime_error{"no merge"}; });
+        return job;
+      }};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return !failure_of_any(nodes, 3).empty(); }));
@@ -114,11 +114,11 @@ TEST(LocalJob, RunsBriefCodeOnTheActorsThreadUntilItTakesLong) {
   const auto task = std::make_shared<ThreadRecordingTask>();
   {
     Nodes nodes{[&] {
-      Assignment<float> job;
+      Assignment job;
       job.job = options_of(1, ThreadRecordingTask::steps, "asp").job;
       job.job.delay = {};
       job.task = task;
-      job.applier = [](const core::MergeTarget&, std::span<float>, std::span<const float>) {};
+      job.applier = core::merge_applier<float>([](const auto&, auto, auto) {});
       job.start = core::to_ranges<float>(task->layout(), std::vector<float>(4));
       return job;
     }};

@@ -22,7 +22,7 @@
 namespace starling::actor {
 
 /// Makes the job; called once for each node.
-using MakeJob = std::function<Assignment<float>()>;
+using MakeJob = std::function<Assignment()>;
 
 /// Nodes in this process, numbered from 0. Each has a transport and a LocalJob. Packets for a
 /// member go to the node with which it was added, until route_to() changes that.
@@ -42,7 +42,7 @@ class Nodes {
     options.send = [this, index](const std::vector<core::Envelope>& envelopes) {
       for (const core::Envelope& envelope : envelopes) send(index, envelope);
     };
-    auto made = make_local_job<float>(job_(), options).value();
+    auto made = make_local_job(job_(), options).value();
     auto transport = wire::Transport::open(
         {}, [this, index](const wire::IncomingFrame& incoming) { receive(index, incoming); });
     const std::lock_guard lock{mutex_};

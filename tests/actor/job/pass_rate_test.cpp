@@ -85,8 +85,8 @@ TEST_P(LivePassRate, IsHypergeometric) {
   buffer->as<float>()[0] = 0;
   core::RangeState start;
   start.value = {std::move(buffer), 0, 1, nullptr};
-  const auto merge = core::Merge<float>{[](const auto&, auto, auto) {}};
-  const auto outcome = run_job<float>(options, task, merge, {start});
+  const auto merge = core::merge_applier<float>([](const auto&, auto, auto) {});
+  const auto outcome = run_job(options, task, merge, {start});
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   ASSERT_EQ(outcome->end, Outcome::End::stopped) << outcome->error;
   const double expected = barrier::pass_probability(on_pace, others, beta);

@@ -49,9 +49,9 @@ class CountingTask final : public Task {
 
   /// Without bsp, a push of `workers` samples has weight 1 at batch 1. Under bsp, the mean of a
   /// round divides by the number of workers, so the gradients are multiplied by it.
-  [[nodiscard]] static core::Applier<float> applier() {
-    return core::GradientApplier{
-        .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
+  [[nodiscard]] static core::ApplierPtr applier() {
+    return core::gradient_applier<float>(
+        {.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1});
   }
   [[nodiscard]] std::vector<core::RangeState> start() const {
     return to_ranges<float>(layout_, std::vector<float>(layout_.size));
@@ -177,7 +177,7 @@ inline ScheduledRun run(const JobOptions& options, const barrier::Barrier& check
   if (traced) schedule.trace = &run_result.trace;
   const auto start = task->start();
   run_result.outcome =
-      run_job<float>(schedule.scheduled(options), task, CountingTask::applier(), start).value();
+      run_job(schedule.scheduled(options), task, CountingTask::applier(), start).value();
   run_result.violations = std::move(checker.violations);
   if (schedule.stuck())
     run_result.violations.emplace_back("no actor can act, or the job takes too long");

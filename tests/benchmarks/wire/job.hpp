@@ -83,7 +83,7 @@ class TransferTask final : public actor::Task {
 /// The setup of a job, equal in both processes.
 struct JobSetup {
   Load load{};
-  core::Applier<float> applier;
+  core::ApplierPtr applier;
   std::string barrier = "asp";
   core::Step steps = 0;
   /// The workers and the owners. Node 1 is the owner's process, node 2 the worker's.
@@ -98,7 +98,7 @@ class JobProcess {
  public:
   JobProcess(const JobSetup& setup, const Pipe& pipe, std::uint64_t node)
       : node_(node), task(std::make_shared<TransferTask>(setup.load)) {
-    actor::Assignment<float> assignment;
+    actor::Assignment assignment;
     assignment.job.mode = core::Mode::hybrid;
     assignment.job.barrier = barrier::parse(setup.barrier).value();
     assignment.job.workers = static_cast<std::size_t>(
@@ -121,7 +121,7 @@ class JobProcess {
       for (auto& [traffic_class, frames] : frames_by_class)
         endpoint_->send(other_address_, traffic_class, frames);
     };
-    local = actor::make_local_job<float>(std::move(assignment), std::move(options)).value();
+    local = actor::make_local_job(std::move(assignment), std::move(options)).value();
     security::EndpointOptions network;
     if (setup.secrets) network.secrets = (*setup.secrets)[node - 1];
     network.utc_now = [] { return static_cast<security::UtcSeconds>(std::time(nullptr)); };

@@ -106,7 +106,8 @@ void measure_tensors(bool curve, const std::string& only) {
       };
       const auto job = run_job(setup);
       const auto raw = run_raw(load, curve);
-      setup.applier = core::GradientApplier{.optimizer = models::Sgd{.lr = 0.01}, .schedule = {}};
+      setup.applier =
+          core::gradient_applier<float>({.optimizer = models::Sgd{.lr = 0.01}, .schedule = {}});
       const auto sgd = run_job(setup);
       if (job.size() != 2 || raw.size() != 2 || sgd.size() != 2) {
         std::fprintf(stderr, "%s: a run has failed: %zu %zu %zu\n", load.name, job.size(),
@@ -140,7 +141,7 @@ void measure_barrier(bool curve) {
     setup.load = Load{"nothing", 1, 1, 64, queries.rounds};
     setup.barrier = "pbsp:beta=10";
     setup.secrets = make_secrets(curve);
-    setup.applier = [](const core::MergeTarget&, std::span<float>, std::span<const float>) {};
+    setup.applier = core::merge_applier<float>([](const auto&, auto, auto) {});
     for (core::MemberId id = 0; id <= peers; ++id)
       setup.members.push_back({.id = id,
                                .incarnation = 1,

@@ -77,13 +77,12 @@ class SingleMember {
       if (const auto* fail = std::get_if<Fail>(&effect)) return fail->why;
     return {};
   }
-  MemberCore<double>& core() { return core_; }
+  MemberCore& core() { return core_; }
   void advance(Time time) { now_ += time; }
 
  private:
-  static MemberOptions<double> options(Member self, bool is_founder,
-                                       std::optional<MemberId> coordinator) {
-    MemberOptions<double> options;
+  static MemberOptions options(Member self, bool is_founder, std::optional<MemberId> coordinator) {
+    MemberOptions options;
     options.self = self;
     if (coordinator) options.mode = Mode::central;
     options.members_max = members_max;
@@ -94,7 +93,7 @@ class SingleMember {
     layout.ranges.push_back({0, 1, 0, {{0, 0, 0, 1}}});
     layout.size = 1;
     options.shard.layout = std::make_shared<const Layout>(std::move(layout));
-    options.shard.applier = Merge<double>{[](const auto&, auto, auto) {}};
+    options.shard.applier = merge_applier<double>([](const auto&, auto, auto) {});
     auto zero = Buffer::make<double>(1);
     zero->as<double>()[0] = 0;
     options.initial_states = std::make_shared<const std::vector<RangeState>>(
@@ -111,7 +110,7 @@ class SingleMember {
   Time now_{};
   Random random_{1};
   MemberEffects effects_;
-  MemberCore<double> core_;
+  MemberCore core_;
   std::map<MemberId, std::uint64_t> sequences_;
 };
 
@@ -239,9 +238,9 @@ TEST(MemberCore, RefusesAJoinerBeyondTheMaximumAndSaysWhy) {
 
   SingleMember joiner{{members_max, 1}, false};
   joiner.receive_unreliable(5, 1, JoinRefused{"no"});
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining) << "5 is not a seed member";
+  EXPECT_EQ(joiner.core().state(), MemberCore::State::joining) << "5 is not a seed member";
   joiner.receive_unreliable(1, 1, refused[0].second);
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::failed);
+  EXPECT_EQ(joiner.core().state(), MemberCore::State::failed);
   EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);
 }
 
@@ -285,11 +284,11 @@ TEST(MemberCore, IncarnationThatWasAMemberDoesNotJoinAgain) {
   auto next = std::make_shared<Configuration>(founding_configuration());
   next->epoch = 4;
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining);
+  EXPECT_EQ(joiner.core().state(), MemberCore::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::excluded);
+  EXPECT_EQ(joiner.core().state(), MemberCore::State::excluded);
 }
 
 /// Returns a configuration of epoch 2 without member `departed`, and with this coordinator.
@@ -351,11 +350,11 @@ TEST(MemberCore, RefusesAConfigurationWithoutTheCoordinatorOfItsMode) {
   next->epoch = 4;
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::joining);
+  EXPECT_EQ(joiner.core().state(), MemberCore::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->coordinator = 1;
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.core().state(), MemberCore<double>::State::excluded);
+  EXPECT_EQ(joiner.core().state(), MemberCore::State::excluded);
 }
 
 }  // namespace

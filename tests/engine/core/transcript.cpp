@@ -171,12 +171,12 @@ std::unique_ptr<CoreRunner> make_runner(Core core) {
 std::unique_ptr<CoreRunner> make_core(Words& words) {
   const std::string kind = words.next();
   if (kind == "worker") return make_runner(Worker{read_worker(words)});
-  if (kind == "shard") return make_runner(Shard<float>{read_shard(words)});
+  if (kind == "shard") return make_runner(Shard{read_shard(words)});
   if (kind == "peer") {
     WorkerOptions worker = read_worker(words);
-    ShardOptions<float> shard = read_shard(words);
+    ShardOptions shard = read_shard(words);
     shard.workers = worker.workers->size();
-    return make_runner(Peer<float>{std::move(worker), std::move(shard)});
+    return make_runner(Peer{std::move(worker), std::move(shard)});
   }
   if (kind == "coordinator") {
     CoordinatorOptions options;

@@ -87,9 +87,9 @@ WorkerOptions read_worker(Words& words) {
   return options;
 }
 
-ShardOptions<float> read_shard(Words& words) {
+ShardOptions read_shard(Words& words) {
   Layout layout;
-  ShardOptions<float> options;
+  ShardOptions options;
   options.workers = words.count("workers", 1);
   const std::string ranges = words.text("ranges", "1");
   for (const std::string_view part : split(ranges, ',')) {
@@ -115,16 +115,16 @@ ShardOptions<float> read_shard(Words& words) {
   }
   options.layout = std::make_shared<const Layout>(std::move(layout));
   if (words.flag("adds"))
-    options.applier =
-        Merge<float>{[](const MergeTarget&, std::span<float> value, std::span<const float> update) {
+    options.applier = merge_applier<float>(
+        [](const MergeTarget&, std::span<float> value, std::span<const float> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
-        }};
+        });
   else
-    options.applier = GradientApplier{
-        .optimizer = value_or_throw(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
-        .schedule = value_or_throw(models::parse_schedule(words.text("schedule", "constant"))),
-        .l2 = 0,
-        .batch = words.count("batch", 1)};
+    options.applier = gradient_applier<float>(
+        {.optimizer = value_or_throw(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
+         .schedule = value_or_throw(models::parse_schedule(words.text("schedule", "constant"))),
+         .l2 = 0,
+         .batch = words.count("batch", 1)});
   options.bsp = words.flag("bsp");
   return options;
 }

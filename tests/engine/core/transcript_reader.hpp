@@ -116,6 +116,6 @@ class Words {
 
 /// Reads the options of a shard. `ranges=3,2x4` stands for a dense parameter of 3 elements and a
 /// row-sparse one of 2 rows of 4 elements. Each parameter is one range, and all elements are 0.
-[[nodiscard]] ShardOptions<float> read_shard(Words& words);
+[[nodiscard]] ShardOptions read_shard(Words& words);
 
 }  // namespace starling::core

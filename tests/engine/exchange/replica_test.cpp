@@ -28,26 +28,26 @@ class ReplicaTest : public testing::Test {
     layout_ = std::make_shared<const Layout>(std::move(layout));
   }
 
-  Replica<double>& replica_of(MemberId id) {
+  Replica& replica_of(MemberId id) {
     const auto known = replicas_.find(id);
     if (known != replicas_.end()) return known->second;
-    ReplicaOptions<double> options;
+    ReplicaOptions options;
     options.self = id;
     options.shard.layout = layout_;
-    options.shard.applier = Merge<double>{
+    options.shard.applier = merge_applier<double>(
         [](const MergeTarget&, std::span<double> value, std::span<const double> update) {
           for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
-        }};
+        });
     if (uses_momentum_)  // with one worker and a batch of one sample, the rate is lr
-      options.shard.applier =
-          GradientApplier{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
+      options.shard.applier = gradient_applier<double>(
+          {.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}});
     options.shard.workers = uses_momentum_ ? 1 : 10;
     options.shard.workers_max = 10;
     options.shard.bsp = bsp_;
     auto start = std::make_shared<std::vector<RangeState>>();
     start->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
     options.initial_states = std::move(start);
-    return replicas_.emplace(id, Replica<double>{std::move(options)}).first->second;
+    return replicas_.emplace(id, Replica{std::move(options)}).first->second;
   }
 
   static Slice slice(double number) {
@@ -130,14 +130,14 @@ class ReplicaTest : public testing::Test {
   }
 
   /// Returns the value of the range that a member holds.
-  double sum(MemberId id) { return replica_of(id).shard().value(0)[0]; }
+  double sum(MemberId id) { return replica_of(id).shard().value<double>(0)[0]; }
 
   bool bsp_ = false;
   bool uses_momentum_ = false;
   /// The members that are not in the configurations; the values mean nothing.
   std::map<MemberId, int> departed_;
   std::shared_ptr<const Layout> layout_;
-  std::map<MemberId, Replica<double>> replicas_;
+  std::map<MemberId, Replica> replicas_;
   std::map<MemberId, Epoch> epochs_;
   std::deque<SentMessage> in_flight_;
   std::vector<Step> acks_;

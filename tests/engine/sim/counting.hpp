@@ -51,12 +51,12 @@ using Touches = std::function<bool(MemberId, Step, core::RangeId)>;
 /// Returns a job that counts. If `uses_gradients`, its updates are gradients of -1, applied with
 /// learning rate 1; else they are added. Jobs in which workers die must not use gradients, because
 /// the mean of a bsp round is then over fewer workers.
-inline Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges,
-                                const Touches& touches, bool uses_gradients) {
+inline Job counting_job(const ProtocolOptions& options, std::size_t ranges, const Touches& touches,
+                        bool uses_gradients) {
   const std::size_t workers = options.workers;
   const bool bsp = options.bsp.value_or(barrier::is_bsp(options.barrier));
   core::Layout layout;
-  Job<double> job;
+  Job job;
   for (core::RangeId r = 0; r < ranges; ++r) {
     auto zeros = core::Buffer::make<double>(workers);
     std::ranges::fill(zeros->as<double>(), 0.0);
@@ -72,13 +72,13 @@ inline Job<double> counting_job(const ProtocolOptions& options, std::size_t rang
   // `workers` and batch 1. With bsp, the mean of a round divides by the number of workers, and
   // gradients of -`workers` make up for that.
   if (uses_gradients)
-    job.applier = core::GradientApplier{
-        .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
+    job.applier = core::gradient_applier<double>(
+        {.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1});
   else
-    job.applier = core::Merge<double>{
+    job.applier = core::merge_applier<double>(
         [](const core::MergeTarget&, std::span<double> value, std::span<const double> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
-        }};
+        });
   const double gradient = !uses_gradients ? 1 : bsp ? -static_cast<double>(workers) : -1;
   job.compute = [=](MemberId worker, const core::Compute& compute) {
     core::Update update{.parts = {}, .samples = static_cast<std::uint32_t>(workers)};
@@ -128,8 +128,8 @@ class CountingRun {
     protocol_.on_event = [this] { expect_bounded_spread(); };
   }
 
-  Protocol<double>& operator*() { return protocol_; }
-  Protocol<double>* operator->() { return &protocol_; }
+  Protocol& operator*() { return protocol_; }
+  Protocol* operator->() { return &protocol_; }
 
   void run() {
     ASSERT_TRUE(protocol_.run()) << protocol_.error();
@@ -157,7 +157,7 @@ class CountingRun {
  private:
   /// Returns the job, with a compute function that first checks that the values read at the begin
   /// of the computation are unchanged.
-  Job<double> with_read_check(Job<double> job) {
+  Job with_read_check(Job job) {
     job.compute = [this, compute = std::move(job.compute)](MemberId worker,
                                                            const core::Compute& read) {
       EXPECT_EQ(counters(read), last_read_[worker])
@@ -228,7 +228,7 @@ class CountingRun {
   std::map<MemberId, std::vector<double>> last_read_;
   /// By worker: the number of its last draw, and the workers that it asked in that draw.
   std::vector<std::pair<std::uint64_t, std::set<MemberId>>> last_draws_;
-  Protocol<double> protocol_;
+  Protocol protocol_;
   Step largest_spread_ = 0;
 };
 

@@ -21,16 +21,16 @@ constexpr std::size_t workers = 24;
 constexpr Time horizon = 4s;
 
 /// A job of one number that no update changes.
-Job<float> idle_job() {
+Job idle_job() {
   core::Layout layout;
   layout.parameters = {{.name = "idle", .shape = {1}}};
   layout.offsets = {0};
   layout.ranges = {{0, 1, 0, {{0, 0, 0, 1}}}};
   layout.size = 1;
-  Job<float> job;
+  Job job;
   job.start = core::to_ranges<float>(layout, std::vector<float>{0});
   job.layout = std::make_shared<const core::Layout>(std::move(layout));
-  job.applier = core::Merge<float>{[](const auto&, auto, auto) {}};
+  job.applier = core::merge_applier<float>([](const auto&, auto, auto) {});
   job.compute = [](MemberId, const core::Compute& read) {
     return core::Update{.parts = {{0, read.values[0].value}}, .samples = 1};
   };
@@ -99,7 +99,7 @@ TEST_P(BothLevels, MakeEquallyManyStepsAndWaitEquallyLong) {
     protocol_level.slowness = slowness;
     protocol_level.horizon = horizon;
     protocol_level.seed = seed + 1000;
-    Protocol<float> protocol{protocol_level, idle_job()};
+    Protocol protocol{protocol_level, idle_job()};
     ASSERT_TRUE(protocol.run()) << protocol.error();
     const ProtocolResult b = protocol.result();
 

@@ -112,9 +112,10 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const TrainingOptio
   const std::size_t batch = union_batch / workers;
   const auto layout =
       std::make_shared<const Layout>(core::make_layout(model.parameters(), sizeof(T), 3));
-  Job<T> job;
+  Job job;
   job.layout = layout;
-  job.applier = core::GradientApplier{training.optimizer, training.schedule, training.l2, batch};
+  job.applier =
+      core::gradient_applier<T>({training.optimizer, training.schedule, training.l2, batch});
   const auto w = initial(model);
   for (RangeId r = 0; r < layout->ranges.size(); ++r) {
     const Range& range = layout->ranges[r];
@@ -150,7 +151,7 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const TrainingOptio
   options.slowness[0] = 3;
   options.link = {.latency = {laws::Uniform{std::chrono::microseconds{1500}}}, .duplication = 0.1};
   options.seed = network_seed;
-  Protocol<T> protocol{options, job};
+  Protocol protocol{options, job};
   EXPECT_TRUE(protocol.run());
   return gather<T>(*layout, protocol.model());
 }

@@ -1,21 +1,17 @@
-/// Internal: the functions of Protocol that send messages over the network and deliver them to
-/// cores. Only protocol.cpp includes this file.
-#pragma once
-
+/// How a Protocol sends messages over the network and delivers them to cores.
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/sim/protocol/protocol.hpp"
+#include "starling/engine/sim/protocol/protocol_events.hpp"
 
 namespace starling::sim {
 
-template <class T>
-void Protocol<T>::send(NodeId from, core::Send addressed) {
+void Protocol::send(NodeId from, core::Send addressed) {
   const NodeId to = node_of(addressed.to);
   if (to == observer() || known_deaths_.contains({from, to})) return;
-  const std::size_t bytes = bytes_of(addressed.message, sizeof(T));
+  const std::size_t bytes = bytes_of(addressed.message, job_.applier->element_bytes());
   if (from != to) traffic_[addressed.message.index()] += {1, bytes + header_bytes()};
   if (!channels_ || from == to) {
     for (const Time at : network_.send(now(), from, to, bytes + header_bytes()))
@@ -27,17 +23,16 @@ void Protocol<T>::send(NodeId from, core::Send addressed) {
   execute(from, to, effects);
 }
 
-template <class T>
-typename Protocol<T>::Channel& Protocol<T>::channel(NodeId node, NodeId other) {
+Protocol::Channel& Protocol::channel(NodeId node, NodeId other) {
   return channel_of_.try_emplace({node, other}, 0U, 0U, options_.channel).first->second;
 }
 
-template <class T>
-void Protocol<T>::execute(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects) {
+void Protocol::execute(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects) {
   for (auto& effect : effects) {
     if (auto* out = std::get_if<core::Transmit<core::Send>>(&effect)) {
       const auto& payload = out->packet.payload;
-      const std::size_t bytes = payload ? bytes_of(payload->message, sizeof(T)) : 0;
+      const std::size_t bytes =
+          payload ? bytes_of(payload->message, job_.applier->element_bytes()) : 0;
       for (const Time at : network_.send(now(), node, other, bytes + header_bytes()))
         queue_.push(at, PacketArrival{node, other, out->packet});
     } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
@@ -48,8 +43,7 @@ void Protocol<T>::execute(NodeId node, NodeId other, core::ChannelEffects<core::
   }
 }
 
-template <class T>
-void Protocol<T>::handle(PacketArrival& arrival) {
+void Protocol::handle(PacketArrival& arrival) {
   const auto& [from, to, packet] = arrival;
   if (known_deaths_.contains({to, from}) || (to < dead_.size() && dead_[to])) return;
   core::ChannelEffects<core::Send> effects;
@@ -57,8 +51,7 @@ void Protocol<T>::handle(PacketArrival& arrival) {
   execute(to, from, effects);
 }
 
-template <class T>
-void Protocol<T>::handle(ChannelTimer& timer) {
+void Protocol::handle(ChannelTimer& timer) {
   const auto& [node, other] = timer;
   if (known_deaths_.contains({node, other}) || (node < dead_.size() && dead_[node])) return;
   core::ChannelEffects<core::Send> effects;
@@ -66,8 +59,7 @@ void Protocol<T>::handle(ChannelTimer& timer) {
   execute(node, other, effects);
 }
 
-template <class T>
-void Protocol<T>::deliver(const core::Send& addressed) {
+void Protocol::deliver(const core::Send& addressed) {
   const auto deliver_to_core = [&](auto& core, const core::Context& context) {
     std::visit(
         [&]<class M>(const M& message) {

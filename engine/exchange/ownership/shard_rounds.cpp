@@ -1,12 +1,9 @@
-/// Internal: how a Shard in a bulk-synchronous job gathers the pushes of a round, and when a round
-/// is complete. Only shard.cpp includes this file.
-#pragma once
-
+/// How a Shard in a bulk-synchronous job gathers the pushes of a round, and when a round is
+/// complete.
 #include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "starling/base/check.hpp"
@@ -14,8 +11,7 @@
 
 namespace starling::core {
 
-template <class T>
-void Shard<T>::queue_push(const Context& context, const Push& push, HeldRange& range) {
+void Shard::queue_push(const Context& context, const Push& push, HeldRange& range) {
   auto& queue = range.gathered[push.worker];
   if (queue.empty() && is_awaited(range, push.worker)) --range.missing_pushes;
   queue.push_back(push);
@@ -23,21 +19,18 @@ void Shard<T>::queue_push(const Context& context, const Push& push, HeldRange& r
 }
 
 /// True if the next round awaits a push of `worker`.
-template <class T>
-bool Shard<T>::is_awaited(const HeldRange& range, MemberId worker) {
+bool Shard::is_awaited(const HeldRange& range, MemberId worker) {
   return range.awaited[worker] && range.awaited[worker]->from <= range.round;
 }
 
-template <class T>
-std::size_t Shard<T>::count_missing(const HeldRange& range) {
+std::size_t Shard::count_missing(const HeldRange& range) {
   std::size_t missing_pushes = 0;
   for (MemberId worker = 0; worker < range.awaited.size(); ++worker)
     missing_pushes += is_awaited(range, worker) && range.gathered[worker].empty() ? 1 : 0;
   return missing_pushes;
 }
 
-template <class T>
-void Shard<T>::complete_rounds(const Context& context, RangeId id, HeldRange& range) {
+void Shard::complete_rounds(const Context& context, RangeId id, HeldRange& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
   // If all workers of a round are gone, it is completed without pushes if workers have joined for a
   // later round.
@@ -56,50 +49,35 @@ void Shard<T>::complete_rounds(const Context& context, RangeId id, HeldRange& ra
   }
 }
 
-template <class T>
-void Shard<T>::apply_round(RangeId id, HeldRange& range) {
+void Shard::apply_round(RangeId id, HeldRange& range) {
   std::vector<Push> round;
-  std::uint64_t samples = 0;
   ++range.round;
   for (auto& queue : range.gathered) {
     if (queue.empty()) continue;
-    samples += queue.front().samples;
     STARLING_CHECK(queue.front().step == range.round);
     round.push_back(std::move(queue.front()));
     queue.erase(queue.begin());
   }
-  if (std::holds_alternative<Merge<T>>(options_.applier)) {
-    for (const Push& push : round) {
-      if (push.update.empty()) continue;
-      ++range.updates;
-      apply(id, range, push.update, 1);
-    }
-  } else if (samples > 0) {
-    apply_mean(id, range, round, samples);
-  }
+  options_.applier->apply_round(*options_.layout, id, range.values, round, round_scratch_);
   for (const Push& push : round) count_samples(push, range);
 }
 
-template <class T>
-void Shard<T>::on(const Context& context, const Ended& ended) {
+void Shard::on(const Context& context, const Ended& ended) {
   end_in_all_ranges(context, ended.worker);
 }
 
-template <class T>
-void Shard<T>::on_left(const Context& context, MemberId worker) {
+void Shard::on_left(const Context& context, MemberId worker) {
   for (HeldRange& range : held_)
     std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return pull.worker == worker; });
   end_in_all_ranges(context, worker);
 }
 
-template <class T>
-void Shard<T>::end_in_all_ranges(const Context& context, MemberId worker) {
+void Shard::end_in_all_ranges(const Context& context, MemberId worker) {
   if (!options_.bsp) return;
   for (const RangeId range : ranges_) end_worker(context, range, worker);
 }
 
-template <class T>
-bool Shard<T>::end_worker(const Context& context, RangeId id, MemberId worker) {
+bool Shard::end_worker(const Context& context, RangeId id, MemberId worker) {
   HeldRange& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
   range.missing_pushes = count_missing(range);
@@ -107,9 +85,8 @@ bool Shard<T>::end_worker(const Context& context, RangeId id, MemberId worker) {
   return true;
 }
 
-template <class T>
-void Shard<T>::await_only(const Context& context, RangeId id,
-                          const std::function<bool(MemberId, Incarnation)>& is_member) {
+void Shard::await_only(const Context& context, RangeId id,
+                       const std::function<bool(MemberId, Incarnation)>& is_member) {
   HeldRange& range = held(id);
   for (auto& awaited : range.awaited) {
     if (!awaited || is_member(awaited->worker, awaited->incarnation)) continue;
@@ -122,8 +99,7 @@ void Shard<T>::await_only(const Context& context, RangeId id,
 }
 
 /// Handles the entry of a worker that joins: rounds after push.step await its pushes.
-template <class T>
-PushResult Shard<T>::add_joiner(const Context& context, const Push& push, HeldRange& range) {
+PushResult Shard::add_joiner(const Context& context, const Push& push, HeldRange& range) {
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return PushResult::refused;
   auto& awaited = range.awaited[push.worker];

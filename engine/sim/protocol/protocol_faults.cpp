@@ -1,28 +1,20 @@
-/// Internal: the functions of Protocol that schedule faults, and make them happen. Only
-/// protocol.cpp includes this file.
-#pragma once
-
+/// How a Protocol schedules faults, and makes them happen.
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/sim/protocol/protocol.hpp"
+#include "starling/engine/sim/protocol/protocol_events.hpp"
 
 namespace starling::sim {
 
-template <class T>
-void Protocol<T>::at(Time at, std::function<void()> action) {
-  queue_.push(at, std::move(action));
-}
+void Protocol::at(Time at, std::function<void()> action) { queue_.push(at, std::move(action)); }
 
-template <class T>
-void Protocol<T>::crash(MemberId id, Time at, Time downtime) {
+void Protocol::crash(MemberId id, Time at, Time downtime) {
   this->at(at, [this, id, downtime] { lose_driver(id, downtime); });
 }
 
-template <class T>
-void Protocol<T>::lose_driver(MemberId id, Time downtime) {
+void Protocol::lose_driver(MemberId id, Time downtime) {
   driver_lost_[id] = true;
   ++incarnation_[id];
   at(now() + downtime, [this, id] {
@@ -39,15 +31,13 @@ void Protocol<T>::lose_driver(MemberId id, Time downtime) {
   });
 }
 
-template <class T>
-void Protocol<T>::freeze(NodeId node, Time at, Time duration) {
+void Protocol::freeze(NodeId node, Time at, Time duration) {
   this->at(at, [this, node, duration] {
     frozen_until_.at(node) = std::max(frozen_until_[node], now() + duration);
   });
 }
 
-template <class T>
-void Protocol<T>::stop(Time at) {
+void Protocol::stop(Time at) {
   this->at(at, [this] {
     if (coordinator_) return send(observer(), {core::ToCoordinator{}, core::Stop{}});
     for (MemberId id = 0; id < options_.workers; ++id)
@@ -55,8 +45,7 @@ void Protocol<T>::stop(Time at) {
   });
 }
 
-template <class T>
-void Protocol<T>::die(MemberId id, Time at) {
+void Protocol::die(MemberId id, Time at) {
   STARLING_CHECK(core::has_servers(options_.mode));
   this->at(at, [this, id] {
     dead_[id] = true;
@@ -70,8 +59,7 @@ void Protocol<T>::die(MemberId id, Time at) {
   });
 }
 
-template <class T>
-void Protocol<T>::notice_death(NodeId node, MemberId dead) {
+void Protocol::notice_death(NodeId node, MemberId dead) {
   known_deaths_.insert({node, dead});
   const auto left = [dead](auto& core, const core::Context& context) {
     core.on_left(context, dead);

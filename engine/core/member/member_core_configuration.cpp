@@ -1,17 +1,15 @@
-/// Internal: how a MemberCore adopts a decided configuration and passes it to its worker, replica,
-/// coordinator and council, and to the other members. Only member_core.cpp includes this file.
-#pragma once
-
+/// How a MemberCore adopts a decided configuration and passes it to its worker, replica,
+/// coordinator and council, and to the other members.
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "starling/engine/core/member/member_core.hpp"
+#include "starling/engine/core/member/member_core_parts.hpp"
 
 namespace starling::core {
 
-template <class T>
-bool MemberCore<T>::may_adopt(const ConfigurationPtr& next) const {
+bool MemberCore::may_adopt(const ConfigurationPtr& next) const {
   if (configuration_)
     return may_follow(*configuration_, next, options_.members_max) &&
            next->epoch > configuration_->epoch;
@@ -20,8 +18,7 @@ bool MemberCore<T>::may_adopt(const ConfigurationPtr& next) const {
          next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
 }
 
-template <class T>
-void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
+void MemberCore::adopt(const MemberContext& context, const ConfigurationPtr& next) {
   if (state_ == State::failed || state_ == State::excluded) return;
   if (!next->contains(options_.self.id, options_.self.incarnation)) {
     const bool was_member = next->is_or_was_member(options_.self.id, options_.self.incarnation);
@@ -37,7 +34,7 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
   state_ = State::member;
   renew_links(*next);
   if (next->has_lost_range()) return fail(context, "a range has lost all its owners");
-  run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+  run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
     replica.on_configuration(c, *next, former ? former->epoch : 0);
     return true;
   });
@@ -51,8 +48,7 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
 }
 
 /// Makes links to the new members, and removes the links to incarnations that are not members.
-template <class T>
-void MemberCore<T>::renew_links(const Configuration& next) {
+void MemberCore::renew_links(const Configuration& next) {
   for (MemberId id = 0; id < links_.size(); ++id) {
     if (!links_[id]) continue;
     if (!next.contains(id, links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
@@ -71,8 +67,7 @@ void MemberCore<T>::renew_links(const Configuration& next) {
 }
 
 /// Passes the configuration to the worker, or makes the worker if this is the first configuration.
-template <class T>
-void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
+void MemberCore::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
   WorkerConfiguration next = worker_configuration(*configuration_, former);
   if (worker_)
@@ -87,8 +82,7 @@ void MemberCore<T>::inform_worker(const MemberContext& context, const Configurat
 }
 
 /// If this member is coordinator: passes the changes to the Coordinator, or makes it.
-template <class T>
-void MemberCore<T>::inform_coordinator(const MemberContext& context, const Configuration* former) {
+void MemberCore::inform_coordinator(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
   if (now.coordinator != options_.self.id) return;
   if (coordinator_)
@@ -110,8 +104,7 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
 }
 
 /// If the coordinator has changed, sends the new one what this member knows about the steps.
-template <class T>
-void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
+void MemberCore::send_status(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
   if (!now.coordinator || now.epoch == 1) return;
   if (former != nullptr && now.has_same_coordinator_as(*former)) return;
@@ -121,9 +114,8 @@ void MemberCore<T>::send_status(const MemberContext& context, const Configuratio
 }
 
 /// Sends the decided configuration to all members of the former and of the new configuration.
-template <class T>
-void MemberCore<T>::announce_configuration(const MemberContext& context,
-                                           const ConfigurationPtr& former) {
+void MemberCore::announce_configuration(const MemberContext& context,
+                                        const ConfigurationPtr& former) {
   for (const Member& member : configuration_->members) {
     if (member.id == options_.self.id) continue;
     if (state_ == State::excluded)

@@ -1,7 +1,4 @@
-/// Internal: the functions of Protocol that compute its model, the points of its curve, and its
-/// result. Only protocol.cpp includes this file.
-#pragma once
-
+/// How a Protocol computes its model, the points of its curve, and its result.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -13,10 +10,9 @@
 namespace starling::sim {
 
 /// The number of points of the curve, unless `point_every` is set.
-inline constexpr int points_per_horizon = 200;
+constexpr int points_per_horizon = 200;
 
-template <class T>
-std::vector<core::RangeState> Protocol<T>::model() {
+std::vector<core::RangeState> Protocol::model() {
   std::vector<core::RangeState> states(job_.layout->ranges.size());
   core::Effects effects;
   const core::Context context{now(), owner_random_, effects};
@@ -29,8 +25,7 @@ std::vector<core::RangeState> Protocol<T>::model() {
   return states;
 }
 
-template <class T>
-ProtocolPoint Protocol<T>::make_point() {
+ProtocolPoint Protocol::make_point() {
   ProtocolPoint point;
   point.at = now();
   point.updates = updates_;
@@ -52,23 +47,20 @@ ProtocolPoint Protocol<T>::make_point() {
   return point;
 }
 
-template <class T>
-void Protocol<T>::schedule_points() {
+void Protocol::schedule_points() {
   std::optional<Time> every = options_.point_every;
   if (!every && options_.horizon != Time::max())
     every = std::max(Time{1}, options_.horizon / points_per_horizon);
   if (every) at(now(), [this, every = *every] { add_point(every); });
 }
 
-template <class T>
-void Protocol<T>::add_point(Time every) {
+void Protocol::add_point(Time every) {
   curve_.push_back(make_point());
   if (on_point && !on_point(curve_.back())) is_over_ = true;
   if (!queue_.empty()) at(now() + every, [this, every] { add_point(every); });
 }
 
-template <class T>
-ProtocolResult Protocol<T>::result() {
+ProtocolResult Protocol::result() {
   ProtocolResult result;
   result.elapsed = std::min(now(), std::ranges::max(ended_at_));
   Time waited{};

@@ -1,7 +1,5 @@
-/// Internal: how a MemberCore sends packets: by its links to members, and without a channel to
-/// nodes that may not be members. Only member_core.cpp includes this file.
-#pragma once
-
+/// How a MemberCore sends packets: by its links to members, and without a channel to nodes that may
+/// not be members.
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,14 +9,24 @@
 
 namespace starling::core {
 
-template <class T>
-typename MemberCore<T>::Link* MemberCore<T>::link(MemberId id) const {
+/// Handles a packet. `known_epoch` is the epoch of this member's configuration. Configurations
+/// travel as control traffic, so a data packet of a later epoch may come before its configuration.
+/// This function uses only the acknowledgements of such a packet; its sender sends the payload
+/// again.
+void MemberCore::Link::on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope,
+                          Epoch known_epoch) {
+  if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known_epoch)
+    channel(TrafficClass::data).on_acknowledgement(context, envelope.packet);
+  else
+    channel(envelope.traffic_class).on(context, envelope.packet);
+}
+
+MemberCore::Link* MemberCore::link(MemberId id) const {
   return id < links_.size() ? links_[id].get() : nullptr;
 }
 
-template <class T>
-void MemberCore<T>::execute_link_effects(const MemberContext& context, MemberId id,
-                                         TrafficClass traffic_class, LinkEffects effects) {
+void MemberCore::execute_link_effects(const MemberContext& context, MemberId id,
+                                      TrafficClass traffic_class, LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
   const TimerKey key = link(id)->timer_key_of(traffic_class);
   for (auto& effect : effects) {
@@ -37,8 +45,7 @@ void MemberCore<T>::execute_link_effects(const MemberContext& context, MemberId 
 
 /// Sends a message to a member, which may be this one. Sends this member's configuration first, if
 /// the receiver may not know it. Drops the message if `to` is not a member.
-template <class T>
-void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
+void MemberCore::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));
     return;
@@ -50,9 +57,8 @@ void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessageP
 
 /// Sends a message on the channel of its traffic class. The job fails if that channel's queue is
 /// full. Requires: there is a link to `to`.
-template <class T>
-void MemberCore<T>::send_by_link(const MemberContext& context, MemberId to,
-                                 PeerMessagePtr peer_message) {
+void MemberCore::send_by_link(const MemberContext& context, MemberId to,
+                              PeerMessagePtr peer_message) {
   const TrafficClass traffic_class = traffic_class_of(*peer_message);
   LinkEffects effects;
   if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
@@ -61,16 +67,13 @@ void MemberCore<T>::send_by_link(const MemberContext& context, MemberId to,
   execute_link_effects(context, to, traffic_class, std::move(effects));
 }
 
-template <class T>
-void MemberCore<T>::post_to_council(const MemberContext& context,
-                                    const PeerMessagePtr& peer_message) {
+void MemberCore::post_to_council(const MemberContext& context, const PeerMessagePtr& peer_message) {
   const ConfigurationPtr now = configuration_;
   for (const MemberId id : now->council) post(context, id, peer_message);
 }
 
 /// Sends a member the configuration, unless the member knows it or was sent it.
-template <class T>
-void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
+void MemberCore::send_configuration(const MemberContext& context, MemberId id) {
   Link* receiver = link(id);
   if (receiver == nullptr || receiver->epoch_sent >= configuration_->epoch) return;
   receiver->epoch_sent = configuration_->epoch;
@@ -78,10 +81,9 @@ void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id
 }
 
 /// Sends a message once, without a channel, to a node that may not be a member.
-template <class T>
-void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
-                                    std::optional<Incarnation> incarnation,
-                                    PeerMessagePtr peer_message) const {
+void MemberCore::send_unreliable(const MemberContext& context, MemberId to,
+                                 std::optional<Incarnation> incarnation,
+                                 PeerMessagePtr peer_message) const {
   Packet<PeerMessagePtr> packet;
   packet.from = options_.self.incarnation;
   packet.to = incarnation;

@@ -1,0 +1,93 @@
+/// The arithmetic of an owner: how updates change the elements of a range. Only an Applier knows
+/// the type of the elements; the rest of an owner copies and sends bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "starling/engine/core/message.hpp"
+#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/models/optimizer/optimizer.hpp"
+#include "starling/models/optimizer/schedule.hpp"
+
+namespace starling::core {
+
+/// The elements of a range, and what their changes depend on.
+struct RangeValues {
+  std::shared_ptr<Buffer> value;
+  /// The state of the optimiser: Applier::slots() elements for each element of the range.
+  std::shared_ptr<Buffer> slots;
+  /// The number of updates applied.
+  std::uint64_t updates = 0;
+  /// The number of samples from which the applied updates were computed.
+  std::uint64_t samples = 0;
+};
+
+/// Memory that an owner keeps from one round to the next.
+struct RoundScratch {
+  std::shared_ptr<Buffer> sum;
+  std::vector<bool> touched;
+};
+
+/// Immutable; all owners of a job share one and call it at the same time. Its functions replace the
+/// buffers of a range by copies before they change them if a reader still holds them.
+class Applier {
+ public:
+  virtual ~Applier() = default;
+
+  [[nodiscard]] virtual std::size_t element_bytes() const noexcept = 0;
+  /// Returns how many elements the applier keeps for each element of a range.
+  [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
+  /// Returns the weight of a push over `samples` samples in a job of `workers` workers.
+  [[nodiscard]] virtual double weight(std::uint32_t samples,
+                                      std::size_t workers) const noexcept = 0;
+
+  /// Applies one update with a weight, and counts it. Requires: fits(range, update,
+  /// element_bytes()), and that `update` is not empty.
+  virtual void apply(const Layout& layout, RangeId range, RangeValues& values, const Slice& update,
+                     double weight) const = 0;
+  /// Applies the pushes of a bulk-synchronous round, which are in the order of the workers, so that
+  /// the result is reproducible.
+  virtual void apply_round(const Layout& layout, RangeId range, RangeValues& values,
+                           std::span<const Push> round, RoundScratch& scratch) const = 0;
+};
+using ApplierPtr = std::shared_ptr<const Applier>;
+
+/// Updates are gradients, applied by an optimiser.
+///
+/// A push of n samples is applied with rate lr * schedule * n / (workers * batch). In
+/// bulk-synchronous jobs, the sample-weighted mean of a round is applied once with rate lr *
+/// schedule.
+struct OptimizerOptions {
+  models::Optimizer optimizer;
+  models::Schedule schedule;
+  double l2 = 0;
+  /// The number of samples in a worker's full batch.
+  std::size_t batch = 1;
+};
+
+/// Says to which elements of which parameter a piece of an update belongs.
+struct MergeTarget {
+  /// The index of the parameter.
+  std::size_t parameter;
+  /// The index of the piece's first element in the parameter.
+  std::size_t offset;
+};
+
+/// A function that merges `update` into `value`, element by element or row by row. It is called
+/// once for each run of consecutive elements, and must not throw.
+template <class T>
+using Merge =
+    std::function<void(const MergeTarget& target, std::span<T> value, std::span<const T> update)>;
+
+/// Returns an Applier of gradients with elements of type T, which is float or double.
+template <class T>
+[[nodiscard]] ApplierPtr gradient_applier(OptimizerOptions options);
+/// Returns an Applier that merges updates, those of a round one after the other.
+template <class T>
+[[nodiscard]] ApplierPtr merge_applier(Merge<T> merge);
+
+}  // namespace starling::core
