@@ -247,7 +247,9 @@ Result<void> check(const JobOptions& options) {
     return valid;
   if (auto factors = slowdown_factors(options.stragglers, options.workers); !factors)
     return std::move(factors).error();
-  if (options.attempts < 1) return Error{"attempts=0: a step is tried at least once"};
+  if (options.attempts < 1)
+    return Error{"attempts=" + std::to_string(options.attempts) +
+                 ": a step is tried at least once"};
   if (options.copies < 1) return Error{"copies=0: a range has at least one owner"};
   if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
     return Error{

@@ -37,6 +37,18 @@ TEST(Stragglers, RefuseAShareOrFactorOutOfBounds) {
     EXPECT_NE(error_of(form).find("is not of the form"), std::string::npos) << form;
 }
 
+TEST(Stragglers, ArePrintedAsTheyWereWritten) {
+  for (int tenths = 1; tenths <= 1000; ++tenths) {
+    std::string text = std::to_string(tenths / 10);
+    if (tenths % 10 > 0) text += "." + std::to_string(tenths % 10);
+    text += "%:4x";
+    EXPECT_EQ(print(parse_straggler(text).value()), text);
+  }
+  for (const char* text : {"0.000001%:2x", "33.33333333333333%:1.5x"})
+    EXPECT_EQ(parse_straggler(print(parse_straggler(text).value())).value(),
+              parse_straggler(text).value());
+}
+
 TEST(Stragglers, SuggestAShareThatIsValid) {
   for (std::size_t workers = 1; workers <= 2000; ++workers) {
     const std::string message = factors_of("0.00001%:2x", workers).error().message;

@@ -2,6 +2,7 @@
 /// after the run. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -34,7 +35,8 @@ class KeptModels {
   void record(double seconds, double updates, States states) {
     // A model recorded between two instants is kept for the later one, unless a newer model is
     // recorded between them.
-    const auto instant = static_cast<std::size_t>(seconds / interval_) + 1;
+    // One recorded after the end of the run is kept for the last instant.
+    const auto instant = std::min(static_cast<std::size_t>(seconds / interval_) + 1, instants_);
     if (newest_ && newest_->instant < instant) keep_newest();
     newest_ = Model{instant, updates, without_slots(std::move(states))};
   }

@@ -17,6 +17,7 @@ void Coordinator::add_founder(MemberId worker, Step step) {
   set_first_step(worker, step);
   highest_allowed_ = std::max(highest_allowed_, step + 1);
   spread_max_ = initial_spread_ = spread().max - spread().min;
+  reviewed_min_ = spread().min;
 }
 
 void Coordinator::on(const Context& context, const Arrived& arrived) {
@@ -159,7 +160,7 @@ void Coordinator::finish_takeover(const Context& context) {
 
 /// Returns the step at which a joining worker begins: `finished` if no worker runs and one has
 /// ended; else one before `highest_allowed_` in bulk-synchronous jobs; else the lowest step of the
-/// running workers, or `reviewed_min_` if no worker runs.
+/// running workers, or of the last ones that ran.
 Step Coordinator::entry_step() const {
   if (barrier::is_bsp(options_.barrier) && !(workers_at_.empty() && any_ended_))
     return highest_allowed_ - 1;
@@ -215,7 +216,8 @@ Coordinator::Spread Coordinator::spread() const {
 void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
   // A rule with a floor, over all workers, can only decide otherwise once the lowest step has
   // risen.
-  const Step former_min = std::exchange(reviewed_min_, spread().min);
+  const Step former_min = reviewed_min_;
+  if (!workers_at_.empty()) reviewed_min_ = spread().min;
   const bool depends_on_min_only =
       !options_.barrier.sample && barrier::floor(options_.barrier, 0).has_value();
   if (depends_on_min_only && former_min == reviewed_min_) return;

@@ -131,8 +131,8 @@ class Coordinator {
   std::set<std::pair<Time, MemberId>> next_draws_;
   /// Counts the running workers at each step.
   std::map<Step, std::size_t> workers_at_;
-  /// The lowest step of the running workers, or 0 if there were none, when the waiting workers were
-  /// last reconsidered. After a takeover without running workers: highest_held_.
+  /// The lowest step of the running workers when the waiting workers were last reconsidered, or
+  /// when the last worker ran. After a takeover without running workers: highest_held_.
   Step reviewed_min_ = 0;
   /// The highest step that any worker was allowed to make.
   Step highest_allowed_ = 1;

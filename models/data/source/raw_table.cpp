@@ -62,6 +62,11 @@ Result<Labelling> infer_classes(const RawTable& raw) {
     return Error{raw.source + ": every label is " + print_number(static_cast<double>(smallest)) +
                  ", but a classification needs at least two classes"};
   const float first = smallest >= 1 ? 1 : 0;
+  if (largest - first >= class_label_max)
+    return Error{raw.source + ": labels from " +
+                 std::to_string(static_cast<std::size_t>(smallest)) + " to " +
+                 std::to_string(static_cast<std::size_t>(largest)) +
+                 " name more than 1000000 classes; valid: at most 1000000"};
   return Labelling{.classes = static_cast<std::size_t>(largest - first) + 1, .first = first};
 }
 

@@ -86,6 +86,24 @@ TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
   EXPECT_EQ(core.spread().max, 0U);
 }
 
+TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
+  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first_steps = {3, 3}}};
+  Random random{1};
+  Effects effects;
+  const Context context{1ms, random, effects};
+  core.on(context, Arrived{0, 4});
+  core.on(context, Arrived{1, 5});
+  core.on_members(context, {0}, {});
+  core.on_members(context, {1}, {});
+  core.on_members(context, {}, {2});
+  effects.clear();
+  core.on(context, WorkerStatus{.member = 2, .phase = WorkerStatus::Phase::entering});
+  ASSERT_EQ(effects.size(), 1U);
+  const Send& send = std::get<Send>(effects.front());
+  ASSERT_TRUE(std::holds_alternative<Proceed>(send.message));
+  EXPECT_EQ(std::get<Proceed>(send.message).step, 5U);
+}
+
 TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
   Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first_steps = {0, 0}}};
   Random random{1};

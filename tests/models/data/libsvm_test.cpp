@@ -136,6 +136,8 @@ TEST(Libsvm, RefusesBadFilesWithLocationAndValidForm) {
       {",task=class", "0 1:1\n1000001 1:2\n",
        "FILE: label 1000001 of record 2 is not a class; valid: whole numbers 0..k-1 or 1..k with "
        "k <= 1000000, or -1 and +1 throughout"},
+      {",task=class", "0 1:1\n1000000 1:2\n",
+       "FILE: labels from 0 to 1000000 name more than 1000000 classes; valid: at most 1000000"},
   };
   for (const auto& [options, content, message] : cases) {
     const std::string path = folder.write("x.svm", content);

@@ -47,6 +47,15 @@ TEST(KeptModels, RecordedAfterTheLastInstantAreReplacedByTheOneAtTheEnd) {
   EXPECT_EQ(points_of(models), (Points{{2, 1}, {4, 1}, {6, 1}, {8, 1}, {10, 3}}));
 }
 
+TEST(KeptModels, RecordedAfterTheEndReplaceThoseOfTheLastInterval) {
+  KeptModels models{10, 5};
+  models.record(9, 1, {});
+  models.record(10.5, 2, {});
+  models.record_end(3, {});
+  EXPECT_EQ(models.models().size(), 1U);
+  EXPECT_EQ(points_of(models), (Points{{10, 3}}));
+}
+
 TEST(KeptModels, HaveNoOptimiserState) {
   KeptModels models{1, 1};
   core::RangeState state;
