@@ -7,9 +7,9 @@
 namespace starling::actor::detail {
 namespace {
 
-/// Returns an Error if the key is row-sparse and a row is longer than a range: a row is never
-/// divided.
-Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) {
+/// Returns an Error if the key is row-sparse and one of its rows does not fit into the largest
+/// range. A row is never divided between ranges.
+Result<void> check_row_length(const models::Parameter& key, std::size_t element_bytes) {
   const std::size_t elements_max = core::range_bytes_max / element_bytes;
   if (!key.row_sparse || key.row_size() <= elements_max) return {};
   return Error{quoted_key(key.name) + ": a row of " + std::to_string(key.row_size()) +
@@ -25,7 +25,7 @@ Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t
   if (auto valid = models::check(keys, "key"); !valid) return std::move(valid).error();
   KeyTable table;
   for (auto& key : keys) {
-    if (auto valid = check_row(key, element_bytes); !valid) return std::move(valid).error();
+    if (auto valid = check_row_length(key, element_bytes); !valid) return std::move(valid).error();
     table.positions_.emplace(key.name, table.names_.size());
     table.append(std::move(key), element_bytes, owners);
   }
@@ -53,7 +53,8 @@ Result<std::size_t> KeyTable::find(std::string_view name) const {
   return Error{quoted_key(name) + " is unknown; " + suggest(name, names_)};
 }
 
-Result<void> KeyTable::check_rows(std::size_t k, std::span<const std::uint32_t> rows) const {
+Result<void> KeyTable::check_selected_rows(std::size_t k,
+                                           std::span<const std::uint32_t> rows) const {
   const models::Parameter& parameter = key(k);
   if (!parameter.row_sparse)
     return Error{quoted_key(parameter.name) +
@@ -73,12 +74,13 @@ std::vector<RowPiece> KeyTable::split(std::size_t k, std::span<const std::uint32
   auto [range_id, end] = ranges(k);
   for (std::size_t i = 0; i < rows.size() && range_id < end; ++range_id) {
     const core::Range& range = layout_.ranges[range_id];
-    const auto from = static_cast<std::uint32_t>(offset_in_key(range_id) / range.row_size);
-    const auto to = from + static_cast<std::uint32_t>(range.count / range.row_size);
-    auto inside = std::make_shared<std::vector<std::uint32_t>>();
+    const auto first_row = static_cast<std::uint32_t>(offset_in_key(range_id) / range.row_size);
+    const auto end_row = first_row + static_cast<std::uint32_t>(range.count / range.row_size);
+    auto rows_in_range = std::make_shared<std::vector<std::uint32_t>>();
     const std::size_t first_position = i;
-    for (; i < rows.size() && rows[i] < to; ++i) inside->push_back(rows[i] - from);
-    if (!inside->empty()) pieces.push_back({range_id, std::move(inside), first_position});
+    for (; i < rows.size() && rows[i] < end_row; ++i) rows_in_range->push_back(rows[i] - first_row);
+    if (!rows_in_range->empty())
+      pieces.push_back({range_id, std::move(rows_in_range), first_position});
   }
   return pieces;
 }
@@ -94,10 +96,9 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   }
   auto rows = *selection.rows;
   std::ranges::sort(rows);
-  if (auto valid = check_rows(*k, rows); !valid) return std::move(valid).error();
+  if (auto valid = check_selected_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) wanted.push_back({piece.range, std::move(piece.rows)});
-  // If no row is selected, reads an empty list of rows from one range, so that the key counts as
-  // read.
+  // If no row is selected, asks one range for no rows, so that the key still counts as read.
   if (wanted.empty())
     wanted.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return wanted;

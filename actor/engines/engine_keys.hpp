@@ -57,12 +57,13 @@ class KeyTable {
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
   /// Returns an Error if key `k` is dense, or if a row does not exist or is repeated. Requires:
   /// `rows` are sorted.
-  [[nodiscard]] Result<void> check_rows(std::size_t k, std::span<const std::uint32_t> rows) const;
-  /// Splits rows of key `k` by range. Requires: check_rows() accepts them.
+  [[nodiscard]] Result<void> check_selected_rows(std::size_t k,
+                                                 std::span<const std::uint32_t> rows) const;
+  /// Splits rows of key `k` by range. Requires: check_selected_rows() accepts them.
   [[nodiscard]] std::vector<RowPiece> split(std::size_t k,
                                             std::span<const std::uint32_t> rows) const;
   /// Returns the ranges, or rows of them, that a Selection consists of. An Error if the key is
-  /// unknown or check_rows() refuses the rows.
+  /// unknown or check_selected_rows() refuses the rows.
   [[nodiscard]] Result<std::vector<core::RangeRows>> ranges_of(const Selection& selection) const;
 
  private:

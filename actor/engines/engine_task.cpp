@@ -80,7 +80,7 @@ template <class T>
 TurnState<T> EngineTask<T>::make_turn_state(core::MemberId worker, core::Step step) const {
   return {.keys = *keys_,
           .fetcher = fetcher_,
-          .workers = static_cast<std::uint32_t>(workers_),
+          .worker_count = static_cast<std::uint32_t>(workers_),
           .worker = worker,
           .step = step,
           .random = Random::stream(seed_, worker, step)};
@@ -199,7 +199,7 @@ Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::siz
     return {};
   }
   const auto sorted = sort_rows(*update.rows, update.values, row);
-  if (auto valid = keys_->check_rows(key, sorted.rows); !valid) return valid;
+  if (auto valid = keys_->check_selected_rows(key, sorted.rows); !valid) return valid;
   const auto buffer = core::Buffer::copy_of<T>(sorted.values);
   for (const RowPiece& piece : keys_->split(key, sorted.rows))
     out.parts.push_back(
@@ -226,7 +226,7 @@ core::Step Turn<T>::step() const {
 
 template <class T>
 std::uint32_t Turn<T>::workers() const {
-  return state_.workers;
+  return state_.worker_count;
 }
 
 template <class T>

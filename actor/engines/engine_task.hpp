@@ -48,13 +48,13 @@ struct KeyRead {
   std::vector<std::uint32_t> rows;
 };
 
-/// The data that a Turn, the argument of a user's hooks, refers to: which worker makes which step,
-/// the step's random numbers, and the values that were read for the step.
+/// The data behind a Turn: the worker, its step, the step's random numbers, and the values that
+/// were read for the step. A Turn is the argument of a user's hooks.
 template <class T>
 struct TurnState {
   const KeyTable& keys;
   const Fetcher& fetcher;
-  std::uint32_t workers;
+  std::uint32_t worker_count;
   core::MemberId worker;
   core::Step step;
   Random random;
@@ -76,7 +76,8 @@ class EngineTask final : public Task {
         fetcher_(std::move(fetcher)) {}
 
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
-  /// The function by which owners apply updates: the hook `pull`, or addition.
+  /// Returns the function by which owners apply updates: addition, unless the user gave the hook
+  /// `pull`, which is named after what an owner does and is not a worker's read.
   [[nodiscard]] core::Merge<T> merge() const;
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }

@@ -20,8 +20,9 @@ class GraphCache {
   GraphCache& operator=(const GraphCache&) = delete;
   ~GraphCache() { clear(); }
 
-  /// Puts the work that `work` launches into the context's stream. The first run() for a key calls
-  /// `work`, which loads its kernels. The second records `work` as a graph and launches the graph.
+  /// Enqueues on the context's stream the kernels that `work` launches: by a call of `work`, or by
+  /// a graph of it. The first run() for a key calls `work`, so that CUDA loads the kernels, which
+  /// it cannot do while it records. The second records `work` as a graph and launches the graph.
   /// Later ones launch the graph. If `work` cannot be recorded, or if there are 16 other keys, each
   /// run() calls `work`. Requires: until clear(), `work` launches the same work on the same memory
   /// for the same key.

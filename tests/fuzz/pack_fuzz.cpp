@@ -21,32 +21,34 @@ Bytes pack_of(const std::vector<wire::Frame>& frames, wire::BodyPart body_part) 
   return pack;
 }
 
-/// Returns true if the pack can be opened. Requires that the frames read from it are exactly those
-/// in it.
+/// Returns true if the pack can be opened. Ends the program unless the reader returns every
+/// complete frame of the pack, unchanged.
 bool read_pack(Input pack, Input second_part) {
   auto reader = wire::PackReader::open(pack, second_part);
   if (!reader) return false;
   std::vector<wire::Frame> frames;
-  auto body = second_part.begin();
+  auto next_body = second_part.begin();
   while (const auto frame = reader->next()) {
     frames.push_back({.head = {frame->head.begin(), frame->head.end()}, .body = {}});
     if (frame->body.empty()) continue;
     frames.back().body.push_back({nullptr, frame->body});
     if (second_part.empty()) continue;
-    require(frame->body.data() == &*body, "bodies follow one another");
-    body += static_cast<std::ptrdiff_t>(frame->body.size());
+    require(frame->body.data() == &*next_body, "bodies follow one another");
+    next_body += static_cast<std::ptrdiff_t>(frame->body.size());
   }
   const Bytes again =
       pack_of(frames, second_part.empty() ? wire::BodyPart::first : wire::BodyPart::second);
   require(again.size() <= pack.size() && std::ranges::equal(again, pack.first(again.size())),
           "packing the frames again gives the same bytes");
   const Input rest = pack.subspan(again.size());
+  // The rest must be an incomplete frame: the pack lacks its end, or the second part its body.
+  // Its first bytes are the lengths of its head and of its body.
   std::array<std::uint32_t, 2> lengths{};
   if (rest.size() < sizeof lengths) return true;
   std::memcpy(lengths.data(), rest.data(), sizeof lengths);
   const std::size_t next_frame_bytes =
       sizeof lengths + std::size_t{lengths[0]} + (second_part.empty() ? lengths[1] : 0);
-  const auto second_part_left = static_cast<std::size_t>(second_part.end() - body);
+  const auto second_part_left = static_cast<std::size_t>(second_part.end() - next_body);
   require(next_frame_bytes > rest.size() || (!second_part.empty() && lengths[1] > second_part_left),
           "no complete frame is skipped");
   return true;
@@ -62,14 +64,15 @@ bool read(Input input) {
 
 std::vector<Bytes> seeds() {
   const wire::Frame small{.head = Bytes(3, std::byte{7}), .body = {}};
-  const auto owner = std::make_shared<const Bytes>(5, std::byte{9});
-  const wire::Frame with_body{.head = Bytes(2, std::byte{8}), .body = {{owner, *owner}}};
+  const auto body = std::make_shared<const Bytes>(5, std::byte{9});
+  const wire::Frame with_body{.head = Bytes(2, std::byte{8}), .body = {{body, *body}}};
   const std::vector<wire::Frame> all{small, with_body, {}, with_body};
-  // The second half of the input is the second part.
-  Bytes two = pack_of(all, wire::BodyPart::second);
-  two.resize(2 * two.size(), std::byte{9});
+  // read() takes the second half of an input as the second part. It begins with the bodies, whose
+  // bytes are all 9.
+  Bytes with_second_part = pack_of(all, wire::BodyPart::second);
+  with_second_part.resize(2 * with_second_part.size(), std::byte{9});
   return {pack_of({}, wire::BodyPart::first), pack_of({small}, wire::BodyPart::first),
-          pack_of(all, wire::BodyPart::first), two};
+          pack_of(all, wire::BodyPart::first), with_second_part};
 }
 
 }  // namespace starling::fuzz

@@ -72,6 +72,7 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   EXPECT_NEAR(squared_error_sum / 100, trained["test_mse"].get<double>(), 1);
 }
 
+/// Bytes are divided by 255 when they are read, so they lie between 0 and 1, too.
 TEST(Scale, DoesNotScaleArraysWithFeaturesBetween0And1) {
   const Folder folder;
   const std::vector<float> reals{0, 0.5F, 1, 0.25F, 0.75F, 1, 0, 0};
@@ -124,7 +125,7 @@ TEST(Scale, IsStoredInTheModelFile) {
   };
   EXPECT_LT(mse("standard"), 0.1);
   EXPECT_LT(mse("minmax"), 5);
-  (void)mse("none");
+  (void)mse("none");  // the loss may be anything, but `evaluate` must agree with it
 }
 
 TEST(Scale, RefusesToScaleIds) {
@@ -172,7 +173,7 @@ TEST(Notes, WarnOfAModelThatIsNoBetterThanGuessing) {
   EXPECT_NE(ran.out.find("--scale standard"), std::string::npos) << ran.out;
 }
 
-/// A short job gets the note too.
+/// The note does not need a long job: 20 epochs are enough.
 TEST(Notes, WarnOfALossThatWasStillFalling) {
   const Folder folder;
   const auto target = [](double a, double, double, double) { return a > 0 ? 1 : 0; };

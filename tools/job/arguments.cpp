@@ -66,7 +66,7 @@ FlagArguments::FlagArguments(CLI::App& program, const std::string& name, const s
 }
 
 void FlagArguments::accept_job_argument() {
-  command_.add_argument("JOB", job_, "its name, or its number, or the beginning of either");
+  command_.add_argument("JOB", job_, "the job's name or number, or the beginning of either");
 }
 
 Result<Settings> FlagArguments::settings() const {

@@ -68,7 +68,7 @@ class Gelu final : public Elementwise<T> {
   Saved<T> forward(const Forward<T>& f) const override {
     const auto t = f.pass.arena.template take<T>(f.x.size());
     for (std::size_t i = 0; i < t.size(); ++i)
-      t[i] = root * (f.x[i] + cubic * f.x[i] * f.x[i] * f.x[i]);
+      t[i] = sqrt_2_over_pi * (f.x[i] + cubic * f.x[i] * f.x[i] * f.x[i]);
     tanh(t);
     for (std::size_t i = 0; i < t.size(); ++i) f.y[i] = T{0.5} * f.x[i] * (1 + t[i]);
     return {.values = t, .indices = {}};
@@ -77,13 +77,14 @@ class Gelu final : public Elementwise<T> {
     const std::span<T> t = b.saved.values;
     for (std::size_t i = 0; i < b.dx.size(); ++i) {
       const T x = b.x[i];
-      const T inner = root * (1 + 3 * cubic * x * x);
-      b.dx[i] = b.dy[i] * T{0.5} * (1 + t[i] + x * (1 - t[i] * t[i]) * inner);
+      const T inner_derivative = sqrt_2_over_pi * (1 + 3 * cubic * x * x);
+      b.dx[i] = b.dy[i] * T{0.5} * (1 + t[i] + x * (1 - t[i] * t[i]) * inner_derivative);
     }
   }
 
  private:
-  static constexpr T root = static_cast<T>(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
+  static constexpr T sqrt_2_over_pi =
+      static_cast<T>(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
   static constexpr T cubic = static_cast<T>(0.044715);
 };
 
