@@ -13,7 +13,7 @@
 
 namespace starling::actor {
 
-/// Whether this state is a placeholder: no owner has sent the range's values.
+/// Returns whether no owner has sent the values of this range.
 [[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
 
 /// Whether the job saves checkpoints of complete rounds: if it saves checkpoints and runs under

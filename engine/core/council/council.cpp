@@ -296,8 +296,8 @@ bool Council::have_owners_answered(RangeId range) const {
 
 /// Returns the members to remove so that no remaining member reports another. In each pair of a
 /// reporter and a reported member, one must go. This member stays, because others receive from it.
-/// Of the others, the member in the most pairs goes first; among equals, the one that most members
-/// report, then the one with the highest id. This repeats until no pair is left.
+/// Among the others, the member in the most pairs goes first; among equals, the one that most
+/// members report, then the one with the highest id. This repeats until no pair is left.
 std::vector<MemberId> Council::choose_conflicting() const {
   using Pair = std::pair<MemberId, MemberId>;  // a reporter and the member that it suspects
   std::vector<Pair> pairs;

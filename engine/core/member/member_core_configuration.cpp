@@ -6,6 +6,7 @@
 
 #include "starling/engine/core/member/member_core.hpp"
 #include "starling/engine/core/member/member_core_parts.hpp"
+#include "starling/engine/core/member/message_validator.hpp"
 
 namespace starling::core {
 

@@ -2,8 +2,6 @@
 /// executes their effects. Only the sources of MemberCore include this file.
 #pragma once
 
-#include <optional>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,11 +9,6 @@
 #include "starling/engine/core/member/member_core.hpp"
 
 namespace starling::core {
-
-/// True for messages between owners and observers. A member core never sends them, and PeerMessage
-/// has no alternative for them.
-template <class M>
-constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
 template <class Event>
 void MemberCore::run_worker(const MemberContext& context, Event event) {
@@ -61,35 +54,6 @@ void MemberCore::run_council(const MemberContext& context, Event event) {
       const ConfigurationPtr former = configuration_;
       adopt(context, std::get<Decided>(effect).configuration);
       announce_configuration(context, former);
-    }
-  }
-}
-
-void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey key) {
-  for (Effect& effect : effects) {
-    if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(MemberTimer{timer->at, key});
-    } else if (auto* send = std::get_if<Send>(&effect)) {
-      std::optional<MemberId> to;
-      if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
-      if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
-      if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
-      if (!to) continue;  // there is no observer, or no coordinator
-      std::visit(
-          [&]<class M>(M& message) {
-            static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);
-            if constexpr (!is_for_observers<M>)
-              post(context, *to, make_peer_message(std::move(message)));
-          },
-          send->message);
-    } else if (auto* plan = std::get_if<Plan>(&effect)) {
-      context.out.push_back(*plan);
-    } else if (auto* compute = std::get_if<Compute>(&effect)) {
-      context.out.push_back(std::move(*compute));
-    } else if (auto* done = std::get_if<Done>(&effect)) {
-      context.out.push_back(*done);
-    } else {
-      fail(context, std::move(std::get<Fail>(effect).why));
     }
   }
 }
