@@ -60,7 +60,7 @@ int main() {
     return {{"rank", ranks, rows}};
   };
   // An owner replaces the ranks that it holds by the pushed ones.
-  hooks.pull = [](const actor::Site&, auto value, auto update) {
+  hooks.pull = [](const actor::KeySlice&, auto value, auto update) {
     std::ranges::copy(update, value.begin());
   };
   // The job stops when the ranks satisfy their equation.

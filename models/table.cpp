@@ -25,7 +25,7 @@ std::size_t prefetch_all(std::span<const V> values) noexcept {
 std::string Labelling::text(float label) const {
   const bool is_named = label >= 0 && label < static_cast<float>(names.size());
   return is_named ? names[static_cast<std::size_t>(label)]
-                  : print_number(static_cast<double>(written(label)));
+                  : print_number(static_cast<double>(original(label)));
 }
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
@@ -84,7 +84,7 @@ Table Table::with(Sparse x, std::vector<float> labels) const {
 }
 
 Table Table::with_metadata_of_this(Table table) const {
-  table.truth = truth;
+  table.true_weights = true_weights;
   table.labelling = labelling;
   table.has_labels = has_labels;
   table.encoding = encoding;

@@ -23,22 +23,23 @@ struct Labelling {
   /// The number of classes; 0 for real targets.
   std::size_t classes = 0;
   /// The label that is written for class 0. Not used for real targets.
-  float first = 0;
+  float first_label = 0;
   /// True if the labels are written -1 and +1 and become the classes 0 and 1.
-  bool signs = false;
+  bool is_signed = false;
   /// A real target y becomes (y - shift) / divisor in a scaled Table.
   float shift = 0;
   float divisor = 1;
   /// The name of each class; empty if the labels are written as numbers.
   std::vector<std::string> names = {};
 
-  /// Returns the label as it was written; the class index if the classes have names.
-  [[nodiscard]] float written(float label) const {
+  /// Returns the label as it stands in the data's source; the class index if the classes have
+  /// names.
+  [[nodiscard]] float original(float label) const {
     if (classes == 0) return label * divisor + shift;
-    return signs ? 2 * label - 1 : label + first;
+    return is_signed ? 2 * label - 1 : label + first_label;
   }
 
-  /// Returns the label as it was written, as text; the name of the class if it has one.
+  /// The same as text; the name of the class if it has one.
   [[nodiscard]] std::string text(float label) const;
 
   bool operator==(const Labelling&) const = default;
@@ -130,7 +131,7 @@ class Table {
 
   /// The true parameters from which a generator computed the labels, one for each feature; empty if
   /// they are not known.
-  std::vector<float> truth;
+  std::vector<float> true_weights;
   /// How the labels were written in the data's source.
   Labelling labelling;
   /// False for data without labels, which are only predicted: every label is then 0.

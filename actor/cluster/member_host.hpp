@@ -206,9 +206,9 @@ class MemberHost : public actor::MemberActor::base {
     else if (core_.state() != Core::State::member)
       result.state = State::joining;
     else
-      result.state = worker == nullptr || worker->done() ? State::done : State::running;
+      result.state = worker == nullptr || worker->is_done() ? State::done : State::running;
     result.is_paused =
-        worker == nullptr || worker->done() || worker->waiting() || postponed_compute_;
+        worker == nullptr || worker->is_done() || worker->is_waiting() || postponed_compute_;
     if (worker == nullptr) return result;
     const auto counts = worker->draw_counts();
     result.worker = {.worker = result.member,
@@ -218,7 +218,7 @@ class MemberHost : public actor::MemberActor::base {
                      .draws = counts.draws,
                      .passes = counts.passes,
                      .drawn = worker->drawn(),
-                     .is_done = worker->done()};
+                     .is_done = worker->is_done()};
     executor_.fill_report(result.worker);
     return result;
   }

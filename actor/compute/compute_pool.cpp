@@ -65,7 +65,7 @@ void ComputePool::submit(Work work) {
   if (sleeping != nullptr) sleeping->wake_up.notify_one();
 }
 
-std::size_t ComputePool::waiting() {
+std::size_t ComputePool::queue_size() {
   const std::lock_guard lock{mutex_};
   return queue_.size();
 }

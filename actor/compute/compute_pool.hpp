@@ -44,9 +44,9 @@ class ComputePool {
   void submit(Work work);
 
   /// Returns the number of work items that wait for a thread.
-  [[nodiscard]] std::size_t waiting();
+  [[nodiscard]] std::size_t queue_size();
   /// Runs the waiting item at `position`; 0 is the item that was submitted first. Requires: the
-  /// pool has no threads, and position < waiting().
+  /// pool has no threads, and position < queue_size().
   void run(std::size_t position, Scratch& scratch);
 
   /// Finishes the work that has begun and drops the rest. May be called by one thread only, and not

@@ -65,7 +65,7 @@ struct Update {
 };
 
 /// The key and the offset of the elements that the hook `pull` gets.
-struct Site {
+struct KeySlice {
   std::string_view key;
   /// The offset of the first of these elements in the key.
   std::size_t offset;
@@ -140,7 +140,8 @@ struct Hooks {
   /// may be split over several calls. Absent: value += update. Under bsp it is called for the
   /// pushes of a step in worker order. If it throws, the job fails at once, because the value may
   /// be half changed.
-  std::function<void(const Site& site, std::span<T> value, std::span<const T> update)> pull = {};
+  std::function<void(const KeySlice& slice, std::span<T> value, std::span<const T> update)> pull =
+      {};
   /// Returns true to end the job. Called each time that the workers' mean step has grown by
   /// EngineOptions::stop_every, on a compute thread, while the workers go on. A call that becomes
   /// due while one runs and another waits is left out. Absent: the hook never ends the job.

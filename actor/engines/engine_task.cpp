@@ -65,11 +65,11 @@ core::Merge<T> EngineTask<T>::merge() const {
     return [](const core::MergeTarget&, std::span<T> value, std::span<const T> update) {
       models::axpy(T{1}, update, value);
     };
-  return [keys = keys_, &pull = hooks_.pull](const core::MergeTarget& site, std::span<T> value,
+  return [keys = keys_, &pull = hooks_.pull](const core::MergeTarget& target, std::span<T> value,
                                              std::span<const T> update) {
-    const std::string& key = keys->names()[site.parameter];
+    const std::string& key = keys->names()[target.parameter];
     try {
-      pull({key, site.offset}, value, update);
+      pull({key, target.offset}, value, update);
     } catch (const std::exception& fault) {
       throw std::runtime_error{"pull of " + quoted_key(key) + ": " + fault.what()};
     }
@@ -129,7 +129,7 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
     if (end == i + 1) {
       read.values = values[i].value.template as<T>();
     } else {
-      const auto whole = scratch.parameters.take<T>(count);
+      const auto whole = scratch.parameters.allocate<T>(count);
       auto to = whole.begin();
       for (std::size_t v = i; v < end; ++v)
         to = std::ranges::copy(values[v].value.template as<T>(), to).out;

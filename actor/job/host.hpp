@@ -130,7 +130,7 @@ class Host : public InterfaceOf<Derived>::type::base {
 
   /// Answers a read_atom: reads the present values from `shard`, or refuses.
   static actor::Answer<core::Value> answer(auto& shard, const core::Pull& pull) {
-    if (!shard.takes(pull))
+    if (!shard.is_valid(pull))
       return actor::refusal("range " + std::to_string(pull.range) +
                             ": not held here, or without such rows");
     return shard.read(pull);

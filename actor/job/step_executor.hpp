@@ -59,7 +59,7 @@ class StepExecutor {
              actor::Computed{step, std::move(result.update), result.loss, took});
       });
       // If prefetch() throws, the next step will throw too, and report it.
-      if (!on_pool || job_context->pool->waiting() > 0) return;
+      if (!on_pool || job_context->pool->queue_size() > 0) return;
       (void)run_catching([&] { job_context->task->prefetch(id, step + 1, scratch); });
     });
   }

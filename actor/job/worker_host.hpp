@@ -153,7 +153,7 @@ class WorkerHost : public Host<WorkerHost<Core>> {
                          .waited = worker().waited(),
                          .draws = counts.draws,
                          .passes = counts.passes,
-                         .is_done = worker().done()};
+                         .is_done = worker().is_done()};
     executor_.fill_report(report);
     // The observer adds up the losses, so only those since the last report are sent.
     const double loss_sum = std::exchange(last_reported_loss_sum_, report.loss_sum);

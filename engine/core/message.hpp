@@ -215,13 +215,14 @@ struct LedgerEntry {
   bool operator==(const LedgerEntry&) const = default;
 };
 
-/// A worker whose pushes the rounds of a bulk-synchronous job await: each round after round `from`.
+/// A worker whose pushes the rounds of a bulk-synchronous job await: each round after
+/// `after_round`.
 struct AwaitedWorker {
   MemberId worker = 0;
   Incarnation incarnation = 0;
-  Step from = 0;
+  Step after_round = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.incarnation, m.from); }
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.incarnation, m.after_round); }
   bool operator==(const AwaitedWorker&) const = default;
 };
 

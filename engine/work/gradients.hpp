@@ -215,7 +215,7 @@ requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>
     std::span<const Value> values, Scratch& scratch)
 const {
   scratch.parameters.reset();
-  const auto w = scratch.parameters.take<T>(layout_->size);
+  const auto w = scratch.parameters.allocate<T>(layout_->size);
   for (const Value& value : values) {
     const Range& range = layout_->ranges[value.range];
     const auto from = value.value.as<T>();
@@ -245,7 +245,7 @@ const {
 
   const auto buffer = Buffer::make<T>(by_rows_ ? 0 : layout_->size);
   const std::span<T> g =
-      by_rows_ ? scratch.parameters.take<T>(layout_->size) : buffer->template as<T>();
+      by_rows_ ? scratch.parameters.allocate<T>(layout_->size) : buffer->template as<T>();
   clear_gradient(values, g);
 
   if (!batch.empty()) {

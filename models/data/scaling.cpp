@@ -167,8 +167,8 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
         table, [&](std::size_t i, float value) { x.values.push_back(scale_feature(i, value)); });
     result = table.with(std::move(x), std::move(labels));
   }
-  for (std::size_t i = 0; i < result.truth.size() && i < scaling.divisor.size(); ++i)
-    result.truth[i] *= scaling.divisor[i] / labelling.divisor;
+  for (std::size_t i = 0; i < result.true_weights.size() && i < scaling.divisor.size(); ++i)
+    result.true_weights[i] *= scaling.divisor[i] / labelling.divisor;
   result.labelling = labelling;
   result.scaling = scaling;
   return result;

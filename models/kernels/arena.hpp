@@ -17,12 +17,12 @@ class Arena {
  public:
   /// Returns a span of `count` elements. Throws std::bad_alloc.
   template <class T>
-  [[nodiscard]] std::span<T> take(std::size_t count) {
+  [[nodiscard]] std::span<T> allocate(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignment);
-    return {static_cast<T*>(take_bytes(count * sizeof(T))), count};
+    return {static_cast<T*>(allocate_bytes(count * sizeof(T))), count};
   }
 
-  /// Invalidates all spans that take() has returned.
+  /// Invalidates all spans that allocate() has returned.
   void reset() noexcept {
     current_block_ = 0;
     used_bytes_ = 0;
@@ -40,7 +40,7 @@ class Arena {
     std::size_t size;
   };
 
-  void* take_bytes(std::size_t bytes) {
+  void* allocate_bytes(std::size_t bytes) {
     bytes = (bytes + alignment - 1) / alignment * alignment;
     while (current_block_ < blocks_.size() && used_bytes_ + bytes > blocks_[current_block_].size) {
       ++current_block_;

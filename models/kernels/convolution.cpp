@@ -70,7 +70,7 @@ void Convolution<T>::forward(std::size_t n, std::span<const T> x, std::span<cons
   if constexpr (std::is_same_v<T, float>)
     if (dnnl_) return dnnl_->forward(n, x, w, b, y, arena);
   const std::size_t size = shape_.output_size();
-  const auto windows = arena.take<T>(size / shape_.outputs * shape_.window());
+  const auto windows = arena.allocate<T>(size / shape_.outputs * shape_.window());
   if (b.empty()) {
     std::ranges::fill(y, T{0});
   } else {
@@ -90,7 +90,7 @@ void Convolution<T>::backward_weights(std::size_t n, std::span<const T> x, std::
   if constexpr (std::is_same_v<T, float>)
     if (dnnl_) return dnnl_->backward_weights(n, x, dy, dw, db, arena);
   const std::size_t size = shape_.output_size();
-  const auto windows = arena.take<T>(size / shape_.outputs * shape_.window());
+  const auto windows = arena.allocate<T>(size / shape_.outputs * shape_.window());
   add_column_sums(dy, db);
   for (std::size_t i = 0; i < n; ++i) {
     gather<T>(shape_, x.subspan(i * shape_.input_size(), shape_.input_size()), windows);
@@ -107,7 +107,7 @@ void Convolution<T>::backward_input(std::size_t n, std::span<const T> dy, std::s
   if constexpr (std::is_same_v<T, float>)
     if (dnnl_) return dnnl_->backward_input(n, dy, w, dx, arena);
   const std::size_t size = shape_.output_size();
-  const auto windows = arena.take<T>(size / shape_.outputs * shape_.window());
+  const auto windows = arena.allocate<T>(size / shape_.outputs * shape_.window());
   for (std::size_t i = 0; i < n; ++i) {
     gemm<T>(matrix(dy.subspan(i * size, size), shape_.outputs),
             matrix(w, shape_.outputs).transpose(), T{0}, matrix(windows, shape_.window()),

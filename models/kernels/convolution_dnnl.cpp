@@ -120,7 +120,7 @@ class BoundPrimitive {
     STARLING_CHECK(data.size() + 1 == memories_.size());
     std::size_t i = 0;
     for (const void* start : data) memories_[i++].set_data_handle(const_cast<void*>(start));
-    memories_[i].set_data_handle(arena.take<std::byte>(scratchpad_bytes_).data());
+    memories_[i].set_data_handle(arena.allocate<std::byte>(scratchpad_bytes_).data());
     const auto status = dnnl_primitive_execute(
         primitive_.get(), stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
     STARLING_CHECK(status == dnnl_success);
@@ -165,7 +165,7 @@ class PrimitiveSet {
   void forward(const float* x, const float* w, const float* b, float* y, Arena& arena) {
     if (!forward_) forward_ = make_forward();
     auto& [reorder, convolution, packed_floats] = *forward_;
-    const auto packed = arena.take<float>(packed_floats);
+    const auto packed = arena.allocate<float>(packed_floats);
     reorder.run(stream_, {w, packed.data()}, arena);
     convolution.run(stream_, {x, packed.data(), b, y}, arena);
   }
@@ -174,9 +174,9 @@ class PrimitiveSet {
                         Arena& arena) {
     if (!backward_weights_) backward_weights_ = make_backward_weights();
     auto& [reorder, convolution, packed_floats] = *backward_weights_;
-    const auto packed = arena.take<float>(packed_floats);
-    const auto new_dw = arena.take<float>(dw.size());
-    const auto new_db = arena.take<float>(static_cast<std::size_t>(geometry_.b[0]));
+    const auto packed = arena.allocate<float>(packed_floats);
+    const auto new_dw = arena.allocate<float>(dw.size());
+    const auto new_db = arena.allocate<float>(static_cast<std::size_t>(geometry_.b[0]));
     convolution.run(stream_, {x, dy, packed.data(), new_db.data()}, arena);
     reorder.run(stream_, {packed.data(), new_dw.data()}, arena);
     axpy<float, float>(1, new_dw, dw);
@@ -186,7 +186,7 @@ class PrimitiveSet {
   void backward_input(const float* dy, const float* w, float* dx, Arena& arena) {
     if (!backward_input_) backward_input_ = make_backward_input();
     auto& [reorder, convolution, packed_floats] = *backward_input_;
-    const auto packed = arena.take<float>(packed_floats);
+    const auto packed = arena.allocate<float>(packed_floats);
     reorder.run(stream_, {w, packed.data()}, arena);
     convolution.run(stream_, {dy, packed.data(), dx}, arena);
   }
@@ -313,7 +313,7 @@ void DnnlConvolution::forward(std::size_t n, std::span<const float> x, std::span
   if (n == 0) return;
   std::span<const float> bias = b;
   if (b.empty()) {
-    const auto zeros = arena.take<float>(pool_->shape().outputs);
+    const auto zeros = arena.allocate<float>(pool_->shape().outputs);
     std::ranges::fill(zeros, 0.0F);
     bias = zeros;
   }

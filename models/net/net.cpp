@@ -283,7 +283,7 @@ void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& 
 template <class T>
 void Net<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                      std::span<float> out) const {
-  const std::span<T> all_scores = pass.arena.take<T>(batch.size() * outputs());
+  const std::span<T> all_scores = pass.arena.allocate<T>(batch.size() * outputs());
   scores(w, data, batch, pass, all_scores);
   if (loss_ == Loss::softmax) return decide_rows<SoftmaxLoss, T>(all_scores, out);
   if (loss_ == Loss::squared) return decide_rows<SquaredLoss, T>(all_scores, out);

@@ -40,14 +40,14 @@ typename Net<T>::PieceState Net<T>::forward(std::span<const T> w, std::size_t ro
   Arena& arena = pass.arena;
   PieceState state{.n = rows * inputs_in_row_,
                    .input = x,
-                   .values = arena.take<std::span<T>>(plan_->values().size()),
-                   .saved = arena.take<Saved<T>>(plan_->steps().size())};
+                   .values = arena.allocate<std::span<T>>(plan_->values().size()),
+                   .saved = arena.allocate<Saved<T>>(plan_->steps().size())};
   std::construct_at(&state.values[0]);
   for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
     const PlanStep<T>& step = plan_->steps()[s];
     std::span<T>& y = state.values[step.output];
     const std::size_t size = state.n * volume(plan_->values()[step.output].shape);
-    std::construct_at(&y, step.in_place ? state.values[step.inputs[0]] : arena.take<T>(size));
+    std::construct_at(&y, step.in_place ? state.values[step.inputs[0]] : arena.allocate<T>(size));
     std::construct_at(&state.saved[s]);
     if (step.layer != nullptr) {
       state.saved[s] =
@@ -64,9 +64,9 @@ typename Net<T>::PieceState Net<T>::forward(std::span<const T> w, std::size_t ro
 
 template <class T>
 void Net<T>::allocate_derivatives(PieceState& state, Arena& arena) const {
-  state.slots = arena.take<std::span<T>>(plan_->slots().size());
+  state.slots = arena.allocate<std::span<T>>(plan_->slots().size());
   for (std::size_t i = 0; i < state.slots.size(); ++i)
-    std::construct_at(&state.slots[i], arena.take<T>(state.n * plan_->slots()[i]));
+    std::construct_at(&state.slots[i], arena.allocate<T>(state.n * plan_->slots()[i]));
   // Copies the scores, because the last layer's backward pass may read them.
   std::ranges::copy(state.scores(), derivative(state, plan_->values().size() - 1).begin());
 }

@@ -47,8 +47,8 @@ RowReader<T>::RowReader(const Table& table, std::size_t batch_size, std::size_t 
                         Arena& arena)
     : table_(table) {
   const std::size_t rows_max = std::min(batch_size, rows_at_once);
-  labels_ = arena.take<float>(rows_max);
-  if (!table.is_sparse() && outputs > 1) values_ = arena.take<T>(rows_max * table.features());
+  labels_ = arena.allocate<float>(rows_max);
+  if (!table.is_sparse() && outputs > 1) values_ = arena.allocate<T>(rows_max * table.features());
 }
 
 template <class T>

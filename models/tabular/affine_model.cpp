@@ -54,7 +54,8 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
                                       std::span<T> g, Pass& pass) const {
   if (batch.empty()) return 0;
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
-  const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
+  const std::span<T> buffer =
+      pass.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
   const Affine<T> layer_gradient = Affine<T>::from(g, features_, outputs_, has_bias_);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
@@ -72,7 +73,8 @@ template <class T, class Kind>
 Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, Batch batch,
                                        Pass& pass) const {
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
-  const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
+  const std::span<T> buffer =
+      pass.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
   Accumulator sums;
   for_each_piece_of_batch(batch, [&](Batch piece) {
     const std::span<T> z = buffer.first(piece.size() * outputs_);
@@ -102,7 +104,7 @@ void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch
 template <class T, class Kind>
 void AffineModel<T, Kind>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                                    std::span<float> out) const {
-  const std::span<T> z = pass.arena.take<T>(batch.size() * outputs_);
+  const std::span<T> z = pass.arena.allocate<T>(batch.size() * outputs_);
   scores(w, data, batch, pass, z);
   decide_rows<Loss, T>(z, out);
 }

@@ -73,7 +73,7 @@ class AffineModel {
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] static Link link() { return Loss::link; }
   /// Returns the part of the parameter vector that holds the weights, to compare it with
-  /// Table::truth.
+  /// Table::true_weights.
   [[nodiscard]] std::span<const T> weights(std::span<const T> w) const {
     return w.first(features_ * outputs_);
   }

@@ -160,10 +160,10 @@ typename Perceptron<T>::Workspace Perceptron<T>::make_workspace(const Table& dat
   const std::size_t rows = std::min(batch_size, rows_at_once);
   const std::size_t widest_output = *std::max_element(widths_.begin() + 1, widths_.end());
   Workspace work{RowReader<T>{data, batch_size, widths_[1], arena},
-                 arena.take<std::span<T>>(layers() - 1), arena.take<T>(rows * outputs()),
-                 arena.take<T>(rows * widest_output), arena.take<T>(rows * widest_output)};
+                 arena.allocate<std::span<T>>(layers() - 1), arena.allocate<T>(rows * outputs()),
+                 arena.allocate<T>(rows * widest_output), arena.allocate<T>(rows * widest_output)};
   for (std::size_t l = 0; l + 1 < layers(); ++l)
-    std::construct_at(&work.hidden[l], arena.take<T>(rows * widths_[l + 1]));
+    std::construct_at(&work.hidden[l], arena.allocate<T>(rows * widths_[l + 1]));
   return work;
 }
 
@@ -261,7 +261,7 @@ void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch,
 template <class T>
 void Perceptron<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                             std::span<float> out) const {
-  const std::span<T> z = pass.arena.take<T>(batch.size() * outputs());
+  const std::span<T> z = pass.arena.allocate<T>(batch.size() * outputs());
   scores(w, data, batch, pass, z);
   if (classes_ > 0) {
     decide_rows<SoftmaxLoss, T>(z, out);

@@ -69,7 +69,7 @@ Fleet::Fleet(std::string program, std::unique_ptr<Hosts> hosts, Keys keys)
     : program_(std::move(program)), hosts_(std::move(hosts)), keys_(keys) {
   if (keys_ == Keys::none) return;
   const auto run_keys = [&](const std::string& line) {
-    const program::Ran ran =
+    const program::ProgramResult ran =
         program::Process{work_, program_, program::words("keys " + line)}.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
   };
@@ -88,7 +88,7 @@ std::string Fleet::join_address(std::size_t node) const {
   return keys_ == Keys::none ? address(node) : nodes_.at(node)->name + "@" + address(node);
 }
 
-std::string Fleet::access(std::size_t node) const {
+std::string Fleet::client_flags(std::size_t node) const {
   return (keys_ == Keys::none ? " --insecure" : " --keys " + key_path("laptop")) + " --to " +
          join_address(node) + " ";
 }
@@ -146,10 +146,10 @@ std::size_t Fleet::start(std::size_t host, const std::string& more_flags) {
   return nodes_.size() - 1;
 }
 
-bool Fleet::agree(Time within) {
+bool Fleet::wait_until_members_agree(Time within) {
   const auto running = awake();
   const auto sees_all = [&](std::size_t node) {
-    const auto report = ask(node);
+    const auto report = status_of(node);
     return report && report->live() == running.size() &&
            std::ranges::all_of(running, [&](std::size_t other) {
              const auto known = report->states.find(nodes_[other]->name);
@@ -162,7 +162,8 @@ bool Fleet::agree(Time within) {
 std::vector<std::size_t> Fleet::owners() {
   std::vector<std::size_t> owning;
   for (const std::size_t node : awake())
-    if (const auto report = ask(node); report && report->ranges_held > 0) owning.push_back(node);
+    if (const auto report = status_of(node); report && report->ranges_held > 0)
+      owning.push_back(node);
   return owning;
 }
 
@@ -170,7 +171,7 @@ bool Fleet::has_complete_replicas(std::size_t wanted) {
   std::set<std::uint64_t> epochs;
   std::size_t owners = 0;
   const bool complete = std::ranges::all_of(awake(), [&](std::size_t node) {
-    const auto report = ask(node);
+    const auto report = status_of(node);
     if (!report || report->fewest_owners < wanted || report->incomplete_replicas > 0) return false;
     if (report->ranges_held > 0) ++owners;
     // All nodes must know the same configuration: the owners of an older one may be dead.
@@ -207,7 +208,7 @@ int Fleet::leave(std::size_t node) {
 std::string Fleet::logs() {
   std::string all;
   for (const std::size_t node : awake())
-    if (const auto report = ask(node))
+    if (const auto report = status_of(node))
       all += "--- status of " + nodes_[node]->name + "\n" + report->text;
   for (const auto& node : nodes_)
     all += "--- " + node->name + " at " + node->address + "\n" + node->process->err();
@@ -222,7 +223,7 @@ std::size_t Fleet::rss_kib(std::size_t node) const {
   return 0;
 }
 
-std::chrono::duration<double> Fleet::busy(std::size_t node) const {
+std::chrono::duration<double> Fleet::cpu_time(std::size_t node) const {
   std::ifstream stat{"/proc/" + std::to_string(nodes_.at(node)->process->id()) + "/stat"};
   std::string text{std::istreambuf_iterator{stat}, {}};
   // The program's name is in parentheses and may have spaces. The third field follows it; the times
@@ -244,13 +245,13 @@ std::vector<std::size_t> Fleet::awake() const {
   return nodes;
 }
 
-program::Ran Fleet::run(const std::string& line) {
+program::ProgramResult Fleet::run(const std::string& line) {
   const program::Folder folder;  // for the output of the program
   return program::Process{folder, program_, program::words(line), enter_router()}.wait();
 }
 
-std::optional<StatusReport> Fleet::ask(std::size_t node) {
-  const program::Ran ran = run("status --here" + access(node));
+std::optional<StatusReport> Fleet::status_of(std::size_t node) {
+  const program::ProgramResult ran = run("status --here" + client_flags(node));
   if (ran.code != 0) return std::nullopt;
   return parse_status(ran.out);
 }
@@ -259,14 +260,14 @@ void Fleet::submit(std::size_t node, const std::string& line) {
   submission_.reset();
   steps_.clear();
   submission_ = std::make_unique<program::Process>(
-      work_, program_, program::words("submit" + access(node) + line), enter_router());
+      work_, program_, program::words("submit" + client_flags(node) + line), enter_router());
   reset_longest_pause();
 }
 
 void Fleet::read_steps() {
   bool has_grown = false;
   for (const std::size_t node : awake()) {
-    const auto report = ask(node);
+    const auto report = status_of(node);
     if (!report) continue;
     for (const auto& [member, step] : report->steps) {
       auto& known = steps_[member];

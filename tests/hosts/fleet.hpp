@@ -69,7 +69,7 @@ class Fleet {
   [[nodiscard]] bool has_complete_replicas(std::size_t wanted);
   /// Waits until all awake() nodes report each other as alive, and no other node as alive or
   /// suspect. Returns false if that does not happen within `within`.
-  [[nodiscard]] bool agree(Time within);
+  [[nodiscard]] bool wait_until_members_agree(Time within);
 
   /// Sends SIGKILL, and waits for the end of the process.
   void kill(std::size_t node);
@@ -84,28 +84,28 @@ class Fleet {
     return nodes_.at(node)->address;
   }
   /// Returns the flags by which a client reaches the node.
-  [[nodiscard]] std::string access(std::size_t node) const;
+  [[nodiscard]] std::string client_flags(std::size_t node) const;
   [[nodiscard]] std::size_t host_of(std::size_t node) const { return nodes_.at(node)->host; }
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
   /// Returns the logs and the status of all nodes, to show why a test failed.
   [[nodiscard]] std::string logs();
   [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
   /// Returns the processor time that the node has used.
-  [[nodiscard]] std::chrono::duration<double> busy(std::size_t node) const;
+  [[nodiscard]] std::chrono::duration<double> cpu_time(std::size_t node) const;
   /// Returns the nodes that run and are not frozen.
   [[nodiscard]] std::vector<std::size_t> awake() const;
   /// Runs `starling status` for the node. Returns nullopt if that fails.
-  [[nodiscard]] std::optional<StatusReport> ask(std::size_t node);
+  [[nodiscard]] std::optional<StatusReport> status_of(std::size_t node);
 
   /// Runs `starling` with the arguments `line` in the router, and waits for its end.
-  program::Ran run(const std::string& line);
+  program::ProgramResult run(const std::string& line);
   /// Starts `starling submit --to NODE line`. Only one job may run at a time.
   void submit(std::size_t node, const std::string& line);
   [[nodiscard]] bool is_training() { return submission_ && submission_->is_running(); }
   /// Waits for the end of the submitted job.
-  program::Ran finish() { return submission_->wait(); }
+  program::ProgramResult finish() { return submission_->wait(); }
   /// The folder in which submit() runs, and which has the key files.
-  [[nodiscard]] const program::Folder& work() const { return work_; }
+  [[nodiscard]] const program::Folder& work_folder() const { return work_; }
 
   /// Reads the steps of all awake() nodes again and again until `holds()` is true or the job has
   /// ended. Returns false if neither happens within `within`.

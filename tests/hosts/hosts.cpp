@@ -132,7 +132,7 @@ void Hosts::configure(int network_namespace, const std::string& lines) {
 
 Result<void> Hosts::run_ip(int network_namespace, const std::string& lines) {
   folder_.write("lines", lines);
-  const program::Ran ran =
+  const program::ProgramResult ran =
       program::Process{folder_, find_ip(), {"-batch", "lines"}, enter(network_namespace)}.wait();
   if (ran.code == 0) return {};
   return Error{"`ip` failed with exit code " + std::to_string(ran.code) + ": " + ran.err};

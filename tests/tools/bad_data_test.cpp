@@ -205,7 +205,7 @@ TEST(LibsvmBase, IsKeptInTheModel) {
   folder.write("a", "0 0:1\n1 1:1\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n");
   folder.write("b", "1 1:1\n");
   ASSERT_EQ(starling(folder, "train --data libsvm:a --test libsvm:a --save m --quiet").code, 0);
-  const Ran ran = starling(folder, "predict m --data libsvm:b");
+  const ProgramResult ran = starling(folder, "predict m --data libsvm:b");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("0,1,1"), std::string::npos) << ran.out;
 }

@@ -11,7 +11,7 @@ TEST_P(BadInput, IsRefusedWithItsLocationAndValidInput) {
   const Folder folder;
   if (!GetParam().job_toml.empty()) folder.write("job.toml", GetParam().job_toml);
   const auto before = folder.names();
-  const Ran ran = starling(folder, GetParam().line);
+  const ProgramResult ran = starling(folder, GetParam().line);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(folder.names(), before) << "a file was left";

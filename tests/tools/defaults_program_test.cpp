@@ -28,7 +28,7 @@ std::string table(std::size_t rows, unsigned seed, Target target) {
   return out.str();
 }
 
-nlohmann::json json_of(const Ran& ran) {
+nlohmann::json json_of(const ProgramResult& ran) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   return nlohmann::json::parse(ran.out, nullptr, false);
 }
@@ -55,7 +55,7 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   EXPECT_DOUBLE_EQ(evaluated["mse"], trained["test_mse"]);
   const auto evaluated_by_default = json_of(starling(folder, "evaluate m --json"));
   EXPECT_DOUBLE_EQ(evaluated_by_default["mse"], trained["test_mse"]);
-  const Ran predicted = starling(folder, "predict m --data csv:b.csv");
+  const ProgramResult predicted = starling(folder, "predict m --data csv:b.csv");
   std::istringstream lines{predicted.out};
   std::string line;
   std::getline(lines, line);
@@ -130,7 +130,7 @@ TEST(Scale, IsStoredInTheModelFile) {
 
 TEST(Scale, RefusesToScaleIds) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, "train --data ratings:users=20,items=20,n=300 --scale standard --quiet");
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_NE(ran.err.find("--scale"), std::string::npos) << ran.err;
@@ -152,7 +152,7 @@ TEST(Hints, NameAValidAlternative) {
            {"train --data csv:x,y.csv", {"--data: csv: 'x,y.csv' is not a name of a file"}},
            {"train --data t.npy",
             {"'t.npy' is a file; data is named with its format: npy:t.npy,LABELS"}}}) {
-    const Ran ran = starling(folder, bad.line);
+    const ProgramResult ran = starling(folder, bad.line);
     EXPECT_EQ(ran.code, 2) << bad.line;
     for (const std::string& part : bad.error_parts)
       EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
@@ -163,9 +163,10 @@ TEST(Notes, WarnOfAModelThatIsNoBetterThanGuessing) {
   const Folder folder;
   const auto chance = [](double, double, double, double draw) { return draw > 0 ? 1 : 0; };
   folder.write("a.csv", table(60, 6, chance));
-  const Ran ran = starling(folder,
-                           "train --data csv:a.csv --scale none --optimizer sgd:lr=0.000001 "
-                           "--steps 20 --quiet");
+  const ProgramResult ran =
+      starling(folder,
+               "train --data csv:a.csv --scale none --optimizer sgd:lr=0.000001 "
+               "--steps 20 --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("is no better than always predicting the commonest class"),
             std::string::npos)
@@ -178,7 +179,7 @@ TEST(Notes, WarnOfALossThatWasStillFalling) {
   const Folder folder;
   const auto target = [](double a, double, double, double) { return a > 0 ? 1 : 0; };
   folder.write("a.csv", table(400, 7, target));
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, "train --data csv:a.csv --optimizer adam:lr=0.005 --epochs 20 --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("the test loss was still falling"), std::string::npos) << ran.out;

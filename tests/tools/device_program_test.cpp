@@ -11,8 +11,8 @@ namespace {
 const std::string job_command = "train --data digits:n=300 --steps 3 --workers 2 --json --quiet ";
 
 /// Runs `starling`, and expects exit code 2 and one line of error.
-Ran run_refused(const Folder& folder, const std::string& line) {
-  Ran ran = starling(folder, line);
+ProgramResult run_refused(const Folder& folder, const std::string& line) {
+  ProgramResult ran = starling(folder, line);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
@@ -20,7 +20,7 @@ Ran run_refused(const Folder& folder, const std::string& line) {
 }
 
 /// Returns the device in the JSON output of a program.
-std::string device_in(const Ran& ran) {
+std::string device_in(const ProgramResult& ran) {
   return nlohmann::json::parse(ran.out).at("device").get<std::string>();
 }
 
@@ -53,11 +53,11 @@ TEST(DeviceProgram, RefusesModelsThatComputeOnTheCpuOnly) {
 // The error depends on the machine: a build without CUDA, no driver, no device, or too few devices.
 TEST(DeviceProgram, SaysWhyADeviceCannotBeUsedAndWhatIsValid) {
   const Folder folder;
-  const Ran ran = run_refused(folder, job_command + "--model lenet5 --device cuda:977");
+  const ProgramResult ran = run_refused(folder, job_command + "--model lenet5 --device cuda:977");
   EXPECT_TRUE(ran.err.starts_with("starling: --device: cuda:977: ")) << ran.err;
   EXPECT_NE(ran.err.find("cpu"), std::string::npos) << ran.err;
   folder.write("job.toml", "model = \"lenet5\"\ndevice = \"cuda:977\"\n");
-  const Ran from_file = run_refused(folder, "train job.toml --quiet --data digits:n=300");
+  const ProgramResult from_file = run_refused(folder, "train job.toml --quiet --data digits:n=300");
   EXPECT_TRUE(from_file.err.starts_with("starling: job.toml:2: device: cuda:977: "))
       << from_file.err;
 }
@@ -65,7 +65,7 @@ TEST(DeviceProgram, SaysWhyADeviceCannotBeUsedAndWhatIsValid) {
 TEST(DeviceProgram, ComputesOnTheCpuByDefault) {
   const Folder folder;
   for (const std::string more : {"", "--device cpu", "--model softmax --device auto"}) {
-    const Ran ran = starling(folder, job_command + more);
+    const ProgramResult ran = starling(folder, job_command + more);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(device_in(ran), "cpu") << more;
   }
@@ -73,13 +73,14 @@ TEST(DeviceProgram, ComputesOnTheCpuByDefault) {
 
 TEST(DeviceProgram, AutoUsesACudaDeviceIfThereIsOneForTheModel) {
   const Folder folder;
-  const Ran ran = starling(folder, job_command + "--model lenet5 --device auto");
+  const ProgramResult ran = starling(folder, job_command + "--model lenet5 --device auto");
   EXPECT_EQ(ran.code, 0) << ran.err;
-  const Ran on_cuda = starling(folder, job_command + "--model lenet5 --device cuda:0");
+  const ProgramResult on_cuda = starling(folder, job_command + "--model lenet5 --device cuda:0");
   EXPECT_EQ(device_in(ran), on_cuda.code == 0 ? "cuda:0" : "cpu") << on_cuda.err;
-  const Ran verbose = starling(folder,
-                               "train --data digits:n=300 --steps 3 --json --model lenet5 "
-                               "--device auto");
+  const ProgramResult verbose =
+      starling(folder,
+               "train --data digits:n=300 --steps 3 --json --model lenet5 "
+               "--device auto");
   const std::string notice = "starling: --device: computing on the CPU: ";
   EXPECT_EQ(verbose.err.find(notice) != std::string::npos, on_cuda.code != 0) << verbose.err;
 }
@@ -90,7 +91,8 @@ TEST(DeviceProgram, EvaluatesASavedModelOnTheDevice) {
   const std::string device =
       device_in(starling(folder, job_command + "--model lenet5 --device auto"));
   const auto figures = [&](const std::string& device_flag) {
-    const Ran ran = starling(folder, "evaluate net.safetensors --json --device " + device_flag);
+    const ProgramResult ran =
+        starling(folder, "evaluate net.safetensors --json --device " + device_flag);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return nlohmann::json::parse(ran.out);
   };
@@ -105,7 +107,7 @@ TEST(DeviceProgram, EvaluatesASavedModelOnTheDevice) {
     EXPECT_EQ(run_refused(folder, command + " --device gpu").err,
               "starling: --device: 'gpu' is not a device; valid: cpu, auto, cuda:0, cuda:1 and so "
               "on\n");
-    const Ran ran = run_refused(folder, command + " --device cuda:977");
+    const ProgramResult ran = run_refused(folder, command + " --device cuda:977");
     EXPECT_TRUE(ran.err.starts_with("starling: --device: cuda:977: ")) << ran.err;
   }
 }

@@ -34,17 +34,17 @@ TEST_P(Interrupt, StopsGracefullyAndSaves) {
                         "--metrics x.jsonl --json")};
   wait_for(process, "updates/s");
   process.signal(GetParam());
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "interrupted");
   EXPECT_LT(json["wall_s"], 60.0);
   EXPECT_EQ(json["saved"], "m");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "m", "x.jsonl"}));
-  const Ran evaluated = starling(folder, "evaluate m --json");
+  const ProgramResult evaluated = starling(folder, "evaluate m --json");
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   EXPECT_EQ(nlohmann::json::parse(evaluated.out)["accuracy"], json["test_accuracy"]);
-  const Ran resumed =
+  const ProgramResult resumed =
       starling(folder, "train --data digits:n=300 --seconds 0.2 --resume c --quiet");
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
@@ -58,7 +58,7 @@ TEST(InterruptOnce, SaysWhatASecondSignalDoes) {
                     words("train --data digits:n=300 --seconds 100 --save m --metrics x" + quiet)};
     wait_for_file(folder, "x");
     process.signal(SIGINT);
-    const Ran ran = process.wait();
+    const ProgramResult ran = process.wait();
     EXPECT_EQ(ran.code, 130);
     EXPECT_EQ(ran.err.find("starling: stopping; again to end at once without saving\n") !=
                   std::string::npos,
@@ -110,7 +110,7 @@ TEST(InterruptWhileWaitingForANode, EndsAtOnceWithoutMentioningSaving) {
                   words("status --to 127.0.0.1:" + std::to_string(ntohs(address.sin_port)))};
   const int connection = ::accept(listener, nullptr, nullptr);
   process.signal(SIGINT);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err, "\nstarling: interrupted\n");
   ::close(connection);
@@ -123,7 +123,7 @@ TEST(InterruptWhileLoading, EndsAtOnceAndSaysThatNothingWasSaved) {
   wait_for(process, "loading digits:n=400000 ...");
   const auto interrupted_at = std::chrono::steady_clock::now();
   process.signal(SIGINT);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err, "loading digits:n=400000 ...\nstarling: interrupted, nothing was saved\n");
@@ -153,7 +153,7 @@ TEST(InterruptTwice, EndsAtOnce) {
   wait_for(process, "again to end at once");
   const auto second_signal_at = std::chrono::steady_clock::now();
   process.signal(SIGINT);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_TRUE(ran.err.ends_with("\nstarling: interrupted twice, ended at once\n")) << ran.err;
   EXPECT_LT(std::chrono::steady_clock::now() - second_signal_at, std::chrono::seconds{20});
@@ -168,7 +168,7 @@ TEST(TerminatedTwiceAtOnce, StopsGracefullyLikeOneSignal) {
   // timeout(1) signals the process and then its group.
   process.signal(SIGTERM);
   process.signal(SIGTERM);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err.find("interrupted twice"), std::string::npos) << ran.err;
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
@@ -210,7 +210,7 @@ TEST(InterruptedTwin, DoesNotMentionSaving) {
                   words("twin --data digits:n=300 --delay exp:20ms --seconds 100")};
   wait_for(process, "updates/s");
   process.signal(SIGINT);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_NE(ran.err.find("starling: stopping; again to end at once\n"), std::string::npos)
       << ran.err;
@@ -221,7 +221,7 @@ TEST(InterruptedChaos, SaysHowManyRunsItMade) {
   Process process{folder, STARLING_PROGRAM, words("chaos --seeds 1..100000000 --json")};
   wait_for(process, " of 100000000 seeds (");
   process.signal(SIGINT);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["interrupted"], true);

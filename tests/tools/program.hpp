@@ -27,7 +27,7 @@
 namespace starling::program {
 
 /// The exit code and the output of a program that has ended.
-struct Ran {
+struct ProgramResult {
   /// The exit code; 128 + the signal's number if a signal ended the program.
   int code = -1;
   std::string out;
@@ -95,7 +95,7 @@ class Process {
   }
 
   /// Waits until the program has ended; kills it after two minutes.
-  Ran wait() {
+  ProgramResult wait() {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{2};
     while (is_running()) {
       if (std::chrono::steady_clock::now() > limit) ::kill(child_, SIGKILL);
@@ -126,8 +126,8 @@ class Process {
   int status_ = 0;
 };
 
-inline Ran run(const Folder& folder, const std::string& program,
-               const std::vector<std::string>& arguments) {
+inline ProgramResult run(const Folder& folder, const std::string& program,
+                         const std::vector<std::string>& arguments) {
   return Process{folder, program, arguments}.wait();
 }
 
@@ -146,7 +146,7 @@ inline std::string with_nan(std::string file, const std::string& tensor, std::si
 
 #ifdef STARLING_PROGRAM
 /// Runs `starling` with the arguments in `line`, which words() splits.
-inline Ran starling(const Folder& folder, const std::string& line) {
+inline ProgramResult starling(const Folder& folder, const std::string& line) {
   return run(folder, STARLING_PROGRAM, words(line));
 }
 

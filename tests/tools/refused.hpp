@@ -36,7 +36,7 @@ inline void expect_refused(const RefusedLine& refused) {
     if (!name.ends_with('/')) folder.write(name, content);
   }
   const auto before = folder.names();
-  const Ran ran = starling(folder, refused.line);
+  const ProgramResult ran = starling(folder, refused.line);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(folder.names(), before);

@@ -72,7 +72,7 @@ struct TableReader {
     const std::string location = path + ":" + std::to_string(line) + ": ";
     const auto key = std::ranges::find(keys, name, &KeyDescription::name);
     if (key == keys.end()) return Error{location + unknown_key_text(name)};
-    const ValueType type = (*key)->kind;
+    const ValueType type = (*key)->type;
     const bool is_empty = value.is_array() && value.as_array()->empty();
     if (is_empty && name == "barrier") return Error{location + name + ": is an empty list"};
     if (is_empty && type == ValueType::texts) return {};

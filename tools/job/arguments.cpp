@@ -32,7 +32,7 @@ std::string wrap_lines(const std::string& text) {
 void KeyFlags::add(Command& command, const KeyDescription& key) {
   keys_.push_back(&key);
   const std::string flag = "--" + key.name;
-  if (key.kind == ValueType::flag)
+  if (key.type == ValueType::flag)
     command.add_flag(flag, is_given_[key.name], wrap_lines(key.help), key.group);
   else
     command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.placeholder, key.group);
@@ -42,7 +42,7 @@ Settings KeyFlags::settings() const {
   Settings flags;
   for (const KeyDescription* key : keys_) {
     const std::string location = "--" + key->name;
-    if (key->kind == ValueType::flag) {
+    if (key->type == ValueType::flag) {
       if (is_given_.at(key->name)) flags.push_back({key->name, "true", location});
     } else {
       for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, location});
@@ -62,7 +62,7 @@ FlagArguments::FlagArguments(CLI::App& program, const std::string& name, const s
                              const std::vector<KeyDescription>& keys)
     : command_(program, name, summary), flags_(command_, keys) {
   for (const KeyDescription& key : keys)
-    if (key.kind == ValueType::texts) repeatable_.insert(key.name);
+    if (key.type == ValueType::texts) repeatable_.insert(key.name);
 }
 
 void FlagArguments::accept_job_argument() {

@@ -22,7 +22,7 @@ Result<void> refuse_repeats(const Settings& settings) {
   for (const Setting& setting : settings) {
     const Key* key = find_key(setting.key);
     STARLING_CHECK(key != nullptr);
-    if (key->kind != ValueType::texts && !seen.insert(setting.key).second)
+    if (key->type != ValueType::texts && !seen.insert(setting.key).second)
       return Error{setting.location + ": is given twice"};
   }
   return {};

@@ -39,7 +39,7 @@ struct KeyInput {
 /// How a key is written and shown in `--help`.
 struct KeyDescription {
   std::string name;
-  ValueType kind = ValueType::text;
+  ValueType type = ValueType::text;
   /// The word that stands for the value in `--help`, like N in `--steps N`; empty for a flag.
   std::string placeholder;
   std::string help;

@@ -109,9 +109,11 @@ Result<void> check_class_numbering(const AnyData& test,
   const models::Table* table = test.table();
   if (table == nullptr || !trained || table->classes() == 0 || trained->classes == 0) return {};
   const models::Labelling& tested = table->labelling;
-  if (tested.signs == trained->signs && (tested.signs || tested.first == trained->first)) return {};
-  return Error{"its classes begin with " + print_number(double{tested.written(0)}) +
-               ", those of the training data with " + print_number(double{trained->written(0)}) +
+  if (tested.is_signed == trained->is_signed &&
+      (tested.is_signed || tested.first_label == trained->first_label))
+    return {};
+  return Error{"its classes begin with " + print_number(double{tested.original(0)}) +
+               ", those of the training data with " + print_number(double{trained->original(0)}) +
                "; valid: labels written alike"};
 }
 

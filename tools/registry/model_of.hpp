@@ -177,11 +177,11 @@ class ModelOf final : public AnyModel {
                                                        std::uint64_t seed) const override {
     if constexpr (requires(std::span<const T> v) { model_.weights(v); }) {
       const models::Table* table = data.table();
-      if (table == nullptr || table->truth.empty()) return std::nullopt;
+      if (table == nullptr || table->true_weights.empty()) return std::nullopt;
       const std::vector<T> initial = initial_parameters(seed);
       const auto initial_error =
-          distance(model_.weights(std::span<const T>{initial}), table->truth);
-      const auto error = distance(model_.weights(values(w)), table->truth);
+          distance(model_.weights(std::span<const T>{initial}), table->true_weights);
+      const auto error = distance(model_.weights(values(w)), table->true_weights);
       if (!initial_error || !error || *initial_error == 0) return std::nullopt;
       return *error / *initial_error;
     }

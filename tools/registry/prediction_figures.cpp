@@ -14,7 +14,7 @@ namespace {
 RegressionMetrics unscaled_target_figures(const models::Table& table,
                                           const std::vector<float>& predictions) {
   const auto unscaled = [&](float value) {
-    return static_cast<double>(table.labelling.written(value));
+    return static_cast<double>(table.labelling.original(value));
   };
   std::vector<double> labels;
   std::vector<double> predicted;

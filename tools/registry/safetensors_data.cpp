@@ -144,7 +144,7 @@ Result<models::Labelling> labelling_of(const std::string& path, const Tensor& y)
     largest = std::max(largest, label);
   }
   return models::Labelling{
-      .classes = static_cast<std::size_t>(largest) + 1, .first = 0, .signs = false};
+      .classes = static_cast<std::size_t>(largest) + 1, .first_label = 0, .is_signed = false};
 }
 
 Result<models::Table> table_of(const std::string& path, const File& file,

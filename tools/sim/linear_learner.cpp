@@ -38,7 +38,8 @@ LinearLearner::LinearLearner(const LinearProblem& problem, const LearnerOptions&
       model_(table_.features()),
       rows_(options.workers * options.batch),
       residuals_(options.workers * options.batch),
-      initial_distance_(std::sqrt(models::squared_norm(std::span<const float>{table_.truth}))),
+      initial_distance_(
+          std::sqrt(models::squared_norm(std::span<const float>{table_.true_weights}))),
       next_measurement_(options.every),
       errors_{{0, 1}} {}
 
@@ -70,7 +71,8 @@ void LinearLearner::measure_until(core::Time now) {
 double LinearLearner::normalised_error() const {
   double squares = 0;
   for (std::size_t i = 0; i < model_.size(); ++i) {
-    const double difference = static_cast<double>(model_[i]) - static_cast<double>(table_.truth[i]);
+    const double difference =
+        static_cast<double>(model_[i]) - static_cast<double>(table_.true_weights[i]);
     squares += difference * difference;
   }
   return std::sqrt(squares) / initial_distance_;

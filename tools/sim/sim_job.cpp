@@ -103,7 +103,7 @@ Result<void> apply_settings(SimJob& job, const Settings& settings, const Registr
   for (const Setting& setting : settings) {
     const SimKey* key = find_sim_key(setting.key);
     if (key == nullptr) continue;
-    if (key->kind != ValueType::texts && !seen.insert(setting.key).second)
+    if (key->type != ValueType::texts && !seen.insert(setting.key).second)
       return Error{setting.location + ": is given twice"};
     if (auto done = key->set({job, registry, setting.text}); !done)
       return with_location(setting, std::move(done).error());

@@ -34,7 +34,7 @@ Baseline classes_baseline(const models::Table& train, const models::Table& test)
 Baseline targets_baseline(const models::Table& train, const models::Table& test) {
   // Returns the target as it was before it was scaled.
   const auto unscaled = [](const models::Table& table, std::size_t row) {
-    return static_cast<double>(table.labelling.written(table.label(row)));
+    return static_cast<double>(table.labelling.original(table.label(row)));
   };
   double mean = 0;
   for (std::size_t row = 0; row < train.size(); ++row)
@@ -97,10 +97,10 @@ std::string label_reading_hint(const std::string& source, const AnyData& data) {
 
 std::string rating_hint(const std::string& source, const AnyData& data) {
   const models::Table* table = data.table();
-  if (table == nullptr || table->labelling.signs) return {};
+  if (table == nullptr || table->labelling.is_signed) return {};
   // Ratings seldom begin at 0, and labels seldom name more than ten classes.
   const bool is_odd =
-      table->classes() > 10 || (table->classes() > 4 && table->labelling.first != 0);
+      table->classes() > 10 || (table->classes() > 4 && table->labelling.first_label != 0);
   return is_odd ? label_reading_hint(source, data) : std::string{};
 }
 

@@ -83,9 +83,9 @@ std::vector<double> labels_of(const AnyData& data) {
     if (!label) return {};
     const models::Table* table = data.table();
     const bool is_class = table != nullptr && table->classes() > 0;
-    labels.push_back(is_class
-                         ? static_cast<double>(table->labelling.written(static_cast<float>(*label)))
-                         : *label);
+    labels.push_back(
+        is_class ? static_cast<double>(table->labelling.original(static_cast<float>(*label)))
+                 : *label);
   }
   return labels;
 }
@@ -240,7 +240,7 @@ Result<Columns> columns_of(const LoadedModel& loaded, const EvaluateOptions& opt
     const bool is_target = loaded.labelling.classes == 0;
     for (const float score : scores->values)
       columns.values.push_back(
-          static_cast<double>(is_target ? loaded.labelling.written(score) : score));
+          static_cast<double>(is_target ? loaded.labelling.original(score) : score));
     return columns;
   }
   auto shares = probabilities(*scores);

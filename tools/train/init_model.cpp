@@ -23,8 +23,8 @@ std::string task_of(const models::Table& table) {
 
 /// Describes the numbers that stand for classes: "begin with 1" or "are written -1 and +1".
 std::string numbering_of(const models::Labelling& labels) {
-  return labels.signs ? "are written -1 and +1"
-                      : "begin with " + print_number(static_cast<double>(labels.first));
+  return labels.is_signed ? "are written -1 and +1"
+                          : "begin with " + print_number(static_cast<double>(labels.first_label));
 }
 
 std::string names_of(const models::Labelling& labelling) {
@@ -68,8 +68,8 @@ Result<void> check_labels(const StoredModel& stored, const models::Table& train)
         fmt::format("{}: was trained on the classes {}, the data have {}; valid: labels of "
                     "the same texts",
                     stored.path, names_of(known.labelling), names_of(labels))};
-  const bool is_alike =
-      labels.signs == known.labelling.signs && labels.first == known.labelling.first;
+  const bool is_alike = labels.is_signed == known.labelling.is_signed &&
+                        labels.first_label == known.labelling.first_label;
   if (train.classes() == 0 || is_alike) return {};
   return Error{
       fmt::format("{}: was trained on classes that {}, those of the data {}; valid: labels "

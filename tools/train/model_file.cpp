@@ -31,8 +31,8 @@ void add_shape(Metadata& metadata, const models::Table& table) {
   metadata["classes"] = std::to_string(table.classes());
   metadata["sparse"] = table.is_sparse() ? "true" : "false";
   if (table.is_sparse()) metadata["first_index"] = std::to_string(table.first_index);
-  metadata["first_label"] = print_number(static_cast<double>(table.labelling.first));
-  metadata["signed_labels"] = table.labelling.signs ? "true" : "false";
+  metadata["first_label"] = print_number(static_cast<double>(table.labelling.first_label));
+  metadata["signed_labels"] = table.labelling.is_signed ? "true" : "false";
   metadata["target_shift"] = print_number(static_cast<double>(table.labelling.shift));
   metadata["target_divisor"] = print_number(static_cast<double>(table.labelling.divisor));
   if (!table.labelling.names.empty()) metadata["labels"] = print_names(table.labelling.names);
@@ -96,8 +96,8 @@ models::Table read_shape(NotesReader& reader) {
                             ? models::Table{features, classes, models::Table::Sparse{}, {}}
                             : models::Table{features, classes, models::Table::Dense{}, {}};
   table.labelling = {.classes = classes,
-                     .first = static_cast<float>(reader.number("first_label")),
-                     .signs = reader.flag("signed_labels")};
+                     .first_label = static_cast<float>(reader.number("first_label")),
+                     .is_signed = reader.flag("signed_labels")};
   if (reader.has("first_index")) table.first_index = reader.count("first_index");
   if (table.first_index > 1) reader.refuse("has a first_index above 1");
   // Files of versions without `scale` do not have these keys.

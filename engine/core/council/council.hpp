@@ -34,9 +34,9 @@ inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
 /// ones.
 struct Ballot {
   std::uint64_t round = 0;
-  MemberId by = 0;
+  MemberId proposer = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.round, m.by); }
+  static constexpr auto fields(auto& m) { return std::tie(m.round, m.proposer); }
   auto operator<=>(const Ballot&) const = default;
 };
 

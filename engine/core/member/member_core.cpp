@@ -280,7 +280,7 @@ void MemberCore::repeat_request(const MemberContext& context) {
       send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
                       std::nullopt, make_peer_message(JoinRequest{options_.self}));
   } else if (state_ == State::member && is_leaving_) {
-    if (!worker_ || worker_->done())
+    if (!worker_ || worker_->is_done())
       post_to_council(context, make_peer_message(LeaveRequest{options_.self}));
   } else {
     return;

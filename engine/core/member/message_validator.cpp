@@ -73,14 +73,14 @@ struct Check {
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
   bool operator()(const SuspicionReport&) const { return true; }
-  bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
+  bool operator()(const Prepare& m) const { return m.ballot.proposer == validator.from; }
   /// A council member that promises a ballot has accepted no later one.
   bool operator()(const Promise& m) const {
     return m.accepted <= m.ballot && (!m.value || has_epoch(m.value, m.epoch));
   }
   bool operator()(const Nack&) const { return true; }
   bool operator()(const Accept& m) const {
-    return m.ballot.by == validator.from && has_epoch(m.value, m.epoch);
+    return m.ballot.proposer == validator.from && has_epoch(m.value, m.epoch);
   }
   bool operator()(const Accepted&) const { return true; }
   bool operator()(const JoinRequest& m) const { return m.member.id < validator.members_max; }

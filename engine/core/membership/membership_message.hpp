@@ -49,9 +49,9 @@ struct NodeUpdate {
   NodeRecord record;
   /// The node that reports the state in `record`. Suspicions that different nodes report confirm
   /// one another.
-  NodeId by = 0;
+  NodeId reported_by = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.record, m.by); }
+  static constexpr auto fields(auto& m) { return std::tie(m.record, m.reported_by); }
 
   bool operator==(const NodeUpdate&) const = default;
 };

@@ -36,9 +36,9 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
       is_live(before.state))
     record.state = NodeState::suspect;
   if (record.incarnation > before.incarnation || record.state > before.state)
-    update_record(context, *known, std::move(record), update.by);
+    update_record(context, *known, std::move(record), update.reported_by);
   else if (record.state == NodeState::suspect && before.state == NodeState::suspect)
-    confirm_suspicion(*known, update.by);
+    confirm_suspicion(*known, update.reported_by);
 }
 
 /// Adds a node that was not known, as alive. Adds nothing and returns nullptr if `record` says that

@@ -121,10 +121,10 @@ class Worker {
   [[nodiscard]] Time waited() const noexcept { return waited_; }
   /// The time spent waiting at barriers up to `now`, with the present wait.
   [[nodiscard]] Time waited(Time now) const noexcept {
-    return waiting() ? waited_ + (now - wait_started_at_) : waited_;
+    return is_waiting() ? waited_ + (now - wait_started_at_) : waited_;
   }
-  [[nodiscard]] bool waiting() const noexcept { return phase_ == Phase::waiting; }
-  [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
+  [[nodiscard]] bool is_waiting() const noexcept { return phase_ == Phase::waiting; }
+  [[nodiscard]] bool is_done() const noexcept { return phase_ == Phase::done; }
   /// Returns false until the worker knows its first step and, in bulk-synchronous jobs, all owners
   /// hold its entry.
   [[nodiscard]] bool begun() const noexcept {

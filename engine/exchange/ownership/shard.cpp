@@ -91,11 +91,11 @@ bool Shard::holds_rows(RangeId id, const Rows& rows) const {
   return range.row_size > 0 && std::ranges::max(*rows) < range.count / range.row_size;
 }
 
-bool Shard::takes(const Pull& pull) const {
+bool Shard::is_valid(const Pull& pull) const {
   return pull.worker < options_.workers_max && holds_rows(pull.range, pull.rows);
 }
 
-bool Shard::takes(const Push& push) const {
+bool Shard::is_valid(const Push& push) const {
   if (push.worker >= options_.workers_max || !holds_rows(push.range, nullptr)) return false;
   return push.update.empty() || core::fits(options_.layout->ranges[push.range], push.update,
                                            options_.applier->element_bytes());
@@ -121,7 +121,7 @@ bool Shard::fits(const RangeState& state) const {
 }
 
 void Shard::on(const Context& context, const Pull& pull) {
-  if (!takes(pull)) return;
+  if (!is_valid(pull)) return;
   HeldRange& range = held(pull.range);
   if (!options_.bsp || range.round >= pull.at) return send_value(context, pull, range);
   std::erase_if(range.waiting_pulls, [&](const Pull& old) { return old.worker == pull.worker; });
@@ -153,7 +153,7 @@ void Shard::on(const Context& context, const Push& push) {
 }
 
 PushResult Shard::accept(const Context& context, const Push& push) {
-  if (!takes(push)) return PushResult::refused;
+  if (!is_valid(push)) return PushResult::refused;
   HeldRange& range = held(push.range);
   if (options_.bsp && push.is_join) return add_joiner(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);

@@ -98,13 +98,13 @@ class Shard {
 
   /// Returns false for messages that no correct worker sends: they name ranges that this owner does
   /// not hold, or rows or elements that do not exist. on() drops such messages.
-  [[nodiscard]] bool takes(const Pull& pull) const;
-  [[nodiscard]] bool takes(const Push& push) const;
+  [[nodiscard]] bool is_valid(const Pull& pull) const;
+  [[nodiscard]] bool is_valid(const Push& push) const;
   /// Returns false for states that no correct owner hands over.
   [[nodiscard]] bool fits(const RangeState& state) const;
 
   /// Returns the present values of the elements that `pull` names, without waiting for a round.
-  /// Requires: takes(pull).
+  /// Requires: is_valid(pull).
   [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
 
  private:

@@ -20,7 +20,7 @@ void Shard::queue_push(const Context& context, const Push& push, HeldRange& rang
 
 /// True if the next round awaits a push of `worker`.
 bool Shard::is_awaited(const HeldRange& range, MemberId worker) {
-  return range.awaited[worker] && range.awaited[worker]->from <= range.round;
+  return range.awaited[worker] && range.awaited[worker]->after_round <= range.round;
 }
 
 std::size_t Shard::count_missing(const HeldRange& range) {
@@ -35,7 +35,7 @@ void Shard::complete_rounds(const Context& context, RangeId id, HeldRange& range
   // If all workers of a round are gone, it is completed without pushes if workers have joined for a
   // later round.
   const auto joined_later = [&](const auto& awaited) {
-    return awaited && awaited->from > range.round;
+    return awaited && awaited->after_round > range.round;
   };
   while (range.missing_pushes == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
                                        std::ranges::any_of(range.awaited, joined_later))) {

@@ -267,7 +267,7 @@ std::string ChaosRun::why_not_finished() const {
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
     if (machine.core->state() != MemberCore::State::member) return who + "is not a member";
     const core::Worker* worker = machine.core->worker();
-    if (worker != nullptr && !worker->done())
+    if (worker != nullptr && !worker->is_done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +
              std::to_string(scenario_.steps);
     if (machine.core->configuration() != checker_.latest() &&

@@ -252,7 +252,7 @@ void Protocol::compute(MemberId id, core::Compute& read) {
 void Protocol::follow_step(MemberId id) {
   if (!running_[id]) return;
   const core::Worker& core = worker(id);
-  const bool runs = !core.done() && !dead_[id];
+  const bool runs = !core.is_done() && !dead_[id];
   if (core.step() == step_of_[id] && runs) return;
   const auto old = workers_at_.find(step_of_[id]);
   if (--old->second == 0) workers_at_.erase(old);

@@ -34,7 +34,7 @@ ProtocolPoint Protocol::make_point() {
   for (MemberId id = 0; id < options_.workers; ++id) {
     if (dead_[id]) continue;
     steps.push_back(worker(id).step());
-    waiting += worker(id).waiting() ? 1 : 0;
+    waiting += worker(id).is_waiting() ? 1 : 0;
   }
   if (!steps.empty()) {
     std::ranges::sort(steps);

@@ -86,7 +86,7 @@ Result<RawTable> read_cifar10(const Cifar10Source& source) {
       return std::move(read).error();
   values.shrink_to_fit();
   raw.x = Table::Dense{std::move(values)};
-  raw.labelling = Labelling{.classes = classes, .first = 0, .signs = false};
+  raw.labelling = Labelling{.classes = classes, .first_label = 0, .is_signed = false};
   return raw;
 }
 

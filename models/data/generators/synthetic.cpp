@@ -61,15 +61,15 @@ RawTable make_regression_table(std::size_t features, std::size_t rows) {
 
 RawTable make_linear(const LinearSource& source, std::uint64_t seed, Part part) {
   RawTable raw = make_regression_table(source.d, source.n);
-  raw.truth.resize(source.d);
+  raw.true_weights.resize(source.d);
   Random truth = open_stream(seed, Stream::truth);
-  fill_normal(truth, raw.truth);
+  fill_normal(truth, raw.true_weights);
   const std::span<float> x{std::get<Table::Dense>(raw.x).values};
   for (std::uint64_t i = 0; i < source.n; ++i) {
     Random random = open_stream(seed, Stream::rows, part, i);
     const auto row = x.subspan(i * source.d, source.d);
     fill_normal(random, row);
-    raw.labels[i] = static_cast<float>(dot(row, raw.truth) + source.noise * random.normal());
+    raw.labels[i] = static_cast<float>(dot(row, raw.true_weights) + source.noise * random.normal());
   }
   return raw;
 }

@@ -33,13 +33,13 @@ bool are_minus_and_plus_one(const std::vector<float>& distinct) {
 /// Returns a labelling of classes if the labels look like classes, else one of real targets.
 Labelling guess_labelling(const std::vector<float>& labels) {
   const auto distinct = distinct_labels(labels, guessed_classes_max);
-  if (are_minus_and_plus_one(distinct)) return {.classes = 2, .first = -1, .signs = true};
+  if (are_minus_and_plus_one(distinct)) return {.classes = 2, .first_label = -1, .is_signed = true};
   const std::size_t k = distinct.size();
   const bool may_be_classes =
       k >= 2 && k <= guessed_classes_max && (distinct[0] == 0 || distinct[0] == 1);
   if (!may_be_classes || !std::ranges::all_of(distinct, is_whole)) return {};
   if (distinct.back() - distinct[0] != static_cast<float>(k - 1)) return {};
-  return {.classes = k, .first = distinct[0]};
+  return {.classes = k, .first_label = distinct[0]};
 }
 
 Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) {
@@ -67,12 +67,12 @@ Result<Labelling> infer_classes(const RawTable& raw) {
                  std::to_string(static_cast<std::size_t>(smallest)) + " to " +
                  std::to_string(static_cast<std::size_t>(largest)) +
                  " name more than 1000000 classes; valid: at most 1000000"};
-  return Labelling{.classes = static_cast<std::size_t>(largest - first) + 1, .first = first};
+  return Labelling{.classes = static_cast<std::size_t>(largest - first) + 1, .first_label = first};
 }
 
 std::string print_classes(const Labelling& labelling) {
-  if (labelling.signs) return "-1 and +1";
-  const auto first = static_cast<std::size_t>(labelling.first);
+  if (labelling.is_signed) return "-1 and +1";
+  const auto first = static_cast<std::size_t>(labelling.first_label);
   return "whole numbers " + std::to_string(first) + " to " +
          std::to_string(first + labelling.classes - 1);
 }
@@ -115,7 +115,7 @@ Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const float label = raw.labels[row];
-    const float index = labelling.signs ? (label + 1) / 2 : label - labelling.first;
+    const float index = labelling.is_signed ? (label + 1) / 2 : label - labelling.first_label;
     if (!is_whole(index) || index < 0 || index >= static_cast<float>(labelling.classes))
       return bad_label(raw, row, print_classes(labelling));
     raw.labels[row] = index;
@@ -147,7 +147,7 @@ Result<Table> finish(RawTable raw, const Labelling& labelling) {
     return Table{raw.features, labelling.classes, std::move(x), std::move(raw.labels)};
   };
   Table table = std::visit(build, raw.x);
-  table.truth = std::move(raw.truth);
+  table.true_weights = std::move(raw.true_weights);
   table.labelling = labelling;
   table.has_labels = raw.has_labels;
   table.ids = std::move(raw.ids);

@@ -41,8 +41,8 @@ struct RawTable {
   std::optional<LabelKind> task{};
   /// Set by readers and generators that know what the labels mean.
   std::optional<Labelling> labelling{};
-  /// As Table::truth.
-  std::vector<float> truth{};
+  /// As Table::true_weights.
+  std::vector<float> true_weights{};
 };
 
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.

@@ -19,7 +19,7 @@ class Augment : public Layer<T> {
       std::ranges::copy(f.x, f.y.begin());
       return {};
     }
-    const auto drawn = f.pass.arena.template take<std::uint32_t>(f.n);
+    const auto drawn = f.pass.arena.template allocate<std::uint32_t>(f.n);
     std::ranges::fill(f.y, T{0});
     for (std::size_t i = 0; i < f.n; ++i) {
       drawn[i] = draw(f.pass.random);

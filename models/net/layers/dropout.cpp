@@ -25,7 +25,7 @@ class Dropout final : public Layer<T> {
       if (f.x.data() != f.y.data()) std::ranges::copy(f.x, f.y.begin());
       return {};
     }
-    const auto factors = f.pass.arena.template take<T>(f.x.size());
+    const auto factors = f.pass.arena.template allocate<T>(f.x.size());
     draw(factors, f.pass.random);
     for (std::size_t i = 0; i < factors.size(); ++i) f.y[i] = f.x[i] * factors[i];
     return {.values = factors, .indices = {}};

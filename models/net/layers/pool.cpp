@@ -174,9 +174,9 @@ class MaxPool final : public Pool<T> {
   Saved<T> forward(const Forward<T>& f) const override {
     const PoolShape& w = this->window();
     Arena& arena = f.pass.arena;
-    const auto indices = arena.take<std::uint32_t>(f.y.size());
-    const auto best = arena.take<T>(w.width * w.channels);
-    const auto best_indices = arena.take<std::uint32_t>(best.size());
+    const auto indices = arena.allocate<std::uint32_t>(f.y.size());
+    const auto best = arena.allocate<T>(w.width * w.channels);
+    const auto best_indices = arena.allocate<std::uint32_t>(best.size());
     max_of(w, f.n, f.x.data(), Maxima<T>{best.data(), best_indices.data()},
            Maxima<T>{f.y.data(), indices.data()});
     return {.values = {}, .indices = indices};

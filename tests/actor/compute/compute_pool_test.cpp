@@ -46,13 +46,13 @@ TEST(ComputePool, RunsWorkOnRequestIfItHasNoThreads) {
   std::string ran;
   ComputePool pool{0};
   for (const char name : {'a', 'b', 'c'}) pool.submit([&ran, name](Scratch&) { ran += name; });
-  EXPECT_EQ(pool.waiting(), 3U);
+  EXPECT_EQ(pool.queue_size(), 3U);
   Scratch scratch;
   pool.run(1, scratch);
   pool.run(1, scratch);
   EXPECT_EQ(ran, "bc");
   pool.close();
-  EXPECT_EQ(pool.waiting(), 0U);
+  EXPECT_EQ(pool.queue_size(), 0U);
 }
 
 TEST(ComputePool, GivesEachThreadMemoryOfItsOwn) {

@@ -210,11 +210,12 @@ TEST(EngineFails, IfStopThrows) {
 }
 
 TEST(EngineFails, IfPullThrows) {
-  EXPECT_EQ(failure({.push = [](auto&) -> Updates {
-                       return {{"bias", {1}}};
-                     },
-                     .pull = [](const Site&, auto, auto) { throw std::runtime_error{"too big"}; }}),
-            "shard: pull of key 'bias': too big");
+  EXPECT_EQ(
+      failure({.push = [](auto&) -> Updates {
+                 return {{"bias", {1}}};
+               },
+               .pull = [](const KeySlice&, auto, auto) { throw std::runtime_error{"too big"}; }}),
+      "shard: pull of key 'bias': too big");
 }
 
 TEST(EngineFails, IfAPeersPullThrows) {
@@ -223,7 +224,7 @@ TEST(EngineFails, IfAPeersPullThrows) {
       {.push = [](auto&) -> Updates {
          return {{"table", std::vector<double>(30, 1)}};
        },
-       .pull = [](const Site&, auto, auto) { throw std::runtime_error{"too big"}; }});
+       .pull = [](const KeySlice&, auto, auto) { throw std::runtime_error{"too big"}; }});
   ASSERT_TRUE(engine);
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
@@ -338,7 +339,7 @@ TEST(EngineReads, GiveUpOnABusyOwner) {
                                       }
                                     },
                                     .pull =
-                                        [&](const Site&, auto value, auto update) {
+                                        [&](const KeySlice&, auto value, auto update) {
                                           given_up.wait(false);
                                           value[0] += update[0];
                                         }});

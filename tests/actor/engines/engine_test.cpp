@@ -205,7 +205,7 @@ Hooks<double> page_rank(const Web& web) {
         }
         return {update};
       },
-      .pull = [](const Site&, auto value,
+      .pull = [](const KeySlice&, auto value,
                  auto update) { std::ranges::copy(update, value.begin()); }};
 }
 
@@ -258,7 +258,7 @@ TEST(Engine, PeersAverageTheirNumbers) {
 
 TEST(Engine, MergesByTheUsersFunction) {
   const double infinity = std::numeric_limits<double>::infinity();
-  std::atomic<int> wrong_sites{0};
+  std::atomic<int> wrong_slices{0};
   auto engine = ParameterEngine<double>::make(
       {.workers = 3, .barrier = parse("ssp:s=1").value(), .steps = 10},
       {{"largest", {2}}, {"smallest", {2}, {infinity, infinity}}, {"beside", {2}, {5, 5}}},
@@ -267,18 +267,18 @@ TEST(Engine, MergesByTheUsersFunction) {
          return {{"largest", {x, -x}}, {"smallest", {x, infinity}}};
        },
        .pull =
-           [&](const Site& site, auto value, auto update) {
-             if (site.offset != 0 || value.size() != 2 || update.size() != 2) ++wrong_sites;
+           [&](const KeySlice& slice, auto value, auto update) {
+             if (slice.offset != 0 || value.size() != 2 || update.size() != 2) ++wrong_slices;
              for (std::size_t i = 0; i < value.size(); ++i)
-               value[i] = site.key == "largest" ? std::max(value[i], update[i])
-                                                : std::min(value[i], update[i]);
+               value[i] = slice.key == "largest" ? std::max(value[i], update[i])
+                                                 : std::min(value[i], update[i]);
            }});
   ASSERT_TRUE(engine) << engine.error().message;
   ASSERT_EQ(engine->run().end, Outcome::End::completed);
   EXPECT_EQ(engine->get("largest").value(), (std::vector<double>{209, 0}));
   EXPECT_EQ(engine->get("smallest").value(), (std::vector<double>{0, infinity}));
   EXPECT_EQ(engine->get("beside").value(), (std::vector<double>{5, 5}));
-  EXPECT_EQ(wrong_sites, 0);
+  EXPECT_EQ(wrong_slices, 0);
 }
 
 TEST(Engine, ReadsLongKeysWholeThroughScheduleAndFetch) {

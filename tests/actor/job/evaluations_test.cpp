@@ -41,7 +41,7 @@ class ActorsFirst : public TestScheduler {
     while (!over()) {
       if (scheduler.has_job()) {
         scheduler.run_once();
-      } else if (pool.waiting() > 0) {
+      } else if (pool.queue_size() > 0) {
         pool.run(next_computation(pool), scratch_);
       } else if (!scheduler.clock().trigger_timeout()) {
         return;
@@ -60,7 +60,7 @@ class ActorsFirst : public TestScheduler {
 /// a gradient to compute.
 class LatestComputationFirst final : public ActorsFirst {
   [[nodiscard]] std::size_t next_computation(ComputePool& pool) const override {
-    return pool.waiting() - 1;
+    return pool.queue_size() - 1;
   }
 };
 

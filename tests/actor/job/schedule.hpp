@@ -90,7 +90,7 @@ class Schedule final : public TestScheduler {
   bool act(caf::scheduler::test_coordinator& scheduler, ComputePool& pool) {
     ++acts_;
     const std::size_t ready = scheduler.jobs.size();
-    const std::size_t choice_count = ready + pool.waiting();
+    const std::size_t choice_count = ready + pool.queue_size();
     if (choice_count == 0 || (!prompt && random_.below(time_passes_once_in) == 0)) {
       if (!pass_time(scheduler, choice_count > 0)) return choice_count > 0;
     } else if (const auto next = choose(scheduler, choice_count); next < ready) {

@@ -134,7 +134,7 @@ class CountingRun {
   void run() {
     ASSERT_TRUE(protocol_.run()) << protocol_.error();
     for (MemberId w = 0; w < protocol_.options().workers; ++w)
-      EXPECT_TRUE(protocol_.worker(w).done() || protocol_.is_dead(w))
+      EXPECT_TRUE(protocol_.worker(w).is_done() || protocol_.is_dead(w))
           << "worker " << w << " hangs at step " << protocol_.worker(w).step();
   }
 
@@ -199,7 +199,7 @@ class CountingRun {
         if (other == reader || protocol_.is_dead(other)) continue;
         if (!sees_everyone && !last_draws_[reader].second.contains(other)) continue;
         core::Worker& worker = protocol_.worker(other);
-        const Step required = worker.done() ? std::min(floor, worker.step()) : floor;
+        const Step required = worker.is_done() ? std::min(floor, worker.step()) : floor;
         ASSERT_GE(counters[other], expected_count(other, value.range, required))
             << "worker " << reader << " at step " << compute.step << " read range " << value.range
             << " without worker " << other << "'s updates";
@@ -212,7 +212,7 @@ class CountingRun {
     Step slowest = barrier::finished;
     Step fastest = 0;
     for (MemberId w = 0; w < protocol_.options().workers; ++w) {
-      if (protocol_.worker(w).done() || protocol_.is_dead(w)) continue;
+      if (protocol_.worker(w).is_done() || protocol_.is_dead(w)) continue;
       slowest = std::min(slowest, protocol_.worker(w).step());
       fastest = std::max(fastest, protocol_.worker(w).step());
     }

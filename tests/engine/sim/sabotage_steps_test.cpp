@@ -121,7 +121,7 @@ class PassesAtCoordinatorChange : public Sabotage {
     const auto* next = payload_as<core::ConfigurationPtr>(envelope);
     auto* node = world.node(envelope.to);
     if (next == nullptr || node == nullptr || node->worker() == nullptr) return true;
-    if ((*next)->epoch > node->configuration()->epoch && node->worker()->waiting() &&
+    if ((*next)->epoch > node->configuration()->epoch && node->worker()->is_waiting() &&
         (*next)->coordinator && !(*next)->has_same_coordinator_as(*node->configuration()))
       world.forge_arrival(world.now(), *(*next)->coordinator, envelope.to,
                           core::Proceed{node->worker()->step()});

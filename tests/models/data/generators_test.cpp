@@ -108,13 +108,13 @@ TEST(Digits, AreLearnableButNotPerfectlyByMeanImages) {
 
 TEST(Linear, LabelsFollowTheTrueParametersWithNoise) {
   const Table table = load_text("linear:d=50,n=4000,noise=0.5").value();
-  ASSERT_EQ(table.truth.size(), 50U);
+  ASSERT_EQ(table.true_weights.size(), 50U);
   EXPECT_EQ(table.classes(), 0U);
   double error = 0;
   for (std::size_t i = 0; i < table.size(); ++i) {
     double y = 0;
     for (std::size_t j = 0; j < 50; ++j)
-      y += static_cast<double>(table.dense_row(i)[j]) * static_cast<double>(table.truth[j]);
+      y += static_cast<double>(table.dense_row(i)[j]) * static_cast<double>(table.true_weights[j]);
     error += std::pow(y - static_cast<double>(table.label(i)), 2);
   }
   // The bound is five standard deviations of the mean square of 4000 normal values of variance
@@ -138,8 +138,8 @@ TEST(Linear, FeaturesAreStandardNormal) {
 TEST(Linear, UsesTheSameTrueParametersForTestData) {
   const Source source = Source::parse("linear:d=5,n=10").value();
   const TablePair pair = load_pair(source, source, 3).value();
-  EXPECT_EQ(pair.train.truth, pair.test.truth);
-  EXPECT_EQ(pair.train.truth.size(), 5U);
+  EXPECT_EQ(pair.train.true_weights, pair.test.true_weights);
+  EXPECT_EQ(pair.train.true_weights.size(), 5U);
 }
 
 TEST(Ratings, AreAMatrixOfLowRankAndUnitVariance) {

@@ -75,7 +75,7 @@ TEST(Npy, ReadsLabelsFromAFileOrAColumn) {
   const Table apart = load_text("npy:" + x + "," + y).value();
   EXPECT_EQ(apart.classes(), 2U);
   EXPECT_EQ(apart.label(0), 1);
-  EXPECT_EQ(apart.labelling.first, 1);
+  EXPECT_EQ(apart.labelling.first_label, 1);
   EXPECT_EQ(load_text("npy:" + x + "," + reals).value().label(2), -3);
   const Table last = load_text("npy:" + x + ",label=last").value();
   EXPECT_EQ(values_of(last), (std::vector<float>{5, 6, 7}));

@@ -86,7 +86,7 @@ TEST(Scaling, ScalesRealTargetsAndRestoresThem) {
     EXPECT_LT(std::abs(made.label(2)), 2);
     const std::vector<double> targets{100, 200, 600};
     for (std::size_t row = 0; row < 3; ++row)
-      EXPECT_NEAR(made.labelling.written(made.label(row)), targets[row], 1e-4);
+      EXPECT_NEAR(made.labelling.original(made.label(row)), targets[row], 1e-4);
   }
 }
 

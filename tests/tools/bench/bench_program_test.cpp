@@ -10,9 +10,10 @@ using Json = nlohmann::json;
 
 TEST(BenchProgram, TrainPrintsFiguresModelAndMachine) {
   const Folder folder;
-  const Ran ran = starling(folder,
-                           "bench train --data digits:n=300 --model mlp:784-16-10 --batch 20 "
-                           "--steps 10 --repeats 3 --json");
+  const ProgramResult ran =
+      starling(folder,
+               "bench train --data digits:n=300 --model mlp:784-16-10 --batch 20 "
+               "--steps 10 --repeats 3 --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = Json::parse(ran.out);
   for (const char* key : {"processor", "cores", "libraries", "build", "data", "data_shape",
@@ -33,7 +34,8 @@ TEST(BenchProgram, TrainPrintsFiguresModelAndMachine) {
 TEST(BenchProgram, TrainTakesATimeAndChoosesAModelForTheData) {
   const Folder folder;
   folder.write("d.csv", "1,2,0\n2,1,1\n1,3,0\n3,1,1\n");
-  const Ran ran = starling(folder, "bench train --data csv:d.csv --seconds 20ms --repeats 2");
+  const ProgramResult ran =
+      starling(folder, "bench train --data csv:d.csv --seconds 20ms --repeats 2");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* line : {"processor   ", "threads     1\n", "libraries   ", "Eigen 3",
                            "model       softmax", "batch       4\n", "\nsteps/s     ", "\nmemory "})
@@ -42,16 +44,17 @@ TEST(BenchProgram, TrainTakesATimeAndChoosesAModelForTheData) {
 
 TEST(BenchProgram, TrainReportsALossThatIsNotFinite) {
   const Folder folder;
-  const Ran ran = starling(folder,
-                           "bench train --data linear:d=100,n=200 --model linear --steps 200 "
-                           "--repeats 1 --optimizer sgd:lr=1000");
+  const ProgramResult ran =
+      starling(folder,
+               "bench train --data linear:d=100,n=200 --model linear --steps 200 "
+               "--repeats 1 --optimizer sgd:lr=1000");
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("the loss is not finite any more"), std::string::npos) << ran.err;
 }
 
 TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosenOne) {
   const Folder folder;
-  const Ran ran = starling(folder, "bench kernels --batch 1 --repeats 1 --json");
+  const ProgramResult ran = starling(folder, "bench kernels --batch 1 --repeats 1 --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["batch"], 1);
@@ -60,7 +63,7 @@ TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosenOne) {
     EXPECT_GT(kernel["gflops"]["Eigen"], 0.0) << kernel;
     EXPECT_TRUE(kernel["gflops"].contains(kernel["chosen"])) << kernel;
   }
-  const Ran table = starling(folder, "bench kernels --batch 1 --repeats 1");
+  const ProgramResult table = starling(folder, "bench kernels --batch 1 --repeats 1");
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_NE(table.out.find("\npsp-cnn\n  conv2d 28x28x1 -> 32, 5x5 forward"), std::string::npos)
       << table.out;

@@ -14,13 +14,13 @@ TEST_F(Nodes, KeepTheModelOfAJobWhoseSubmitWasKilledForAttach) {
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   submit.signal(SIGKILL);
   // An `attach` without --save leaves the model on the nodes.
-  const Ran first_attach = starling(work_, "attach --json" + to(1));
+  const ProgramResult first_attach = starling(work_, "attach --json" + to(1));
   EXPECT_EQ(first_attach.code, 0) << first_attach.err;
   EXPECT_NE(
       first_attach.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
       std::string::npos)
       << first_attach.err;
-  const Ran ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
+  const ProgramResult ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
   EXPECT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "completed") << ran.out;
@@ -39,7 +39,7 @@ TEST_F(Nodes, StopAJobAndSaveItsModelIfSubmitIsInterrupted) {
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --json --save m")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   submit.signal(SIGINT);
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "interrupted") << ran.out;
   EXPECT_EQ(starling(other, "evaluate m").code, 0);
@@ -47,7 +47,8 @@ TEST_F(Nodes, StopAJobAndSaveItsModelIfSubmitIsInterrupted) {
 }
 
 TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
-  const Ran submitted = run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
+  const ProgramResult submitted =
+      run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
   ASSERT_EQ(submitted.code, 0) << submitted.err;
   const std::string job = nlohmann::json::parse(submitted.out)["job"];
   const std::string name = nlohmann::json::parse(submitted.out)["name"];
@@ -56,7 +57,7 @@ TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
   Process attach{other, STARLING_PROGRAM, words("attach --save m --job " + job + to(1))};
   EXPECT_TRUE(wait_until([&] { return attach.err().find("  waiting ") != std::string::npos; }));
   attach.signal(SIGINT);
-  const Ran interrupted = attach.wait();
+  const ProgramResult interrupted = attach.wait();
   EXPECT_EQ(interrupted.code, 130) << interrupted.err;
   EXPECT_NE(interrupted.err.find("job " + name + " goes on; `starling attach " + name +
                                  "` follows it again"),
@@ -64,14 +65,14 @@ TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
       << interrupted.err;
   EXPECT_NE(status().find("running"), std::string::npos) << status();
   EXPECT_EQ(starling(work_, "stop" + to(2)).code, 0);
-  const Ran ran = starling(work_, "attach --json --save m" + to(2));
+  const ProgramResult ran = starling(work_, "attach --json --save m" + to(2));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "stopped") << ran.out;
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
 }
 
 TEST_F(Nodes, EndADetachedJobWhenItsTimeIsUp) {
-  const Ran submitted = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
+  const ProgramResult submitted = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
   ASSERT_EQ(submitted.code, 0) << submitted.err;
   EXPECT_EQ(submitted.out.find("job "), 0U) << submitted.out;
   EXPECT_TRUE(wait_until([&] {
@@ -80,7 +81,7 @@ TEST_F(Nodes, EndADetachedJobWhenItsTimeIsUp) {
            std::ranges::all_of(status_json["jobs"][0]["members"],
                                [](const auto& member) { return member["state"] == "done"; });
   })) << status();
-  const Ran ran = starling(work_, "attach --json --save m" + to(1));
+  const ProgramResult ran = starling(work_, "attach --json --save m" + to(1));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "reached") << ran.out;
 }
@@ -91,7 +92,7 @@ TEST_F(Nodes, KeepAModelThatCouldNotBeSaved) {
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --save gone/m")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   std::filesystem::remove_all(other.path() / "gone");
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_NE(ran.err.find("stays on its nodes"), std::string::npos) << ran.err;
   EXPECT_EQ(starling(work_, "attach --save m" + to(0)).code, 0);
@@ -109,7 +110,7 @@ TEST_F(Nodes, DropAJobWhoseSubmitWasKilled) {
 
 TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {
   const auto refusal = [&](const std::string& line) {
-    const Ran ran = starling(work_, line);
+    const ProgramResult ran = starling(work_, line);
     EXPECT_EQ(ran.code, 2) << line;
     return ran.err;
   };
@@ -120,7 +121,8 @@ TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {
                       "steps or seconds"),
             std::string::npos);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
-  const Ran submitted = run(work_, program(), job_of_three(0, "--steps 3 --detach --save m"));
+  const ProgramResult submitted =
+      run(work_, program(), job_of_three(0, "--steps 3 --detach --save m"));
   EXPECT_EQ(submitted.code, 0) << submitted.err;
   EXPECT_NE(submitted.err.find("--save: has no effect with --detach; `starling attach` takes it"),
             std::string::npos)

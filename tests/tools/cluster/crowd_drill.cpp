@@ -19,13 +19,13 @@ class Crowd : public Drill {
  protected:
   /// Returns all nodes as `status` shows them.
   nlohmann::json nodes() {
-    const Ran ran = fleet_->run("status --json" + fleet_->access(0));
+    const ProgramResult ran = fleet_->run("status --json" + fleet_->client_flags(0));
     const auto json = nlohmann::json::parse(ran.out, nullptr, false);
     return json.is_discarded() ? nlohmann::json::array() : json["nodes"];
   }
   /// Returns how many nodes are alive in the view of the first node, itself included.
   std::size_t count_alive() {
-    const Ran ran = fleet_->run("status --here --json" + fleet_->access(0));
+    const ProgramResult ran = fleet_->run("status --here --json" + fleet_->client_flags(0));
     const auto json = nlohmann::json::parse(ran.out, nullptr, false);
     if (json.is_discarded()) return 0;
     const auto& known_nodes = json["nodes"];
@@ -131,9 +131,9 @@ TEST_F(Crowd, CostsANodeLittleMemoryAndTimeForEachPeer) {
   grow_to(2);
   const std::size_t kib_before = fleet_->rss_kib(0);
   grow_to(peers_max);
-  const auto cpu_time_before = fleet_->busy(0);
+  const auto cpu_time_before = fleet_->cpu_time(0);
   std::this_thread::sleep_for(120s);
-  const double cpu_share = (fleet_->busy(0) - cpu_time_before) / 120s;
+  const double cpu_share = (fleet_->cpu_time(0) - cpu_time_before) / 120s;
   const auto kib_grown = static_cast<double>(fleet_->rss_kib(0)) - static_cast<double>(kib_before);
   report("kb_a_peer", std::to_string(kib_grown * 1.024 / (peers_max - 2)));
   report("share_of_a_core", std::to_string(cpu_share));
@@ -194,7 +194,7 @@ TEST_F(Crowd, DeclaresAtMostOneNodeDeadOnAnOverloadedMachine) {
   report("deaths", std::to_string(deaths));
   EXPECT_GE(probes, 10'000U);
   EXPECT_LE(deaths, 1U);
-  EXPECT_TRUE(fleet_->agree(10s));
+  EXPECT_TRUE(fleet_->wait_until_members_agree(10s));
 }
 
 }  // namespace

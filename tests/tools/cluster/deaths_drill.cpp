@@ -55,7 +55,7 @@ class OwnerDeaths : public Deaths {
     const auto killed_at = Clock::now();
     for (std::size_t i = 0; i < count; ++i) fleet_->kill(owners[i]);
     const bool restored = fleet_->watch(20s, [&] {
-      return fleet_->ask(fleet_->awake().front())->live() == nodes_before - count &&
+      return fleet_->status_of(fleet_->awake().front())->live() == nodes_before - count &&
              fleet_->has_complete_replicas(copies);
     });
     const auto took = std::chrono::duration_cast<Time>(Clock::now() - killed_at);
@@ -106,7 +106,7 @@ class CoordinatorDeaths : public Drill {
   std::size_t coordinator_node() {
     const auto nodes = fleet_->awake();
     for (const std::size_t node : nodes)
-      if (const auto status = fleet_->ask(node); status && status->coordinator)
+      if (const auto status = fleet_->status_of(node); status && status->coordinator)
         if (status->steps.contains(*status->coordinator)) return node;
     ADD_FAILURE() << "no node has the coordinator";
     return nodes.front();
@@ -149,15 +149,15 @@ TEST_P(Deaths, DeclaredOfAFrozenNodeAreUndoneWhenItThaws) {
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
   fleet_->freeze(2);
   fleet_->watch(10s);
-  EXPECT_EQ(fleet_->ask(0)->states["n2"], "dead");
+  EXPECT_EQ(fleet_->status_of(0)->states["n2"], "dead");
   fleet_->thaw(2);
-  EXPECT_TRUE(fleet_->agree(5s));
+  EXPECT_TRUE(fleet_->wait_until_members_agree(5s));
   ASSERT_TRUE(fleet_->watch(30s, [&] {
     return fleet_->log(2).find("declared dead; joining again") != std::string::npos;
   }));
   // The members on n2 join again in new incarnations, and train.
   EXPECT_TRUE(fleet_->watch(10s, [&] {
-    const auto status = fleet_->ask(2);
+    const auto status = fleet_->status_of(2);
     return status && status->text.find(", running, on n2") != std::string::npos;
   }));
   EXPECT_TRUE(fleet_->is_training());
@@ -170,7 +170,7 @@ TEST_P(Deaths, AreNotNeededForNodesToJoinAndLeaveATrainingJob) {
   ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
   const std::size_t joining = fleet_->start(0);
   EXPECT_TRUE(fleet_->watch(10s, [&] {
-    const auto status = fleet_->ask(joining);
+    const auto status = fleet_->status_of(joining);
     return status && status->text.find(", running") != std::string::npos;
   }));
   const auto asked_at = hosts::Fleet::Clock::now();
@@ -178,7 +178,7 @@ TEST_P(Deaths, AreNotNeededForNodesToJoinAndLeaveATrainingJob) {
   report("left_after_ms",
          std::to_string(
              std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - asked_at).count()));
-  EXPECT_EQ(fleet_->ask(0)->states["n2"], "left");
+  EXPECT_EQ(fleet_->status_of(0)->states["n2"], "left");
   EXPECT_TRUE(fleet_->is_training());
   expect_good_model_without_long_pause();
 }
@@ -193,7 +193,7 @@ TEST_F(UnreplicatedDeaths, OfAnOnlyOwnerEndTheJobWithoutAModel) {
   fleet_->kill(2);
   fleet_->watch(60s);
   ASSERT_FALSE(fleet_->is_training());
-  const Ran ran = fleet_->finish();
+  const ProgramResult ran = fleet_->finish();
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("lost all its owners"), std::string::npos) << ran.err;
   EXPECT_FALSE(std::filesystem::exists(saved_model()));

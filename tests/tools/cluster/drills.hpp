@@ -144,10 +144,10 @@ class Drill : public testing::TestWithParam<JobMode> {
   void expect_good_model(Time timeout) {
     (void)fleet_->watch(timeout, [] { return false; });
     ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
-    const Ran ran = fleet_->finish();
+    const ProgramResult ran = fleet_->finish();
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_GT(number_in(ran.out, "test_accuracy"), 0.9) << ran.out;
-    const Ran evaluated = fleet_->run("evaluate " + saved_model().string() + " --json");
+    const ProgramResult evaluated = fleet_->run("evaluate " + saved_model().string() + " --json");
     EXPECT_EQ(evaluated.code, 0) << evaluated.err;
     report("updates", std::to_string(static_cast<long>(number_in(ran.out, "updates"))));
   }
@@ -156,7 +156,7 @@ class Drill : public testing::TestWithParam<JobMode> {
   /// their worker died: one range may hold such a push and another not.
   [[nodiscard]] std::uint64_t difference_of_updates() const {
     // Three numbers for each range; the first one counts its updates.
-    const auto numbers = integers_of(fleet_->work().read("c.ckpt"), "starling.ranges");
+    const auto numbers = integers_of(fleet_->work_folder().read("c.ckpt"), "starling.ranges");
     std::uint64_t least = UINT64_MAX;
     std::uint64_t most = 0;
     for (std::size_t i = 0; i < numbers.size(); i += 3) {
@@ -169,7 +169,7 @@ class Drill : public testing::TestWithParam<JobMode> {
     return most - least;
   }
   [[nodiscard]] std::filesystem::path saved_model() const {
-    return fleet_->work().path() / "m.safetensors";
+    return fleet_->work_folder().path() / "m.safetensors";
   }
 
   /// Also expects that training never paused for more than 3 s.
@@ -200,7 +200,7 @@ class Drill : public testing::TestWithParam<JobMode> {
   void start_fleet(std::unique_ptr<hosts::Fleet> fleet, std::size_t nodes) {
     fleet_ = std::move(fleet);
     for (std::size_t i = 0; i < nodes; ++i) fleet_->start(i);
-    ASSERT_TRUE(fleet_->agree(20s));
+    ASSERT_TRUE(fleet_->wait_until_members_agree(20s));
   }
 };
 

@@ -35,16 +35,18 @@ TEST_P(EqualModels, LearnMnistInOneProcessAndOnThreeHosts) {
                             "--quiet --seed " +
                             seed + " " + flags(GetParam());
     const Folder folder;
-    const Ran local = run(folder, STARLING_PROGRAM, words("train " + job + "--save m.safetensors"));
+    const ProgramResult local =
+        run(folder, STARLING_PROGRAM, words("train " + job + "--save m.safetensors"));
     ASSERT_EQ(local.code, 0) << local.err;
     fleet_->submit(1, job + "--save m.safetensors");
-    const Ran remote = fleet_->finish();
+    const ProgramResult remote = fleet_->finish();
     ASSERT_EQ(remote.code, 0) << remote.err;
     EXPECT_EQ(number_in(remote.out, "updates"), 6 * number_in(remote.out, "max"));
     const double local_accuracy = number_in(local.out, "test_accuracy");
     const double remote_accuracy = number_in(remote.out, "test_accuracy");
-    const double difference = relative_distance(elements(fleet_->work().read("m.safetensors")),
-                                                elements(folder.read("m.safetensors")));
+    const double difference =
+        relative_distance(elements(fleet_->work_folder().read("m.safetensors")),
+                          elements(folder.read("m.safetensors")));
     std::array<char, 160> line{};
     std::snprintf(
         line.data(), line.size(),

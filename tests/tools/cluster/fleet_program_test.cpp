@@ -18,12 +18,12 @@ TEST_F(FleetProgram, ThreeNodesUnderBspMakeTheModelThatOneProcessMakes) {
       "--workers 6 --quiet --json --save m.safetensors " +
       flags(central_bsp);
   const Folder folder;
-  const Ran local = run(folder, STARLING_PROGRAM, words("train " + job));
+  const ProgramResult local = run(folder, STARLING_PROGRAM, words("train " + job));
   ASSERT_EQ(local.code, 0) << local.err;
   fleet_->submit(1, job);
-  const Ran remote = fleet_->finish();
+  const ProgramResult remote = fleet_->finish();
   ASSERT_EQ(remote.code, 0) << remote.err;
-  EXPECT_LE(relative_distance(elements(fleet_->work().read("m.safetensors")),
+  EXPECT_LE(relative_distance(elements(fleet_->work_folder().read("m.safetensors")),
                               elements(folder.read("m.safetensors"))),
             1e-5);
   EXPECT_EQ(number_in(remote.out, "updates"), number_in(local.out, "updates"));
@@ -33,7 +33,7 @@ TEST_F(FleetProgram, AFrozenNodeJoinsAgainAndTheModelIsGood) {
   ASSERT_NO_FATAL_FAILURE(start_on_loopback(3));
   ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 400));
   fleet_->freeze(2);
-  ASSERT_TRUE(fleet_->watch(15s, [&] { return fleet_->ask(0)->states["n2"] == "dead"; }));
+  ASSERT_TRUE(fleet_->watch(15s, [&] { return fleet_->status_of(0)->states["n2"] == "dead"; }));
   fleet_->watch(1s);
   fleet_->thaw(2);
   expect_good_model(60s);
@@ -58,7 +58,7 @@ TEST_F(FleetProgram, ANewNodeAtTheAddressOfADeadOneJoinsTheJob) {
   const std::size_t successor = fleet_->start(0, "--listen " + address.substr(6));
   EXPECT_EQ(fleet_->address(successor), address);
   ASSERT_TRUE(fleet_->watch(15s, [&] {
-    const auto status = fleet_->ask(successor);
+    const auto status = fleet_->status_of(successor);
     return status && status->text.find(", running") != std::string::npos;
   }));
   EXPECT_TRUE(fleet_->is_training());
@@ -71,7 +71,7 @@ TEST_F(FleetProgram, ANodeBehindABadNetworkTrains) {
   ASSERT_NO_FATAL_FAILURE(start_on_loopback(2));
   fleet_->start(0, "--listen 127.0.0.1:" + std::to_string(bad_network.target()) +
                        " --advertise 127.0.0.1:" + std::to_string(bad_network.port()));
-  ASSERT_TRUE(fleet_->agree(20s));
+  ASSERT_TRUE(fleet_->wait_until_members_agree(20s));
   bad_network.set({.delay = 5ms, .jitter = 10ms, .breaking = 0.002});
   ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 200));
   bad_network.break_all();
@@ -94,7 +94,7 @@ TEST_F(FleetProgram, ANodeThatIsPartitionedOffSaysThatItWaitsAndJoinsAgain) {
   EXPECT_TRUE(fleet_->watch(
       10s, logs(": waits: no majority: of the 3 members that decide only 1 answers")));
   EXPECT_TRUE(fleet_->watch(10s, [&] {
-    const auto status = fleet_->ask(0);
+    const auto status = fleet_->status_of(0);
     return status && status->states.at("n2") == "dead";
   }));
   fleet_->hosts().heal();
@@ -104,7 +104,7 @@ TEST_F(FleetProgram, ANodeThatIsPartitionedOffSaysThatItWaitsAndJoinsAgain) {
     return logs("declared dead; joining again")() || logs(": goes on")();
   };
   EXPECT_TRUE(fleet_->watch(10s, is_back));
-  EXPECT_TRUE(fleet_->agree(10s));
+  EXPECT_TRUE(fleet_->wait_until_members_agree(10s));
   expect_good_model(60s);
 }
 

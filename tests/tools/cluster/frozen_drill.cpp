@@ -50,7 +50,7 @@ TEST_P(Frozen, NodesDoNotMakeTheMemoryOfSendersGrow) {
   }
   (void)fleet_->watch(120s, [] { return false; });
   ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
-  const Ran ran = fleet_->finish();
+  const ProgramResult ran = fleet_->finish();
   EXPECT_EQ(ran.code, 0) << ran.err;
   report("updates", std::to_string(static_cast<long>(number_in(ran.out, "updates"))));
   report_pause();

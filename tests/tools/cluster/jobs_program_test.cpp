@@ -46,8 +46,8 @@ std::vector<std::string> documented_lines() {
 class Transcript : public Nodes {
  protected:
   /// Runs a command as the documentation shows it, and records the command and its output.
-  Ran run_recorded(const std::string& line) {
-    const Ran ran = starling(work_, line + " --to " + addresses_[1].substr(6));
+  ProgramResult run_recorded(const std::string& line) {
+    const ProgramResult ran = starling(work_, line + " --to " + addresses_[1].substr(6));
     record("$ starling " + line + " --to " + addresses_[1].substr(6) + "\n" + ran.err + ran.out);
     return ran;
   }
@@ -72,7 +72,7 @@ class Transcript : public Nodes {
 };
 
 void Transcript::run_good_job() {
-  const Ran submitted = run_recorded(
+  const ProgramResult submitted = run_recorded(
       "submit --data digits:n=1000 --model softmax --workers 3 --delay exp:10ms --steps 500 "
       "--name good --detach");
   ASSERT_EQ(submitted.code, 0) << submitted.err;
@@ -81,13 +81,13 @@ void Transcript::run_good_job() {
     return !jobs.empty() && jobs[0].contains("loss") && jobs[0].contains("left_s") &&
            jobs[0].contains("steps") && jobs[0]["steps"]["min"] > 0;
   }));
-  const Ran running = run_recorded("status go");
+  const ProgramResult running = run_recorded("status go");
   for (const char* part : {"job good: softmax on digits", "  running, epoch ", " of 500, loss ",
                            " updates/s, ", " s left\n", "  configuration 1, ", "  copies 2 of 2"})
     EXPECT_NE(running.out.find(part), std::string::npos) << part << "\n" << running.out;
-  const Ran of_one_node = starling(work_, "status --here" + to(1));
+  const ProgramResult of_one_node = starling(work_, "status --here" + to(1));
   EXPECT_NE(of_one_node.out.find("  copies 2 of 2"), std::string::npos) << of_one_node.out;
-  const Ran followed = run_recorded("attach go --save good.safetensors");
+  const ProgramResult followed = run_recorded("attach go --save good.safetensors");
   ASSERT_EQ(followed.code, 0) << followed.err;
   EXPECT_NE(followed.err.find("follows job good (softmax on digits:n=1000, peer, "),
             std::string::npos)
@@ -110,7 +110,7 @@ void Transcript::run_failing_job() {
   }));
   processes_[2]->signal(SIGKILL);
   (void)processes_[2]->wait();
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("a range has lost all its owners"), std::string::npos) << ran.err;
   EXPECT_TRUE(wait_until([&] {
@@ -129,7 +129,7 @@ void Transcript::restart_dead_node() {
 }
 
 void Transcript::inspect_jobs() {
-  const Ran status_now = run_recorded("status");
+  const ProgramResult status_now = run_recorded("status");
   EXPECT_EQ(status_now.out.find("dead"), std::string::npos) << status_now.out;
   for (const char* part :
        {"a  tcp", "b  tcp", "c  tcp", "job bad: ", "  failed: a range has lost all its owners, "})
@@ -137,7 +137,7 @@ void Transcript::inspect_jobs() {
   EXPECT_EQ(status_now.out.find("job good"), std::string::npos) << status_now.out;
 
   EXPECT_EQ(run_recorded("stop --drop bad").code, 0);
-  const Ran jobs = run_recorded("jobs");
+  const ProgramResult jobs = run_recorded("jobs");
   for (const char* part :
        {"good  done  softmax on digits", ", 1500 updates, step 500 of 500, ", "test_accuracy 0.",
         "bad  failed  softmax on digits", "\n  a range has lost all its owners\n"})
@@ -150,7 +150,7 @@ void Transcript::inspect_jobs() {
   EXPECT_EQ(listed["jobs"][1]["state"], "failed");
   EXPECT_EQ(json("status")["jobs"].size(), 0U);
 
-  const Ran logs = run_recorded("logs bad");
+  const ProgramResult logs = run_recorded("logs bad");
   std::string last_time;
   for (const std::string& line : lines_of(logs.out)) {
     EXPECT_TRUE(std::regex_search(
@@ -182,10 +182,11 @@ TEST_F(Transcript, HasAllLinesOfTheDocumentedTranscript) {
 }
 
 TEST_F(Nodes, KeepTheRecordOfAJobIfOneOfThemDies) {
-  const Ran ran = run(work_, program(), job_of_three(0, "--steps 3 --quiet --name short"));
+  const ProgramResult ran =
+      run(work_, program(), job_of_three(0, "--steps 3 --quiet --name short"));
   ASSERT_EQ(ran.code, 0) << ran.err;
   processes_[0]->signal(SIGKILL);
-  const Ran jobs = starling(work_, "jobs short" + to(2));
+  const ProgramResult jobs = starling(work_, "jobs short" + to(2));
   EXPECT_EQ(jobs.code, 0) << jobs.err;
   EXPECT_NE(jobs.out.find("short  done  softmax on digits"), std::string::npos) << jobs.out;
   EXPECT_NE(jobs.out.find(", 9 updates, "), std::string::npos) << jobs.out;
@@ -195,11 +196,12 @@ TEST_F(Nodes, ListAJobThatTheyRefusedAsFailed) {
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
   for (std::size_t node = 0; node < 3; ++node)
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
-  const Ran ran = starling(work_, "submit" + to(0) +
-                                      "--data csv:/proc/self/cwd/x.csv,label=last,task=class "
-                                      "--model softmax --split 2 --name odd");
+  const ProgramResult ran =
+      starling(work_, "submit" + to(0) +
+                          "--data csv:/proc/self/cwd/x.csv,label=last,task=class "
+                          "--model softmax --split 2 --name odd");
   EXPECT_EQ(ran.code, 1) << ran.out;
-  const Ran jobs = starling(work_, "jobs" + to(1));
+  const ProgramResult jobs = starling(work_, "jobs" + to(1));
   EXPECT_NE(jobs.out.find("odd  failed  softmax on csv:"), std::string::npos) << jobs.out;
   EXPECT_NE(jobs.out.find("  before it began: the nodes' data differ"), std::string::npos)
       << jobs.out;

@@ -34,12 +34,12 @@ class KeyedNodes : public Nodes {
 };
 
 TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
-  const Ran ran =
+  const ProgramResult ran =
       starling(work_, "submit" + to(2) + "--data digits:n=300 --model softmax --workers 3 --quiet");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(status().find("a  tcp"), std::string::npos);
 
-  const Ran without_keys = starling(work_, "status --to " + addresses_[1]);
+  const ProgramResult without_keys = starling(work_, "status --to " + addresses_[1]);
   EXPECT_EQ(without_keys.code, 1);
   EXPECT_NE(
       without_keys.err.find("something listens: the node may be busy; one with keys accepts only "
@@ -48,12 +48,13 @@ TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
       std::string::npos)
       << without_keys.err;
 
-  const Ran revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
+  const ProgramResult revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
   EXPECT_EQ(revoked.code, 0) << revoked.err;
   EXPECT_TRUE(wait_until([&] {
     return status().find("c  " + addresses_[2] + "  revoked") != std::string::npos;
   })) << status();
-  const Ran client_revoked = starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
+  const ProgramResult client_revoked =
+      starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
   EXPECT_EQ(client_revoked.code, 0) << client_revoked.err;
   EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
 
@@ -102,7 +103,7 @@ TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndWriteNoCoreDump) {
 TEST_F(KeyedNodes, RefuseKeyFilesThatAreNotForThem) {
   const std::string listen = "node --listen 127.0.0.1:* ";
   const auto refusal = [&](const std::string& line) {
-    const Ran ran = starling(work_, line);
+    const ProgramResult ran = starling(work_, line);
     EXPECT_EQ(ran.code, 2) << line;
     return ran.err;
   };
@@ -127,7 +128,8 @@ TEST_F(KeyedNodes, RefuseKeyFilesThatAreNotForThem) {
   EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
             std::string::npos);
   // A client gets no answer from a node whose public key is not the one that the client expects.
-  const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
+  const ProgramResult other =
+      starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)
       << other.err;

@@ -20,7 +20,7 @@ constexpr auto owner_only = perms::owner_read | perms::owner_write;
 class Keys : public testing::Test {
  protected:
   void make_cluster() { EXPECT_EQ(keys("init-cluster").code, 0); }
-  Ran keys(const std::string& line) { return starling(folder, "keys " + line); }
+  ProgramResult keys(const std::string& line) { return starling(folder, "keys " + line); }
   Json show(const std::string& file) { return Json::parse(keys("show --json " + file).out); }
   /// Parses a key file. Throws if it is not a `T`.
   template <class T>
@@ -46,7 +46,7 @@ class Keys : public testing::Test {
 TEST_F(Keys, AKeyFileHasWhatANodeNeedsToJoin) {
   make_cluster();
   ASSERT_EQ(keys("node worker-1").code, 0);
-  const Ran ran = keys("node laptop --role client --days 7 --out mine.key");
+  const ProgramResult ran = keys("node laptop --role client --days 7 --out mine.key");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(contains(ran.out, "issued laptop (")) << ran.out;
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"cluster", "mine.key", "worker-1.key"}));
@@ -72,7 +72,7 @@ TEST_F(Keys, AKeyFileHasWhatANodeNeedsToJoin) {
 TEST_F(Keys, CertificatesIssuedTogetherKnowEachOther) {
   make_cluster();
   ASSERT_EQ(keys("node old").code, 0);
-  const Ran ran = keys("node a b c --days 7");
+  const ProgramResult ran = keys("node a b c --days 7");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* part : {"issued a (", "issued b (", "issued c (", "c.key is its key file"})
     EXPECT_TRUE(contains(ran.out, part)) << ran.out;
@@ -94,10 +94,10 @@ TEST_F(Keys, ShowListsWhichCertificatesAreRevoked) {
   const Json list = show("cluster/certificates")["certificates"];
   EXPECT_EQ(list[0]["state"], "revoked");
   EXPECT_EQ(list[1]["state"], "valid");
-  const Ran text = keys("show cluster/certificates");
+  const ProgramResult text = keys("show cluster/certificates");
   EXPECT_TRUE(contains(text.out, "  revoked        a\n")) << text.out;
   folder.write("cluster/revocations", "nothing of the kind");
-  const Ran damaged = keys("show cluster/certificates");
+  const ProgramResult damaged = keys("show cluster/certificates");
   EXPECT_EQ(damaged.code, 2);
   EXPECT_TRUE(contains(damaged.err, "cluster/revocations:1: ")) << damaged.err;
 }
@@ -117,7 +117,7 @@ TEST_F(Keys, SecretFilesThatOthersMayReadOrWriteAreRefused) {
   ASSERT_EQ(keys("node w").code, 0);
   for (const unsigned mode : {0640U, 0604U, 0620U, 0601U}) {
     set_mode("w.key", mode);
-    const Ran ran = keys("show w.key");
+    const ProgramResult ran = keys("show w.key");
     EXPECT_EQ(ran.code, 2);
     EXPECT_TRUE(contains(ran.err, "w.key: is secret, but its mode 0")) << ran.err;
     EXPECT_TRUE(contains(ran.err, "valid: chmod 600 w.key")) << ran.err;
@@ -127,7 +127,7 @@ TEST_F(Keys, SecretFilesThatOthersMayReadOrWriteAreRefused) {
   EXPECT_EQ(keys("show w.key").code, 0);
   set_mode("cluster/cluster.key", 0644);
   for (const char* line : {"node v", "revoke w"}) {
-    const Ran ran = keys(line);
+    const ProgramResult ran = keys(line);
     EXPECT_EQ(ran.code, 2);
     EXPECT_TRUE(contains(ran.err, "valid: chmod 600 cluster/cluster.key")) << ran.err;
   }
@@ -141,7 +141,7 @@ TEST_F(Keys, ShowPrintsNoSecret) {
   const auto node = parsed<NodeSecrets>("w.key");
   for (const char* line : {"show w.key", "show w.key --json", "show cluster/cluster.key",
                            "show cluster/cluster.key --json"}) {
-    const Ran ran = keys(line);
+    const ProgramResult ran = keys(line);
     ASSERT_EQ(ran.code, 0) << ran.err;
     for (const std::string& secret :
          {value("w.key", "own-secret"), value("w.key", "gate-secret"),
@@ -169,7 +169,7 @@ TEST_F(Keys, NoFileIsOverwritten) {
   for (const char* line :
        {"node w", "node v --out w.key", "node v --out link", "node v --out cluster/cluster.key",
         "init-cluster", "init-cluster cluster"}) {
-    const Ran ran = keys(line);
+    const ProgramResult ran = keys(line);
     EXPECT_EQ(ran.code, 2) << line;
     EXPECT_TRUE(contains(ran.err, "is there already")) << ran.err;
   }
@@ -182,13 +182,13 @@ TEST_F(Keys, ListsOfAnotherClusterAreRefused) {
   make_cluster();
   ASSERT_EQ(keys("node w").code, 0);
   std::filesystem::remove(folder.path() / "cluster/cluster.key");
-  const Ran again = keys("init-cluster");
+  const ProgramResult again = keys("init-cluster");
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(contains(again.err, "cluster/certificates: is there already")) << again.err;
   ASSERT_EQ(keys("init-cluster other").code, 0);
   std::filesystem::copy(folder.path() / "cluster/certificates",
                         folder.path() / "other/certificates");
-  const Ran mixed = keys("node v --cluster other");
+  const ProgramResult mixed = keys("node v --cluster other");
   EXPECT_EQ(mixed.code, 2);
   EXPECT_TRUE(
       contains(mixed.err, "other/certificates: is of another cluster than the key beside it"))
@@ -201,7 +201,7 @@ TEST_F(Keys, RevokingANameRevokesAllItsCertificates) {
   ASSERT_EQ(keys("node w").code, 0);
   ASSERT_EQ(keys("node w --out renewed.key").code, 0);
   ASSERT_EQ(keys("node v").code, 0);
-  const Ran ran = keys("revoke w");
+  const ProgramResult ran = keys("revoke w");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto list = parsed<security::RevocationList>("cluster/revocations");
   std::set<std::uint64_t> serials;
@@ -230,7 +230,7 @@ TEST_F(Keys, RevokingASerialTwiceRevokesOneCertificateOnce) {
   EXPECT_EQ(show("cluster/revocations")["revocations"].size(), 1U);
   EXPECT_EQ(show("cluster/revocations")["revocations"][0]["serial"], serial);
   const std::string list = folder.read("cluster/revocations");
-  const Ran again = keys("revoke " + serial);
+  const ProgramResult again = keys("revoke " + serial);
   EXPECT_EQ(again.code, 0);
   EXPECT_TRUE(contains(again.out, "was already revoked: w (" + serial + ")")) << again.out;
   EXPECT_EQ(folder.read("cluster/revocations"), list);
@@ -262,12 +262,12 @@ TEST_F(Keys, DamagedFilesAreRefusedWithTheBadLine) {
   std::string text = folder.read("w.key");
   text[text.find("own-certificate = ") + 100] ^= 1;
   folder.write("w.key", text);
-  const Ran ran = keys("show w.key");
+  const ProgramResult ran = keys("show w.key");
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(ran.err.starts_with("starling: w.key:")) << ran.err;
   folder.write("model", "nothing of the kind");
   EXPECT_TRUE(contains(keys("show model").err, "model:1: is not a line of a key file"));
-  const Ran wrong = keys("node v --cluster .");
+  const ProgramResult wrong = keys("node v --cluster .");
   EXPECT_TRUE(contains(wrong.err, "'.' holds no cluster's key: there is no ./cluster.key"));
   folder.write("certificates", folder.read("cluster/certificates"));
   std::filesystem::copy(folder.path() / "certificates", folder.path() / "cluster.key");
@@ -323,7 +323,7 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"show /dev/null", "/dev/null: is no file"},
   };
   for (const BadInput& bad : inputs) {
-    const Ran ran = keys(bad.line);
+    const ProgramResult ran = keys(bad.line);
     EXPECT_EQ(ran.code, 2) << bad.line;
     EXPECT_EQ(ran.out, "") << bad.line;
     EXPECT_TRUE(contains(ran.err, "starling: ")) << ran.err;
@@ -336,7 +336,7 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
 
 TEST_F(Keys, HelpExistsForEachCommand) {
   for (const char* command : {"init-cluster", "node", "revoke", "show"}) {
-    const Ran ran = keys(std::string{command} + " --help");
+    const ProgramResult ran = keys(std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(contains(ran.out, std::string{"Usage: starling keys "} + command)) << ran.out;
   }

@@ -21,7 +21,7 @@ class Launch : public testing::Test {
   void write(const std::string& name, const std::string& text) {
     std::ofstream{work_.path() / name} << text;
   }
-  Ran launch(const std::string& flags) {
+  ProgramResult launch(const std::string& flags) {
     return starling(work_, "launch --hosts hosts --ssh ./ssh.sh " + flags);
   }
 
@@ -37,7 +37,7 @@ TEST_F(Launch, StartsNodesThatJoinEachOther) {
   const std::string second_port = std::to_string(25000 + ::getpid() % 5000);
   write("hosts", "# two on one machine\nme@127.0.0.1:" + first_port +
                      " one\n\n127.0.0.1:" + second_port + "\ttwo\n");
-  const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
+  const ProgramResult ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + first_port +
                          "\ntwo runs at 127.0.0.1:" + second_port + "\n");
@@ -58,7 +58,7 @@ TEST_F(Launch, StartsNodesThatJoinEachOther) {
 TEST_F(Launch, RefusesBadHostsFiles) {
   const auto refusal = [&](const std::string& hosts) {
     write("hosts", hosts);
-    const Ran ran = launch("");
+    const ProgramResult ran = launch("");
     EXPECT_EQ(ran.code, 2) << hosts;
     return ran.err;
   };
@@ -75,7 +75,7 @@ TEST_F(Launch, RefusesBadHostsFiles) {
   EXPECT_EQ(starling(work_, "launch").code, 2);
   // If the first node ends at once, no other node could join it, and none is started.
   write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
-  const Ran failed = launch("--insecure --program " STARLING_PROGRAM);
+  const ProgramResult failed = launch("--insecure --program " STARLING_PROGRAM);
   EXPECT_EQ(failed.code, 1);
   EXPECT_NE(failed.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << failed.err;
   EXPECT_EQ(failed.err.find("two"), std::string::npos) << failed.err;

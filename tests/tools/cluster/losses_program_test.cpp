@@ -32,7 +32,7 @@ TEST_F(NodeLosses, OfANodeDuringPreparationLeaveTheJobToTheOthers) {
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   processes_[2]->signal(SIGKILL);
   const auto killed_at = Clock::now();
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_LT(Clock::now() - killed_at, 20s);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(contains(ran.err, "node c is gone: the job begins without it\n")) << ran.err;
@@ -47,7 +47,7 @@ TEST_F(NodeLosses, OfTheSeedNodeMakeSubmitTurnToAnotherNode) {
   processes_[0]->signal(SIGKILL);
   ASSERT_TRUE(wait_until([&] { return contains(log(1), ": submitted by "); })) << submit.err();
   processes_[2]->signal(SIGCONT);
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(contains(
       ran.err, "node a at " + addresses_[0] + " no longer answers: the job is submitted to b\n"))
@@ -61,7 +61,7 @@ TEST_F(NodeLosses, OfAllNodesMakeSubmitFail) {
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   for (auto& process : processes_) process->signal(SIGKILL);
   const auto killed_at = Clock::now();
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_LT(Clock::now() - killed_at, 20s);
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(contains(ran.err, "no longer answers, nor does any other node")) << ran.err;
@@ -72,7 +72,7 @@ TEST_F(NodeLosses, DoNotKeepCtrlCFromDroppingAJobThatIsBeingPrepared) {
   Process submit = submit_with_c_frozen(other);
   ASSERT_TRUE(wait_until([&] { return contains(log(0), ": submitted by "); }));
   submit.signal(SIGINT);
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_TRUE(contains(ran.err, "the job was dropped before it had begun")) << ran.err;
 }
@@ -90,7 +90,7 @@ TEST_F(NodeLosses, OfTheMajorityEndTheJobAfterWaitForNodes) {
   EXPECT_TRUE(wait_until([&] {
     return contains(run(work_, program(), words("status" + to(0))).out, "  waits: no majority");
   }));
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_LT(Clock::now() - killed_at, 40s);
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(contains(ran.err, "given up after 5 s (--wait-for-nodes): no majority: ")) << ran.err;
@@ -105,7 +105,7 @@ TEST_F(NodeLosses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {
   for (const std::size_t node : {1, 2}) processes_[node]->signal(SIGSTOP);
   ASSERT_TRUE(wait_until([&] { return contains(submit.err(), "waits: no majority"); }));
   for (const std::size_t node : {1, 2}) processes_[node]->signal(SIGCONT);
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(contains(ran.err, "goes on\n")) << ran.err;
   EXPECT_TRUE(contains(ran.out, "\"end\":\"completed\"")) << ran.out;
@@ -114,7 +114,7 @@ TEST_F(NodeLosses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {
 class Names : public NodeLosses {
  protected:
   /// Starts a second node called a, which joins `seed`.
-  Ran start_second_a(const Folder& folder, std::size_t seed) {
+  ProgramResult start_second_a(const Folder& folder, std::size_t seed) {
     return Process{
         folder, program(),
         words("node --listen 127.0.0.1:*" + own_flags("a") + " --join " +
@@ -124,7 +124,7 @@ class Names : public NodeLosses {
   void expect_refusals() {
     for (const std::size_t seed : {0, 1}) {
       const Folder folder;
-      const Ran ran = start_second_a(folder, seed);
+      const ProgramResult ran = start_second_a(folder, seed);
       EXPECT_EQ(ran.code, 1) << seed;
       EXPECT_TRUE(contains(
           ran.err, "node a is refused: a node called a is there already, at " + addresses_[0]))
@@ -172,9 +172,9 @@ TEST_F(Nodes, RefuseJobsBeyondTheirLimits) {
   const std::string job = "submit" + to +
                           " --data digits:n=200 --model softmax --workers 1 --steps 100000 "
                           "--delay const:5ms --detach";
-  const Ran first = starling(work_, job);
+  const ProgramResult first = starling(work_, job);
   EXPECT_EQ(first.code, 0) << first.err;
-  const Ran second = starling(work_, job);
+  const ProgramResult second = starling(work_, job);
   EXPECT_EQ(second.code, 1);
   const std::string number = first.out.substr(4, first.out.find(' ', 4) - 4);
   EXPECT_TRUE(contains(second.err,

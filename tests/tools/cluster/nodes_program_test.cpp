@@ -12,10 +12,11 @@ namespace {
 TEST_F(Nodes, TrainASubmittedJobInEveryMode) {
   for (const char* mode_flags : {"--mode peer --barrier pssp:s=4,beta=2",
                                  "--mode hybrid --barrier asp", "--mode central --barrier bsp"}) {
-    const Ran ran = starling(work_, "submit" + to(1) +
-                                        "--data digits:n=1000 --model softmax --workers 4 "
-                                        "--epochs 3 --quiet --json --save m.safetensors " +
-                                        mode_flags);
+    const ProgramResult ran =
+        starling(work_, "submit" + to(1) +
+                            "--data digits:n=1000 --model softmax --workers 4 "
+                            "--epochs 3 --quiet --json --save m.safetensors " +
+                            mode_flags);
     EXPECT_EQ(ran.code, 0) << mode_flags << "\n" << ran.err;
     EXPECT_NE(ran.out.find("\"updates\":"), std::string::npos) << ran.out;
     EXPECT_EQ(starling(work_, "evaluate m.safetensors").code, 0);
@@ -27,7 +28,7 @@ TEST_F(Nodes, GoOnTrainingIfOneIsKilledAndLeaveOnSigterm) {
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --json")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   processes_[0]->signal(SIGKILL);
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("\"spread\":{\"min\":300,\"median\":300,\"max\":300"), std::string::npos)
       << ran.out;
@@ -54,7 +55,7 @@ TEST_F(Nodes, MayAllLeaveAtOnce) {
 }
 
 TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
-  const Ran without_job = starling(work_, "stop" + to(0));
+  const ProgramResult without_job = starling(work_, "stop" + to(0));
   EXPECT_EQ(without_job.code, 2);
   EXPECT_NE(without_job.err.find("no job runs"), std::string::npos) << without_job.err;
 
@@ -87,15 +88,15 @@ TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
   EXPECT_NE(status().find("job " + name + ": " + description + "\n  running, epoch "),
             std::string::npos)
       << status();
-  const Ran wrong = starling(work_, "stop --job x" + to(0));
+  const ProgramResult wrong = starling(work_, "stop --job x" + to(0));
   EXPECT_EQ(wrong.code, 2);
   EXPECT_NE(wrong.err.find("--job: 'x' is no job here; valid: " + name + " (" + description),
             std::string::npos)
       << wrong.err;
-  const Ran stopped = starling(work_, "stop" + to(0));
+  const ProgramResult stopped = starling(work_, "stop" + to(0));
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_NE(stopped.out.find("without one, `attach --save FILE` does"), std::string::npos);
-  const Ran ended = submit.wait();
+  const ProgramResult ended = submit.wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
@@ -117,7 +118,7 @@ TEST_F(Nodes, TellSubmitThatItsJobWasDropped) {
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
-  const Ran ran = submit.wait();
+  const ProgramResult ran = submit.wait();
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("dropped"), std::string::npos) << ran.err;
 }
@@ -138,7 +139,7 @@ TEST_F(Nodes, AcceptAJoiningNodeWithSeveralWorkers) {
   })) << status();
   EXPECT_EQ(submit.wait().code, 0);
   joiner.signal(SIGKILL);
-  const Ran wrong = starling(work_, "node --workers 0");
+  const ProgramResult wrong = starling(work_, "node --workers 0");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_NE(wrong.err.find("--workers: '0' must be a whole number >= 1"), std::string::npos)
       << wrong.err;
@@ -154,14 +155,15 @@ TEST_F(Nodes, ResumeFromACheckpointThatOtherMembersMade) {
   for (const std::string mode_flags :
        {"--mode peer --barrier pssp:s=4,beta=2 ", "--mode hybrid --barrier asp ",
         "--mode central --barrier bsp "}) {
-    const Ran first = starling(work_, "submit" + to(1) + small_job_flags + mode_flags +
-                                          "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
+    const ProgramResult first =
+        starling(work_, "submit" + to(1) + small_job_flags + mode_flags +
+                            "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
     ASSERT_EQ(first.code, 0) << mode_flags << "\n" << first.err;
     EXPECT_EQ(first.err, "") << mode_flags;
     // Resumes in one process, then on three nodes. The checkpoint has each of the 4 x 40 updates
     // once in each range.
     for (const std::string& command : {std::string{"train "}, "submit" + to(2)}) {
-      const Ran ran = starling(
+      const ProgramResult ran = starling(
           work_, command + small_job_flags + mode_flags + "--steps 60 --save m --resume " + file);
       ASSERT_EQ(ran.code, 0) << mode_flags << command << "\n" << ran.err;
       const auto json = nlohmann::json::parse(ran.out);
@@ -170,7 +172,7 @@ TEST_F(Nodes, ResumeFromACheckpointThatOtherMembersMade) {
       EXPECT_GT(json["test_accuracy"], 0.7) << mode_flags << command << ran.out;
     }
   }
-  const Ran other = starling(
+  const ProgramResult other = starling(
       work_, "submit" + to(1) + small_job_flags + "--mode peer --steps 90 --resume " + file);
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("is of another job: its mode is central"), std::string::npos)
@@ -192,28 +194,31 @@ TEST_F(Nodes, SaveConsistentCheckpointsWhileTheyTrain) {
     submit.signal(SIGKILL);
     EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
     // The last checkpoint can be resumed from, although the job did not end properly.
-    const Ran ran = starling(work_, "train " + job + "--seconds 0.5 --resume " + file.string());
+    const ProgramResult ran =
+        starling(work_, "train " + job + "--seconds 0.5 --resume " + file.string());
     EXPECT_EQ(ran.code, 0) << mode_flags << ran.err;
   }
 }
 
 TEST_F(Nodes, EndAJobWhenTheTargetIsReached) {
-  const Ran ran = starling(work_, "submit" + to(1) + small_job_flags +
-                                      "--until accuracy=0.6 --eval-every 10 --delay exp:1ms "
-                                      "--save m --checkpoint c");
+  const ProgramResult ran =
+      starling(work_, "submit" + to(1) + small_job_flags +
+                          "--until accuracy=0.6 --eval-every 10 --delay exp:1ms "
+                          "--save m --checkpoint c");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_GE(json["test_accuracy"], 0.6) << ran.out;
-  const Ran again = starling(work_, "evaluate m --json");
+  const ProgramResult again = starling(work_, "evaluate m --json");
   EXPECT_EQ(nlohmann::json::parse(again.out)["accuracy"], json["test_accuracy"]) << again.out;
   EXPECT_EQ(starling(work_, "inspect c").code, 0);
 }
 
 TEST_F(Nodes, GoOnPastTheDefaultEpochsTowardsATarget) {
-  const Ran ran = starling(work_, "submit" + to(1) +
-                                      "--data digits:n=400 --model softmax --workers 3 --quiet "
-                                      "--json --optimizer sgd:lr=0.002 --until accuracy=0.6 "
-                                      "--batch 100");
+  const ProgramResult ran =
+      starling(work_, "submit" + to(1) +
+                          "--data digits:n=400 --model softmax --workers 3 --quiet "
+                          "--json --optimizer sgd:lr=0.002 --until accuracy=0.6 "
+                          "--batch 100");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "reached") << ran.out;
@@ -228,7 +233,7 @@ TEST_F(Nodes, LearnATableWithDefaultSettings) {
   work_.write("t.csv", rows.str());
   const std::string data = "--data csv:" + (work_.path() / "t.csv").string();
   for (const char* mode : {"peer", "central"}) {
-    const Ran ran =
+    const ProgramResult ran =
         starling(work_, "submit" + to(1) + data + " --quiet --json --save m --mode " + mode);
     ASSERT_EQ(ran.code, 0) << ran.err;
     const auto json = nlohmann::json::parse(ran.out);
@@ -242,19 +247,19 @@ TEST_F(Nodes, LearnATableWithDefaultSettings) {
 }
 
 TEST_F(Nodes, PrintTheirLogsAndLeaveOnRequest) {
-  const Ran all = starling(work_, "logs" + to(1));
+  const ProgramResult all = starling(work_, "logs" + to(1));
   EXPECT_EQ(all.code, 0) << all.err;
   for (const char* line : {"Z a node b at tcp://", "Z c joined"})
     EXPECT_NE(all.out.find(line), std::string::npos) << all.out;
-  const Ran one = starling(work_, "logs --node c" + to(1));
+  const ProgramResult one = starling(work_, "logs --node c" + to(1));
   EXPECT_EQ(one.out.find("Z a "), std::string::npos) << one.out;
-  const Ran none = starling(work_, "logs --node d" + to(1));
+  const ProgramResult none = starling(work_, "logs --node d" + to(1));
   EXPECT_EQ(none.code, 1);
   EXPECT_NE(none.err.find("'d' is no node that runs; valid: "), std::string::npos) << none.err;
   const Folder following;
   Process follow{following, STARLING_PROGRAM, words("logs --follow" + to(1))};
 
-  const Ran left = starling(work_, "leave" + to(2));
+  const ProgramResult left = starling(work_, "leave" + to(2));
   EXPECT_EQ(left.code, 0) << left.err;
   EXPECT_EQ(left.out, "c has left\n");
   EXPECT_EQ(processes_[2]->wait().code, 0);
@@ -275,7 +280,7 @@ TEST_F(Nodes, RefuseImpossibleJobs) {
            {"--resume nothing", "--resume: nothing: no such file"},
            {"job.toml", "job.toml:1: checkpoint: nowhere/c"},
        }) {
-    const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 " + flags);
+    const ProgramResult ran = starling(work_, "submit" + to(1) + "--data digits:n=300 " + flags);
     EXPECT_EQ(ran.code, 2) << flags;
     EXPECT_NE(ran.err.find(error), std::string::npos) << ran.err;
   }
@@ -284,8 +289,9 @@ TEST_F(Nodes, RefuseImpossibleJobs) {
 /// One copy of the parameters would fit into the memory of this machine, but three nodes on it need
 /// more than one each.
 TEST_F(Nodes, RefuseAJobThatExceedsTheirMemory) {
-  const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 --workers 4 --model " +
-                                      model_of_half_the_memory());
+  const ProgramResult ran =
+      starling(work_, "submit" + to(1) + "--data digits:n=300 --workers 4 --model " +
+                          model_of_half_the_memory());
   EXPECT_EQ(ran.code, 1);
   for (const char* part : {"node at ", "model: mlp:784-", " parameters; one of 3 nodes needs ",
                            "of this machine's memory are free"})
@@ -306,7 +312,7 @@ TEST_F(Nodes, NameTheNodeWhoseDataDiffer) {
   for (std::size_t node = 0; node < 3; ++node)
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
-  const Ran ran = starling(
+  const ProgramResult ran = starling(
       work_, "submit" + to(0) +
                  "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
   EXPECT_EQ(ran.code, 1) << ran.out;
@@ -325,17 +331,18 @@ class OwnNodes : public Nodes {
 TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
   for (const char* mode_flags :
        {"--mode peer --barrier phalf:beta=2", "--mode central --barrier half"}) {
-    const Ran ran = run(work_, program(),
-                        words("submit" + to(1) +
-                              "--model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
-                              "--workers 3 --epochs 300 --quiet --json --save m " +
-                              mode_flags));
+    const ProgramResult ran =
+        run(work_, program(),
+            words("submit" + to(1) +
+                  "--model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
+                  "--workers 3 --epochs 300 --quiet --json --save m " +
+                  mode_flags));
     ASSERT_EQ(ran.code, 0) << mode_flags << "\n" << ran.err;
     EXPECT_NE(ran.out.find("\"test_samples\":80"), std::string::npos) << ran.out;
     EXPECT_EQ(run(work_, program(), words("evaluate m")).code, 0);
   }
   // `starling` itself does not contain the model, and refuses the job before it asks a node.
-  const Ran other = starling(work_, "submit" + to(1) + "--model circle --data digits");
+  const ProgramResult other = starling(work_, "submit" + to(1) + "--model circle --data digits");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;
 }
@@ -344,7 +351,7 @@ TEST(Submit, NeedsKeysOrInsecureToReachAnotherMachine) {
   const Folder folder;
   for (const char* line : {"status --to 192.0.2.1:7400", "stop --to 192.0.2.1:7400",
                            "submit --to 192.0.2.1:7400 --data digits:n=300"}) {
-    const Ran ran = starling(folder, line);
+    const ProgramResult ran = starling(folder, line);
     EXPECT_EQ(ran.code, 2) << line;
     EXPECT_NE(ran.err.find("--to: tcp://192.0.2.1:7400: nothing would be encrypted"),
               std::string::npos)
@@ -357,7 +364,7 @@ TEST(Submit, SaysThatNothingListensBeforeItLoadsData) {
   for (const char* line :
        {"status --to 127.0.0.1:1", "leave --to 127.0.0.1:1", "stop --to 127.0.0.1:1",
         "logs --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
-    const Ran ran = starling(folder, line);
+    const ProgramResult ran = starling(folder, line);
     EXPECT_EQ(ran.code, 1) << line;
     EXPECT_EQ(ran.err, "starling: nobody listens at tcp://127.0.0.1:1\n") << line;
   }

@@ -33,7 +33,7 @@ class Partitions : public Drill {
       if (fleet_->log(node).find(": waits: ") != std::string::npos) waiting_.push_back(node);
     fleet_->hosts().heal();
     const auto healed_at = hosts::Fleet::Clock::now();
-    EXPECT_TRUE(fleet_->agree(5s));
+    EXPECT_TRUE(fleet_->wait_until_members_agree(5s));
     report("agreed_after_ms",
            std::to_string(
                std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - healed_at).count()));

@@ -41,11 +41,11 @@ TEST_F(Readers, RefusePipesAndTrainTheNextJob) {
   for (const char* data :
        {"csv:/proc/self/cwd/pipe", "csv:/proc/self/cwd/pipe", "csv:/proc/self/cwd/pipe",
         "libsvm:/proc/self/cwd/libsvm", "libsvm:/proc/self/cwd/libsvm"}) {
-    const Ran ran = starling(work_, job + "--data " + data);
+    const ProgramResult ran = starling(work_, job + "--data " + data);
     EXPECT_EQ(ran.code, 1);
     EXPECT_NE(ran.err.find(": is a pipe; valid: a regular file"), std::string::npos) << ran.err;
   }
-  const Ran good = starling(work_, job + "--data csv:/proc/self/cwd/x.csv");
+  const ProgramResult good = starling(work_, job + "--data csv:/proc/self/cwd/x.csv");
   EXPECT_EQ(good.code, 0) << good.err;
   expect_end_in_time(0);
 }
@@ -55,7 +55,7 @@ TEST_F(Readers, OfSubmitRefusePipesBeforeNodesAreAsked) {
   for (const char* flags : {"--data csv:pipe", "--data idx:pipe,pipe", "--data safetensors:pipe",
                             "--data cifar10:/dev/zero", "--model net:pipe", "--delay trace:pipe",
                             "--resume /dev/ptmx"}) {
-    const Ran ran = starling(work_, "submit" + to(1) + "--workers 3 --steps 5 " + flags);
+    const ProgramResult ran = starling(work_, "submit" + to(1) + "--workers 3 --steps 5 " + flags);
     EXPECT_EQ(ran.code, 2) << flags;
     EXPECT_NE(ran.err.find("; valid: a regular file\n"), std::string::npos) << ran.err;
   }

@@ -18,7 +18,7 @@ class SamplingProgram : public Drill {
   std::vector<nlohmann::json> wait_for_workers(std::size_t done_count) {
     std::vector<nlohmann::json> workers;
     EXPECT_TRUE(fleet_->watch(90s, [&] {
-      const Ran ran = fleet_->run("status --json" + fleet_->access(0));
+      const ProgramResult ran = fleet_->run("status --json" + fleet_->client_flags(0));
       const auto status_json = nlohmann::json::parse(ran.out, nullptr, false);
       if (status_json.is_discarded() || status_json["jobs"].size() != 1) return false;
       const auto& members = status_json["jobs"][0]["members"];
@@ -26,7 +26,7 @@ class SamplingProgram : public Drill {
       return std::ranges::count(workers, "done", [](const auto& worker) {
                return worker["state"];
              }) == static_cast<std::ptrdiff_t>(done_count);
-    })) << fleet_->ask(0)->text;
+    })) << fleet_->status_of(0)->text;
     return workers;
   }
 };
@@ -67,7 +67,7 @@ TEST_F(SamplingProgram, IsUniformAndLetsPassWithTheTheoreticalProbability) {
   const double deviate = agreement(drawn, expected);
   report("chi_square_deviate", std::to_string(deviate));
   EXPECT_LT(std::abs(deviate), 5);
-  EXPECT_EQ(fleet_->run("stop" + fleet_->access(0)).code, 0);
+  EXPECT_EQ(fleet_->run("stop" + fleet_->client_flags(0)).code, 0);
   EXPECT_EQ(fleet_->finish().code, 0);
 }
 

@@ -8,10 +8,11 @@ namespace {
 
 TEST_F(Nodes, StopAJobEarlyAndBeginAnotherWithItsModel) {
   const auto submit = [&](const std::string& more) {
-    const Ran ran = starling(work_, "submit" + to(0) +
-                                        "--data digits:n=1000 --model softmax --workers 3 "
-                                        "--eval-every 20 --json --quiet " +
-                                        more);
+    const ProgramResult ran =
+        starling(work_, "submit" + to(0) +
+                            "--data digits:n=1000 --model softmax --workers 3 "
+                            "--eval-every 20 --json --quiet " +
+                            more);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return nlohmann::json::parse(ran.out, nullptr, false);
   };
@@ -19,7 +20,7 @@ TEST_F(Nodes, StopAJobEarlyAndBeginAnotherWithItsModel) {
   EXPECT_EQ(early["end"], "stopped early") << early;
   EXPECT_EQ(early["kept"], "best");
   EXPECT_EQ(early["kept_step"], early["best_step"]);
-  const Ran ran = starling(work_, "evaluate m --json");
+  const ProgramResult ran = starling(work_, "evaluate m --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(ran.out)["loss"], early["test_loss"]);
 

@@ -75,7 +75,7 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
     EXPECT_LE(took, end_timeout) << GetParam().name << ", round " << round << "\n"
                                  << ending.process->err();
     if (!has_ended) ending.process->signal(SIGKILL);
-    const Ran ran = ending.process->wait();
+    const ProgramResult ran = ending.process->wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
     for (auto& submit : submits) submit->signal(SIGKILL);
     staying.process->signal(SIGKILL);

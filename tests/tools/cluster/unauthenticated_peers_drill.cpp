@@ -201,7 +201,7 @@ void UnauthenticatedPeers::flood(double connections_per_s, double min_share) {
   EXPECT_GT(lowest_rate, min_share * rate_before);
   EXPECT_GT(rate_after, 0.9 * rate_before);
   EXPECT_LE(kib_max, kib_before + 64 * std::size_t{1024});
-  EXPECT_EQ(fleet_->run("stop" + fleet_->access(0)).code, 0);
+  EXPECT_EQ(fleet_->run("stop" + fleet_->client_flags(0)).code, 0);
   expect_good_model(60s);
 }
 
@@ -218,7 +218,7 @@ TEST_F(UnauthenticatedPeers, BetweenNodesReadNothing) {
     ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 60));
     ASSERT_EQ(fleet_->finish().code, 0);
     const std::string captured = capture.end();
-    const std::string model = fleet_->work().read("m.safetensors");
+    const std::string model = fleet_->work_folder().read("m.safetensors");
     std::size_t pieces_found = 0;
     // `submit` fetched the model over the network. Looks for pieces of the model, of 32 bytes each.
     for (std::size_t offset = 4096; offset + 32 <= model.size(); offset += 4096)

@@ -25,7 +25,7 @@ TEST_P(BadCommandLine, IsRefusedWithTheValidInput) {
   const Folder folder;
   folder.write("named.toml", "name = \"two words\"\n");
   folder.write("number.toml", "name = 7\n");
-  const Ran ran = starling(folder, GetParam().line);
+  const ProgramResult ran = starling(folder, GetParam().line);
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find(GetParam().error), std::string::npos) << ran.err;
@@ -67,11 +67,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Help, PrintsTheSameAsTheFlagHelp) {
   const Folder folder;
-  const Ran all = starling(folder, "help");
+  const ProgramResult all = starling(folder, "help");
   EXPECT_EQ(all.code, 0);
   EXPECT_EQ(all.out, starling(folder, "--help").out);
   for (const std::string command : {"train", "status", "jobs", "keys", "keys node"}) {
-    const Ran ran = starling(folder, "help " + command);
+    const ProgramResult ran = starling(folder, "help " + command);
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_EQ(ran.out, starling(folder, command + " --help").out) << command;
     EXPECT_NE(ran.out.find("Usage"), std::string::npos) << ran.out;
@@ -83,7 +83,7 @@ TEST(FlagTo, RefusesANodeThatTheKeyFileDoesNotKnow) {
   const Folder folder;
   for (const char* line : {"keys init-cluster", "keys node a", "keys node laptop --role client"})
     ASSERT_EQ(starling(folder, line).code, 0) << line;
-  const Ran ran = starling(folder, "leave --to d@127.0.0.1:1 --keys laptop.key");
+  const ProgramResult ran = starling(folder, "leave --to d@127.0.0.1:1 --keys laptop.key");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("--to: the key file knows no node 'd'; valid: one of a; a key file "
                          "knows only the nodes whose keys were issued before it: to reach a later "
@@ -101,7 +101,7 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   const auto launch = [&](const std::string& flags) {
     return starling(folder, "launch --hosts hosts --ssh ./ssh.sh " + flags);
   };
-  const Ran never_started = launch("--stop");
+  const ProgramResult never_started = launch("--stop");
   EXPECT_EQ(never_started.code, 1);
   EXPECT_NE(
       never_started.err.find("was not started by `launch`: there is no starling-one.pid there"),
@@ -110,14 +110,14 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   ASSERT_EQ(launch("--program " STARLING_PROGRAM).code, 0);
   // A second node that cannot start there does not replace the pid file of the first.
   EXPECT_EQ(launch("--program " STARLING_PROGRAM).code, 1);
-  const Ran stopped = launch("--stop");
+  const ProgramResult stopped = launch("--stop");
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_EQ(stopped.out, "one at 127.0.0.1:" + port + " has ended\n");
   EXPECT_EQ(starling(folder, "status --to 127.0.0.1:" + port).code, 1);
   EXPECT_EQ(launch("--stop").code, 1);
   // `launch --stop` does not end another process, which has got the node's process number.
   folder.write("starling-one.pid", std::to_string(::getpid()) + "\n");
-  const Ran other = launch("--stop");
+  const ProgramResult other = launch("--stop");
   EXPECT_EQ(other.code, 1) << other.out;
   EXPECT_NE(other.err.find("one at 127.0.0.1:" + port +
                            ": the process of starling-one.pid there is not this node"),
@@ -126,7 +126,7 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   EXPECT_EQ(folder.read("starling-one.pid"), std::to_string(::getpid()) + "\n");
   // No process has a number that high.
   folder.write("starling-one.pid", "99999999\n");
-  const Ran already_ended = launch("--stop");
+  const ProgramResult already_ended = launch("--stop");
   EXPECT_EQ(already_ended.code, 0) << already_ended.err;
   EXPECT_EQ(already_ended.out, "one at 127.0.0.1:" + port + " had ended before\n");
   EXPECT_EQ(already_ended.err, "");
@@ -139,14 +139,14 @@ class TwoJobs : public Nodes {
   void SetUp() override {
     Nodes::SetUp();
     for (const char* name : {"run-one", "run-two"}) {
-      const Ran submitted = run(
+      const ProgramResult submitted = run(
           work_, program(), job_of_three(0, std::string{"--steps 100000 --detach --name "} + name));
       ASSERT_EQ(submitted.code, 0) << submitted.err;
       EXPECT_EQ(submitted.out, std::string{"job "} + name + " begins\n");
     }
   }
   void expect_refusal(const std::string& line, const std::string& error) {
-    const Ran ran = starling(work_, line + to(1));
+    const ProgramResult ran = starling(work_, line + to(1));
     EXPECT_EQ(ran.code, 2) << line;
     EXPECT_NE(ran.err.find(error), std::string::npos) << line << "\n" << ran.err;
   }
@@ -174,11 +174,11 @@ TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
   EXPECT_EQ(json["jobs"][0]["name"], "run-two");
   EXPECT_EQ(json["jobs"][0]["state"], "running");
   const std::string number = json["jobs"][0]["job"];
-  const Ran stopped = starling(work_, "stop --drop " + number + to(0));
+  const ProgramResult stopped = starling(work_, "stop --drop " + number + to(0));
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_EQ(stopped.out, "job run-two: dropped\n");
   EXPECT_EQ(starling(work_, "stop run" + to(0)).code, 0);
-  const Ran ran = starling(work_, "attach run-o --json --save m" + to(2));
+  const ProgramResult ran = starling(work_, "attach run-o --json --save m" + to(2));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "stopped") << ran.out;
 
@@ -187,7 +187,7 @@ TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
   ASSERT_EQ(ended["jobs"].size(), 2U) << ended;
   EXPECT_EQ(ended["jobs"][0]["name"], "run-one");
   for (const auto& job : ended["jobs"]) EXPECT_EQ(job["state"], "stopped") << job;
-  const Ran again =
+  const ProgramResult again =
       run(work_, program(), job_of_three(0, "--steps 3 --quiet --json --name run-one"));
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(nlohmann::json::parse(again.out)["name"], "run-one");
@@ -195,7 +195,7 @@ TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
 
 TEST_F(Nodes, NameAJobThatHasNoName) {
   for (const char* name : {"softmax-digits-1", "softmax-digits-2"}) {
-    const Ran ran = run(work_, program(), job_of_three(0, "--steps 3 --quiet --json"));
+    const ProgramResult ran = run(work_, program(), job_of_three(0, "--steps 3 --quiet --json"));
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(nlohmann::json::parse(ran.out)["name"], name) << ran.out;
   }
@@ -204,9 +204,10 @@ TEST_F(Nodes, NameAJobThatHasNoName) {
 /// The working folders of the nodes differ from that of `submit`.
 TEST_F(Nodes, ReadAFileWhosePathIsRelativeToSubmit) {
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n1,3,1\n");
-  const Ran ran = starling(work_, "submit" + to(0) +
-                                      "--data csv:x.csv,label=last,task=class --model softmax "
-                                      "--split 3 --workers 2 --quiet --steps 3 --json");
+  const ProgramResult ran =
+      starling(work_, "submit" + to(0) +
+                          "--data csv:x.csv,label=last,task=class --model softmax "
+                          "--split 3 --workers 2 --quiet --steps 3 --json");
   EXPECT_EQ(ran.code, 0) << ran.err;
 }
 

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 TEST(Help, IsPrintedWithoutArguments) {
   const Folder folder;
-  const Ran ran = starling(folder, "");
+  const ProgramResult ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
                               "predict", "inspect", "bench", "barriers", "models"})
@@ -25,7 +25,7 @@ TEST(Help, IsPrintedWithoutArguments) {
 
 TEST(Help, ForTrainNamesEveryKey) {
   const Folder folder;
-  const Ran ran = starling(folder, "train --help");
+  const ProgramResult ran = starling(folder, "train --help");
   EXPECT_EQ(ran.code, 0);
   for (const char* key : {"data",       "test",       "split",
                           "holdout",    "model",      "optimizer",
@@ -45,7 +45,7 @@ TEST(Help, ForTrainNamesEveryKey) {
 
 TEST(Help, ForSimNamesEveryKey) {
   const Folder folder;
-  const Ran ran = starling(folder, "sim --help");
+  const ProgramResult ran = starling(folder, "sim --help");
   EXPECT_EQ(ran.code, 0);
   for (const char* key :
        {"workers", "step-time", "straggler", "horizon", "steps",  "seed",     "seeds",   "barrier",
@@ -58,7 +58,7 @@ TEST(Help, ForSimNamesEveryKey) {
 TEST(Flags, MayStandBeforeTheJobFile) {
   const Folder folder;
   folder.write("job.toml", "workers = 2\ndata = \"digits:n=300\"\nepochs = 1\n");
-  const Ran ran = starling(folder, "train --seed 3 job.toml --json --quiet");
+  const ProgramResult ran = starling(folder, "train --seed 3 job.toml --json --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(Json::parse(ran.out)["seed"], 3);
 }
@@ -67,7 +67,7 @@ TEST(Help, ExistsForEachCommand) {
   const Folder folder;
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
                               "predict", "inspect", "bench", "barriers", "models"}) {
-    const Ran ran = starling(folder, std::string{command} + " --help");
+    const ProgramResult ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(contains(ran.out, std::string{"Usage: starling "} + command)) << ran.out;
   }
@@ -75,7 +75,7 @@ TEST(Help, ExistsForEachCommand) {
 
 TEST(Version, IsAThreePartNumber) {
   const Folder folder;
-  const Ran ran = starling(folder, "--version");
+  const ProgramResult ran = starling(folder, "--version");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out.rfind("starling ", 0), 0U);
   EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '.'), 2);
@@ -96,11 +96,11 @@ TEST(Lists, NameBarriersAndModelsAndWhereTheyWork) {
 
 TEST(Inspect, DescribesDataAndModels) {
   const Folder folder;
-  const Ran data = starling(folder, "inspect digits:n=50");
+  const ProgramResult data = starling(folder, "inspect digits:n=50");
   EXPECT_EQ(data.code, 0);
   EXPECT_TRUE(contains(data.out, "50 rows, 784 features, 10 classes")) << data.out;
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);
-  const Ran model = starling(folder, "inspect m");
+  const ProgramResult model = starling(folder, "inspect m");
   EXPECT_TRUE(contains(model.out, "F32 [784, 10]")) << model.out;
   EXPECT_TRUE(contains(model.out, "model = softmax")) << model.out;
 }
@@ -108,7 +108,7 @@ TEST(Inspect, DescribesDataAndModels) {
 TEST(Memory, RefusesATableThatDoesNotFit) {
   const Folder folder;
   const std::string line = "ulimit -v 500000; exec " STARLING_PROGRAM " inspect digits:n=1000000";
-  const Ran ran = run(folder, "/bin/sh", {"-c", line});
+  const ProgramResult ran = run(folder, "/bin/sh", {"-c", line});
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(ran.err.starts_with("starling: out of memory; valid: ")) << ran.err;
 }
@@ -139,9 +139,10 @@ TEST(Safetensors, AreReadAndWrittenByPythonsLibrary) {
                "    with safe_open(name, framework='numpy') as f:\n"
                "      save_file(load_file(name), 'again', metadata=f.metadata())\n"
                "print('read')\n");
-  const Ran ran = run(folder, "/bin/sh", {"-c", "python3 read.py"});
+  const ProgramResult ran = run(folder, "/bin/sh", {"-c", "python3 read.py"});
   EXPECT_EQ(ran.out, "read\n") << ran.err;
-  const Ran again = starling(folder, std::string{small_job} + "--epochs 2 --resume again");
+  const ProgramResult again =
+      starling(folder, std::string{small_job} + "--epochs 2 --resume again");
   EXPECT_EQ(again.code, 0) << again.err;
 }
 

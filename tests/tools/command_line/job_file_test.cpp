@@ -152,14 +152,14 @@ std::vector<std::string> with_required_keys(const std::string& key) {
 std::string job_file_text(const std::vector<std::string>& keys) {
   std::string content;
   for (const std::string& name : keys) {
-    const ValueType kind = find_key(name)->kind;
+    const ValueType type = find_key(name)->type;
     const bool is_quoted =
-        kind == ValueType::text || kind == ValueType::texts || kind == ValueType::duration;
+        type == ValueType::text || type == ValueType::texts || type == ValueType::duration;
     std::string value;
     for (const auto& [key, text] : key_values)
       if (key == name)
         value += (value.empty() ? "" : ", ") + (is_quoted ? "\"" + text + "\"" : text);
-    content += name + " = " + (kind == ValueType::texts ? "[" + value + "]" : value) + "\n";
+    content += name + " = " + (type == ValueType::texts ? "[" + value + "]" : value) + "\n";
   }
   return content;
 }
@@ -171,7 +171,7 @@ std::vector<std::string> flags_of(const std::vector<std::string>& keys) {
     for (const auto& [key, text] : key_values)
       if (key == name) {
         flags.push_back("--" + key);
-        if (find_key(name)->kind != ValueType::flag) flags.push_back(text);
+        if (find_key(name)->type != ValueType::flag) flags.push_back(text);
       }
   return flags;
 }

@@ -12,7 +12,9 @@ namespace {
 class OwnProgram : public testing::Test {
  protected:
   /// Runs the program with the arguments in `line`.
-  Ran own(const std::string& line) const { return run(folder_, STARLING_OWN_PROGRAM, words(line)); }
+  ProgramResult own(const std::string& line) const {
+    return run(folder_, STARLING_OWN_PROGRAM, words(line));
+  }
   Folder folder_;
 };
 
@@ -31,7 +33,7 @@ TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
   for (const std::string mode_flags :
        {"--mode central --barrier half", "--mode hybrid --barrier asp",
         "--mode peer --barrier phalf:beta=2"}) {
-    const Ran ran =
+    const ProgramResult ran =
         own("train --model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
             "--epochs 300 --quiet --json --save m " +
             mode_flags);
@@ -41,13 +43,14 @@ TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
     EXPECT_EQ(json["dtype"], "float64");
     EXPECT_LT(json["test_loss"], 0.01) << mode_flags;
   }
-  const Ran evaluated = own("evaluate m --data ring:n=50,radius=3 --json");
+  const ProgramResult evaluated = own("evaluate m --data ring:n=50,radius=3 --json");
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["loss"], 1, 0.05);
 }
 
 TEST_F(OwnProgram, TrainsAModelOverTables) {
-  const Ran ran = own("train --model mean --data linear:d=3,n=500 --epochs 20 --quiet --json");
+  const ProgramResult ran =
+      own("train --model mean --data linear:d=3,n=500 --epochs 20 --quiet --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(nlohmann::json::parse(ran.out).contains("test_error"));
   EXPECT_TRUE(contains(own("predict none").err, "no such file"));
@@ -80,7 +83,7 @@ TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
            {"first=__metadata__", "--model: parameter '__metadata__': no tensor of a file"},
            {"second=starling.slots", "--model: parameter 'starling.slots': no tensor of a file"},
            {"second=\xff", "--model: parameter '\\xff': no tensor of a file"}}) {
-    const Ran ran = own(
+    const ProgramResult ran = own(
         "train --data linear:d=3,n=100 --save m --checkpoint c --metrics x --model named:" + names);
     EXPECT_EQ(ran.code, 2) << names;
     EXPECT_TRUE(contains(ran.err, error_part)) << ran.err;
@@ -90,14 +93,14 @@ TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
 
 TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   ASSERT_EQ(own("train --model circle --data ring --epochs 1 --quiet --save m").code, 0);
-  const Ran ran = starling(folder_, "evaluate m --data digits:n=10");
+  const ProgramResult ran = starling(folder_, "evaluate m --data digits:n=10");
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "m: unknown model 'circle'")) << ran.err;
 }
 
 TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
   folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
-  const Ran ran =
+  const ProgramResult ran =
       own("train --data csv:x.csv,task=value --model fragile:limit=1 --workers 2 "
           "--barrier asp --optimizer sgd:lr=0.1 --steps 1000 --quiet --json --save m");
   EXPECT_EQ(ran.code, 1);
@@ -109,7 +112,7 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
   EXPECT_EQ(json["end"], "failed");
   EXPECT_TRUE(contains(json["error"], "the loss is"));
   // The job failed once the mean was above 1, before the mean reached the labels' 2.5.
-  const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
+  const ProgramResult model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
   const double error = nlohmann::json::parse(model.out)["error"];
   EXPECT_LT(error, 1.5);
@@ -117,7 +120,7 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
 }
 
 TEST_F(OwnProgram, ReportsTheExceptionOfAModel) {
-  const Ran ran =
+  const ProgramResult ran =
       own("train --data linear:d=3,n=100 --model throwing --attempts 2 --quiet "
           "--save m");
   EXPECT_EQ(ran.code, 1);
@@ -128,7 +131,7 @@ TEST_F(OwnProgram, ReportsTheExceptionOfAModel) {
 /// With one worker, the step that fails and the model before it are always the same.
 TEST_F(OwnProgram, SavesNothingIfTheFirstGradientIsNotFinite) {
   folder_.write("m", "of an earlier job");
-  const Ran ran =
+  const ProgramResult ran =
       own("train --data linear:d=3,n=100 --model fragile:limit=-1,gradient --workers 1 "
           "--barrier asp --eval-every 0 --quiet --json --save m --checkpoint c");
   EXPECT_EQ(ran.code, 1);
@@ -145,20 +148,20 @@ TEST_F(OwnProgram, SavesNothingIfTheFirstGradientIsNotFinite) {
 
 TEST_F(OwnProgram, SavesTheModelBeforeTheGradientThatIsNotFinite) {
   folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
-  const Ran ran =
+  const ProgramResult ran =
       own("train --data csv:x.csv,task=value --model fragile:limit=0,gradient --workers 1 "
           "--barrier asp --optimizer sgd:lr=0.1 --eval-every 0 --batch 4 --quiet --save m");
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(contains(ran.err, "worker 0, step 2: the gradient is not finite")) << ran.err;
   EXPECT_TRUE(contains(ran.err, "the last good model is in m")) << ran.err;
-  const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
+  const ProgramResult model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
   // One step with rate 0.1 from a mean of 0 towards 2.5.
   EXPECT_NEAR(nlohmann::json::parse(model.out)["error"], 2.25, 1e-6);
 }
 
 TEST_F(OwnProgram, SavesNothingIfNoModelWasGood) {
-  const Ran ran =
+  const ProgramResult ran =
       own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
           "--optimizer sgd:lr=1000 --quiet --save m");
   EXPECT_EQ(ran.code, 1);
@@ -175,7 +178,7 @@ TEST_F(OwnProgram, CanBeInterruptedWhileItsModelIsInitialised) {
       << "the model is not initialised: " << process.err();
   const auto start = std::chrono::steady_clock::now();
   process.signal(SIGTERM);
-  const Ran ran = process.wait();
+  const ProgramResult ran = process.wait();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds{1});
   EXPECT_EQ(ran.code, 130);
   EXPECT_TRUE(contains(ran.err, "interrupted, nothing was saved")) << ran.err;

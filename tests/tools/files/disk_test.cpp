@@ -33,7 +33,8 @@ class FullDisk : public testing::Test {
 };
 
 TEST_F(FullDisk, LeavesNoPartOfAModel) {
-  const Ran ran = starling(folder_, "train --data digits:n=300 --epochs 1 --quiet --save disk/m");
+  const ProgramResult ran =
+      starling(folder_, "train --data digits:n=300 --epochs 1 --quiet --save disk/m");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("disk/m: cannot be written: No space left on device"), std::string::npos)
       << ran.err;
@@ -46,7 +47,8 @@ TEST_F(FullDisk, LeavesNoPartOfAModel) {
 TEST_F(FullDisk, KeepsTheOldModel) {
   ASSERT_EQ(starling(folder_, std::string{small_job} + "--epochs 1 --save disk/m").code, 0);
   const std::string old = folder_.read("disk/m");
-  const Ran ran = starling(folder_, "train --data digits:n=300 --epochs 1 --quiet --save disk/m");
+  const ProgramResult ran =
+      starling(folder_, "train --data digits:n=300 --epochs 1 --quiet --save disk/m");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("disk/m: is as it was, the model could not be saved"), std::string::npos)
       << ran.err;
@@ -59,7 +61,7 @@ TEST_F(FullDisk, LeavesNoPartOfAKeyAndIssuesNothing) {
   ASSERT_EQ(starling(folder_, "keys node first").code, 0);
   const std::string issued = folder_.read("cluster/certificates");
   folder_.write("disk/other", std::string(65536, 'x'));
-  const Ran ran = starling(folder_, "keys node second --out disk/second.key");
+  const ProgramResult ran = starling(folder_, "keys node second --out disk/second.key");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("--out: disk/second.key: cannot be written: No space left on device"),
             std::string::npos)
@@ -69,9 +71,9 @@ TEST_F(FullDisk, LeavesNoPartOfAKeyAndIssuesNothing) {
 }
 
 TEST_F(FullDisk, StopsAJobThatCannotWriteItsCheckpoint) {
-  const Ran ran = starling(folder_,
-                           "train --data digits:n=300 --seconds 100 --quiet "
-                           "--checkpoint disk/c --checkpoint-every 5 --json");
+  const ProgramResult ran = starling(folder_,
+                                     "train --data digits:n=300 --seconds 100 --quiet "
+                                     "--checkpoint disk/c --checkpoint-every 5 --json");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("disk/c: cannot be written: No space left"), std::string::npos) << ran.err;
   EXPECT_LT(nlohmann::json::parse(ran.out)["wall_s"], 60.0);
@@ -80,10 +82,10 @@ TEST_F(FullDisk, StopsAJobThatCannotWriteItsCheckpoint) {
 
 TEST_F(FullDisk, StopsAJobThatCannotWriteItsMetricsAndKeepsWholeLines) {
   folder_.write("disk/filler", std::string(56 << 10U, 'x'));  // leaves space for some lines
-  const Ran ran = starling(folder_,
-                           "train --data digits:n=300 --seconds 100 --quiet "
-                           "--model softmax --eval-every 1 --metrics disk/m.jsonl "
-                           "--save model");
+  const ProgramResult ran = starling(folder_,
+                                     "train --data digits:n=300 --seconds 100 --quiet "
+                                     "--model softmax --eval-every 1 --metrics disk/m.jsonl "
+                                     "--save model");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("disk/m.jsonl: cannot be written: No space left"), std::string::npos);
   const std::string content = folder_.read("disk/m.jsonl");
@@ -94,7 +96,7 @@ TEST_F(FullDisk, StopsAJobThatCannotWriteItsMetricsAndKeepsWholeLines) {
 
 TEST_F(FullDisk, LeavesNoPartOfPredictions) {
   ASSERT_EQ(starling(folder_, std::string{small_job} + "--epochs 1 --save m").code, 0);
-  const Ran ran = starling(folder_, "predict m --data digits:n=20000 --out disk/p.csv");
+  const ProgramResult ran = starling(folder_, "predict m --data digits:n=20000 --out disk/p.csv");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("disk/p.csv: cannot be written: No space left"), std::string::npos);
   EXPECT_TRUE(on_disk().empty());
@@ -105,7 +107,7 @@ TEST_F(FullDisk, FailsASimulationThatCannotWriteItsPlotsEvenWithoutGnuplot) {
   Process program{folder_, "/usr/bin/env",
                   words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM +
                         " sim --workers 40 --horizon 20s --quiet --barrier asp --plots disk")};
-  const Ran ran = program.wait();
+  const ProgramResult ran = program.wait();
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("cannot be written: No space left on device"), std::string::npos)
       << ran.err;
@@ -113,7 +115,7 @@ TEST_F(FullDisk, FailsASimulationThatCannotWriteItsPlotsEvenWithoutGnuplot) {
 
 TEST(Stdout, ReportsAnErrorIfItIsFull) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       run(folder, "/bin/sh", {"-c", std::string{STARLING_PROGRAM} + " models > /dev/full"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("the results cannot be written"), std::string::npos) << ran.err;

@@ -22,7 +22,8 @@ class Overwrite : public testing::TestWithParam<Clash> {
   void SetUp() override {
     folder_.write("d.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n");
     folder_.write("job.toml", "data = \"csv:d.csv\"\nworkers = 1\nbarrier = \"asp\"\nsteps = 3\n");
-    const Ran ran = starling(folder_, "train job.toml --quiet --save model --checkpoint ck");
+    const ProgramResult ran =
+        starling(folder_, "train job.toml --quiet --save model --checkpoint ck");
     ASSERT_EQ(ran.code, 0) << ran.err;
     std::filesystem::create_directory(folder_.path() / "u");
     std::filesystem::create_symlink("../d.csv", folder_.path() / "u" / "link");
@@ -40,7 +41,7 @@ class Overwrite : public testing::TestWithParam<Clash> {
 TEST_P(Overwrite, IsRefusedAndKeepsAllFiles) {
   const std::string before = contents();
   const auto names = folder_.names();
-  const Ran ran = starling(folder_, GetParam().line);
+  const ProgramResult ran = starling(folder_, GetParam().line);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(contents(), before);
@@ -109,7 +110,8 @@ TEST(Save, ReplacesTheFileThatALinkLeadsTo) {
   std::filesystem::create_directory(folder.path() / "models");
   std::filesystem::create_symlink("models/m", folder.path() / "link");
   for (const char* steps : {"1", "2"}) {
-    const Ran ran = starling(folder, std::string{small_job} + "--save link --steps " + steps);
+    const ProgramResult ran =
+        starling(folder, std::string{small_job} + "--save link --steps " + steps);
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
     EXPECT_EQ(starling(folder, "evaluate models/m").code, 0);

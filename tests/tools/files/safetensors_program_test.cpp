@@ -21,15 +21,16 @@ TEST(SafetensorsProgram, TrainsEvaluatesAndInspects) {
   const Folder folder;
   folder.write("d.safetensors", forty_samples());
   const std::string source = "safetensors:d.safetensors";
-  const Ran inspected = starling(folder, "inspect " + source);
+  const ProgramResult inspected = starling(folder, "inspect " + source);
   ASSERT_EQ(inspected.code, 0) << inspected.err;
   EXPECT_NE(inspected.out.find("(40 rows, 2 features, 2 classes)"), std::string::npos)
       << inspected.out;
-  const Ran trained = starling(folder, "train --data " + source +
-                                           " --model softmax --workers 2 --epochs 40 --batch 4 "
-                                           "--optimizer adam:lr=0.1 --quiet --save m");
+  const ProgramResult trained =
+      starling(folder, "train --data " + source +
+                           " --model softmax --workers 2 --epochs 40 --batch 4 "
+                           "--optimizer adam:lr=0.1 --quiet --save m");
   ASSERT_EQ(trained.code, 0) << trained.err;
-  const Ran evaluated = starling(folder, "evaluate m --data " + source);
+  const ProgramResult evaluated = starling(folder, "evaluate m --data " + source);
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   EXPECT_NE(evaluated.out.find("accuracy    1\n"), std::string::npos) << evaluated.out;
 }
@@ -40,7 +41,7 @@ TEST(SafetensorsProgram, RefusesTestDataWhoseClassesBeginWithAnotherNumber) {
   std::string train;
   for (int i = 0; i < 40; ++i) train += i % 2 == 0 ? "1,-1,0.5\n" : "2,1,0.5\n";
   folder.write("train.csv", train);
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder,
                "train --data csv:train.csv,label=first --test safetensors:test.safetensors "
                "--model softmax --save m");
@@ -55,7 +56,8 @@ TEST(SafetensorsProgram, RefusesTestDataWhoseClassesBeginWithAnotherNumber) {
 TEST(SafetensorsProgram, DoesNotOverwriteItsData) {
   const Folder folder;
   folder.write("d.safetensors", forty_samples());
-  const Ran ran = starling(folder, "train --data safetensors:d.safetensors --save d.safetensors");
+  const ProgramResult ran =
+      starling(folder, "train --data safetensors:d.safetensors --save d.safetensors");
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_EQ(folder.read("d.safetensors"), forty_samples());
 }

@@ -29,7 +29,7 @@ TEST(Keys, AreUniqueAndHaveHelp) {
 /// data is known.
 TEST(Job, RefusesABadValueWithItsLocation) {
   for (const Key& key : job_keys()) {
-    if (key.kind == ValueType::flag) continue;
+    if (key.type == ValueType::flag) continue;
     const auto job = make_job({{key.name, "\x01", "here"}}, {});
     EXPECT_EQ(job.ok(), key.placeholder == "FILE" || key.name == "model") << key.name;
     if (!job) {

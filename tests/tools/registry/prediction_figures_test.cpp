@@ -18,7 +18,7 @@ AnyData classes(std::size_t count, std::vector<float> labels) {
   std::vector<float> values;
   for (std::size_t i = 0; i < rows; ++i) values.push_back(static_cast<float>(i));
   models::Table table{1, count, models::Table::Dense{std::move(values)}, std::move(labels)};
-  table.labelling = {.classes = count, .first = 1, .signs = false};
+  table.labelling = {.classes = count, .first_label = 1, .is_signed = false};
   return AnyData::of(std::move(table));
 }
 
@@ -58,7 +58,7 @@ TEST(PredictionMetrics, PrecisionAndRecallAreMeansOverClasses) {
       class_figures(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
   EXPECT_DOUBLE_EQ(*macro_precision(*figures.classes), (2.0 / 3 + 0) / 2);
   EXPECT_DOUBLE_EQ(*macro_recall(*figures.classes), 0.5);
-  const models::Labelling labelling{.classes = 3, .first = 1, .signs = false};
+  const models::Labelling labelling{.classes = 3, .first_label = 1, .is_signed = false};
   EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "precision:1"), 2.0 / 3);
   EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "recall:2"), 0);
   EXPECT_FALSE(figure_of(figures, labelling, "precision:2"))

@@ -48,7 +48,7 @@ std::vector<std::string> references(const std::string& html) {
 // One test checks everything in the report, because a run takes long.
 TEST(ReproPsp, MakesACompleteReportWithItsData) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, "repro psp --quick --quiet --out report.html --data data --markdown page");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "report  report.html\ndata    data\npage    page/repro-psp.md\n");

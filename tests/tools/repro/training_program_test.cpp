@@ -22,9 +22,10 @@ std::size_t count_lines(const std::string& text) {
 
 TEST(ReproPspTrain, ReportsFiveBarriersAfterEqualTimes) {
   const Folder folder;
-  const Ran ran = starling(folder, std::string{small_training} +
-                                       "--seconds 600ms --seeds 2 --seed 7 --evals 12 --out made "
-                                       "--markdown page");
+  const ProgramResult ran =
+      starling(folder, std::string{small_training} +
+                           "--seconds 600ms --seeds 2 --seed 7 --evals 12 --out made "
+                           "--markdown page");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "report  made/report.html\npage    page/repro-psp-train.md\n");
   EXPECT_EQ(ran.err, "");
@@ -71,7 +72,7 @@ TEST(ReproPspTrain, ReplacesAnEarlierReportButNoOtherFiles) {
 
   folder.write("made/thesis.tex", "mine");
   folder.write("made/report.html", "old");
-  const Ran refused = starling(folder, line);
+  const ProgramResult refused = starling(folder, line);
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err,
                        "starling: --out: made: holds 'thesis.tex', which is no file of a report; "
@@ -87,7 +88,7 @@ TEST(ReproPspTrain, NamesTheRunThatFailedAndWritesNoFiles) {
       "repro psp-train --data digits:n=300 --optimizer sgd:lr=1e6 --delay exp:5ms --seconds 5 "
       "--seeds 1 --barrier asp --markdown page --quiet --model");
   line.emplace_back("net:layers=dense 8; dense 8; dense 8; dense 10");
-  const Ran ran = run(folder, STARLING_PROGRAM, line);
+  const ProgramResult ran = run(folder, STARLING_PROGRAM, line);
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_EQ(ran.out, "");
   EXPECT_TRUE(contains(ran.err, "asp, seed 1: ")) << ran.err;
@@ -97,7 +98,7 @@ TEST(ReproPspTrain, NamesTheRunThatFailedAndWritesNoFiles) {
 TEST(ReproPspTrain, RefusesAFileInPlaceOfAFolder) {
   const Folder folder;
   folder.write("made", "mine");
-  const Ran ran = starling(folder, std::string{small_training} + "--out made");
+  const ProgramResult ran = starling(folder, std::string{small_training} + "--out made");
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "--out: made: is a file; valid: the name of a folder")) << ran.err;
   EXPECT_EQ(folder.read("made"), "mine");

@@ -21,7 +21,7 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   const auto& table = problem().table();
   std::vector<double> w(20, 0.0);
   double squares = 0;
-  for (const float truth : table.truth) squares += truth * truth;
+  for (const float truth : table.true_weights) squares += truth * truth;
   const double initial_distance = std::sqrt(squares);
   for (sim::Step step = 1; step <= 300; ++step) {
     learner.on_begin(0, step, std::chrono::seconds{step - 1});
@@ -36,7 +36,7 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   }
   learner.on_begin(0, 301, 301s);  // measures the error up to now
   squares = 0;
-  for (std::size_t i = 0; i < w.size(); ++i) squares += std::pow(w[i] - table.truth[i], 2);
+  for (std::size_t i = 0; i < w.size(); ++i) squares += std::pow(w[i] - table.true_weights[i], 2);
   EXPECT_NEAR(learner.error(), std::sqrt(squares) / initial_distance, 1e-4);
   EXPECT_LT(learner.error(), 0.1);
 }

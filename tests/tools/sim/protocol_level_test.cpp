@@ -15,9 +15,10 @@ const std::string protocol_job =
 
 TEST(ProtocolLevel, LearnsOverANetworkThatLosesPackets) {
   const Folder folder;
-  const Ran ran = starling(folder, protocol_job +
-                                       "--json --mode peer --barrier pssp:s=2,beta=2 --barrier "
-                                       "asp --latency exp:1ms --loss 30% --bandwidth 10MB");
+  const ProgramResult ran =
+      starling(folder, protocol_job +
+                           "--json --mode peer --barrier pssp:s=2,beta=2 --barrier "
+                           "asp --latency exp:1ms --loss 30% --bandwidth 10MB");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json by_barrier = Json::parse(ran.out);
   ASSERT_EQ(by_barrier.size(), 2U);
@@ -39,8 +40,8 @@ TEST(ProtocolLevel, PrintsTheSameBytesOnAnyNumberOfThreads) {
   const Folder folder;
   const std::string command_line =
       protocol_job + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
-  const Ran one = starling(folder, command_line + "--threads 1");
-  const Ran two = starling(folder, command_line + "--threads 2");
+  const ProgramResult one = starling(folder, command_line + "--threads 1");
+  const ProgramResult two = starling(folder, command_line + "--threads 2");
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(one.out, two.out);
   EXPECT_NE(one.out.find("loss"), std::string::npos) << one.out;
@@ -52,7 +53,7 @@ TEST(ProtocolLevel, SimulatesAJobFile) {
                "data = \"linear:d=10,n=400\"\nmodel = \"linear\"\noptimizer = \"sgd:lr=0.1\"\n"
                "mode = \"central\"\nbarrier = \"bsp\"\nworkers = 2\nepochs = 2\n"
                "[sim]\nlevel = \"protocol\"\nlatency = \"const:1ms\"\n");
-  const Ran ran = starling(folder, "sim job.toml --json --quiet");
+  const ProgramResult ran = starling(folder, "sim job.toml --json --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json one = Json::parse(ran.out)[0];
   EXPECT_EQ(one["level"], "protocol");
@@ -65,13 +66,13 @@ TEST(ProtocolLevel, DescribesTheLearningAndTheNetwork) {
   const std::string line =
       "sim --level protocol --data linear:d=5,n=200 --model linear --steps 5 --quiet --mode hybrid "
       "--shards 2 --latency exp:1ms --held-up 10% --held-up-by exp:3ms ";
-  const Ran table = starling(folder, line);
+  const ProgramResult table = starling(folder, line);
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_NE(table.out.find("\nlevel protocol: linear:d=5,n=200, linear, adam:lr=0.02, batch 32, 2 "
                            "shards; latency exp:1ms, held up 10 % by exp:3ms\n"),
             std::string::npos)
       << table.out;
-  const Ran json = starling(folder, line + "--json");
+  const ProgramResult json = starling(folder, line + "--json");
   const Json one = Json::parse(json.out)[0];
   EXPECT_EQ(one["data"], "linear:d=5,n=200");
   EXPECT_EQ(one["model"], "linear");
@@ -85,7 +86,7 @@ TEST(ProtocolLevel, DescribesTheLearningAndTheNetwork) {
 TEST(ProtocolLevel, RefusesBadSettings) {
   const Folder folder;
   const auto refusal = [&](const std::string& command_line) {
-    const Ran ran = starling(folder, command_line);
+    const ProgramResult ran = starling(folder, command_line);
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };

@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 TEST(Sim, PrintsARowForEachBarrierInTheOrderAsked) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, small_sim + "--barrier asp --barrier bsp --barrier pssp:s=2,beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto lines = lines_of(ran.out);
@@ -47,7 +47,7 @@ TEST(Sim, PrintsARowForEachBarrierInTheOrderAsked) {
 
 TEST(Sim, PrintsItsSpeedToStderr) {
   const Folder folder;
-  const Ran ran = starling(folder, "sim --workers 10 --horizon 2s --barrier asp");
+  const ProgramResult ran = starling(folder, "sim --workers 10 --horizon 2s --barrier asp");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("simulating ... 1 run, "), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find(" updates/s"), std::string::npos) << ran.err;
@@ -55,7 +55,7 @@ TEST(Sim, PrintsItsSpeedToStderr) {
 
 TEST(Sim, PrintsAJsonObjectForEachBarrier) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, small_sim + "--json --barrier bsp --barrier pbsp:beta=3 --seed 5");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(lines_of(ran.out).size(), 1U);
@@ -94,7 +94,7 @@ TEST(Sim, PrintsAJsonObjectForEachBarrier) {
 
 TEST(Sim, WritesACsvRowForEachBarrierAndSeed) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, small_sim + "--csv runs.csv --json --barrier asp --barrier pssp:s=2,beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto lines = lines_of(folder.read("runs.csv"));
@@ -114,13 +114,13 @@ TEST(Sim, WritesACsvRowForEachBarrierAndSeed) {
 TEST(Sim, PrintsTheSameBytesForTheSameSeedOnAnyNumberOfThreads) {
   const Folder folder;
   const std::string line = small_sim + "--mode hybrid --json --csv runs.csv --plots plots ";
-  const Ran one = starling(folder, line + "--threads 1");
+  const ProgramResult one = starling(folder, line + "--threads 1");
   ASSERT_EQ(one.code, 0) << one.err;
   std::vector<std::string> files{folder.read("runs.csv")};
   for (const auto& plot : sim_plot_names({}))
     for (const char* ending : {".dat", ".gp", ".svg"})
       files.push_back(folder.read("plots/" + plot + ending));
-  const Ran two = starling(folder, line + "--threads 2");
+  const ProgramResult two = starling(folder, line + "--threads 2");
   EXPECT_EQ(one.out, two.out);
   std::size_t file = 0;
   EXPECT_EQ(files[file++], folder.read("runs.csv"));
@@ -132,7 +132,7 @@ TEST(Sim, PrintsTheSameBytesForTheSameSeedOnAnyNumberOfThreads) {
 
 TEST(Sim, DrawsItsPlotsIntoAFolder) {
   const Folder folder;
-  const Ran ran = starling(folder, small_sim + "--plots plots");
+  const ProgramResult ran = starling(folder, small_sim + "--plots plots");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const auto& plot : sim_plot_names({})) {
     EXPECT_FALSE(folder.read("plots/" + plot + ".dat").empty()) << plot;
@@ -152,7 +152,7 @@ TEST(Sim, WritesThePlotDataIfGnuplotIsMissing) {
   Process program{folder, "/usr/bin/env",
                   words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM + " " + small_sim +
                         "--barrier asp --plots plots")};
-  const Ran ran = program.wait();
+  const ProgramResult ran = program.wait();
   EXPECT_EQ(ran.code, 0);
   EXPECT_NE(ran.err.find("gnuplot is not installed; valid: apt-get install gnuplot-nox"),
             std::string::npos)
@@ -164,9 +164,10 @@ TEST(Sim, WritesThePlotDataIfGnuplotIsMissing) {
 
 TEST(Sim, ShowsTheErrorOfTheLinearModel) {
   const Folder folder;
-  const Ran ran = starling(folder,
-                           "sim --workers 40 --horizon 20s --learn --json --quiet --plots plots "
-                           "--barrier bsp --barrier asp");
+  const ProgramResult ran =
+      starling(folder,
+               "sim --workers 40 --horizon 20s --learn --json --quiet --plots plots "
+               "--barrier bsp --barrier asp");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json all = Json::parse(ran.out);
   for (const Json& one : all) {
@@ -184,7 +185,7 @@ TEST(Sim, TakesAJobFileAndTheFlagsThatOverrideIt) {
                "workers = 30\nmode = \"central\"\nbarrier = \"bsp\"\ndelay = \"const:100ms\"\n"
                "seconds = 10\nmodel = \"softmax\"\nsave = \"model.safetensors\"\n"
                "[sim]\nquiet = true\nbarrier = [\"bsp\", \"asp\"]\n");
-  const Ran ran = starling(folder, "sim --workers 20 job.toml --json");
+  const ProgramResult ran = starling(folder, "sim --workers 20 job.toml --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
   const Json all = Json::parse(ran.out);
@@ -200,7 +201,7 @@ TEST(Sim, TakesAJobFileAndTheFlagsThatOverrideIt) {
 
 TEST(Sim, EndsWhenAllWorkersAreDone) {
   const Folder folder;
-  const Ran ran = starling(
+  const ProgramResult ran = starling(
       folder, "sim --workers 10 --step-time const:100ms --steps 7 --barrier bsp --json --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json one = Json::parse(ran.out)[0];
@@ -212,7 +213,7 @@ TEST(Sim, EndsWhenAllWorkersAreDone) {
 TEST(Sim, TakesStepTimesFromATrace) {
   const Folder folder;
   folder.write("trace.txt", "# measured\n50ms\n50ms\n");
-  const Ran ran = starling(
+  const ProgramResult ran = starling(
       folder,
       "sim --workers 5 --step-time trace:trace.txt --horizon 1s --barrier asp --json --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -225,7 +226,7 @@ TEST(Sim, DrawsPlotsOfRunsWithoutEvents) {
   for (const std::string line :
        {"sim --mode peer --barrier asp --workers 10 --horizon 1s --plots silent --quiet",
         "sim --workers 10 --horizon 1us --learn --plots still --quiet"}) {
-    const Ran ran = starling(folder, line);
+    const ProgramResult ran = starling(folder, line);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.err, "") << line;
   }
@@ -235,12 +236,12 @@ TEST(Sim, DrawsPlotsOfRunsWithoutEvents) {
 TEST(Sim, CountsMessagesByModeAndWarnsOfSettingsWithoutEffect) {
   const Folder folder;
   const std::string line = "sim --workers 10 --barrier asp --json --recheck notify";
-  const Ran central = starling(folder, line);
+  const ProgramResult central = starling(folder, line);
   EXPECT_NEAR(Json::parse(central.out)[0]["messages_a_step"].get<double>(), 2, 0.1);
   EXPECT_TRUE(
       central.err.starts_with("starling: --recheck: has no effect under asp, which draws no one\n"))
       << central.err;
-  const Ran peer = starling(folder, line + " --mode peer --quiet");
+  const ProgramResult peer = starling(folder, line + " --mode peer --quiet");
   EXPECT_EQ(Json::parse(peer.out)[0]["messages_a_step"], 0);
   EXPECT_EQ(peer.err, "");
 }
@@ -248,7 +249,7 @@ TEST(Sim, CountsMessagesByModeAndWarnsOfSettingsWithoutEffect) {
 TEST(Sim, CountsEpochsOfTheDataGivenByFlags) {
   const Folder folder;
   // 800 of 1,000 rows train; 10 workers at batch 8 take 10 steps an epoch.
-  const Ran ran = starling(
+  const ProgramResult ran = starling(
       folder, "sim --epochs 3 --data digits:n=1000 --batch 8 --workers 10 --json --barrier asp");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(Json::parse(ran.out)[0]["steps_limit"], 30);
@@ -257,20 +258,21 @@ TEST(Sim, CountsEpochsOfTheDataGivenByFlags) {
 TEST(Sim, NotesTheSettingsThatAJobFileLacks) {
   const Folder folder;
   folder.write("job.toml", "workers = 4\nuntil = \"accuracy>=0.9\"\n");
-  const Ran open = starling(folder, "sim job.toml --quiet");
+  const ProgramResult open = starling(folder, "sim job.toml --quiet");
   ASSERT_EQ(open.code, 0) << open.err;
   EXPECT_EQ(
       lines_of(open.out)[1],
       "steps exp:100ms, because the job has no delay; ends at 40s, because the job has no seconds; "
       "until is not simulated");
-  const Ran given = starling(folder, "sim job.toml --quiet --delay exp:20ms --horizon 2");
+  const ProgramResult given = starling(folder, "sim job.toml --quiet --delay exp:20ms --horizon 2");
   ASSERT_EQ(given.code, 0) << given.err;
   EXPECT_EQ(lines_of(given.out)[1], "until is not simulated");
 }
 
 TEST(Sim, PrintsTheFiguresOfEachRunAsJson) {
   const Folder folder;
-  const Ran ran = starling(folder, small_sim + "--json --learn --csv a.csv --barrier pbsp:beta=3");
+  const ProgramResult ran =
+      starling(folder, small_sim + "--json --learn --csv a.csv --barrier pbsp:beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const Json& run : Json::parse(ran.out)[0]["runs"]) {
     EXPECT_GT(run["draws"], run["passes"]);

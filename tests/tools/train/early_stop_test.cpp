@@ -35,7 +35,7 @@ class EarlyStop : public testing::Test {
     folder_.write("clear.csv", noisy(400, 3, 0.1));
   }
   /// Runs a job that overfits, and that gives the same model in each run.
-  [[nodiscard]] Ran train(const std::string& more_flags) const {
+  [[nodiscard]] ProgramResult train(const std::string& more_flags) const {
     return starling(folder_,
                     "train --data csv:a.csv --test csv:b.csv --mode central --barrier bsp "
                     "--workers 2 --batch 8 --optimizer adam:lr=0.05 --l2 0 --quiet " +
@@ -43,16 +43,16 @@ class EarlyStop : public testing::Test {
   }
   /// Runs a job that learns well, and returns its JSON output.
   [[nodiscard]] Json learned(const std::string& more_flags) const {
-    const Ran ran = starling(folder_,
-                             "train --data csv:clear.csv --quiet --json --mode central "
-                             "--barrier bsp --workers 2 --schedule constant " +
-                                 more_flags);
+    const ProgramResult ran = starling(folder_,
+                                       "train --data csv:clear.csv --quiet --json --mode central "
+                                       "--barrier bsp --workers 2 --schedule constant " +
+                                           more_flags);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return Json::parse(ran.out, nullptr, false);
   }
   /// Runs train() and returns its JSON output.
   [[nodiscard]] Json json(const std::string& more_flags) const {
-    const Ran ran = train(more_flags + " --json");
+    const ProgramResult ran = train(more_flags + " --json");
     EXPECT_EQ(ran.code, 0) << ran.err;
     return Json::parse(ran.out, nullptr, false);
   }
@@ -92,7 +92,7 @@ TEST_F(EarlyStop, EndsAJobWhoseTestLossStopsFalling) {
 }
 
 TEST_F(EarlyStop, SaysWhyItEndedAndWhichModelIsKept) {
-  const Ran ran = train("--steps 2000 --eval-every 10 --patience 5");
+  const ProgramResult ran = train("--steps 2000 --eval-every 10 --patience 5");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("stopped early: no better test loss for 5 evaluations, best at step "),
             std::string::npos)
@@ -104,11 +104,12 @@ TEST_F(EarlyStop, WorksInEveryMode) {
   for (const std::string mode :
        {"--mode peer --barrier pssp:s=4,beta=1", "--mode hybrid --barrier asp",
         "--mode central --barrier ssp:s=2", "--mode peer --barrier pbsp:beta=1"}) {
-    const Ran ran = starling(folder_,
-                             "train --data csv:a.csv --test csv:b.csv --workers 2 --batch 8 --l2 0 "
-                             "--optimizer adam:lr=0.05 --steps 1000000 --eval-every 10 --patience "
-                             "5 --quiet --json " +
-                                 mode);
+    const ProgramResult ran =
+        starling(folder_,
+                 "train --data csv:a.csv --test csv:b.csv --workers 2 --batch 8 --l2 0 "
+                 "--optimizer adam:lr=0.05 --steps 1000000 --eval-every 10 --patience "
+                 "5 --quiet --json " +
+                     mode);
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(Json::parse(ran.out)["end"], "stopped early") << mode;
   }
@@ -145,7 +146,7 @@ TEST_F(EarlyStop, IsReadFromJobFiles) {
   folder_.write("job.toml",
                 "data = \"csv:a.csv\"\ntest = \"csv:b.csv\"\nsteps = 1000000\neval-every = 20\n"
                 "patience = 3\nkeep = \"last\"\nmode = \"central\"\nbarrier = \"bsp\"\n");
-  const Ran ran = starling(folder_, "train job.toml --quiet --json");
+  const ProgramResult ran = starling(folder_, "train job.toml --quiet --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(Json::parse(ran.out)["end"], "stopped early");
 }
@@ -161,7 +162,7 @@ TEST_F(EarlyStop, EachEvaluationIsWrittenOrCounted) {
       left_out += count.get<std::uint64_t>();
   EXPECT_EQ(written.size() + left_out, 13U) << short_job;
   EXPECT_EQ(written.back()["step"], 90);
-  const Ran table = train("--steps 90 --eval-every 7");
+  const ProgramResult table = train("--steps 90 --eval-every 7");
   EXPECT_NE(table.out.find(" of 13, one every 7 steps and one at the end"), std::string::npos)
       << table.out;
 }
@@ -174,9 +175,10 @@ TEST_F(EarlyStop, UntilTakesTheFiguresOfEvaluate) {
   const Json recall = learned("--steps 5000 --eval-every 5 --until recall:1>=0.7 --save m");
   EXPECT_EQ(recall["end"], "reached");
   EXPECT_NEAR(evaluated("m")["classes"][1]["recall"], recall["test_recall:1"], 1e-12);
-  const Ran real = starling(folder_,
-                            "train --data linear:d=10,n=2000 --until r2=0.9 --steps 100000 "
-                            "--eval-every 20 --quiet --json");
+  const ProgramResult real =
+      starling(folder_,
+               "train --data linear:d=10,n=2000 --until r2=0.9 --steps 100000 "
+               "--eval-every 20 --quiet --json");
   ASSERT_EQ(real.code, 0) << real.err;
   EXPECT_EQ(Json::parse(real.out)["end"], "reached");
   EXPECT_GE(Json::parse(real.out)["test_r2"], 0.9);
@@ -199,9 +201,10 @@ TEST_F(EarlyStop, InitUsesTheScalingOfTheSavedModel) {
   for (std::string line; std::getline(in, line);)
     shifted += "9" + line.substr(line.find(',')) + "\n";
   folder_.write("c.csv", shifted);
-  const Ran ran = starling(folder_,
-                           "train --data csv:c.csv --test csv:b.csv --init m --steps 1 --optimizer "
-                           "sgd:lr=0.000000001 --quiet --json --save n");
+  const ProgramResult ran =
+      starling(folder_,
+               "train --data csv:c.csv --test csv:b.csv --init m --steps 1 --optimizer "
+               "sgd:lr=0.000000001 --quiet --json --save n");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json_of = Json::parse(ran.out);
   EXPECT_EQ(json_of["scale"], "standard");
@@ -222,7 +225,7 @@ TEST_F(EarlyStop, ResumesAJobThatBeganWithInit) {
       "train --data csv:b.csv --mode central --barrier bsp --workers 2 --schedule constant "
       "--quiet ";
   ASSERT_EQ(starling(folder_, job + "--init m --steps 20 --checkpoint c").code, 0);
-  const Ran rest = starling(folder_, job + "--resume c --steps 30 --json");
+  const ProgramResult rest = starling(folder_, job + "--resume c --steps 30 --json");
   ASSERT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(Json::parse(rest.out)["updates"], 60);
 }
@@ -259,7 +262,7 @@ TEST_P(WrongChoice, IsRefusedWithItsLocationAndValidInput) {
             0);
   folder.write("bare", with_nan(folder.read("m"), "weights", 0));
   const auto before = folder.names();
-  const Ran ran = starling(folder, "train --quiet " + GetParam().flags);
+  const ProgramResult ran = starling(folder, "train --quiet " + GetParam().flags);
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(folder.names(), before);

@@ -14,13 +14,14 @@ TEST(Evaluate, NeedsOnlyTheFileAndPrintsTheFiguresOfTrain) {
   const Folder folder;
   const Json trained = Json::parse(
       starling(folder, std::string{small_job} + "--epochs 5 --save m.safetensors --json").out);
-  const Ran ran = starling(folder, "evaluate m.safetensors --json");
+  const ProgramResult ran = starling(folder, "evaluate m.safetensors --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["samples"], 60);
   EXPECT_EQ(json["accuracy"], trained["test_accuracy"]);
   EXPECT_NEAR(json["loss"], trained["test_loss"], 1e-12);
-  const Ran other = starling(folder, "evaluate --model-file m.safetensors --data linear:n=5");
+  const ProgramResult other =
+      starling(folder, "evaluate --model-file m.safetensors --data linear:n=5");
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(contains(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
 }
@@ -36,7 +37,7 @@ TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
                                        "--save m")
                       .out);
   const auto loss = [&](const std::string& flags) {
-    const Ran ran = starling(folder, "evaluate m --json --data " + data + flags);
+    const ProgramResult ran = starling(folder, "evaluate m --json --data " + data + flags);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return Json::parse(ran.out)["loss"].get<double>();
   };
@@ -44,7 +45,7 @@ TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
   EXPECT_NEAR(loss(""), trained["test_loss"], 1e-9);
   EXPECT_NEAR(loss(" --seed 7"), trained["test_loss"], 1e-9);
   EXPECT_GT(loss(" --seed 1"), 1);  // other true parameters
-  const Ran alone = starling(folder, "evaluate m --seed 7");
+  const ProgramResult alone = starling(folder, "evaluate m --seed 7");
   EXPECT_EQ(alone.code, 2);
   EXPECT_TRUE(contains(alone.err, "--seed: has no effect without --data")) << alone.err;
 }
@@ -54,7 +55,7 @@ TEST(Evaluate, RefusesAModelThatIsNotFinite) {
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);
   folder.write("m", with_nan(folder.read("m"), "weights", 27));
   for (const char* command : {"evaluate m --trust-file", "predict m --trust-file"}) {
-    const Ran ran = starling(folder, command);
+    const ProgramResult ran = starling(folder, command);
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.out, "");
     EXPECT_TRUE(contains(ran.err, "m: tensor 'weights' holds nan at [2, 7]")) << ran.err;
@@ -64,17 +65,19 @@ TEST(Evaluate, RefusesAModelThatIsNotFinite) {
 TEST(Predict, WritesLabelsAsTheTrainingDataHasThem) {
   const Folder folder;
   folder.write("train.csv", "x,y\n-3,1\n-2,1\n-1,1\n1,2\n2,2\n3,2\n");
-  const Ran trained = starling(folder,
-                               "train --data csv:train.csv --test csv:train.csv --model softmax "
-                               "--workers 1 --barrier asp --epochs 50 --optimizer sgd:lr=0.5 "
-                               "--quiet --save m.safetensors");
+  const ProgramResult trained =
+      starling(folder,
+               "train --data csv:train.csv --test csv:train.csv --model softmax "
+               "--workers 1 --barrier asp --epochs 50 --optimizer sgd:lr=0.5 "
+               "--quiet --save m.safetensors");
   ASSERT_EQ(trained.code, 0) << trained.err;
   folder.write("new.csv",
                "x,y\n5,2\n4,2\n-4,2\n");  // only labels 2; the model predicts 1 for the last row
-  const Ran ran = starling(folder, "predict m.safetensors --data csv:new.csv --out p.csv");
+  const ProgramResult ran =
+      starling(folder, "predict m.safetensors --data csv:new.csv --out p.csv");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(folder.read("p.csv"), "index,prediction,label\n0,2,2\n1,2,2\n2,1,2\n");
-  const Ran shown = starling(folder, "predict m.safetensors --data csv:new.csv");
+  const ProgramResult shown = starling(folder, "predict m.safetensors --data csv:new.csv");
   EXPECT_EQ(shown.out, folder.read("p.csv"));
   const Json figures =
       Json::parse(starling(folder, "evaluate m.safetensors --data csv:new.csv --json").out);

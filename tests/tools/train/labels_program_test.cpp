@@ -19,7 +19,7 @@ TEST(Inspect, NamesClassesByTheLabelsOfTheFile) {
   const Folder folder;
   folder.write("ratings.csv", rows(1, 6));
   folder.write("signs.csv", "1,-1\n2,1\n3,1\n");
-  const Ran ratings = starling(folder, "inspect csv:ratings.csv");
+  const ProgramResult ratings = starling(folder, "inspect csv:ratings.csv");
   EXPECT_TRUE(contains(ratings.out, "classes   1: 10, 2: 10, 3: 10, 4: 10, 5: 10, 6: 10\n"))
       << ratings.out << ratings.err;
   EXPECT_TRUE(contains(starling(folder, "inspect csv:signs.csv").out, "classes   -1: 1, 1: 2\n"));
@@ -28,13 +28,13 @@ TEST(Inspect, NamesClassesByTheLabelsOfTheFile) {
 TEST(Inspect, SaysHowToReadWholeNumbersAsTheOtherTask) {
   const Folder folder;
   folder.write("ratings.csv", rows(1, 6));
-  const Ran classes = starling(folder, "inspect csv:ratings.csv");
+  const ProgramResult classes = starling(folder, "inspect csv:ratings.csv");
   const std::string note = "the labels are whole numbers, read as classes; as real targets with ";
   const auto at = classes.out.find(note);
   ASSERT_NE(at, std::string::npos) << classes.out;
   const std::string rest = classes.out.substr(at + note.size());
   const std::string other = rest.substr(0, rest.find('\n'));
-  const Ran values = starling(folder, "inspect " + other);
+  const ProgramResult values = starling(folder, "inspect " + other);
   EXPECT_TRUE(contains(values.out, "real targets)")) << values.out << values.err;
   EXPECT_TRUE(contains(values.out, "read as real targets; as classes with csv:ratings.csv"))
       << values.out;
@@ -56,7 +56,7 @@ TEST(Summary, NamesTheFileOfALongNet) {
   folder.write("net.toml",
                "layers = [\"dense 20\", \"relu\", \"dense 20\", \"relu\", \"dense 20\", \"relu\", "
                "\"dense 10\"]\n");
-  const Ran ran = starling(
+  const ProgramResult ran = starling(
       folder, "train --quiet --data digits:n=100 --workers 2 --steps 2 --model net:net.toml");
   EXPECT_TRUE(ran.out.starts_with("net:net.toml on digits:n=100 (")) << ran.out << ran.err;
 }
@@ -64,7 +64,7 @@ TEST(Summary, NamesTheFileOfALongNet) {
 TEST(Sim, WarnsOfTooFewStepsToCompareBarriers) {
   const Folder folder;
   folder.write("job.toml", "data = \"digits:n=200\"\nepochs = 1\nworkers = 4\n");
-  const Ran few = starling(folder, "sim job.toml");
+  const ProgramResult few = starling(folder, "sim job.toml");
   EXPECT_EQ(few.code, 0) << few.err;
   EXPECT_TRUE(contains(few.err, "job.toml:2: epochs: a worker makes ")) << few.err;
   EXPECT_TRUE(contains(few.err, "too few to compare barriers; valid: 20 or more")) << few.err;
@@ -76,9 +76,10 @@ TEST(Sim, WarnsOfTooFewStepsToCompareBarriers) {
 
 TEST(Sim, PrintsASmallSpeedInUpdatesPerSecond) {
   const Folder folder;
-  const Ran slow = starling(folder,
-                            "sim --level protocol --data digits:n=100 --workers 2 --steps 20 "
-                            "--barrier asp");
+  const ProgramResult slow =
+      starling(folder,
+               "sim --level protocol --data digits:n=100 --workers 2 --steps 20 "
+               "--barrier asp");
   EXPECT_EQ(slow.code, 0) << slow.err;
   EXPECT_TRUE(contains(slow.err, " updates/s")) << slow.err;
   EXPECT_FALSE(contains(slow.err, "0.00 million")) << slow.err;

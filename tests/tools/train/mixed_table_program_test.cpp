@@ -32,13 +32,13 @@ class MixedTable : public testing::Test {
     folder_.write("neu.csv",
                   "alter;verbrauch;tarif;stadt;kunde\n30,5;3,25;A;Köln;n1\n"
                   "NA;1;B;Berlin;n2\n66;0,5;B;Bonn;n3\n");
-    const Ran ran =
+    const ProgramResult ran =
         run("train --data csv:kunden.csv,id=kunde,missing=mean,decimal=comma --quiet --save m");
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find("softmax on csv:kunden.csv"), std::string::npos) << ran.out;
   }
 
-  Ran run(const std::string& line) { return starling(folder_, line); }
+  ProgramResult run(const std::string& line) { return starling(folder_, line); }
 
   Folder folder_;
 };
@@ -66,7 +66,8 @@ double probability_of_ja(const safetensors::File& file, const std::vector<double
 }
 
 TEST_F(MixedTable, PredictsProbabilitiesFromItsFileAlone) {
-  const Ran ran = run("predict m --data csv:neu.csv,id=kunde,decimal=comma --probabilities");
+  const ProgramResult ran =
+      run("predict m --data csv:neu.csv,id=kunde,decimal=comma --probabilities");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto file = safetensors::read((folder_.path() / "m").string());
   ASSERT_TRUE(file) << file.error().message;
@@ -102,44 +103,46 @@ TEST_F(MixedTable, PredictsProbabilitiesFromItsFileAlone) {
 }
 
 TEST_F(MixedTable, IsEvaluatedUnderItsOwnLabels) {
-  const Ran ran = run("evaluate m --json");
+  const ProgramResult ran = run("evaluate m --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["classes"][0]["class"], "ja");
   EXPECT_GT(json["accuracy"].get<double>(), 0.7);
-  const Ran labelled = run("predict m --data csv:kunden.csv,id=kunde,decimal=comma");
+  const ProgramResult labelled = run("predict m --data csv:kunden.csv,id=kunde,decimal=comma");
   ASSERT_EQ(labelled.code, 0) << labelled.err;
   EXPECT_TRUE(labelled.out.starts_with("id,prediction,label\nk0,")) << labelled.out.substr(0, 80);
   EXPECT_NE(labelled.out.find(",nein\n"), std::string::npos);
 }
 
 TEST_F(MixedTable, IsInspectedByColumn) {
-  const Ran text = run("inspect csv:kunden.csv,id=kunde,missing=mean,decimal=comma");
+  const ProgramResult text = run("inspect csv:kunden.csv,id=kunde,missing=mean,decimal=comma");
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_NE(text.out.find("  classes   ja: "), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("category  Berlin: 40, Köln: 40, missing: 40\n"), std::string::npos)
       << text.out;
   EXPECT_NE(text.out.find(", missing: 12\n"), std::string::npos) << text.out;
-  const Ran json = run("inspect csv:kunden.csv,id=kunde,missing=mean,decimal=comma --json");
+  const ProgramResult json =
+      run("inspect csv:kunden.csv,id=kunde,missing=mean,decimal=comma --json");
   ASSERT_EQ(json.code, 0) << json.err;
   const auto columns = nlohmann::json::parse(json.out)["columns"];
   EXPECT_EQ(columns[1], (nlohmann::json{{"name", "tarif"},
                                         {"type", "category"},
                                         {"categories", {{"A", 60}, {"B", 60}}},
                                         {"missing", 0}}));
-  const Ran model = run("inspect m --json");
+  const ProgramResult model = run("inspect m --json");
   ASSERT_EQ(model.code, 0) << model.err;
   EXPECT_EQ(nlohmann::json::parse(model.out)["metadata"]["labels"], "[\"ja\",\"nein\"]");
 }
 
 TEST_F(MixedTable, IsRefusedWithAHintAtTheOptionToReadItWith) {
-  const Ran missing = run("train --data csv:kunden.csv,id=kunde,decimal=comma --save n");
+  const ProgramResult missing = run("train --data csv:kunden.csv,id=kunde,decimal=comma --save n");
   EXPECT_EQ(missing.code, 2);
   EXPECT_NE(missing.err.find("kunden.csv:5: column 2 'stadt': '' is a missing value; valid: "
                              "missing=mean"),
             std::string::npos)
       << missing.err;
-  const Ran names = run("train --data csv:kunden.csv,missing=mean,decimal=comma --save n");
+  const ProgramResult names =
+      run("train --data csv:kunden.csv,missing=mean,decimal=comma --save n");
   EXPECT_EQ(names.code, 2);
   EXPECT_NE(names.err.find("column 1 'kunde': holds 120 different texts in 120 rows"),
             std::string::npos)

@@ -18,25 +18,25 @@ class SavedModel : public testing::Test {
     for (int i = 0; i < 90; ++i)
       rows << "r" << i << ',' << i << ',' << (i * 7) % 11 << ',' << i / 30 + 1 << '\n';
     folder_.write("a.csv", rows.str());
-    const Ran ran = run("train --data csv:a.csv,label=kind,id=name --quiet --save m");
+    const ProgramResult ran = run("train --data csv:a.csv,label=kind,id=name --quiet --save m");
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
 
-  Ran run(const std::string& line) { return starling(folder_, line); }
+  ProgramResult run(const std::string& line) { return starling(folder_, line); }
 
   Folder folder_;
 };
 
 TEST_F(SavedModel, TakesRowsWithoutLabelsAndKeepsTheirIds) {
   folder_.write("new.csv", "name,x,y\nlow,3,5\n\"mid, quoted\",45,5\nhigh,88,5\n");
-  const Ran ran = run("predict m --data csv:new.csv,id=name");
+  const ProgramResult ran = run("predict m --data csv:new.csv,id=name");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "id,prediction\nlow,1\n\"mid, quoted\",2\nhigh,3\n");
 }
 
 TEST_F(SavedModel, TakesAFileWithOnlyFeatureColumnsAsUnlabelled) {
   folder_.write("new.csv", "x,y\n3,5\n88,5\n");
-  const Ran ran = run("predict m --data csv:new.csv");
+  const ProgramResult ran = run("predict m --data csv:new.csv");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "index,prediction\n0,1\n1,3\n");
   EXPECT_EQ(run("predict m --data csv:new.csv,label=none").out, ran.out);
@@ -44,7 +44,7 @@ TEST_F(SavedModel, TakesAFileWithOnlyFeatureColumnsAsUnlabelled) {
 
 TEST_F(SavedModel, RefusesTablesWithOtherFeatures) {
   folder_.write("new.csv", "x\n3\n88\n");
-  const Ran ran = run("predict m --data csv:new.csv,label=none");
+  const ProgramResult ran = run("predict m --data csv:new.csv,label=none");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("--data: new.csv:1: "), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("has no column 'y', which the training data have"), std::string::npos)
@@ -53,7 +53,7 @@ TEST_F(SavedModel, RefusesTablesWithOtherFeatures) {
 
 TEST_F(SavedModel, WritesProbabilitiesUnderTheLabelsOfTheFile) {
   folder_.write("new.csv", "x,y\n0,5\n89,5\n");
-  const Ran ran = run("predict m --data csv:new.csv --probabilities");
+  const ProgramResult ran = run("predict m --data csv:new.csv --probabilities");
   ASSERT_EQ(ran.code, 0) << ran.err;
   std::istringstream lines{ran.out};
   std::string line;
@@ -69,11 +69,11 @@ TEST_F(SavedModel, WritesProbabilitiesUnderTheLabelsOfTheFile) {
 TEST_F(SavedModel, WritesScoresOfAModelWithoutProbabilities) {
   ASSERT_EQ(run("train --data csv:a.csv,label=kind,id=name --model svm --quiet --save s").code, 0);
   folder_.write("new.csv", "x,y\n0,5\n");
-  const Ran none = run("predict s --data csv:new.csv --probabilities");
+  const ProgramResult none = run("predict s --data csv:new.csv --probabilities");
   EXPECT_EQ(none.code, 2);
   EXPECT_NE(none.err.find("--probabilities: model svm has none; valid: "), std::string::npos)
       << none.err;
-  const Ran scores = run("predict s --data csv:new.csv --scores");
+  const ProgramResult scores = run("predict s --data csv:new.csv --scores");
   ASSERT_EQ(scores.code, 0) << scores.err;
   EXPECT_TRUE(scores.out.starts_with("index,prediction,score_0,score_1,score_2\n")) << scores.out;
   EXPECT_EQ(run("predict s --scores --probabilities").code, 2);
@@ -84,17 +84,17 @@ TEST_F(SavedModel, RefusesToTrainOrTestOnRowsWithoutLabels) {
   for (const char* line :
        {"evaluate m --data csv:new.csv", "train --data csv:new.csv,label=none",
         "train --data csv:a.csv,label=kind,id=name --test csv:new.csv,label=none"}) {
-    const Ran ran = run(line);
+    const ProgramResult ran = run(line);
     EXPECT_EQ(ran.code, 2) << line;
     EXPECT_NE(ran.err.find("has no labels"), std::string::npos) << ran.err;
   }
 }
 
 TEST_F(SavedModel, RefusesAColumnThatIsNoId) {
-  const Ran ran = run("train --data csv:a.csv,label=kind,id=nme");
+  const ProgramResult ran = run("train --data csv:a.csv,label=kind,id=nme");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("no column is named 'nme'"), std::string::npos) << ran.err;
-  const Ran both = run("train --data csv:a.csv,label=kind,id=kind");
+  const ProgramResult both = run("train --data csv:a.csv,label=kind,id=kind");
   EXPECT_EQ(both.code, 2);
   EXPECT_NE(both.err.find("label=kind is column 4 'kind', which is id=kind already"),
             std::string::npos)
@@ -116,7 +116,7 @@ TEST_F(SavedModel, IsEvaluatedByClassAndWithAConfusionMatrix) {
     }
   EXPECT_EQ(all, 90U);
   EXPECT_NEAR(static_cast<double>(right) / 90, json["accuracy"].get<double>(), 1e-9);
-  const Ran table = run("evaluate m --data csv:a.csv,label=kind,id=name");
+  const ProgramResult table = run("evaluate m --data csv:a.csv,label=kind,id=name");
   EXPECT_NE(table.out.find("precision"), std::string::npos) << table.out;
 }
 

@@ -35,7 +35,7 @@ TEST_P(BadReport, IsRefusedByFlagAndFile) {
   folder.write("number.toml", "report = 3\n");
   fs::create_symlink("data.csv", folder.path() / "link.html");
   fs::create_symlink("loop.html", folder.path() / "loop.html");
-  const Ran ran = starling(folder, "train --quiet " + GetParam().flags);
+  const ProgramResult ran = starling(folder, "train --quiet " + GetParam().flags);
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(ran.out, "");
   for (const std::string& part : GetParam().error_parts)
@@ -96,7 +96,7 @@ TEST(Report, IsRefusedWithoutGnuplotBeforeAnythingStarts) {
   Process program{folder, "/usr/bin/env",
                   words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM +
                         " train --quiet --steps 2 --data digits:n=100 --report a.html")};
-  const Ran ran = program.wait();
+  const ProgramResult ran = program.wait();
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("--report: gnuplot, which draws the curves, is not installed; valid: "
                          "apt-get install gnuplot-nox"),
@@ -110,7 +110,7 @@ TEST(Report, ReplacesTheReportOfAnEarlierJob) {
   const Folder folder;
   folder.write("a.html", "before");
   folder.write("job.toml", "steps = 3\ndata = \"digits:n=100\"\nreport = \"a.html\"\n");
-  const Ran ran = starling(folder, "train --quiet --json job.toml");
+  const ProgramResult ran = starling(folder, "train --quiet --json job.toml");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["report"], "a.html");
   const std::string page = folder.read("a.html");
@@ -126,7 +126,7 @@ TEST(Report, SaysThatTheJobWasInterrupted) {
   ASSERT_TRUE(wait_until([&] { return program.err().find("  loss ") != std::string::npos; }))
       << "the program prints no progress: " << program.err();
   program.signal(SIGINT);
-  const Ran ran = program.wait();
+  const ProgramResult ran = program.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
   EXPECT_NE(folder.read("a.html").find("<td>interrupted</td>"), std::string::npos);
 }

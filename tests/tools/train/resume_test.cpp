@@ -10,14 +10,15 @@ namespace {
 
 class Resume : public testing::Test {
  protected:
-  Ran train(const std::string& more) const { return starling(folder_, small_job + more); }
+  ProgramResult train(const std::string& more) const { return starling(folder_, small_job + more); }
   Folder folder_;
 };
 
 TEST_F(Resume, UnderBspIsExact) {
   ASSERT_EQ(train("--schedule constant --steps 20 --save straight").code, 0);
   ASSERT_EQ(train("--schedule constant --steps 10 --checkpoint c --save half").code, 0);
-  const Ran rest = train("--schedule constant --steps 20 --resume c --save resumed --json");
+  const ProgramResult rest =
+      train("--schedule constant --steps 20 --resume c --save resumed --json");
   ASSERT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
   EXPECT_NE(folder_.read("half"), folder_.read("straight"));
@@ -43,7 +44,7 @@ TEST_F(Resume, FromACheckpointDuringTheJobIsExactToo) {
 TEST_F(Resume, WorksInPeerMode) {
   const std::string job = "train --data digits:n=300 --model softmax --quiet --json ";
   ASSERT_EQ(starling(folder_, job + "--steps 10 --checkpoint c").code, 0);
-  const Ran rest = starling(folder_, job + "--steps 30 --resume c --checkpoint c");
+  const ProgramResult rest = starling(folder_, job + "--steps 30 --resume c --checkpoint c");
   ASSERT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(nlohmann::json::parse(rest.out)["updates"], 120);
   EXPECT_EQ(nlohmann::json::parse(rest.out)["spread"]["min"], 30);
@@ -68,15 +69,15 @@ TEST_F(Resume, RefusesTheCheckpointOfAnotherJobByKey) {
            {"--holdout 0.5", "its holdout is none, not 0.5"},
            {"--dtype float64", "its dtype is float32, not float64"},
            {"--shards 2", "its shards is 1, not 2"}}) {
-    const Ran ran = train("--steps 20 --resume c " + other.flags);
+    const ProgramResult ran = train("--steps 20 --resume c " + other.flags);
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(ran.err.find("--resume: c: is of another job: " + other.error_part),
               std::string::npos)
         << ran.err;
   }
-  const Ran barrier = starling(folder_,
-                               "train --data digits:n=300 --model softmax --mode central "
-                               "--barrier asp --workers 2 --resume c");
+  const ProgramResult barrier = starling(folder_,
+                                         "train --data digits:n=300 --model softmax --mode central "
+                                         "--barrier asp --workers 2 --resume c");
   EXPECT_NE(barrier.err.find("its barrier is bsp, not asp"), std::string::npos) << barrier.err;
 }
 
@@ -89,7 +90,7 @@ TEST_F(Resume, RefusesAFileThatIsNoCheckpointAndAFinishedJob) {
   const std::string whole = folder_.read("c");
   for (const std::size_t bytes : {std::size_t{7}, whole.size() / 2, whole.size() - 1}) {
     folder_.write("cut", whole.substr(0, bytes));
-    const Ran ran = train("--steps 20 --resume cut");
+    const ProgramResult ran = train("--steps 20 --resume cut");
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(ran.err.find("--resume: cut: "), std::string::npos) << ran.err;
   }
@@ -122,12 +123,12 @@ TEST_F(Resume, RefusesADamagedCheckpoint) {
   std::string damaged = whole;
   damaged.back() = static_cast<char>(damaged.back() ^ 1);
   folder_.write("c", damaged);
-  const Ran ran = train("--steps 20 --resume c --checkpoint c");
+  const ProgramResult ran = train("--steps 20 --resume c --checkpoint c");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("--resume: c: is damaged"), std::string::npos) << ran.err;
   EXPECT_EQ(folder_.read("c"), damaged);
   folder_.write("c", with_nan(whole, "bias", 3));
-  const Ran nan = train("--steps 20 --resume c --trust-file");
+  const ProgramResult nan = train("--steps 20 --resume c --trust-file");
   EXPECT_EQ(nan.code, 2);
   EXPECT_NE(nan.err.find("--resume: c: tensor 'bias' holds nan at [3]"), std::string::npos)
       << nan.err;
@@ -140,7 +141,7 @@ TEST_F(Resume, NoticesChangedData) {
   ASSERT_EQ(starling(folder_, job + "--steps 3 --checkpoint c").code, 0);
   ASSERT_EQ(starling(folder_, job + "--steps 6 --resume c").code, 0);
   folder_.write("x.csv", "1.5,0\n2,1\n3,0\n4,1\n5.5,0\n");
-  const Ran ran = starling(folder_, job + "--steps 6 --resume c");
+  const ProgramResult ran = starling(folder_, job + "--steps 6 --resume c");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("its content is "), std::string::npos) << ran.err;
 }
@@ -163,7 +164,7 @@ TEST_F(Resume, AcceptsAFileWithoutAChecksumOnlyWithTrustFile) {
   std::string bare = folder_.read("c");
   bare.replace(bare.find("crc32"), 5, "other");
   folder_.write("bare", bare);
-  for (const Ran& refused :
+  for (const ProgramResult& refused :
        {train("--steps 20 --resume bare"), starling(folder_, "evaluate --model-file bare"),
         starling(folder_, "predict bare")}) {
     EXPECT_EQ(refused.code, 2);
@@ -177,7 +178,7 @@ TEST_F(Resume, AcceptsAFileWithoutAChecksumOnlyWithTrustFile) {
   EXPECT_EQ(starling(folder_, "predict bare --trust-file").code, 0);
   EXPECT_NE(starling(folder_, "inspect bare").out.find(", no checksum\n"), std::string::npos);
   EXPECT_NE(starling(folder_, "inspect c").out.find(", checksum right\n"), std::string::npos);
-  const Ran without_file = train("--steps 20 --trust-file");
+  const ProgramResult without_file = train("--steps 20 --trust-file");
   EXPECT_EQ(without_file.code, 2);
   EXPECT_NE(without_file.err.find("--trust-file: needs the name of a file: --resume FILE"),
             std::string::npos)
@@ -212,7 +213,7 @@ TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
     const std::string whole = folder_.read("c");
     for (const auto& [tensor, element, number, error_part] : wrong_numbers) {
       folder_.write("d", with_number(whole, tensor, element, number));
-      const Ran ran = starling(folder_, job + "--steps 20 --resume d");
+      const ProgramResult ran = starling(folder_, job + "--steps 20 --resume d");
       EXPECT_EQ(ran.code, 2) << error_part;
       EXPECT_NE(ran.err.find(std::string{"--resume: d: "} + error_part), std::string::npos)
           << ran.err << error_part;
@@ -228,8 +229,8 @@ TEST_F(Resume, ShowsNoControlCharacterOfAFile) {
   for (auto at = evil.find(data); at != std::string::npos; at = evil.find(data))
     evil.replace(at, data.size(), "\\u001b\\u009b");
   folder_.write("evil", evil);
-  const Ran seen = starling(folder_, "inspect evil");
-  const Ran refused = train("--steps 20 --resume evil --trust-file");
+  const ProgramResult seen = starling(folder_, "inspect evil");
+  const ProgramResult refused = train("--steps 20 --resume evil --trust-file");
   EXPECT_EQ(seen.code, 0) << seen.err;
   EXPECT_EQ(refused.code, 2);
   for (const std::string& text : {seen.out, refused.err}) {

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 TEST(Train, PrintsOneJsonObjectWithTheDocumentedKeys) {
   const Folder folder;
-  const Ran ran = starling(folder, "train --data digits:n=300 --epochs 5 --json");
+  const ProgramResult ran = starling(folder, "train --data digits:n=300 --epochs 5 --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   ASSERT_EQ(lines(ran.out).size(), 1U);
   const Json json = Json::parse(ran.out);
@@ -53,10 +53,10 @@ TEST(Train, LearnsMoreThanALinearModelByDefault) {
 TEST(Train, FindsTheTruthOfLinearDataInEachMode) {
   const Folder folder;
   for (const std::string mode : {"central --barrier bsp", "hybrid", "peer"}) {
-    const Ran ran = starling(folder,
-                             "train --data linear:d=20,n=2000,noise=0.01 --epochs 40 "
-                             "--optimizer sgd:lr=0.05 --quiet --json --mode " +
-                                 mode);
+    const ProgramResult ran = starling(folder,
+                                       "train --data linear:d=20,n=2000,noise=0.01 --epochs 40 "
+                                       "--optimizer sgd:lr=0.05 --quiet --json --mode " +
+                                           mode);
     ASSERT_EQ(ran.code, 0) << ran.err;
     const Json json = Json::parse(ran.out);
     EXPECT_LT(json["normalised_error"], 0.05) << mode;
@@ -79,13 +79,14 @@ TEST(Train, TakesAJobFileWhichFlagsOverride) {
                "straggler = [\"1:2x\"]\n"
                "quiet = true\n"
                "json = true\n");
-  const Ran plain = starling(folder, "train job.toml");
+  const ProgramResult plain = starling(folder, "train job.toml");
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(plain.err, "");
   const Json json = Json::parse(plain.out);
   EXPECT_EQ(json["workers"], 3);
   EXPECT_EQ(json["test_samples"], 30);
-  const Ran over = starling(folder, "train job.toml --workers 2 --split 200 --barrier asp");
+  const ProgramResult over =
+      starling(folder, "train job.toml --workers 2 --split 200 --barrier asp");
   ASSERT_EQ(over.code, 0) << over.err;
   EXPECT_EQ(Json::parse(over.out)["workers"], 2);
   EXPECT_EQ(Json::parse(over.out)["test_samples"], 100);
@@ -114,7 +115,8 @@ TEST(Train, EndsAtTheFirstLimit) {
 TEST(Train, FitsItsDefaultsToTheJobAndPrintsThem) {
   const Folder folder;
   const auto job = [&](const std::string& flags) {
-    const Ran ran = starling(folder, "train --data linear:d=6,n=200 --epochs 1 --json " + flags);
+    const ProgramResult ran =
+        starling(folder, "train --data linear:d=6,n=200 --epochs 1 --json " + flags);
     EXPECT_EQ(ran.code, 0) << ran.err;
     return Json::parse(ran.out);
   };
@@ -130,7 +132,7 @@ TEST(Train, WarnsOfARecheckThatHasNoEffect) {
   const Folder folder;
   const std::string line = std::string{small_job} + "--epochs 1 --recheck notify";
   EXPECT_EQ(starling(folder, line).err, "");  // quiet
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, line.substr(0, line.find("--quiet")) + line.substr(line.find("--epochs")));
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(contains(ran.err, "--recheck: has no effect under bsp, which draws no one\n"))
@@ -149,7 +151,7 @@ TEST(Train, RepeatsExactlyUnderBsp) {
 
 TEST(Train, ShowsPlainLinesWithoutATerminal) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, "train --data digits:n=300 --model softmax --seconds 2.5 --delay const:1ms");
   ASSERT_EQ(ran.code, 0) << ran.err;
   auto shown = lines(ran.err);
@@ -171,7 +173,8 @@ TEST(Train, RewritesOneLineOnATerminal) {
     GTEST_SKIP() << "`script` is absent, or finds no terminal to make";
   const std::string command =
       "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 2.5 > /dev/null";
-  const Ran ran = run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
+  const ProgramResult ran =
+      run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
   ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
   const auto loaded = ran.out.find("\r\n");
   ASSERT_TRUE(ran.out.starts_with("loading ")) << ran.out;
@@ -188,7 +191,7 @@ TEST(Train, RewritesOneLineOnATerminal) {
 
 TEST(Metrics, AreOneJsonObjectALine) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, std::string{small_job} + "--seconds 1 --eval-every 50 --metrics m.jsonl");
   ASSERT_EQ(ran.code, 0) << ran.err;
   std::map<std::string, int> events;
@@ -210,9 +213,9 @@ TEST(Metrics, AreOneJsonObjectALine) {
 TEST(Metrics, GoToStdoutBesideTheSummary) {
   const Folder folder;
   for (const std::string to : {"", " | cat", " > out; cat out"}) {
-    const Ran ran = run(folder, "/bin/sh",
-                        {"-c", STARLING_PROGRAM " " + std::string{small_job} +
-                                   "--epochs 1 --json --metrics /dev/stdout" + to});
+    const ProgramResult ran = run(folder, "/bin/sh",
+                                  {"-c", STARLING_PROGRAM " " + std::string{small_job} +
+                                             "--epochs 1 --json --metrics /dev/stdout" + to});
     EXPECT_EQ(ran.code, 0) << ran.err;
     const auto shown = lines(ran.out);
     ASSERT_GE(shown.size(), 2U) << ran.out;
@@ -227,7 +230,7 @@ TEST(Metrics, GoThroughAPipeWhoseReaderMayLeave) {
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   const std::string line = std::string{STARLING_PROGRAM} + " " + small_job +
                            "--seconds 100 --metrics pipe --save m & head -n 1 < pipe; wait $!";
-  const Ran ran = run(folder, "/bin/sh", {"-c", line});
+  const ProgramResult ran = run(folder, "/bin/sh", {"-c", line});
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(contains(ran.err, "pipe: cannot be written: Broken pipe")) << ran.err;
   EXPECT_TRUE(Json::parse(lines(ran.out)[0]).contains("event"));
@@ -237,7 +240,7 @@ TEST(Metrics, GoThroughAPipeWhoseReaderMayLeave) {
 /// The parameters fit twice into the memory, but training needs more.
 TEST(Memory, IsCheckedBeforeTraining) {
   const Folder folder;
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, "train --data digits:n=50 --quiet --optimizer sgd:lr=0.1 --model " +
                            model_of_half_the_memory());
   EXPECT_EQ(ran.code, 2);

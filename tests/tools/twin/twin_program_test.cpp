@@ -26,7 +26,7 @@ metrics = "figures.jsonl"
 TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
   const Folder folder;
   folder.write("job.toml", job);
-  const Ran ran = starling(folder, "twin job.toml --seeds 100 --json --quiet");
+  const ProgramResult ran = starling(folder, "twin job.toml --seeds 100 --json --quiet");
   EXPECT_EQ(ran.err, "");
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["mode"], "peer");
@@ -57,7 +57,7 @@ TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
 TEST(Twin, FailsIfTheLiveRunIsNotAsSimulated) {
   const Folder folder;
   folder.write("job.toml", job);
-  const Ran ran = starling(folder, "twin job.toml --delay const:1us --seeds 100 --quiet");
+  const ProgramResult ran = starling(folder, "twin job.toml --delay const:1us --seeds 100 --quiet");
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_TRUE(contains(ran.out, "asp, 8 workers, peer, delay const:1us: ")) << ran.out;
   EXPECT_TRUE(contains(ran.out, "NO\n")) << ran.out;
@@ -67,7 +67,7 @@ TEST(Twin, FailsIfTheLiveRunIsNotAsSimulated) {
 TEST(Twin, ComparesTheTimeOfAJobThatMakesAllItsSteps) {
   const Folder folder;
   folder.write("job.toml", job);
-  const Ran ran =
+  const ProgramResult ran =
       starling(folder, "twin job.toml --seconds 1h --steps 10 --seeds 100 --json --quiet");
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["completed"], true);
@@ -86,7 +86,7 @@ TEST(Twin, AcceptsEveryFlagOfAJob) {
   for (const std::string more :
        {"--holdout 0.3", "--split 100", "--test linear:d=3,n=50 --epochs 1000"}) {
     const Folder folder;
-    const Ran ran = starling(folder, common + more);
+    const ProgramResult ran = starling(folder, common + more);
     EXPECT_EQ(ran.err, "") << more;
     ASSERT_TRUE(Json::accept(ran.out)) << more;
     EXPECT_EQ(Json::parse(ran.out)["recheck"], "arrival");
@@ -99,7 +99,7 @@ TEST(Twin, RefusesJobsThatCannotBeSimulated) {
   folder.write("job.toml", job);
   folder.write("resumed.toml", std::string{job} + "resume = \"state\"\n");
   const auto refusal = [&](const std::string& line) {
-    const Ran ran = starling(folder, "twin " + line);
+    const ProgramResult ran = starling(folder, "twin " + line);
     EXPECT_EQ(ran.code, 2) << line;
     EXPECT_EQ(ran.out, "") << line;
     return ran.err;

@@ -19,7 +19,7 @@ workers   = 50
 delay     = "exp:20ms"
 seconds   = 10
 )");
-  Ran ran;
+  ProgramResult ran;
   for (int attempt = 0; attempt < 3 && ran.code != 0; ++attempt) {
     ran = starling(folder, std::string{"twin job.toml --quiet "} + GetParam());
     std::cout << ran.out;
