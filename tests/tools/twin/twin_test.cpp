@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const FigureComparison& figure(const std::vector<FigureComparison>& all, const std::string& name) {
+const FigureComparison& figure(const std::vector<FigureComparison>& all, std::string_view name) {
   const auto found = std::ranges::find(all, name, &FigureComparison::name);
   EXPECT_NE(found, all.end()) << name;
   return *found;
