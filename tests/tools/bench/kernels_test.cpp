@@ -16,7 +16,7 @@ namespace {
 using models::Library;
 
 /// Returns the layer of `bench kernels` that prints as `text`.
-const KernelLayer& layer_of(const std::string& text) {
+const KernelLayer& layer_of(std::string_view text) {
   const auto found =
       std::ranges::find(kernel_layers(), text, [](const auto& l) { return print(l); });
   EXPECT_NE(found, kernel_layers().end()) << text;
