@@ -330,10 +330,24 @@ def check_words(root):
             after_comment = comment is not None
 
 
+CLANG_FORMAT_MAJOR = 14  # other versions format some lines differently
+
+
+def why_no_format():
+    """Returns why this machine cannot check the format, or None if it can."""
+    if shutil.which("clang-format") is None:
+        return "clang-format is not installed"
+    told = subprocess.run(["clang-format", "--version"], capture_output=True, text=True).stdout
+    version = re.search(r"version (\d+)", told)
+    if version is None or int(version[1]) != CLANG_FORMAT_MAJOR:
+        return f"this is {told.strip()}; C++ is formatted by version {CLANG_FORMAT_MAJOR}"
+    return None
+
+
 def check_format(root):
     """C++ is formatted by .clang-format; tools/format does this."""
-    if shutil.which("clang-format") is None:
-        raise Skipped("clang-format is not installed")
+    if reason := why_no_format():
+        raise Skipped(reason)
     sources = paths(root, "*.hpp", "*.cpp", "*.cu")
     if not sources:
         return
