@@ -130,20 +130,26 @@ void Worker::send_all(const Context& context) {
 
 /// Sends or queues the parts that are neither answered nor in flight.
 void Worker::send_unsent(const Context& context) {
-  windows_.resize(owners_.empty() ? 0 : std::max<std::size_t>(windows_.size(), owners_.back() + 1));
+  windows_.resize(owners_.size());
   for (OwnerWindow& window : windows_) {
     window.in_flight = 0;
     window.queued.clear();
   }
   for (std::uint32_t part = 0; part < sent_to_.size(); ++part)
-    if (!is_answered(part) && sent_to_[part] != not_sent) ++windows_[sent_to_[part]].in_flight;
+    if (!is_answered(part) && sent_to_[part] != not_sent) ++window_of(sent_to_[part]).in_flight;
   for (std::uint32_t part = 0; part < sent_to_.size(); ++part)
     if (!is_answered(part) && sent_to_[part] == not_sent) send_or_queue(context, part);
   for (OwnerWindow& window : windows_) std::ranges::reverse(window.queued);
 }
 
+Worker::OwnerWindow& Worker::window_of(OwnerId owner) {
+  const auto at = std::ranges::lower_bound(owners_, owner);
+  STARLING_CHECK(at != owners_.end() && *at == owner);
+  return windows_[static_cast<std::size_t>(at - owners_.begin())];
+}
+
 void Worker::send_or_queue(const Context& context, std::uint32_t part) {
-  OwnerWindow& window = windows_[(*options_.owner_of)[range_of(part)]];
+  OwnerWindow& window = window_of((*options_.owner_of)[range_of(part)]);
   if (window.in_flight < options_.window)
     send_part(context, part);
   else
@@ -153,7 +159,7 @@ void Worker::send_or_queue(const Context& context, std::uint32_t part) {
 void Worker::send_part(const Context& context, std::uint32_t part) {
   const RangeId range = range_of(part);
   const OwnerId owner = (*options_.owner_of)[range];
-  ++windows_[owner].in_flight;
+  ++window_of(owner).in_flight;
   sent_to_[part] = owner;
   if (phase_ == Phase::pulling)
     context.send(ToOwner{owner}, Pull{options_.id, range, step_, plan_[part].rows});
@@ -166,7 +172,7 @@ void Worker::send_part(const Context& context, std::uint32_t part) {
 /// `part` was answered: sends the next part that is queued for the same owner.
 void Worker::send_next(const Context& context, std::uint32_t part) {
   if (sent_to_[part] == not_sent) return;  // a former owner has answered
-  OwnerWindow& window = windows_[sent_to_[part]];
+  OwnerWindow& window = window_of(sent_to_[part]);
   --window.in_flight;
   while (!window.queued.empty()) {
     const std::uint32_t next = window.queued.back();
@@ -277,10 +283,11 @@ void Worker::on_configuration(const Context& context, WorkerConfiguration next) 
   options_.owner_of = std::move(next.owner_of);
   owners_ = distinct(*options_.owner_of);
   if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
-    // Sends a part again only if its range has a new owner epoch.
+    // Sends a part again only if its range has a new owner epoch, with which owners change.
     for (std::uint32_t part = 0; part < sent_to_.size(); ++part) {
       const RangeId range = range_of(part);
-      if (!old_owner_epochs || (*old_owner_epochs)[range] != owner_epoch(range))
+      if (!old_owner_epochs || (*old_owner_epochs)[range] != owner_epoch(range) ||
+          sent_to_[part] != (*options_.owner_of)[range])
         sent_to_[part] = not_sent;
     }
     send_unsent(context);

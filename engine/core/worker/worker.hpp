@@ -168,6 +168,7 @@ class Worker {
 
   WorkerOptions options_;
   std::optional<SampleGate> gate_;
+  /// The owners of all ranges, ascending.
   std::vector<OwnerId> owners_;
 
   Phase phase_ = Phase::idle;
@@ -196,8 +197,9 @@ class Worker {
     std::size_t in_flight = 0;
     std::vector<std::uint32_t> queued;
   };
-  /// By owner id.
+  /// In the order of owners_.
   std::vector<OwnerWindow> windows_;
+  OwnerWindow& window_of(OwnerId owner);
   /// The owner that each part was sent to, or not_sent.
   std::vector<OwnerId> sent_to_;
 

@@ -6,16 +6,15 @@
 
 namespace starling::core {
 
-Replica::Replica(ReplicaOptions options)
-    : options_(std::move(options)),
-      shard_(options_.shard),
-      ranges_(options_.shard.layout->ranges.size()) {}
+Replica::Replica(ReplicaOptions options) : options_(std::move(options)), shard_(options_.shard) {}
 
 void Replica::on_configuration(const ReplicaContext& context, const Configuration& next,
                                Epoch former) {
-  for (RangeId r = 0; r < ranges_.size(); ++r) {
+  for (RangeId r = 0; r < next.ranges.size(); ++r) {
     const Ownership& ownership = next.ranges[r];
     const RangeOwner* self = ownership.find(options_.self);
+    if (ranges_.empty() && self == nullptr) continue;
+    if (ranges_.empty()) ranges_.resize(next.ranges.size());
     OwnedRange& owned = ranges_[r];
     // If this member did not own the range in some epoch since `former`, it lacks the updates that
     // were acknowledged in that epoch.
@@ -72,9 +71,9 @@ void Replica::begin_owner_epoch(const ReplicaContext& context, RangeId range,
 }
 
 bool Replica::on(const ReplicaContext& context, const std::shared_ptr<const Push>& push) {
-  if (push->range >= ranges_.size()) return true;  // no correct worker sends this
+  if (!owned_range(push->range).primary) return false;
   OwnedRange& owned = ranges_[push->range];
-  if (!owned.primary || owned.owner_epoch != push->owner_epoch) return false;
+  if (owned.owner_epoch != push->owner_epoch) return false;
   const PushResult result = shard_.accept(context.core, *push);
   if (result == PushResult::refused) return true;
   if (result == PushResult::accepted && !owned.others.empty()) {
@@ -93,8 +92,7 @@ bool Replica::on(const ReplicaContext& context, const std::shared_ptr<const Push
 }
 
 bool Replica::on(const ReplicaContext& context, const Pull& pull) {
-  if (pull.range >= ranges_.size()) return true;
-  if (!ranges_[pull.range].primary) return false;
+  if (!owned_range(pull.range).primary) return false;
   shard_.on(context.core, pull);
   return true;
 }
@@ -113,9 +111,8 @@ void Replica::on(const ReplicaContext& context, const Ended& ended) {
 
 bool Replica::on(const ReplicaContext& context, MemberId from, const Install& install) {
   const RangeId range = install.state->range;
-  OwnedRange& owned = ranges_.at(range);
-  if (owned.owner_epoch != install.owner_epoch || owned.primary_id != from || owned.primary)
-    return false;
+  if (!is_held_from(range, install.owner_epoch, from)) return false;
+  OwnedRange& owned = ranges_[range];
   if (owned.installed || !shard_.fits(*install.state)) return true;
   shard_.put_range(*install.state);
   owned.installed = true;
@@ -127,9 +124,8 @@ bool Replica::on(const ReplicaContext& context, MemberId from, const Install& in
 
 bool Replica::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
-  OwnedRange& owned = ranges_.at(range);
-  if (owned.owner_epoch != forward.owner_epoch || owned.primary_id != from || owned.primary)
-    return false;
+  if (!is_held_from(range, forward.owner_epoch, from)) return false;
+  OwnedRange& owned = ranges_[range];
   if (!owned.installed || forward.number <= owned.number) return true;
   STARLING_CHECK(forward.number == owned.number + 1);
   // This shard has the primary's state and handles the same pushes in the same order, so it accepts
@@ -144,14 +140,21 @@ bool Replica::on(const ReplicaContext& context, MemberId from, const Forward& fo
 }
 
 bool Replica::on(const ReplicaContext& context, MemberId from, const Held& held) {
-  OwnedRange& owned = ranges_.at(held.range);
-  if (!owned.primary || owned.owner_epoch != held.owner_epoch) return false;
+  if (!owned_range(held.range).primary) return false;
+  OwnedRange& owned = ranges_[held.range];
+  if (owned.owner_epoch != held.owner_epoch) return false;
   const auto other = std::ranges::find(owned.others, from, &OtherOwner::id);
   if (other == owned.others.end() || held.number > owned.number) return true;
   other->installed = true;
   other->held = std::max(other->held, held.number);
   acknowledge(context, owned);
   return true;
+}
+
+bool Replica::is_held_from(RangeId range, Epoch owner_epoch, MemberId primary) const {
+  const OwnedRange& held = owned_range(range);
+  return owner_epoch > 0 && held.owner_epoch == owner_epoch && held.primary_id == primary &&
+         !held.primary;
 }
 
 bool Replica::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {
@@ -161,11 +164,13 @@ bool Replica::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {
 }
 
 void Replica::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
-  while (!owned.pending_acks.empty() && is_held_by_all(owned, owned.pending_acks.front().number)) {
-    const PendingAck& next = owned.pending_acks.front();
-    context.core.send(ToWorker{next.worker}, next.ack);
-    owned.pending_acks.pop_front();
-  }
+  const auto is_pending = [&](const PendingAck& next) {
+    return !is_held_by_all(owned, next.number);
+  };
+  const auto end = std::ranges::find_if(owned.pending_acks, is_pending);
+  for (auto next = owned.pending_acks.begin(); next != end; ++next)
+    context.core.send(ToWorker{next->worker}, next->ack);
+  owned.pending_acks.erase(owned.pending_acks.begin(), end);
 }
 
 std::vector<RangeId> Replica::full_ranges() const {

@@ -9,7 +9,6 @@
 /// holds every acknowledged update of the range.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -87,6 +86,10 @@ class Replica {
   /// Ignores the message unless the job is bulk-synchronous. Requires: the message comes from the
   /// worker itself.
   void on(const ReplicaContext& context, const Ended& ended);
+  /// Answers with the states of the ranges that this member holds.
+  void on(const ReplicaContext& context, const Snapshot& request) {
+    shard_.on(context.core, request);
+  }
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Install& install);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Held& held);
@@ -94,14 +97,14 @@ class Replica {
   /// Returns the ranges of which this member is a full owner, ascending.
   [[nodiscard]] std::vector<RangeId> full_ranges() const;
   /// True if this member is a full owner of the range.
-  [[nodiscard]] bool is_full_owner(RangeId range) const { return ranges_[range].full; }
-  [[nodiscard]] bool is_primary(RangeId range) const { return ranges_[range].primary; }
-  [[nodiscard]] Epoch owner_epoch(RangeId range) const { return ranges_[range].owner_epoch; }
+  [[nodiscard]] bool is_full_owner(RangeId range) const { return owned_range(range).full; }
+  [[nodiscard]] bool is_primary(RangeId range) const { return owned_range(range).primary; }
+  [[nodiscard]] Epoch owner_epoch(RangeId range) const { return owned_range(range).owner_epoch; }
   /// True if this member holds the state with which the range's owner epoch begins.
-  [[nodiscard]] bool is_installed(RangeId range) const { return ranges_[range].installed; }
+  [[nodiscard]] bool is_installed(RangeId range) const { return owned_range(range).installed; }
   /// Returns the last number in the owner epoch: on the primary the last that it has sent, on
   /// another owner the last up to which it holds the range.
-  [[nodiscard]] std::uint64_t number(RangeId range) const { return ranges_[range].number; }
+  [[nodiscard]] std::uint64_t number(RangeId range) const { return owned_range(range).number; }
   /// Returns how often full_ranges() has changed.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
@@ -138,18 +141,28 @@ class Replica {
     /// Primary only: the other owners.
     std::vector<OtherOwner> others;
     /// Primary only, in order of numbers.
-    std::deque<PendingAck> pending_acks;
+    std::vector<PendingAck> pending_acks;
   };
 
+  /// Returns the range, or one that is not owned if this member has never owned any.
+  [[nodiscard]] const OwnedRange& owned_range(RangeId range) const {
+    static const OwnedRange not_owned;
+    return range < ranges_.size() ? ranges_[range] : not_owned;
+  }
   void release(RangeId range);
   void begin_owner_epoch(const ReplicaContext& context, RangeId range, const Configuration& next,
                          bool is_first_epoch);
+  /// True if `primary` is the primary of the range in this owner epoch, and this member another
+  /// owner.
+  [[nodiscard]] bool is_held_from(RangeId range, Epoch owner_epoch, MemberId primary) const;
   /// True if every owner in the owner epoch holds everything up to `number`.
   [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
   void acknowledge(const ReplicaContext& context, OwnedRange& owned);
 
   ReplicaOptions options_;
   Shard shard_;
+  /// By range. Empty until this member owns a range: a process may have thousands of members that
+  /// never do.
   std::vector<OwnedRange> ranges_;
   std::uint64_t changes_ = 0;
 };
