@@ -24,30 +24,12 @@ template <class R, class... As>
 struct handler<R(As...)> {
   using type = typename caf::replies_to<As...>::template with<R>;
 };
-template <class List, class... Signatures>
-struct takes;
-template <template <class...> class List, class... Ms, class... Signatures>
-struct takes<List<Ms...>, Signatures...> {
-  using type =
-      caf::typed_actor<typename handler<void(Ms)>::type..., typename handler<Signatures>::type...>;
-  template <class First>
-  using also = typename First::template extend<typename handler<void(Ms)>::type...,
-                                               typename handler<Signatures>::type...>;
-};
 }  // namespace detail
 
 /// A handle to an actor that accepts messages of the given signatures, written
 /// `Reply(Arguments...)`.
 template <class... Signatures>
 using Interface = caf::typed_actor<typename detail::handler<Signatures>::type...>;
-
-/// A handle to an actor that accepts all messages of a list, and messages of the given signatures.
-template <class List, class... Signatures>
-using Takes = typename detail::takes<List, Signatures...>::type;
-
-/// The interface First, extended by all messages of a list and messages of the given signatures.
-template <class First, class List, class... Signatures>
-using AlsoTakes = typename detail::takes<List, Signatures...>::template also<First>;
 
 /// The return type of a handler that may refuse a request.
 template <class T>

@@ -151,11 +151,12 @@ struct MemberReport {
 };
 
 /// The types that travel in mailboxes.
-using MailboxTypes = core::Joined<
-    core::Messages,
-    core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>, DirectoryPtr, Planned,
-                      Computed, Evaluated, ComputeFailed, Report, StepsReport, Failure,
-                      MemberReport, LivenessUpdate, TimerFired, EnvelopePtr, Pause, ReadRanges>>;
+using MailboxTypes =
+    core::Joined<core::Messages,
+                 core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>,
+                                   DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed,
+                                   Report, StepsReport, Failure, MemberReport, LivenessUpdate,
+                                   TimerFired, EnvelopePtr, core::LocalMessage, Pause, ReadRanges>>;
 
 }  // namespace starling::actor
 
@@ -168,6 +169,7 @@ struct caf::allowed_unsafe_message_type<T> : std::true_type {
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, timer_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
+CAF_ADD_ATOM(starling, starling::actor, steps_atom, "steps")
 CAF_ADD_ATOM(starling, starling::actor, configuration_atom, "config")
 CAF_ADD_ATOM(starling, starling::actor, report_credit_atom, "credit")
 CAF_ADD_ATOM(starling, starling::actor, skip_delays_atom, "no_delays")

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "starling/actor/cluster/member_host.hpp"
+#include "starling/actor/job/member_host.hpp"
 #include "starling/actor/system.hpp"
 
 namespace starling::actor {
@@ -199,9 +199,11 @@ class LocalJobImpl final : public LocalJob {
     const actor::CafThreadScope scope;
     const MemberActor member = system_.spawn<MemberHost>(
         job_context_, std::move(member_options),
-        [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
-        [last_report] { last_report->is_excluded = true; },
-        [last_report](const std::string& why) { last_report->fail(why); });
+        std::make_shared<const NodeCallbacks>(NodeCallbacks{
+            .send = [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
+            .on_excluded = [last_report] { last_report->is_excluded = true; },
+            .report_exception =
+                [last_report](const std::string& why) { last_report->fail(why); }}));
     const std::lock_guard lock{mutex_};
     members_[self.id] = {member, last_report};
   }

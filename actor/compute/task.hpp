@@ -49,10 +49,9 @@ struct StepResult {
   std::optional<std::string> fault;
 };
 
-/// A job's computation. Several threads call it at once: the compute pool's and, in a LocalJob, the
-/// thread of a worker's actor if the computation is brief. In a LocalJob it must therefore not wait
-/// for the answers of actors. It may throw: the worker then tries the step again, and the job fails
-/// after JobOptions::attempts failures in a row.
+/// A job's computation. Several threads call it at once: the compute pool's and, if the computation
+/// is brief and does not wait for actors, those of the workers' actors. It may throw: the worker
+/// then tries the step again, and the job fails after JobOptions::attempts failures in a row.
 ///
 /// `step` is the number of steps that `worker` has finished.
 class Task {
@@ -62,6 +61,9 @@ class Task {
   [[nodiscard]] virtual const core::Layout& layout() const = 0;
   /// True if plan() says which ranges a step reads; otherwise each step reads all of them.
   [[nodiscard]] virtual bool chooses_reads() const { return false; }
+  /// True if plan() or compute() may wait for the answers of actors. They then run on the compute
+  /// pool's threads only.
+  [[nodiscard]] virtual bool waits_for_actors() const { return false; }
   /// Returns the ranges, or rows of them, that the worker reads for its next step.
   virtual std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) {
     (void)worker;

@@ -81,6 +81,7 @@ class EngineTask final : public Task {
   [[nodiscard]] core::Merge<T> merge() const;
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
+  [[nodiscard]] bool waits_for_actors() const override { return true; }
   [[nodiscard]] bool chooses_reads() const override { return static_cast<bool>(hooks_.schedule); }
   std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override;
   StepResult compute(const StepInput& input, Scratch& scratch) override;

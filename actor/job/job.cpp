@@ -5,11 +5,10 @@
 #include <future>
 #include <thread>
 
+#include "starling/actor/job/member_host.hpp"
 #include "starling/actor/job/observer.hpp"
-#include "starling/actor/job/owner_host.hpp"
-#include "starling/actor/job/worker_host.hpp"
 #include "starling/actor/system.hpp"
-#include "starling/engine/exchange/ownership/peer.hpp"
+#include "starling/engine/core/worker/worker_configuration.hpp"
 
 namespace starling::actor {
 namespace {
@@ -37,12 +36,6 @@ class OutcomePromise {
   std::promise<Outcome> promise_;
 };
 
-std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) {
-  std::vector<core::Step> steps(entries.size());
-  std::ranges::transform(entries, steps.begin(), &core::LedgerEntry::step);
-  return steps;
-}
-
 /// Spawns a job's actors, waits for the job's outcome, and ends the actors in order.
 class JobRunner {
  public:
@@ -50,17 +43,17 @@ class JobRunner {
             std::vector<core::RangeState> start)
       : options_(options),
         applier_(std::move(applier)),
-        start_(std::move(start)),
-        first_entries_(first_ledger_entries(start_, options.workers)),
+        start_(std::make_shared<const std::vector<core::RangeState>>(std::move(start))),
+        first_entries_(first_ledger_entries(*start_, options.workers)),
         recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
-        owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
-            core::assign_ranges(layout_->ranges.size(), owner_count(options)))),
+        configuration_(std::make_shared<const core::Configuration>(core::one_process_configuration(
+            options.mode, options.workers, owner_count(options),
+            core::assign_ranges(layout_->ranges.size(), owner_count(options))))),
+        worker_configuration_(std::make_shared<const core::WorkerConfiguration>(
+            core::worker_configuration(*configuration_, nullptr))),
         config_(options.scheduler != nullptr ? 0 : control_thread_count()),
         system_(config_) {
-    std::vector<MemberId> worker_ids(options.workers);
-    for (MemberId id = 0; id < worker_ids.size(); ++id) worker_ids[id] = id;
-    worker_ids_ = std::make_shared<const std::vector<MemberId>>(std::move(worker_ids));
     job_context_->task = std::move(task);
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(options));
     job_context_->delay = options.delay;
@@ -73,18 +66,20 @@ class JobRunner {
     spawn_members();
     job_context_->start = job_context_->clock->now();
     // No actor starts before all have the directory.
+    actor::post(directory_->observer, actor::DirectoryPtr{directory_});
     for_each_member(
-        [&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
+        [&](const MemberActor& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
     if (call_on_start()) {
       actor::post(directory_->observer, actor::start_atom_v);
-      for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
+      for_each_member([](const MemberActor& member) { actor::post(member, actor::start_atom_v); });
     }
     run_to_end();
     Outcome outcome = outcome_->wait();
     // Waits for running computations, and discards waiting ones. Workers of a failed job, which are
     // not stopped yet, may still submit computations, which are discarded too.
     job_context_->pool->close();
-    for_each_member([](const auto& member) { actor::post(member, actor::quit_atom_v); });
+    actor::post(directory_->observer, actor::quit_atom_v);
+    for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
     run_until([this] { return system_.registry().running() == 0; });
     return outcome;
@@ -117,15 +112,12 @@ class JobRunner {
                      .model = {}});
   }
 
-  /// Calls `f` for each actor, in the order in which they are started and ended: owners before
-  /// workers.
+  /// Calls `f` for each member, in the order in which they are started and ended: owners and the
+  /// coordinator before workers.
   template <class F>
   void for_each_member(F f) {
-    f(directory_->observer);
-    if (core::has_servers(options_.mode))
-      for (const auto& owner : directory_->owners) f(owner);
-    if (directory_->coordinator) f(directory_->coordinator);
-    for (const auto& worker : directory_->workers) f(worker);
+    const auto& members = directory_->members;
+    std::for_each(members.rbegin(), members.rend(), f);
   }
 
   void spawn_members() {
@@ -145,92 +137,62 @@ class JobRunner {
                     .last = {},
                     .model = {}});
     });
-    // Worker i has random stream i; the other actors have the streams after these.
-    const auto first_free_stream = options_.workers;
-    if (core::has_servers(options_.mode))
-      for (core::OwnerId id = 0; id < owner_count(options_); ++id)
-        directory->owners.push_back(
-            watch(directory->observer, "shard " + std::to_string(id),
-                  system_.spawn<ShardHost>(job_context_, core::Shard{shard_options(id)},
-                                           first_free_stream + 1 + id)));
-    if (core::keeps_steps_centrally(options_.mode))
-      directory->coordinator =
-          watch(directory->observer, "the coordinator",
-                system_.spawn<CoordinatorHost>(
-                    job_context_,
-                    core::Coordinator{{options_.barrier, recheck_, steps_of(first_entries_)}},
-                    first_free_stream));
-    for (MemberId id = 0; id < options_.workers; ++id) {
-      if (core::has_servers(options_.mode)) {
-        using Plain = WorkerHost<core::Worker>;
-        directory->workers.push_back(
-            watch(directory->observer, "worker " + std::to_string(id),
-                  system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
-      } else {
-        using Peer = WorkerHost<core::Peer>;
-        const actor::PeerActor peer = watch(
-            directory->observer, "peer " + std::to_string(id),
-            system_.spawn<Peer>(job_context_, core::Peer{worker_options(id), shard_options(id)}));
-        directory->workers.emplace_back(peer);
-        directory->owners.emplace_back(peer);
-      }
+    for (const core::Member& self : configuration_->members) {
+      const MemberActor member = watch(
+          directory->observer, self, system_.spawn<MemberHost>(job_context_, member_options(self)));
+      directory->members.push_back(member);
+      if (self.works) directory->workers.push_back(member);
+      if (self.owns) directory->owners.push_back(member);
+      if (configuration_->coordinator == self.id) directory->coordinator = member;
     }
     directory_ = std::move(directory);
   }
 
-  /// Makes the job fail if `member` ends for any reason but a quit message. Returns `member`.
-  template <class Handle>
-  Handle watch(const actor::ObserverActor& observer, std::string name, Handle member) {
-    constexpr bool owns = !std::is_same_v<Handle, actor::WorkerActor> &&
-                          !std::is_same_v<Handle, actor::CoordinatorActor>;
-    actor::when_ended(member, [weak = caf::actor_cast<caf::actor_addr>(observer),
-                               name = std::move(name)](const caf::error& reason) {
-      if (!reason) return;
-      if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
-        actor::post(alive, actor::Failure{name + " ended unexpectedly", owns});
-    });
+  /// Makes the job fail if `actor` ends for any reason but a quit message. Returns `actor`.
+  static MemberActor watch(const ObserverActor& observer, const core::Member& member,
+                           MemberActor actor) {
+    actor::when_ended(actor,
+                      [weak = caf::actor_cast<caf::actor_addr>(observer), name = name_of(member),
+                       owns = member.owns](const caf::error& reason) {
+                        if (!reason) return;
+                        if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
+                          actor::post(alive, actor::Failure{name + " ended unexpectedly", owns});
+                      });
+    return actor;
+  }
+
+  core::MemberOptions member_options(const core::Member& self) const {
+    core::MemberOptions member;
+    member.self = self;
+    member.mode = options_.mode;
+    member.worker.last_step = options_.steps;
+    member.worker.asks_for_plan = job_context_->task->chooses_reads();
+    member.worker.barrier = options_.barrier;
+    member.worker.recheck = recheck_;
+    member.worker.attempts = options_.attempts;
+    member.members_max = static_cast<MemberId>(configuration_->members.size());
+    member.shard = {.layout = layout_,
+                    .ranges = {},
+                    .applier = applier_,
+                    .workers = options_.workers,
+                    .workers_max = options_.workers};
+    if (saves_rounds(options_))
+      member.shard.pending_snapshot =
+          first_checkpoint_request(options_, first_entries_.front().step);
+    member.initial_states = start_;
+    member.first_configuration = configuration_;
+    member.first_worker_configuration = worker_configuration_;
     return member;
   }
 
-  core::WorkerOptions worker_options(MemberId id) const {
-    return {.id = id,
-            .incarnation = 0,
-            .first_step = first_entries_[id].step,
-            .samples = first_entries_[id].samples,
-            .last_step = options_.steps,
-            .central = core::keeps_steps_centrally(options_.mode),
-            .bsp = is_bsp(),
-            .asks_for_plan = job_context_->task->chooses_reads(),
-            .barrier = options_.barrier,
-            .recheck = recheck_,
-            .workers = worker_ids_,
-            .owner_of = owner_of_,
-            .attempts = options_.attempts};
-  }
-
-  core::ShardOptions shard_options(core::OwnerId id) const {
-    core::ShardOptions shard{.layout = layout_,
-                             .ranges = {},
-                             .applier = applier_,
-                             .workers = options_.workers,
-                             .bsp = is_bsp()};
-    if (saves_rounds(options_))
-      shard.pending_snapshot = first_checkpoint_request(options_, first_entries_.front().step);
-    for (const auto& state : start_)
-      if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
-    return shard;
-  }
-
-  [[nodiscard]] bool is_bsp() const { return barrier::is_bsp(options_.barrier); }
-
   const JobOptions& options_;
   core::ApplierPtr applier_;
-  std::vector<core::RangeState> start_;
+  std::shared_ptr<const std::vector<core::RangeState>> start_;
   std::vector<core::LedgerEntry> first_entries_;
   barrier::Recheck recheck_;
   std::shared_ptr<const core::Layout> layout_;
-  std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
-  core::WorkerIds worker_ids_;
+  core::ConfigurationPtr configuration_;
+  std::shared_ptr<const core::WorkerConfiguration> worker_configuration_;
   std::shared_ptr<OutcomePromise> outcome_ = std::make_shared<OutcomePromise>();
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   std::shared_ptr<const actor::Directory> directory_;
@@ -261,6 +223,10 @@ Result<void> check(const JobOptions& options) {
 Result<void> check_start(const JobOptions& options, const std::vector<core::RangeState>& start) {
   constexpr core::Step step_max = core::Step{1} << 60U;
   const auto first = first_ledger_entries(start, options.workers);
+  for (core::RangeId range = 0; range < start.size(); ++range)
+    if (start[range].range != range)
+      return Error{"holds range " + std::to_string(start[range].range) + " in place of range " +
+                   std::to_string(range)};
   for (const auto& state : start) {
     for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
@@ -272,7 +238,7 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
       if (entry.incarnation != 0)
         return Error{"holds incarnation " + std::to_string(entry.incarnation) + " of worker " +
                      std::to_string(worker) + " in range " + std::to_string(state.range) +
-                     "; valid: 0, for all begin anew"};
+                     "; valid: 0, because a new job starts every worker in incarnation 0"};
     }
   }
   if (!barrier::is_bsp(options.barrier)) return {};

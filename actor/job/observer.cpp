@@ -248,7 +248,7 @@ void ObserverHost::ask_coordinator() {
     evaluate_next();
   };
   if (!directory_->coordinator) return begin();
-  request(directory_->coordinator, std::chrono::seconds{2}, actor::step_atom_v)
+  request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
       .then(
           [this, begin](const actor::StepsReport& steps) {
             figures_.max_lag = steps.spread_max;

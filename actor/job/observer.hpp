@@ -7,8 +7,8 @@
 #include <map>
 #include <string_view>
 
-#include "starling/actor/job/host.hpp"
 #include "starling/actor/job/job.hpp"
+#include "starling/actor/job/job_context.hpp"
 #include "starling/actor/job/periodic_trigger.hpp"
 
 namespace starling::actor {

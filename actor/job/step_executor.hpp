@@ -1,51 +1,88 @@
-/// Executes the steps of a worker's actor: runs the job's code on the compute pool, and holds each
-/// update back for the job's injected delay. Used by the actors of jobs only.
+/// Executes the steps of a worker: runs the job's code on the compute pool or, if it is brief, on
+/// the actor's thread, and holds each update back for the job's injected delay.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "starling/actor/job/host.hpp"
+#include "starling/actor/job/job_context.hpp"
 #include "starling/base/straggler.hpp"
 
 namespace starling::actor {
 
-/// Which thread runs the job's code: always one of the pool, or the actor's own if the code takes
-/// less time than waking another thread.
-enum class ExecutionThread { pool, own_if_brief };
-
-/// For use by the class `Actor`, which handles Planned, Computed and ComputeFailed.
-template <class Actor>
+/// For use by a member's actor, which handles Planned, Computed and ComputeFailed.
 class StepExecutor {
- public:
-  using Handle = typename InterfaceOf<Actor>::type;
+  /// Decides whether the job's code is brief: whether its runs take less than `brief_max` on
+  /// average. The average forgets old runs, and starts too high: code is known to be brief after
+  /// some tens of runs. A run counts with at most `counted_max`, because one that was interrupted
+  /// says little.
+  class InlineHeuristic {
+   public:
+    /// Runs the code and measures its time, even if it throws.
+    template <class F>
+    auto measure(const JobContext& job_context, F code) {
+      const Stopwatch stopwatch{*this, job_context, job_context.now()};
+      return code();
+    }
+    [[nodiscard]] bool is_brief() const { return mean_ns_ < brief_max.count(); }
 
-  /// Requires: code that may wait for actors runs on the pool (ExecutionThread::pool).
-  StepExecutor(JobContextPtr job_context, core::MemberId id,
-               ExecutionThread thread = ExecutionThread::pool)
-      : job_context_(std::move(job_context)), id_(id), thread_(thread) {}
+   private:
+    static constexpr core::Time brief_max = std::chrono::microseconds{20};
+    static constexpr core::Time counted_max = 10 * brief_max;
+    /// After one run that takes this long, code counts as long for the next 70 or so runs.
+    static constexpr core::Time long_min = std::chrono::milliseconds{2};
+    static constexpr std::int64_t runs_remembered = 32;
+
+    struct Stopwatch {
+      InlineHeuristic& heuristic;
+      const JobContext& job_context;
+      core::Time started_at;
+      Stopwatch(InlineHeuristic& target, const JobContext& context, core::Time now)
+          : heuristic(target), job_context(context), started_at(now) {}
+      Stopwatch(const Stopwatch&) = delete;
+      Stopwatch& operator=(const Stopwatch&) = delete;
+      ~Stopwatch() { heuristic.add(job_context.now() - started_at); }
+    };
+
+    void add(core::Time took) {
+      if (took >= long_min) mean_ns_ = counted_max.count();
+      mean_ns_ += (std::min(took, counted_max).count() - mean_ns_) / runs_remembered;
+    }
+
+    /// Written by one thread at a time: a worker makes one step after the other.
+    std::atomic<std::int64_t> mean_ns_ = counted_max.count();
+  };
+
+ public:
+  StepExecutor(JobContextPtr job_context, core::MemberId id)
+      : job_context_(std::move(job_context)), id_(id) {}
 
   /// Runs the job's code that chooses which ranges the step after `step` reads. Sends `self` the
   /// result as Planned.
-  void plan(const Handle& self, core::Step step) {
-    run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step](Scratch&) {
-      attempt(self, step, [&] {
-        auto wanted =
-            heuristic->measure(*job_context, [&] { return job_context->task->plan(id, step); });
-        post(*job_context, self, actor::Planned{step, std::move(wanted)});
-      });
-    });
+  void plan(const MemberActor& self, core::Step step) {
+    run(plan_heuristic_,
+        [job_context = job_context_, heuristic = plan_heuristic_, self, id = id_, step](Scratch&) {
+          attempt(self, step, [&] {
+            auto wanted =
+                heuristic->measure(*job_context, [&] { return job_context->task->plan(id, step); });
+            post(*job_context, self, actor::Planned{step, std::move(wanted)});
+          });
+        });
   }
 
   /// Computes a step, and sends `self` the update as Computed. Then, while the update and the next
   /// values are in flight, the pool's thread prefetches the next step's data, unless other work
   /// waits for a thread.
-  void compute(const Handle& self, core::Compute& compute) {
-    const bool on_pool = job_context_->pool->has_threads() && !runs_inline();
-    run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step = compute.step,
-         on_pool, values = std::move(compute.values)](Scratch& scratch) mutable {
+  void compute(const MemberActor& self, core::Compute& compute) {
+    const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
+    run(compute_heuristic_, [job_context = job_context_, heuristic = compute_heuristic_, self,
+                             id = id_, step = compute.step, on_pool,
+                             values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time started_at = job_context->now();
         StepResult result = heuristic->measure(*job_context, [&] {
@@ -71,8 +108,10 @@ class StepExecutor {
     const double factor =
         id_ < job_context_->slowdown_factors.size() ? job_context_->slowdown_factors[id_] : 1;
     const auto wait = extra_delay(computed.duration, delay, factor);
-    if (!skips_delays_ && wait > core::Time{0})
-      delayed_ += extra_delay(core::Time{0}, delay, factor);
+    held_back_for_delay_ = !skips_delays_ && wait > core::Time{0}
+                               ? extra_delay(core::Time{0}, delay, factor)
+                               : core::Time{0};
+    delayed_ += held_back_for_delay_;
     held_back_update_ = computed;
     held_back_until_ =
         job_context_->now() + (skips_delays_ ? core::Time{0} : std::max(core::Time{0}, wait));
@@ -94,7 +133,8 @@ class StepExecutor {
     skips_delays_ = true;
     if (!held_back_update_) return;
     const core::Time now = job_context_->now();
-    delayed_ -= std::max(core::Time{0}, held_back_until_ - now);
+    // The rest of the wait may also be a straggler's slowdown, which is not an injected delay.
+    delayed_ -= std::clamp(held_back_until_ - now, core::Time{0}, held_back_for_delay_);
     held_back_until_ = std::min(held_back_until_, now);
   }
 
@@ -107,51 +147,23 @@ class StepExecutor {
   }
 
  private:
-  /// Decides whether the job's code is brief: whether each of its last `brief_runs_needed_` runs
-  /// took less than `brief_max`. When code that is brief takes longer once, the number needed grows
-  /// eightfold, so that such code blocks its actor a few times at most.
-  class InlineHeuristic {
-   public:
-    /// Runs the code and measures its time, even if it throws.
-    template <class F>
-    auto measure(const JobContext& job_context, F code) {
-      const Stopwatch stopwatch{*this, job_context, job_context.now()};
-      return code();
-    }
-    [[nodiscard]] bool is_brief() const { return brief_runs_ >= brief_runs_needed_; }
+  /// True if the actor's own thread runs the job's code: if the code takes less time than waking
+  /// another thread.
+  [[nodiscard]] bool runs_inline(const InlineHeuristic& heuristic) const {
+    return heuristic.is_brief() && job_context_->pool->has_threads() &&
+           !job_context_->task->waits_for_actors();
+  }
 
-   private:
-    static constexpr core::Time brief_max = std::chrono::microseconds{20};
-
-    struct Stopwatch {
-      InlineHeuristic& heuristic;
-      const JobContext& job_context;
-      core::Time started_at;
-      Stopwatch(InlineHeuristic& target, const JobContext& context, core::Time now)
-          : heuristic(target), job_context(context), started_at(now) {}
-      Stopwatch(const Stopwatch&) = delete;
-      Stopwatch& operator=(const Stopwatch&) = delete;
-      ~Stopwatch() { heuristic.add(job_context.now() - started_at); }
-    };
-
-    void add(core::Time took) {
-      if (took >= brief_max && is_brief()) brief_runs_needed_ = 8 * brief_runs_needed_;
-      brief_runs_ = took < brief_max ? brief_runs_ + 1 : 0;
-    }
-
-    std::atomic<std::uint64_t> brief_runs_ = 0;
-    std::atomic<std::uint64_t> brief_runs_needed_ = 32;
-  };
-
-  [[nodiscard]] bool runs_inline() const {
-    return thread_ == ExecutionThread::own_if_brief && job_context_->pool->has_threads() &&
-           heuristic_->is_brief();
+  /// Scratch memory for code that runs on an actor's thread.
+  static Scratch& scratch_of_thread() {
+    static thread_local Scratch scratch;
+    return scratch;
   }
 
   template <class Work>
-  void run(Work work) {
-    if (runs_inline())
-      work(scratch_);
+  void run(const std::shared_ptr<InlineHeuristic>& heuristic, Work work) {
+    if (runs_inline(*heuristic))
+      work(scratch_of_thread());
     else
       job_context_->pool->submit(std::move(work));
   }
@@ -159,7 +171,7 @@ class StepExecutor {
   /// Sends `message` to `self`. If the pool has threads, `self` handles the message on the calling
   /// thread, so that no other thread has to wake up.
   template <class Message>
-  static void post(const JobContext& job_context, const Handle& self, Message message) {
+  static void post(const JobContext& job_context, const MemberActor& self, Message message) {
     if (job_context.pool->has_threads())
       actor::post_and_run(self, std::move(message));
     else
@@ -168,19 +180,19 @@ class StepExecutor {
 
   /// Runs `f`, which calls the job's code; if that throws, sends `self` a ComputeFailed.
   template <class F>
-  static void attempt(const Handle& self, core::Step step, F&& f) noexcept {
+  static void attempt(const MemberActor& self, core::Step step, F&& f) noexcept {
     if (auto fault = run_catching(f))
       actor::post(self, actor::ComputeFailed{step, *std::move(fault)});
   }
 
   JobContextPtr job_context_;
   core::MemberId id_;
-  ExecutionThread thread_;
-  std::shared_ptr<InlineHeuristic> heuristic_ = std::make_shared<InlineHeuristic>();
-  /// Scratch memory for code that runs on the actor's thread.
-  Scratch scratch_;
+  std::shared_ptr<InlineHeuristic> plan_heuristic_ = std::make_shared<InlineHeuristic>();
+  std::shared_ptr<InlineHeuristic> compute_heuristic_ = std::make_shared<InlineHeuristic>();
   std::optional<actor::Computed> held_back_update_;
   core::Time held_back_until_{};
+  /// The injected delay in the time for which the update is held back.
+  core::Time held_back_for_delay_{};
   bool skips_delays_ = false;
   core::Time computed_{};
   core::Time delayed_{};

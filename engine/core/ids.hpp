@@ -15,14 +15,14 @@ using barrier::Step;
 using NodeId = std::uint64_t;
 /// One member of the job: a dense number, counted from 0.
 using MemberId = std::uint32_t;
-/// One owner of ranges. In replicated jobs (council/configuration.hpp) it is the owner's MemberId.
-/// Other jobs count their server shards from 0; in peer mode, a peer has its worker's number.
+/// One owner of ranges: the owner's MemberId. Where only owners are considered (assign_ranges(),
+/// the simulator), they are counted from 0.
 using OwnerId = std::uint32_t;
 /// One range of the parameter vector. Ranges and their ids never change within a job.
 using RangeId = std::uint32_t;
 /// Numbers the incarnations of a member: each restart has a higher number than the one before.
 using Incarnation = std::uint32_t;
-/// Numbers the configurations of a replicated job. 0 in other jobs, whose owners never change.
+/// Numbers the configurations of a job. A job in one process has one configuration.
 using Epoch = std::uint64_t;
 /// The time since the job started. A core reads no clock: its driver (effect.hpp) passes the time.
 using Time = std::chrono::nanoseconds;

@@ -1,6 +1,5 @@
 /// The messages between the members of a job: plain values. A message is a struct with a name and a
-/// list of its fields, and the lists at the end of this file name the roles that receive it. The
-/// handlers in actor/, the encoding, the size and the traffic class are derived from these. The
+/// list of its fields; the encoding, the size and the traffic class are derived from these. The
 /// simulator counts separately the messages that only serve barriers (`is_barrier_control`).
 #pragma once
 
@@ -256,16 +255,10 @@ struct RangeState {
   }
 };
 
-// --- the messages that each role receives -------------------------------------------------------
-// The actors' interfaces, the codec and the simulator's network are generated from these lists.
+// --- the lists ----------------------------------------------------------------------------------
+// The codec, the sizes and the simulator's network are generated from these lists.
 
-using WorkerMessages =
-    MessageList<Value, Ack, Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>;
-using OwnerMessages = MessageList<Pull, Push, Ended, Snapshot>;
-using CoordinatorMessages = MessageList<Arrived, Ended, Stop>;
-using ObserverMessages = MessageList<RangeState>;
-
-/// The messages between members of replicated jobs, which have no observers.
+/// The messages between workers, owners and the coordinator.
 using MemberMessages = MessageList<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
                                    StepAnswer, NotifyRequest, Notice>;
 using Messages = Joined<MemberMessages, MessageList<Snapshot, RangeState>>;

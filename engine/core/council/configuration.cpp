@@ -12,6 +12,7 @@ const RangeOwner* Ownership::find(MemberId id) const {
 }
 
 const Member* Configuration::find(MemberId id) const {
+  if (id < members.size() && members[id].id == id) return &members[id];  // no id was skipped
   const auto at = std::ranges::lower_bound(members, id, {}, &Member::id);
   return at == members.end() || at->id != id ? nullptr : &*at;
 }
@@ -60,6 +61,25 @@ bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> vote
       std::ranges::count_if(council, [&](MemberId id) { return is_among(voters, id); }));
   if (2 * votes != council.size()) return 2 * votes > council.size();
   return !council.empty() && is_among(voters, council.front());
+}
+
+Configuration one_process_configuration(Mode mode, std::size_t workers, std::size_t owners,
+                                        std::span<const OwnerId> owner_of) {
+  Configuration only;
+  only.epoch = 1;
+  const auto add = [&](bool works, bool owns) {
+    only.members.push_back({static_cast<MemberId>(only.members.size()), 0, works, owns});
+  };
+  for (std::size_t i = 0; i < workers; ++i) add(true, !has_servers(mode));
+  if (has_servers(mode))
+    for (std::size_t i = 0; i < owners; ++i) add(false, true);
+  if (keeps_steps_centrally(mode)) {
+    only.coordinator = static_cast<MemberId>(only.members.size());
+    add(false, false);
+  }
+  const auto first_owner = static_cast<MemberId>(has_servers(mode) ? workers : 0);
+  for (const OwnerId owner : owner_of) only.ranges.push_back({1, {{first_owner + owner, 1}}});
+  return only;
 }
 
 }  // namespace starling::core

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/mode.hpp"
 
 namespace starling::core {
 
@@ -81,7 +82,9 @@ struct Ownership {
   [[nodiscard]] const RangeOwner* find(MemberId id) const;
 };
 
-/// The members of a job, their roles, and the owners of each range in one epoch.
+/// The members of a job, their roles, and the owners of each range in one epoch. A configuration
+/// without a council is the only one of its job: all members share one process (see
+/// one_process_configuration()).
 struct Configuration {
   Epoch epoch = 0;
   /// Ascending by id, each id at most once.
@@ -109,6 +112,9 @@ struct Configuration {
   /// True if this incarnation, or a later one of the same member, is or was a member.
   [[nodiscard]] bool is_or_was_member(MemberId id, Incarnation incarnation) const;
   [[nodiscard]] bool in_council(MemberId id) const;
+  /// True if all members share one process, which is then the whole job: it has one configuration,
+  /// and members need no links to one another.
+  [[nodiscard]] bool is_of_one_process() const { return council.empty(); }
   /// Returns the members that `other` does not name, or names in another incarnation.
   [[nodiscard]] std::vector<Member> members_not_in(const Configuration& other) const;
   /// True if this configuration and `former` have the same incarnation as coordinator, or both have
@@ -132,6 +138,15 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 /// may own ranges; members are sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
                                                 std::size_t copies, bool has_coordinator = false);
+
+/// Returns the only configuration of a job in one process: members 0 to `workers` - 1 are its
+/// workers; in central and hybrid mode, the `owners` members after them are its servers; in central
+/// mode, the last member is the coordinator. `owner_of` has the owner of each range, counted from 0
+/// among the owners. All incarnations are 0. Requires: in peer mode, `owners` is equal to
+/// `workers`.
+[[nodiscard]] Configuration one_process_configuration(Mode mode, std::size_t workers,
+                                                      std::size_t owners,
+                                                      std::span<const OwnerId> owner_of);
 
 /// The input for the next configuration: what the job asks for, and what has changed.
 struct PendingChanges {

@@ -25,20 +25,14 @@ bool is_bsp(const MemberOptions& options) {
   return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier);
 }
 
-/// True for messages between owners and observers. A member core never sends them, and PeerMessage
-/// has no alternative for them.
+/// True for messages between owners and observers, for which PeerMessage has no alternative. A
+/// state for the observer is an effect of its own (ObservedState).
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
 }  // namespace
 
-MemberCore::MemberCore(MemberOptions options)
-    : options_(std::move(options)), council_([&] {
-        CouncilOptions council_options = options_.council;
-        council_options.self = options_.self;
-        council_options.bsp = is_bsp(options_);
-        return council_options;
-      }()) {
+MemberCore::MemberCore(MemberOptions options) : options_(std::move(options)) {
   options_.worker.id = options_.self.id;
   options_.worker.incarnation = options_.self.incarnation;
   options_.worker.central = keeps_steps_centrally(options_.mode);
@@ -49,11 +43,26 @@ MemberCore::MemberCore(MemberOptions options)
     options_.worker.samples = entry.samples;
   }
   options_.worker.bsp = options_.shard.bsp = is_bsp(options_);
-  options_.shard.workers_max = options_.members_max;
+  if (options_.shard.workers_max == 0) options_.shard.workers_max = options_.members_max;
+  options_.council.self = options_.self;
+  options_.council.bsp = is_bsp(options_);
+  if (!options_.first_configuration || !options_.first_configuration->is_of_one_process())
+    council_ = std::make_unique<Council>(options_.council);
   replica_.emplace(ReplicaOptions{options_.self.id, options_.shard, options_.initial_states});
 }
 
+void MemberCore::prepare(const MemberContext& context) {
+  STARLING_CHECK(state_ == State::idle && options_.first_configuration &&
+                 options_.first_configuration->is_of_one_process());
+  is_prepared_ = true;
+  adopt(context, options_.first_configuration);
+}
+
 void MemberCore::start(const MemberContext& context) {
+  if (std::exchange(is_prepared_, false)) {
+    run_worker(context, [](Worker& worker, const Context& c) { worker.start(c); });
+    return finish_event(context);
+  }
   STARLING_CHECK(state_ == State::idle);
   state_ = State::joining;
   join_started_at_ = context.now;
@@ -67,6 +76,7 @@ void MemberCore::start(const MemberContext& context) {
 void MemberCore::on_packet(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
+  if (configuration_ && configuration_->is_of_one_process()) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
   const bool is_to_self = packet.to == options_.self.incarnation;
   if (state_ != State::excluded && packet.payload && is_to_self) {
@@ -89,6 +99,23 @@ void MemberCore::on_packet(const MemberContext& context, const Envelope& envelop
   LinkEffects effects;
   sender.on({context.now, effects}, envelope, configuration_->epoch);
   execute_link_effects(context, envelope.from, envelope.traffic_class, std::move(effects));
+  finish_event(context);
+}
+
+void MemberCore::on_local_message(const MemberContext& context, const LocalMessage& local) {
+  if (state_ != State::member || local.epoch != configuration_->epoch ||
+      !configuration_->contains(local.from, local.incarnation))
+    return;
+  deliver(context, local.from, local.message);
+  finish_event(context);
+}
+
+void MemberCore::on_snapshot(const MemberContext& context, const Snapshot& request) {
+  if (state_ != State::member && state_ != State::failed) return;
+  run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
+    replica.on(c, request);
+    return true;
+  });
   finish_event(context);
 }
 
@@ -150,11 +177,16 @@ void MemberCore::trust(const MemberContext& context, MemberId id, Incarnation in
 void MemberCore::stop(const MemberContext& context) {
   if (state_ != State::member) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
+  if (configuration_->is_of_one_process())
+    run_coordinator(context,
+                    [](Coordinator& coordinator, const Context& c) { coordinator.on(c, Stop{}); });
   finish_event(context);
 }
 
 void MemberCore::leave(const MemberContext& context) {
-  if (state_ != State::member || std::exchange(is_leaving_, true)) return;
+  if (state_ != State::member || configuration_->is_of_one_process() ||
+      std::exchange(is_leaving_, true))
+    return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
   repeat_request(context);
   finish_event(context);
@@ -306,11 +338,15 @@ void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey
     if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* send = std::get_if<Send>(&effect)) {
+      if (auto* state = std::get_if<RangeState>(&send->message)) {
+        context.out.push_back(ObservedState{std::make_shared<RangeState>(std::move(*state))});
+        continue;
+      }
       std::optional<MemberId> to;
       if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
       if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
       if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
-      if (!to) continue;  // there is no observer, or no coordinator
+      if (!to) continue;  // there is no coordinator
       std::visit(
           [&]<class M>(M& message) {
             static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);
@@ -328,6 +364,8 @@ void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey
       fail(context, std::move(std::get<Fail>(effect).why));
     }
   }
+  effects.clear();
+  if (context.spare != nullptr) *context.spare = std::move(effects);
 }
 
 void MemberCore::fail(const MemberContext& context, std::string why) {

@@ -1,5 +1,6 @@
-/// One member of a replicated job as a core. It holds the member's worker, its ranges, its Council,
-/// a link to every other member and, if this member is the coordinator, the Coordinator.
+/// One member of a job as a core. It holds the member's worker, its ranges and, if this member is
+/// the coordinator, the Coordinator. In a job on several nodes it also holds its Council and a link
+/// to every other member.
 ///
 /// A core is one incarnation of one member. If it learns that a configuration excludes it, it ends
 /// (Excluded); a new incarnation may join.
@@ -35,14 +36,23 @@ struct Dispatch {
 };
 /// The job continues without this incarnation of the member.
 struct Excluded {};
+/// Send the observer this state: the answer to a Snapshot.
+struct ObservedState {
+  std::shared_ptr<RangeState> state;
+};
 
-using MemberEffect = std::variant<Dispatch, MemberTimer, Plan, Compute, Done, Fail, Excluded>;
+/// LocalMessage: send it to the member of this process to which it is addressed.
+using MemberEffect = std::variant<Dispatch, LocalMessage, MemberTimer, Plan, Compute, Done, Fail,
+                                  Excluded, ObservedState>;
 using MemberEffects = std::vector<MemberEffect>;
 
 struct MemberContext {
   Time now;
   Random& random;
   MemberEffects& out;
+  /// An empty list, if the driver has one: the core uses its memory, and leaves it empty. A driver
+  /// of many members saves the allocation at each event.
+  Effects* spare = nullptr;
 };
 
 struct MemberOptions {
@@ -56,13 +66,16 @@ struct MemberOptions {
   /// value.
   MemberId members_max = 1024;
   /// The options of the shard that holds this member's ranges. The caller leaves `ranges` empty;
-  /// the core sets `bsp` and `workers_max`.
+  /// the core sets `bsp`, and `workers_max` to `members_max` if it is 0.
   ShardOptions shard;
   /// The state of each range when the job starts.
   std::shared_ptr<const std::vector<RangeState>> initial_states;
   /// The configuration of epoch 1, for the members that it names; nullptr for members that join
   /// later.
   ConfigurationPtr first_configuration;
+  /// The part of `first_configuration` for workers, if the caller has it: a process with many
+  /// members makes it once for all of them.
+  std::shared_ptr<const WorkerConfiguration> first_worker_configuration;
   /// A joining member sends its JoinRequests to random members of these.
   std::vector<MemberId> seeds;
   /// The council's options; the core sets `self` and `bsp`.
@@ -79,8 +92,17 @@ class MemberCore {
  public:
   explicit MemberCore(MemberOptions options);
 
+  /// For a job of one process: adopts its configuration, so that the member answers others before
+  /// start(), which then only lets the worker begin.
+  void prepare(const MemberContext& context);
   void start(const MemberContext& context);
   void on_packet(const MemberContext& context, const Envelope& envelope);
+  /// Handles a message of a member of this process. Ignores it if this incarnation of the sender is
+  /// not a member, or if the sender knows another configuration. Requires: prepare() was called.
+  void on_local_message(const MemberContext& context, const LocalMessage& local);
+  /// The observer asks for the states of this member's ranges (ObservedState). A member that has
+  /// failed answers too.
+  void on_snapshot(const MemberContext& context, const Snapshot& request);
   void on_timer(const MemberContext& context, TimerKey key);
   /// The driver calls these after the effects Plan and Compute; see Worker.
   void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
@@ -93,7 +115,8 @@ class MemberCore {
   /// what failure detection must guarantee.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
-  /// Stops the worker at the end of its step. The member keeps and serves its ranges.
+  /// Stops the worker at the end of its step and, in a job of one process, the coordinator, which
+  /// then stops all workers. The member keeps and serves its ranges.
   void stop(const MemberContext& context);
   /// Stops the worker at the end of its step, hands over this member's ranges, and leaves the job.
   void leave(const MemberContext& context);
@@ -109,13 +132,13 @@ class MemberCore {
   [[nodiscard]] const MemberOptions& options() const noexcept { return options_; }
   /// Returns nullptr before the first configuration.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
-  [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
+  [[nodiscard]] bool suspects(MemberId id) const {
+    return council_ != nullptr && council_->suspects(id);
+  }
   /// Returns nullptr if this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   /// Returns nullptr if this member is not the coordinator.
-  [[nodiscard]] const Coordinator* coordinator() const noexcept {
-    return coordinator_ ? &*coordinator_ : nullptr;
-  }
+  [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
   /// The ranges that this member owns, if any.
   [[nodiscard]] Replica& replica() noexcept { return *replica_; }
   [[nodiscard]] const Replica& replica() const noexcept { return *replica_; }
@@ -189,6 +212,8 @@ class MemberCore {
   void probe_epoch(const MemberContext& context);
   void fail(const MemberContext& context, std::string why);
 
+  /// Returns an empty list for the effects of a role; execute() returns its memory.
+  static Effects take_spare(const MemberContext& context);
   template <class Event>
   void run_worker(const MemberContext& context, Event event);
   template <class Event>
@@ -216,14 +241,18 @@ class MemberCore {
   std::optional<Worker> worker_;
   /// Never empty after the constructor.
   std::optional<Replica> replica_;
-  std::optional<Coordinator> coordinator_;
-  Council council_;
+  /// nullptr if this member is not the coordinator.
+  std::unique_ptr<Coordinator> coordinator_;
+  /// nullptr in a job of one process.
+  std::unique_ptr<Council> council_;
   /// Replica::changes() when the council was last told which ranges this member holds.
   std::uint64_t reported_changes_ = 0;
   bool is_leaving_ = false;
   Time join_started_at_{};
   /// Messages that this member sends to itself, in order.
   std::vector<PeerMessagePtr> inbox_;
+  /// True between prepare() and start().
+  bool is_prepared_ = false;
   /// The timer of request_key.
   Timer timer_;
 };

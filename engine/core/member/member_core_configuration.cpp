@@ -30,10 +30,13 @@ void MemberCore::adopt(const MemberContext& context, const ConfigurationPtr& nex
     return;
   }
   const ConfigurationPtr former = std::exchange(configuration_, next);
-  if (state_ != State::member)
-    context.out.push_back(MemberTimer{context.now + options_.probe_interval, probe_key});
+  const bool is_first = state_ != State::member;
   state_ = State::member;
-  renew_links(*next);
+  if (!next->is_of_one_process()) {
+    if (is_first)
+      context.out.push_back(MemberTimer{context.now + options_.probe_interval, probe_key});
+    renew_links(*next);
+  }
   if (next->has_lost_range()) return fail(context, "a range has lost all its owners");
   run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
     replica.on_configuration(c, *next, former ? former->epoch : 0);
@@ -70,7 +73,9 @@ void MemberCore::renew_links(const Configuration& next) {
 /// Passes the configuration to the worker, or makes the worker if this is the first configuration.
 void MemberCore::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  WorkerConfiguration next = worker_configuration(*configuration_, former);
+  WorkerConfiguration next = former == nullptr && options_.first_worker_configuration
+                                 ? *options_.first_worker_configuration
+                                 : worker_configuration(*configuration_, former);
   if (worker_)
     return run_worker(context,
                       [&](Worker& w, const Context& c) { w.on_configuration(c, std::move(next)); });
@@ -79,7 +84,7 @@ void MemberCore::inform_worker(const MemberContext& context, const Configuration
   worker.owner_of = std::move(next.owner_of);
   worker.owner_epochs = std::move(next.owner_epochs);
   worker_.emplace(worker);
-  run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
+  if (!is_prepared_) run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
 }
 
 /// If this member is coordinator: passes the changes to the Coordinator, or makes it.
@@ -92,7 +97,8 @@ void MemberCore::inform_coordinator(const MemberContext& context, const Configur
       for (const Member& member : former->members_not_in(now)) left.push_back(member.id);
       coordinator.on_members(c, left, workers_of(now.members_not_in(*former)));
     });
-  coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
+  coordinator_ = std::make_unique<Coordinator>(
+      CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
   const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
     for (const MemberId worker : workers)

@@ -10,10 +10,14 @@
 
 namespace starling::core {
 
+inline Effects MemberCore::take_spare(const MemberContext& context) {
+  return context.spare == nullptr ? Effects{} : std::exchange(*context.spare, {});
+}
+
 template <class Event>
 void MemberCore::run_worker(const MemberContext& context, Event event) {
   if (!worker_) return;
-  Effects effects;
+  Effects effects = take_spare(context);
   event(*worker_, Context{context.now, context.random, effects});
   execute(context, std::move(effects), worker_key);
 }
@@ -21,14 +25,14 @@ void MemberCore::run_worker(const MemberContext& context, Event event) {
 template <class Event>
 void MemberCore::run_coordinator(const MemberContext& context, Event event) {
   if (!coordinator_) return;
-  Effects effects;
+  Effects effects = take_spare(context);
   event(*coordinator_, Context{context.now, context.random, effects});
   execute(context, std::move(effects), coordinator_key);
 }
 
 template <class Event>
 bool MemberCore::run_replica(const MemberContext& context, Event event) {
-  Effects effects;
+  Effects effects = take_spare(context);
   std::vector<std::pair<MemberId, ReplicaMessage>> out;
   const Context core{context.now, context.random, effects};
   const bool is_accepted = event(*replica_, ReplicaContext{core, out});
@@ -41,8 +45,9 @@ bool MemberCore::run_replica(const MemberContext& context, Event event) {
 
 template <class Event>
 void MemberCore::run_council(const MemberContext& context, Event event) {
+  if (!council_) return;
   std::vector<CouncilEffect> effects;
-  event(council_, CouncilContext{context.now, context.random, effects});
+  event(*council_, CouncilContext{context.now, context.random, effects});
   for (CouncilEffect& effect : effects) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
       post(context, send->to, make_peer_message(std::move(send->message)));

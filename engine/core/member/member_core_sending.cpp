@@ -50,6 +50,11 @@ void MemberCore::post(const MemberContext& context, MemberId to, PeerMessagePtr 
     inbox_.push_back(std::move(peer_message));
     return;
   }
+  if (configuration_->is_of_one_process()) {
+    context.out.push_back(LocalMessage{options_.self.id, options_.self.incarnation, to,
+                                       configuration_->epoch, std::move(peer_message)});
+    return;
+  }
   if (link(to) == nullptr) return;
   send_configuration(context, to);
   send_by_link(context, to, std::move(peer_message));

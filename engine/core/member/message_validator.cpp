@@ -109,7 +109,7 @@ bool is_valid(const ConfigurationPtr& next, MemberId members_max) {
   return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==
              members.end() &&
          (members.empty() || members.back().id < members_max) &&
-         (!next->coordinator || is_member(*next->coordinator)) &&
+         (!next->coordinator || is_member(*next->coordinator)) && !next->council.empty() &&
          std::ranges::is_sorted(next->council) && std::ranges::all_of(next->council, is_member) &&
          std::ranges::all_of(next->ranges, [&](const Ownership& range) {
            return std::ranges::all_of(range.owners, is_member, &RangeOwner::id);

@@ -30,7 +30,8 @@ struct MessageValidator {
 };
 
 /// Returns true if `next` is not null and valid: its members ascend and are below `members_max`,
-/// its council, owners and coordinator are among the members, and its epoch is at most epoch_max.
+/// its council, which is not empty, owners and coordinator are among the members, and its epoch is
+/// at most epoch_max.
 [[nodiscard]] bool is_valid(const ConfigurationPtr& next, MemberId members_max);
 
 /// Returns true if `next` is valid (see is_valid()) and can belong to the job of `now`: it has as

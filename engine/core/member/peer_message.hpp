@@ -1,4 +1,4 @@
-/// The messages between the members of a replicated job, and the envelopes in which they travel.
+/// The messages between the members of a job, and the envelopes in which they travel.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +67,17 @@ struct Envelope {
   static constexpr auto fields(auto& m) {
     return std::tie(m.from, m.to, m.epoch, m.traffic_class, m.packet);
   }
+};
+
+/// A message between two members of one process, which needs no channel: mailboxes neither lose
+/// messages nor change the order of one sender's.
+struct LocalMessage {
+  MemberId from = 0;
+  Incarnation incarnation = 0;
+  MemberId to = 0;
+  /// The sender's epoch.
+  Epoch epoch = 0;
+  PeerMessagePtr message;
 };
 
 }  // namespace starling::core

@@ -1,4 +1,4 @@
-/// The only kind of member in the decentralised mode: a worker that also owns ranges.
+/// A worker that also owns ranges, as the simulator of protocols drives it.
 #pragma once
 
 #include "starling/engine/core/worker/worker.hpp"

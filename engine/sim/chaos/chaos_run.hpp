@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/base/check.hpp"
 #include "starling/engine/sim/chaos/chaos.hpp"
 #include "starling/engine/sim/chaos/chaos_job.hpp"
 #include "starling/engine/sim/chaos/fault_budget.hpp"
@@ -134,6 +135,9 @@ class ChaosRun : public ChaosWorld {
   void execute(NodeId id, const core::Plan& plan);
   void execute(NodeId id, const core::Compute& compute);
   void execute(NodeId, const core::Done&) {}
+  /// Jobs on several nodes have neither of these effects.
+  void execute(NodeId, const core::LocalMessage&) { STARLING_CHECK(false); }
+  void execute(NodeId, const core::ObservedState&) { STARLING_CHECK(false); }
   void execute(NodeId id, const core::Fail& fail);
   void execute(NodeId id, const core::Excluded&);
 

@@ -51,7 +51,7 @@ TEST(LocalJob, ReportsTheFailureOfAMember) {
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return !failure_of_any(nodes, 3).empty(); }));
-  EXPECT_EQ(failure_of_any(nodes, 3).substr(0, 7), "member ");
+  EXPECT_EQ(failure_of_any(nodes, 3).substr(0, 7), "worker ");
   EXPECT_NE(failure_of_any(nodes, 3).find("no merge"), std::string::npos)
       << failure_of_any(nodes, 3);
 }
@@ -131,9 +131,9 @@ TEST(LocalJob, RunsBriefCodeOnTheActorsThreadUntilItTakesLong) {
   const auto first_long = task->threads.begin() + ThreadRecordingTask::first_long_step;
   EXPECT_LT(std::count(task->threads.begin(), first_long, pool),
             ThreadRecordingTask::first_long_step);
-  // It is not known before the first long step has run that it is long.
-  EXPECT_EQ(std::count(first_long + 1, task->threads.end(), pool),
-            task->threads.end() - first_long - 1);
+  // Four long steps raise the mean above the limit.
+  EXPECT_EQ(std::count(first_long + 4, task->threads.end(), pool),
+            task->threads.end() - first_long - 4);
 }
 
 /// A job on three nodes gives the same model as a job in one process.

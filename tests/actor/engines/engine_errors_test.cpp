@@ -215,7 +215,7 @@ TEST(EngineFails, IfPullThrows) {
                  return {{"bias", {1}}};
                },
                .pull = [](const KeySlice&, auto, auto) { throw std::runtime_error{"too big"}; }}),
-      "shard: pull of key 'bias': too big");
+      "server (member 2): pull of key 'bias': too big");
 }
 
 TEST(EngineFails, IfAPeersPullThrows) {
@@ -228,7 +228,7 @@ TEST(EngineFails, IfAPeersPullThrows) {
   ASSERT_TRUE(engine);
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_EQ(outcome.error, "worker: pull of key 'table': too big");
+  EXPECT_EQ(outcome.error, "worker 0: pull of key 'table': too big");
   EXPECT_EQ(engine->get("table").value(), std::vector<double>(30))
       << "a lost tensor keeps its initial values";
 }

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "starling/actor/interfaces.hpp"
 #include "tests/actor/job/faulty_model.hpp"
 #include "tests/waiting.hpp"
 
@@ -206,6 +207,46 @@ TEST(Job, StartsAndStopsAThousandTimesWithoutLeavingAnything) {
   EXPECT_TRUE(wait_until([&] { return count_entries("/proc/self/task") <= threads; }))
       << count_entries("/proc/self/task") << " threads are left, there were " << threads;
   EXPECT_LE(count_entries("/proc/self/fd"), files);
+}
+
+/// A user's actor asks each member each question, before the members start.
+TEST(Members, RefuseQuestionsToRolesThatTheyDoNotHave) {
+  TrainOptions job;
+  job.job.mode = core::Mode::central;
+  job.job.barrier = barrier::parse("asp").value();
+  job.job.workers = 2;
+  job.job.shards = 1;
+  job.job.steps = 5;
+  job.batch = 4;
+  std::vector<std::string> refusals;
+  std::vector<core::Step> steps;
+  int values = 0;
+  job.job.on_start = [&](const DirectoryPtr& directory, caf::actor_system& system) {
+    const CafThreadScope scope;
+    caf::scoped_actor self{system};
+    const auto refused = [&](const caf::error& why) { refusals.push_back(to_string(why)); };
+    for (const MemberActor& member : directory->members) {
+      self->request(member, 5s, step_atom_v)
+          .receive([&](core::Step step) { steps.push_back(step); }, refused);
+      self->request(member, 5s, read_atom_v, core::Pull{0, 0, 0, nullptr})
+          .receive([&](const core::Value&) { ++values; }, refused);
+      if (member != directory->coordinator)
+        self->request(member, 5s, steps_atom_v)
+            .receive([](const StepsReport&) { FAIL() << "only the coordinator"; }, refused);
+    }
+  };
+  const Outcome outcome =
+      train<FaultyModel, models::Table>({}, load("linear:d=5,n=60"), nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  EXPECT_EQ(steps, (std::vector<core::Step>{0, 0})) << "both workers answer";
+  EXPECT_EQ(values, 1) << "the owner answers";
+  ASSERT_EQ(refusals.size(), 8U) << "two steps, three values, three times all steps";
+  EXPECT_EQ(std::ranges::count_if(refusals,
+                                  [](const std::string& why) {
+                                    return why.find("server (member 2) computes no updates") !=
+                                           std::string::npos;
+                                  }),
+            1);
 }
 
 }  // namespace

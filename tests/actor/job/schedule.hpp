@@ -156,6 +156,12 @@ class Schedule final : public TestScheduler {
       if (content.size() == 1 && content.match_element<M>(0)) message = content.get_as<M>(0);
     };
     (match(static_cast<const Ms*>(nullptr)), ...);
+    if (content.size() == 1 && content.match_element<core::LocalMessage>(0))
+      std::visit(
+          [&]<class M>(const M& local) {
+            if constexpr (core::IsIn<M, core::Messages>) message = local;
+          },
+          *content.get_as<core::LocalMessage>(0).message);
     return message;
   }
 

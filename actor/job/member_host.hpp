@@ -1,17 +1,21 @@
-/// The actor of one member of a job that runs on several nodes. It drives core::MemberCore, the
-/// same state machine that the simulator tests under faults, with a real clock, computations and
-/// network.
+/// The actor of one member of a job, in one process or on several nodes. It drives
+/// core::MemberCore, the same state machine that the simulator tests under faults, with a real
+/// clock, computations, and mailboxes or a network.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "starling/actor/job/job_context.hpp"
 #include "starling/actor/job/step_executor.hpp"
 #include "starling/base/check.hpp"
+#include "starling/base/random.hpp"
 #include "starling/engine/core/member/member_core.hpp"
 
 namespace starling::actor {
@@ -20,37 +24,60 @@ namespace starling::actor {
 /// time.
 using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 
-class MemberHost;
-template <>
-struct InterfaceOf<MemberHost> {
-  using type = MemberActor;
+/// Connects a member of a job on several nodes with its node. A member in one process has a
+/// Directory instead, and reports to the job's observer.
+struct NodeCallbacks {
+  SendEnvelopes send = {};
+  /// Called when the council excludes the member, which is final.
+  std::function<void()> on_excluded = {};
+  /// Called with the text of an exception that ends the actor, so that it answers no further
+  /// message.
+  std::function<void(const std::string&)> report_exception = {};
 };
+
+/// Returns the member's name for error messages.
+inline std::string name_of(const core::Member& member) {
+  const std::string id = std::to_string(member.id);
+  if (member.works) return "worker " + id;
+  return member.owns ? "server (member " + id + ")" : "member " + id;
+}
 
 class MemberHost : public actor::MemberActor::base {
  public:
-  /// Calls `on_excluded` when the council excludes the member, which is final. If an exception ends
-  /// the actor, so that it answers no further message, calls `report_exception` with its text.
   MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions options,
-             SendEnvelopes send, std::function<void()> on_excluded,
-             std::function<void(const std::string&)> report_exception)
+             std::shared_ptr<const NodeCallbacks> node = nullptr)
       : actor::MemberActor::base(config),
         job_context_(std::move(job_context)),
-        send_(std::move(send)),
-        on_excluded_(std::move(on_excluded)),
-        report_exception_(std::move(report_exception)),
+        node_(std::move(node)),
         // Each incarnation of a member has random numbers of its own.
         random_(Random::stream(job_context_->seed, options.self.id, options.self.incarnation)),
-        executor_(job_context_, options.self.id, ExecutionThread::own_if_brief),
+        executor_(job_context_, options.self.id),
         core_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
-      report_exception_("member " + std::to_string(core_.self().id) + ": " +
-                        run_catching([&] { std::rethrow_exception(thrown); }).value_or("failed"));
+      const std::string why = name_of(core_.self()) + ": " + run_catching([&] {
+                                                               std::rethrow_exception(thrown);
+                                                             }).value_or("failed");
+      if (node_) node_->report_exception(why);
+      report_failure(why);
       return caf::exit_reason::user_shutdown;
     });
   }
 
+  /// Releases the directory: its actors refer to each other, and the cycle would never be freed.
+  void on_exit() override { directory_.reset(); }
+
   actor::MemberActor::behavior_type make_behavior() override {
+    // CAF compares a message with these in turn, so the most frequent one comes first.
     return {
+        [this](const core::LocalMessage& local) {
+          run([&](Core& member, const Context& context) {
+            member.on_local_message(context, local);
+          });
+        },
+        [this](const actor::DirectoryPtr& directory) {
+          directory_ = directory;
+          run([](Core& member, const Context& context) { member.prepare(context); });
+        },
         [this](actor::start_atom) {
           run([](Core& member, const Context& context) { member.start(context); });
         },
@@ -87,6 +114,16 @@ class MemberHost : public actor::MemberActor::base {
           accept_due_update();
           on_pause({});
         },
+        [this](actor::report_credit_atom) {
+          may_report_ = true;
+          report_new_step();
+        },
+        [this](const core::Snapshot& request) {
+          run([&](Core& member, const Context& context) { member.on_snapshot(context, request); });
+        },
+        [this](actor::step_atom) { return step(); },
+        [this](actor::steps_atom) { return steps(); },
+        [this](actor::read_atom, const core::Pull& pull) { return read(pull); },
         [this](actor::report_atom) { return report(); },
         [this](actor::configuration_atom) { return core_.configuration(); },
         [this](const actor::ReadRanges& wanted) { return read_primary_ranges(wanted); },
@@ -107,18 +144,38 @@ class MemberHost : public actor::MemberActor::base {
 
   actor::MemberActor self() { return this; }
 
+  /// Empty lists, whose memory the next event uses again. One pair for each thread takes less
+  /// memory than one for each of thousands of members.
+  struct SpareLists {
+    core::MemberEffects member;
+    core::Effects role;
+  };
+  static SpareLists& spare_lists() {
+    static thread_local SpareLists lists;
+    return lists;
+  }
+
   /// Runs one event of the core, then its effects.
   template <class Event>
   void run(Event event) {
-    // A message from another member may make a check fail here, but must not end the process.
-    const CheckScope scope{throw_broken_invariant};
-    core::MemberEffects effects;
-    event(core_, Context{job_context_->now(), random_, effects});
+    // A message from another node may make a check fail here, but must not end the process.
+    std::optional<CheckScope> scope;
+    if (node_) scope.emplace(throw_broken_invariant);
+    core::MemberEffects effects = std::exchange(spare_lists().member, {});
+    event(core_, Context{job_context_->now(), random_, effects, &spare_lists().role});
     for (core::MemberEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
-    if (!outgoing_.empty()) send_(std::exchange(outgoing_, {}));
+    effects.clear();
+    spare_lists().member = std::move(effects);
+    if (!outgoing_.empty()) node_->send(std::exchange(outgoing_, {}));
+    report_new_step();
   }
 
   void execute(core::Dispatch& dispatch) { outgoing_.push_back(std::move(dispatch.envelope)); }
+  void execute(core::LocalMessage& local) {
+    if (!directory_) return;
+    const MemberActor& to = directory_->members[local.to];
+    actor::send(this, to, std::move(local));
+  }
   void execute(const core::MemberTimer& timer) { schedule(timer.at, actor::TimerFired{timer.key}); }
   void execute(const core::Plan& plan) { executor_.plan(self(), plan.step); }
   /// During a pause, postpones the computation. A pause takes effect here, because at this time
@@ -129,9 +186,12 @@ class MemberHost : public actor::MemberActor::base {
     else
       executor_.compute(self(), compute);
   }
-  void execute(const core::Done&) {}
+  void execute(const core::Done&) { report_to_observer(); }
   void execute(const core::Fail& failure) { record_failure(failure.why); }
-  void execute(const core::Excluded&) { on_excluded_(); }
+  void execute(const core::Excluded&) { node_->on_excluded(); }
+  void execute(core::ObservedState& observed) {
+    if (directory_) actor::send(this, directory_->observer, std::move(*observed.state));
+  }
 
   /// Sends `message` to this actor at `time`.
   template <class Message>
@@ -187,6 +247,67 @@ class MemberHost : public actor::MemberActor::base {
   void record_failure(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why.empty() ? "failed" : why;
+    report_failure(failure_);
+  }
+
+  void report_failure(const std::string& why) {
+    if (directory_) actor::send(this, directory_->observer, actor::Failure{why});
+  }
+
+  [[nodiscard]] actor::Answer<core::Step> step() const {
+    if (core_.worker() == nullptr)
+      return actor::refusal(name_of(core_.self()) + " computes no updates");
+    return core_.worker()->step();
+  }
+
+  [[nodiscard]] actor::Answer<actor::StepsReport> steps() const {
+    const core::Coordinator* coordinator = core_.coordinator();
+    if (coordinator == nullptr)
+      return actor::refusal(name_of(core_.self()) + " is not the coordinator");
+    const auto [min, max] = coordinator->spread();
+    return actor::StepsReport{min, max, coordinator->spread_max(), coordinator->draws(),
+                              coordinator->passes()};
+  }
+
+  [[nodiscard]] actor::Answer<core::Value> read(const core::Pull& pull) {
+    core::Shard& shard = core_.replica().shard();
+    if (!shard.is_valid(pull))
+      return actor::refusal("range " + std::to_string(pull.range) +
+                            ": not held here, or without such rows");
+    return shard.read(pull);
+  }
+
+  /// Reports a new step, if the observer has handled the last report.
+  void report_new_step() {
+    if (directory_ && may_report_ && core_.worker() != nullptr &&
+        core_.worker()->step() > last_reported_step_)
+      report_to_observer();
+  }
+
+  /// Sends the observer the worker's progress.
+  void report_to_observer() {
+    if (!directory_) return;
+    actor::Report report = worker_report(*core_.worker());
+    // The observer adds up the losses, so only those since the last report are sent.
+    report.loss_sum -= std::exchange(last_reported_loss_sum_, report.loss_sum);
+    report.loss_count -= std::exchange(last_reported_loss_count_, report.loss_count);
+    actor::send(this, directory_->observer, report);
+    may_report_ = false;
+    last_reported_step_ = report.step;
+  }
+
+  [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const {
+    const auto counts = worker.draw_counts();
+    actor::Report report{.worker = core_.self().id,
+                         .step = worker.step(),
+                         .samples = worker.samples(),
+                         .waited = worker.waited(job_context_->now()),
+                         .draws = counts.draws,
+                         .passes = counts.passes,
+                         .drawn = worker.drawn(),
+                         .is_done = worker.is_done()};
+    executor_.fill_report(report);
+    return report;
   }
 
   actor::MemberReport report() {
@@ -210,16 +331,7 @@ class MemberHost : public actor::MemberActor::base {
     result.is_paused =
         worker == nullptr || worker->is_done() || worker->is_waiting() || postponed_compute_;
     if (worker == nullptr) return result;
-    const auto counts = worker->draw_counts();
-    result.worker = {.worker = result.member,
-                     .step = worker->step(),
-                     .samples = worker->samples(),
-                     .waited = worker->waited(job_context_->now()),
-                     .draws = counts.draws,
-                     .passes = counts.passes,
-                     .drawn = worker->drawn(),
-                     .is_done = worker->is_done()};
-    executor_.fill_report(result.worker);
+    result.worker = worker_report(*worker);
     return result;
   }
 
@@ -240,14 +352,21 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   JobContextPtr job_context_;
-  SendEnvelopes send_;
+  /// Null in one process.
+  std::shared_ptr<const NodeCallbacks> node_;
+  /// The actors of the job in one process; null on nodes.
+  actor::DirectoryPtr directory_;
   /// The packets of the current event, which are sent when it ends.
   std::vector<core::Envelope> outgoing_;
-  std::function<void()> on_excluded_;
-  std::function<void(const std::string&)> report_exception_;
   Random random_;
-  StepExecutor<MemberHost> executor_;
+  StepExecutor executor_;
   Core core_;
+  /// False from each report until the observer returns a report credit.
+  bool may_report_ = true;
+  /// The step, the sum of the losses and their number in the last report.
+  core::Step last_reported_step_ = core_.options().worker.first_step;
+  double last_reported_loss_sum_ = 0;
+  std::uint64_t last_reported_loss_count_ = 0;
   core::Time paused_until_{};
   /// The computation that starts when the pause is over.
   std::optional<core::Compute> postponed_compute_;
