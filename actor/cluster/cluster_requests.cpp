@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 /// The longest time that a client may pause a job for. A job must not stay paused if the client
 /// ends before it lets the workers continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
-/// If this many closed jobs are still being torn down, the node accepts no job.
+/// If this many closed jobs are still being torn down, the node refuses PrepareJob.
 constexpr std::size_t teardowns_max = 4;
 
 wire::Refused refuse_unknown(wire::JobId id) {
@@ -144,6 +144,8 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
   return job;
 }
 
+/// A client that submits a job again gives it a new id: this node keeps what it has prepared for
+/// the earlier submission, and ends its job.
 void ClusterNode::Impl::adopt_preparations(JobId previous_id, JobId new_id) {
   prepared_.rename_job(previous_id, new_id);
   slots_.rename_job(previous_id, new_id);
@@ -210,6 +212,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::LeaveClus
   reply(requester, wire::Done{});
 }
 
+/// Sends no reply, because the requester closes its connection.
 void ClusterNode::Impl::answer(const Requester& requester, const wire::Disconnect&) {
   endpoint_->forget(requester.address);
 }

@@ -49,7 +49,7 @@ class KeyTable {
     return layout_.ranges[range].segments.front().parameter_offset;
   }
   /// The position of the key that the range is a part of.
-  [[nodiscard]] std::size_t key_of(core::RangeId range) const {
+  [[nodiscard]] std::size_t key_index_of(core::RangeId range) const {
     return layout_.ranges[range].segments.front().parameter;
   }
 

@@ -112,14 +112,14 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
   scratch.parameters.reset();
   std::vector<KeyRead<T>> reads(keys_->names().size());
   for (std::size_t i = 0; i < values.size();) {
-    const std::size_t k = keys_->key_of(values[i].range);
+    const std::size_t k = keys_->key_index_of(values[i].range);
     const std::size_t row_size = keys_->key(k).row_size();
     KeyRead<T>& read = reads[k];
     read.was_read = true;
     read.by_rows = values[i].value.rows != nullptr;
     std::size_t end = i;
     std::size_t count = 0;
-    for (; end < values.size() && keys_->key_of(values[end].range) == k; ++end) {
+    for (; end < values.size() && keys_->key_index_of(values[end].range) == k; ++end) {
       count += values[end].value.count;
       if (!read.by_rows) continue;
       const std::size_t from = keys_->offset_in_key(values[end].range) / row_size;

@@ -11,18 +11,18 @@ namespace {
 constexpr std::uint64_t first_request_id = 1;
 constexpr core::Time tick_period = std::chrono::milliseconds{20};
 /// How long the observer of a failed job waits for the owners' ranges.
-constexpr core::Time rescue_timeout = std::chrono::seconds{5};
+constexpr core::Time collect_timeout = std::chrono::seconds{5};
 
 /// The most bytes of models that wait to be evaluated; one model may be larger.
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
-constexpr std::size_t waiting_models_max = 8;
+constexpr std::size_t waiting_evaluations_max = 8;
 
 /// Returns the most models that may wait to be evaluated: 1 if the user has a stop_when, which is
 /// to see a recent model.
-std::size_t waiting_models_limit(const core::Layout& layout, const JobOptions& options) {
+std::size_t waiting_evaluations_limit(const core::Layout& layout, const JobOptions& options) {
   if (options.stop_when) return 1;
   const std::size_t bytes = std::max<std::size_t>(1, layout.size * sizeof(double));
-  return std::clamp<std::size_t>(waiting_bytes_max / bytes, 1, waiting_models_max);
+  return std::clamp<std::size_t>(waiting_bytes_max / bytes, 1, waiting_evaluations_max);
 }
 
 double mean_step_of(const std::vector<core::LedgerEntry>& entries) {
@@ -63,7 +63,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
       ended_at_(options.workers, core::Time::max()),
       running_workers_(options.workers),
       last_request_id_(first_request_id),
-      waiting_evaluations_max_(waiting_models_limit(job_context_->task->layout(), options)),
+      waiting_evaluations_max_(waiting_evaluations_limit(job_context_->task->layout(), options)),
       next_progress_at_(options.progress_every),
       evaluations_(options.evaluate_every, mean_step_of(first_entries)),
       checkpoints_(saves_rounds(options) ? 0 : options.checkpoint_every,
@@ -169,7 +169,7 @@ void ObserverHost::on_failure(const actor::Failure& failure) {
   if (phase_ == Phase::collecting) return;
   phase_ = Phase::collecting;
   drop_evaluations();
-  give_up_at_ = job_context_->now() + rescue_timeout;
+  give_up_at_ = job_context_->now() + collect_timeout;
   collect(Purpose::outcome);
 }
 
@@ -189,7 +189,7 @@ void ObserverHost::collect(Purpose purpose) {
 
 /// Under bsp: requests the first round after `round` that is to be saved. Only one round is
 /// requested at a time: if the disk is slower than the rounds, some rounds are not saved, so that
-/// they neither wait for the disk nor queue up.
+/// rounds neither wait for the disk nor queue in memory.
 void ObserverHost::request_round_after(core::Step round) {
   expect_round(++last_request_id_);
   for (const auto& owner : directory_->owners)
@@ -235,12 +235,12 @@ void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
 void ObserverHost::on_collected(Collection collection) {
   if (collection.purpose == Purpose::save) return save(collection.states);
   outcome_.model = std::move(collection.states);
-  ask_coordinator();
+  begin_final_evaluation();
 }
 
 /// In central mode, replaces figures from the workers' reports by those of the coordinator, which
 /// knows of every step. Then begins the evaluation at the end.
-void ObserverHost::ask_coordinator() {
+void ObserverHost::begin_final_evaluation() {
   const auto begin = [this] {
     phase_ = Phase::evaluating;
     if (!reached_model_.empty()) outcome_.model = reached_model_;

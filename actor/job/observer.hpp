@@ -83,7 +83,7 @@ class ObserverHost : public actor::ObserverActor::base {
   [[nodiscard]] std::size_t waiting_evaluations() const;
   void drop_evaluations();
   void count_final_evaluation();
-  void ask_coordinator();
+  void begin_final_evaluation();
   /// Calls the user's on_progress.
   void report_progress();
   void check_target();

@@ -91,7 +91,9 @@ class StepExecutor {
         const core::Time took = job_context->now() - started_at;
         values.clear();  // releases the values, so that owners may update their ranges in place
         if (result.fault)
-          return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
+          return actor::post(self,
+                             actor::ComputeFailed{
+                                 .step = step, .why = *std::move(result.fault), .is_fatal = true});
         post(*job_context, self,
              actor::Computed{step, std::move(result.update), result.loss, took});
       });

@@ -28,7 +28,8 @@ InputKind required_input(const std::vector<LayerText>& layers) {
   return InputKind::any;
 }
 
-/// RowReader gathers dense rows into a matrix only for a layer with more than one output.
+/// A net needs dense rows gathered into a matrix, which RowReader does if it is told that the layer
+/// has more than one output.
 constexpr std::size_t outputs_for_gathering = 2;
 
 /// Guesses the input's shape for a net that does not state it.

@@ -1,5 +1,5 @@
-/// Shows the progress of many runs on stderr: the share that is done, and the time left. One thread
-/// at a time.
+/// Shows the progress of many runs on stderr: the share that is done, and the time left. Not
+/// thread-safe.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace starling::program {
 
-/// Returns "1.12 million updates/s", "834 updates/s".
+/// Returns a rate as text, such as "1.12 million updates/s" or "834 updates/s".
 [[nodiscard]] std::string rate_text(double updates_per_s);
 
 class RunDisplay {
@@ -19,7 +19,7 @@ class RunDisplay {
 
   /// Shows nothing during the first second, because short work needs no progress.
   void show(const OverallProgress& progress);
-  /// Shows the progress of work of which `share` is done. Assumes that it goes on at the same rate.
+  /// Shows the progress of work of which `share` is done. The time left assumes a constant rate.
   void show(double share);
   /// Replaces the progress by the number of runs and updates that were simulated, and their speed.
   void finish(const SimRuns& runs);

@@ -47,7 +47,7 @@ class BatchNorm final : public Layer<T> {
   Saved<T> forward(const Forward<T>& f) const override {
     const auto statistics = f.pass.arena.template allocate<T>(2 * channels_);
     const auto mean = part(statistics, 0);
-    // Holds the variance first.
+    // The variance is written here first, and the loop below replaces it by 1 / sqrt(v + epsilon).
     const auto inverse = part(statistics, 1);
     if (f.pass.training) {
       compute_moments(f.x, mean, inverse);
@@ -115,7 +115,8 @@ class BatchNorm final : public Layer<T> {
     scale(share, variance);
   }
 
-  /// Adds the change of the running statistics to the gradient; `rows` is the number of rows.
+  /// Adds the change of the running statistics to the gradient. `rows` is how many numbers
+  /// each channel's mean is of: samples times positions.
   void add_statistics_change(const Backward<T>& b, std::span<const T> mean,
                              std::span<const T> inverse, T rows) const {
     const T unbiased = rows > 1 ? rows / (rows - 1) : T{1};
