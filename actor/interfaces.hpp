@@ -30,7 +30,7 @@ using ObserverActor =
 /// that it does not have.
 using MemberActor =
     Interface<void(DirectoryPtr),        // Names the actors of a job in one process.
-              void(start_atom),          // Found the job, or join it.
+              void(start_atom),          // Let the worker begin; on nodes, found or join.
               void(core::LocalMessage),  // A message of a member of this process.
               void(EnvelopePtr),         // A packet has arrived.
               void(Planned),             // The job has planned what it reads next.

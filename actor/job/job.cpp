@@ -75,8 +75,8 @@ class JobRunner {
     }
     run_to_end();
     Outcome outcome = outcome_->wait();
-    // Waits for running computations, and discards waiting ones. Workers of a failed job, which are
-    // not stopped yet, may still submit computations, which are discarded too.
+    // Waits for the pool's running computations, and discards waiting ones. Workers of a failed
+    // job, which are not stopped yet, may submit more, which are discarded too, or run brief ones.
     job_context_->pool->close();
     actor::post(directory_->observer, actor::quit_atom_v);
     for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });

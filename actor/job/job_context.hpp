@@ -12,7 +12,7 @@
 
 namespace starling::actor {
 
-/// It outlives the actors.
+/// Outlives the actors.
 struct JobContext {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
