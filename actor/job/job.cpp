@@ -172,7 +172,6 @@ class JobRunner {
     member.worker.attempts = options_.attempts;
     member.members_max = static_cast<MemberId>(configuration_->members.size());
     member.shard = {.layout = layout_,
-                    .ranges = {},
                     .applier = applier_,
                     .workers = options_.workers,
                     .workers_max = options_.workers};

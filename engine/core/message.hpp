@@ -132,6 +132,7 @@ struct WorkerStatus {
   /// The highest step of which the sender, as an owner, holds an update of any worker.
   Step held = 0;
 
+  static constexpr std::string_view name = "worker-status";
   static constexpr auto fields(auto& m) { return std::tie(m.member, m.phase, m.step, m.held); }
 };
 

@@ -51,12 +51,13 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
 }
 
 /// Estimates the memory of a run in bytes. Each worker has a copy of the model and a gradient, and
-/// both may be in flight too. The owners hold the model, and twice its size for the optimiser. 16
-/// MiB are for everything else.
+/// both may be in flight too. The owners hold the model, and twice its size for the optimiser, and
+/// with packet loss each range has two owners. 16 MiB are for everything else.
 std::uint64_t estimate_bytes(const SimJob& job, const AnyModel& model) {
   const std::size_t parameter_bytes = model.element_type() == ElementType::float64 ? 8 : 4;
   const std::uint64_t model_bytes = model.layout(actor::JobOptions{}).size * parameter_bytes;
-  return (4 * job.options.workers + 3) * model_bytes + (std::uint64_t{1} << 24U);
+  const std::uint64_t owners_bytes = (job.link.loss > 0 ? 6 : 3) * model_bytes;
+  return 4 * job.options.workers * model_bytes + owners_bytes + (std::uint64_t{1} << 24U);
 }
 
 /// Returns the options of run `run`. Runs are numbered barrier by barrier.
@@ -80,13 +81,12 @@ double done_share(const sim::StepOptions& options, const sim::Point& point) {
 
 /// Returns the counts of those messages that barriers send.
 sim::Messages barrier_message_counts(const sim::TrafficByKind& traffic) {
-  const auto sent = [&]<class M>(M) { return traffic[core::Message{M{}}.index()].messages; };
-  return {.arrivals = sent(core::Arrived{}),
-          .releases = sent(core::Proceed{}),
-          .queries = sent(core::StepQuery{}),
-          .answers = sent(core::StepAnswer{}),
-          .notify_requests = sent(core::NotifyRequest{}),
-          .notices = sent(core::Notice{})};
+  return {.arrivals = sim::traffic_of<core::Arrived>(traffic).messages,
+          .releases = sim::traffic_of<core::Proceed>(traffic).messages,
+          .queries = sim::traffic_of<core::StepQuery>(traffic).messages,
+          .answers = sim::traffic_of<core::StepAnswer>(traffic).messages,
+          .notify_requests = sim::traffic_of<core::NotifyRequest>(traffic).messages,
+          .notices = sim::traffic_of<core::Notice>(traffic).messages};
 }
 
 /// Returns the figures of a run: those that the step level has too, and those of the model and of

@@ -10,10 +10,15 @@
 #include "starling/base/check.hpp"
 #include "starling/engine/core/member/member_core_parts.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
-#include "starling/engine/exchange/ownership/peer.hpp"
 
 namespace starling::core {
 namespace {
+
+/// A core that has a handler for messages of type M.
+template <class Core, class M>
+concept Handles = requires(Core& core, const Context& context, const M& message) {
+  core.on(context, message);
+};
 
 /// True for the messages to owners of a range. An owner refuses such a message if its sender knows
 /// other owners of the range than this owner does.

@@ -98,7 +98,7 @@ void MemberCore::inform_coordinator(const MemberContext& context, const Configur
       coordinator.on_members(c, left, workers_of(now.members_not_in(*former)));
     });
   coordinator_ = std::make_unique<Coordinator>(
-      CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
+      CoordinatorOptions{options_.worker.barrier, options_.worker.recheck});
   const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
     for (const MemberId worker : workers)

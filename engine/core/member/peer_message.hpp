@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <variant>
 
@@ -17,27 +18,33 @@ namespace starling::core {
 /// To a random member, at intervals. It has no content, but its envelope holds the sender's epoch.
 /// A receiver that knows a later epoch answers with its configuration. So members that send nothing
 /// else, and former members, learn of later epochs too.
-struct EpochProbe {};
+struct EpochProbe {
+  static constexpr std::string_view name = "epoch-probe";
+};
 /// `member` asks to join. It sends this to any member, which passes it to the council.
 struct JoinRequest {
   Member member;
+  static constexpr std::string_view name = "join-request";
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
 /// `member` asks to leave. It sends this to the council.
 struct LeaveRequest {
   Member member;
+  static constexpr std::string_view name = "leave-request";
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
 /// Answers the JoinRequest of a member that can never join; `why` is the reason.
 struct JoinRefused {
   std::string why;
+  static constexpr std::string_view name = "join-refused";
   static constexpr auto fields(auto& m) { return std::tie(m.why); }
 };
 
-/// Any message from one member to another.
-using PeerMessage = AnyOf<Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
-                                 MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
-                                             LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>>;
+/// The messages from one member to another.
+using PeerMessages = Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
+                            MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
+                                        LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>;
+using PeerMessage = AnyOf<PeerMessages>;
 /// Immutable and shared: all copies of a packet, including resent ones, point to the same message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 

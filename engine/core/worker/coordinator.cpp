@@ -7,10 +7,7 @@
 
 namespace starling::core {
 
-Coordinator::Coordinator(CoordinatorOptions options) : options_(std::move(options)) {
-  for (MemberId id = 0; id < options_.first_steps.size(); ++id)
-    add_founder(id, options_.first_steps[id]);
-}
+Coordinator::Coordinator(CoordinatorOptions options) : options_(std::move(options)) {}
 
 void Coordinator::add_founder(MemberId worker, Step step) {
   add_worker(worker);
@@ -45,11 +42,6 @@ void Coordinator::on(const Context& context, const Ended& ended) {
   workers_[ended.worker].step = barrier::finished;
   workers_[ended.worker].entering = false;
   reconsider_waiting(context, ended.worker);
-}
-
-void Coordinator::on_left(const Context& context, MemberId worker) {
-  if (!forget_worker(worker)) return;
-  reconsider_waiting(context, worker);
 }
 
 void Coordinator::on_members(const Context& context, const std::vector<MemberId>& left,

@@ -18,9 +18,6 @@ namespace starling::core {
 struct CoordinatorOptions {
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::central();
-  /// Indexed by worker: the step from which the worker starts, 0 in a fresh job. Workers that join
-  /// later are not listed.
-  std::vector<Step> first_steps;
 };
 
 /// One call at a time; not thread-safe. Ends the program if workers ever are further apart than a
@@ -43,8 +40,6 @@ class Coordinator {
   /// which a worker that has joined asks at which step to begin. Ignores all others.
   void on(const Context& context, const WorkerStatus& status);
   void on_timer(const Context& context);
-  /// `worker` has died: no worker waits for it any more.
-  void on_left(const Context& context, MemberId worker);
   /// `worker` takes part from the beginning of the job, and starts from `step`.
   void add_founder(MemberId worker, Step step);
   /// `worker` has joined. It begins at the lowest step of the running workers, and from now on

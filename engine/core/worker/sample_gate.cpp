@@ -15,8 +15,8 @@ constexpr Time entry_retry = std::chrono::milliseconds{20};
 
 SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self,
                        WorkerIds workers)
-    : barrier_(std::move(barrier)), recheck_(recheck), self_(self), workers_(std::move(workers)) {
-  exclude(self_);
+    : barrier_(std::move(barrier)), recheck_(recheck), self_(self) {
+  set_workers(std::move(workers));
 }
 
 bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval) {
@@ -31,13 +31,8 @@ bool SampleGate::enter(const Context& context) {
   return start_draw(context);
 }
 
-bool SampleGate::resume(const Context& context) {
-  timer_.forget();
-  return phase_ != Phase::idle && start_draw(context);
-}
-
 std::uint32_t SampleGate::candidate_count() const {
-  return static_cast<std::uint32_t>(workers_->size() - excluded_.size());
+  return static_cast<std::uint32_t>(workers_->size() - 1);
 }
 
 bool SampleGate::start_draw(const Context& context) {
@@ -68,12 +63,8 @@ bool SampleGate::start_draw(const Context& context) {
 
 void SampleGate::ask_random(const Context& context, std::uint32_t count) {
   barrier::draw(candidate_count(), count, context.random, drawn_positions_);
-  for (std::uint32_t pick : drawn_positions_) {
-    for (const std::uint32_t position : excluded_) {
-      if (pick < position) break;
-      ++pick;
-    }
-    const MemberId other = (*workers_)[pick];
+  for (const std::uint32_t pick : drawn_positions_) {
+    const MemberId other = (*workers_)[pick < own_position_ ? pick : pick + 1];
     unanswered_.push_back(other);
     context.send(ToWorker{other}, StepQuery{self_, draw_number_});
   }
@@ -121,29 +112,20 @@ bool SampleGate::on_timer(const Context& context) {
   return false;
 }
 
-bool SampleGate::on_left(const Context& context, MemberId worker) {
-  exclude(worker);
-  const bool affects_draw = laggard_ == worker || std::ranges::count(unanswered_, worker) > 0;
-  return phase_ != Phase::idle && affects_draw && start_draw(context);
-}
-
 bool SampleGate::on_members(const Context& context, WorkerIds workers,
                             const std::vector<MemberId>& changed) {
-  workers_ = std::move(workers);
-  excluded_.clear();
-  exclude(self_);
+  set_workers(std::move(workers));
   const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
   const bool affects_draw =
       (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed);
   return phase_ != Phase::idle && affects_draw && start_draw(context);
 }
 
-void SampleGate::exclude(MemberId worker) {
-  const auto found = std::ranges::find(*workers_, worker);
-  if (found == workers_->end()) return;
-  const auto position = static_cast<std::uint32_t>(found - workers_->begin());
-  const auto insert_at = std::ranges::lower_bound(excluded_, position);
-  if (insert_at == excluded_.end() || *insert_at != position) excluded_.insert(insert_at, position);
+void SampleGate::set_workers(WorkerIds workers) {
+  workers_ = std::move(workers);
+  const auto self = std::ranges::find(*workers_, self_);
+  STARLING_CHECK(self != workers_->end());
+  own_position_ = static_cast<std::uint32_t>(self - workers_->begin());
 }
 
 /// Decides a draw after all drawn workers have answered, or after query_timeout.

@@ -57,9 +57,6 @@ class SampleGate {
   [[nodiscard]] bool on(const Context& context, const Notice& notice);
   [[nodiscard]] bool on_timer(const Context& context);
 
-  /// `worker` has left or died: the gate neither draws it again nor waits for its answer.
-  [[nodiscard]] bool on_left(const Context& context, MemberId worker);
-
   /// From now on the gate draws from `workers`. `changed` lists, in ascending order, the former
   /// workers that are not in `workers` any more, or only in a new incarnation.
   [[nodiscard]] bool on_members(const Context& context, WorkerIds workers,
@@ -67,10 +64,6 @@ class SampleGate {
 
   /// The worker has ended: the gate becomes idle, and ignores later answers.
   void stop_asking() { phase_ = Phase::idle; }
-
-  /// The worker's driver was lost, and with it all timers and answers. If the gate is not idle,
-  /// draws and asks again.
-  [[nodiscard]] bool resume(const Context& context);
 
   /// Counts the draws, and the draws that let the worker pass.
   struct Counts {
@@ -89,7 +82,7 @@ class SampleGate {
   void ask_random(const Context& context, std::uint32_t count);
   /// Returns the number of workers that can be drawn.
   [[nodiscard]] std::uint32_t candidate_count() const;
-  void exclude(MemberId worker);
+  void set_workers(WorkerIds workers);
   /// Returns true if only a Notice from the laggard makes the worker draw again.
   [[nodiscard]] bool waits_only_for_notice() const;
   void ask_for_notice(const Context& context) const;
@@ -100,9 +93,8 @@ class SampleGate {
   barrier::Recheck recheck_;
   MemberId self_;
   WorkerIds workers_;
-  /// The positions in workers_ that are not drawn, ascending: this worker's own position, and those
-  /// of workers that have left.
-  std::vector<std::uint32_t> excluded_;
+  /// This worker's position in workers_, which is not drawn.
+  std::uint32_t own_position_ = 0;
 
   Phase phase_ = Phase::idle;
   Step own_step_ = 0;

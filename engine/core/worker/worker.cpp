@@ -299,31 +299,4 @@ void Worker::on_configuration(const Context& context, WorkerConfiguration next) 
   if (gate_ && gate_->on_members(context, std::move(next.workers), next.changed)) go_on(context);
 }
 
-void Worker::resume(const Context& context) {
-  if (gate_ && gate_->resume(context)) return go_on(context);
-  switch (phase_) {
-    case Phase::idle:
-      return start(context);
-    case Phase::entering:
-      return;
-    case Phase::planning:
-      context.out.push_back(Plan{step_});
-      return;
-    case Phase::pulling:
-      return pull(context);
-    case Phase::computing:
-      context.out.push_back(Compute{step_, values_});
-      return;
-    case Phase::pushing:
-      return push(context);
-    case Phase::waiting:
-      if (!gate_) ask_to_pass_barrier(context);
-      return;
-    case Phase::done:
-      return send_ended(context);
-    case Phase::failed:
-      return;
-  }
-}
-
 }  // namespace starling::core

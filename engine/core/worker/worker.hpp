@@ -67,7 +67,7 @@ struct WorkerOptions {
 };
 
 /// One call at a time; not thread-safe. Repeated or late messages do no harm. No timer makes the
-/// worker send a message again, except the queries of its SampleGate: after a loss, call resume().
+/// worker send a message again, except the queries of its SampleGate: messages must not get lost.
 ///
 ///     start -> [entering] -> [planning] -> pulling -> computing -> pushing -> waiting
 ///                               ^                                                |
@@ -90,8 +90,6 @@ class Worker {
   /// after `attempts` failures in a row it ends the job (Fail).
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
-  /// `worker` has left or died: this worker neither draws nor notifies it any more.
-  void on_left(const Context& context, MemberId worker);
   /// Owners or workers have changed. Sends the pulls and pushes that former owners have not
   /// answered to the new owners.
   void on_configuration(const Context& context, WorkerConfiguration next);
@@ -104,10 +102,6 @@ class Worker {
   void on(const Context& context, const StepAnswer& answer);
   void on(const Context& context, const NotifyRequest& request);
   void on(const Context& context, const Notice& notice);
-
-  /// The core's driver was lost and replaced, and with it all timers, and the messages and
-  /// computations in flight. Asks for all of them again.
-  void resume(const Context& context);
 
   /// Returns the status for a coordinator that does not know this worker yet. If there is a
   /// coordinator, the core's driver sends it the status when the worker joins, because the worker

@@ -32,11 +32,6 @@ void Worker::on_timer(const Context& context) {
   if (gate_ && gate_->on_timer(context)) go_on(context);
 }
 
-void Worker::on_left(const Context& context, MemberId worker) {
-  notify_requests_.erase(worker);
-  if (gate_ && gate_->on_left(context, worker)) go_on(context);
-}
-
 void Worker::on(const Context& context, const StepAnswer& answer) {
   if (gate_ && gate_->on(context, answer)) go_on(context);
 }

@@ -98,7 +98,6 @@ bool Replica::on(const ReplicaContext& context, const Pull& pull) {
 }
 
 void Replica::on(const ReplicaContext& context, const Ended& ended) {
-  if (!options_.shard.bsp) return;
   for (RangeId r = 0; r < ranges_.size(); ++r) {
     OwnedRange& owned = ranges_[r];
     if (!owned.primary || !shard_.end_worker(context.core, r, ended.worker)) continue;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -26,6 +27,7 @@ struct Install {
   std::shared_ptr<const RangeState> state;
 
   [[nodiscard]] bool is_well_formed() const { return state != nullptr; }
+  static constexpr std::string_view name = "install";
   static constexpr auto fields(auto& m) { return std::tie(m.owner_epoch, m.state); }
 };
 /// Primary to the other owners: the next push that it has accepted, or in bulk-synchronous jobs the
@@ -39,6 +41,7 @@ struct Forward {
   /// The worker that has ended, if `push` is nullptr.
   MemberId ended = 0;
 
+  static constexpr std::string_view name = "forward";
   static constexpr auto fields(auto& m) {
     return std::tie(m.range, m.owner_epoch, m.number, m.push, m.ended);
   }
@@ -49,6 +52,7 @@ struct Held {
   Epoch owner_epoch;
   std::uint64_t number;
 
+  static constexpr std::string_view name = "held";
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.owner_epoch, m.number); }
 };
 using ReplicaMessage = std::variant<Install, Forward, Held>;

@@ -27,8 +27,6 @@ Shard::Shard(ShardOptions options)
       pending_snapshot_(options_.pending_snapshot),
       index_of_(options_.layout->ranges.size(), not_held) {
   if (options_.workers_max == 0) options_.workers_max = options_.workers;
-  for (const RangeState& state : options_.ranges) put_range(state);
-  options_.ranges.clear();
 }
 
 void Shard::put_range(const RangeState& state) {

@@ -13,9 +13,6 @@ namespace starling::core {
 
 struct ShardOptions {
   std::shared_ptr<const Layout> layout;
-  /// The states of the ranges that this owner holds at first. If a state has no slots, the slots
-  /// start as zeros.
-  std::vector<RangeState> ranges;
   /// How updates change the ranges. Shared by all owners of a job.
   ApplierPtr applier;
   /// The number of workers with which the job starts.
@@ -51,10 +48,7 @@ class Shard {
 
   void on(const Context& context, const Pull& pull);
   void on(const Context& context, const Push& push);
-  void on(const Context& context, const Ended& ended);
   void on(const Context& context, const Snapshot& request);
-  /// `worker` has died or left: completes rounds without it.
-  void on_left(const Context& context, MemberId worker);
 
   /// Does the same as on(push), but does not send the Ack.
   [[nodiscard]] PushResult accept(const Context& context, const Push& push);
@@ -63,7 +57,7 @@ class Shard {
   /// true, and are completed without the others. Requires: holds(range).
   void await_only(const Context& context, RangeId range,
                   const std::function<bool(MemberId, Incarnation)>& is_member);
-  /// bsp only: `worker` has made its last step: rounds of the range do not await it any more.
+  /// `worker` has made its last step: under bsp, rounds of the range do not await it any more.
   /// Returns false if they did not before. Requires: holds(range).
   bool end_worker(const Context& context, RangeId range, MemberId worker);
   /// bsp only: returns the pushes that wait for their round, by worker. Requires: holds(range).
@@ -77,8 +71,9 @@ class Shard {
   /// Returns the whole state of a range for another owner, with the pushes that wait for their
   /// round. Requires: holds(range).
   [[nodiscard]] RangeState full_state(RangeId range) const;
-  /// Adds a range with its state. If this shard holds the range already, replaces its state, and
-  /// drops the pulls that wait for a round of it. Requires: fits(state).
+  /// Adds a range with its state; if the state has no slots, the slots start as zeros. If this
+  /// shard holds the range already, replaces its state, and drops the pulls that wait for a round
+  /// of it. Requires: fits(state).
   void put_range(const RangeState& state);
   /// Drops a range and its state.
   void release(RangeId range);
@@ -137,7 +132,6 @@ class Shard {
   [[nodiscard]] static std::size_t count_missing(const HeldRange& range);
   [[nodiscard]] static bool is_awaited(const HeldRange& range, MemberId worker);
   PushResult add_joiner(const Context& context, const Push& push, HeldRange& range);
-  void end_in_all_ranges(const Context& context, MemberId worker);
 
   ShardOptions options_;
   /// bsp only: the last Snapshot with a round. The shard answers when a range completes this round.

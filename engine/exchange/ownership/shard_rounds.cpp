@@ -62,22 +62,8 @@ void Shard::apply_round(RangeId id, HeldRange& range) {
   for (const Push& push : round) count_samples(push, range);
 }
 
-void Shard::on(const Context& context, const Ended& ended) {
-  end_in_all_ranges(context, ended.worker);
-}
-
-void Shard::on_left(const Context& context, MemberId worker) {
-  for (HeldRange& range : held_)
-    std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return pull.worker == worker; });
-  end_in_all_ranges(context, worker);
-}
-
-void Shard::end_in_all_ranges(const Context& context, MemberId worker) {
-  if (!options_.bsp) return;
-  for (const RangeId range : ranges_) end_worker(context, range, worker);
-}
-
 bool Shard::end_worker(const Context& context, RangeId id, MemberId worker) {
+  if (!options_.bsp) return false;
   HeldRange& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
   range.missing_pushes = count_missing(range);

@@ -1,8 +1,7 @@
-/// Simulates a whole job in virtual time, message by message: the cores of engine/core run
-/// unchanged, each on a node, and every message between them goes over a simulated network that may
-/// delay, lose, duplicate and reorder packets, and may be partitioned. Nodes may freeze, workers
-/// may die, and a worker may lose its driver: the part that passes events to the core and executes
-/// its effects. Another driver then replaces it. The workers compute real updates: models learn.
+/// Simulates a whole job in virtual time, message by message: each member of the job is a
+/// core::MemberCore, as in a live job, and every message between two members goes over a simulated
+/// network that may delay, lose, duplicate and reorder packets, and may be partitioned. Members may
+/// freeze and die. The workers compute real updates: models learn.
 ///
 ///     sim::ProtocolOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=2").value();
@@ -20,17 +19,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "starling/base/distributions/distribution.hpp"
-#include "starling/engine/core/channel/channel.hpp"
+#include "starling/engine/core/member/member_core.hpp"
 #include "starling/engine/core/mode.hpp"
-#include "starling/engine/core/worker/coordinator.hpp"
-#include "starling/engine/exchange/ownership/peer.hpp"
 #include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/protocol/traffic.hpp"
 #include "starling/engine/sim/queue.hpp"
@@ -58,13 +55,15 @@ struct ProtocolOptions {
   std::vector<double> slowness = {};
   /// The options of all links. Protocol::network() can change single links.
   LinkOptions link = {};
-  /// True if nodes use core::Channel; absent: true if `link` loses packets. Channels are necessary
-  /// if packets are lost, because cores do not ask for lost messages again.
+  /// True: the members are those of a job on several nodes, one member a node: they send packets
+  /// through channels, ranges have replicas, and a council decides who is a member. False: they are
+  /// those of a job in one process, whose messages the network must not lose. Absent: true if
+  /// `link` loses packets.
   std::optional<bool> channels = std::nullopt;
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
-  /// True if owners gather the pushes of a step and apply them together; absent: as
-  /// barrier::is_bsp() says.
-  std::optional<bool> bsp = std::nullopt;
+  /// The number of owners of each range, if the job is on several nodes; at least 1. If there are
+  /// fewer owners, all of them own each range.
+  std::size_t copies = 2;
   /// The time between two points of the curve; absent: 200 points up to the horizon, or no points
   /// if there is no horizon.
   std::optional<Time> point_every = std::nullopt;
@@ -73,10 +72,15 @@ struct ProtocolOptions {
 };
 
 /// Returns an error if the options cannot run: if core::check() refuses them or check(LinkOptions)
-/// refuses `link`, if there is no owner, if neither `steps` nor `horizon` ends the run, if a time
-/// is not longer than 0, if packets are lost without channels, or if `slowness` is neither empty
-/// nor has one factor for each worker.
+/// refuses `link`, if there is no owner or no copy, if neither `steps` nor `horizon` ends the run,
+/// if a time is not longer than 0, if packets are lost without channels, or if `slowness` is
+/// neither empty nor has one factor for each worker.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
+
+/// Returns true if the members are those of a job on several nodes.
+[[nodiscard]] inline bool has_channels(const ProtocolOptions& options) {
+  return options.channels.value_or(options.link.loss > 0);
+}
 
 /// Returns the number of owners: the servers, or in peer mode the peers.
 [[nodiscard]] inline std::size_t owner_count(const ProtocolOptions& options) {
@@ -127,134 +131,122 @@ struct ProtocolResult {
   std::string error;
 };
 
-/// Not thread-safe. The nodes are numbered in this order: workers (or peers) by their ids; servers
-/// and coordinator, if the mode has them; the observer of the job, which sends Stop and receives
-/// nothing.
+/// Not thread-safe. Each member is alone on a node, which has the member's id: first the workers
+/// (or peers), then the servers and the coordinator, if the mode has them.
 class Protocol {
  public:
   /// Called for each Compute, before it runs.
   std::function<void(MemberId, const core::Compute&)> on_compute;
-  /// Called for each message of a worker, before it is sent.
-  std::function<void(MemberId, const core::Send&)> on_send;
+  /// Called for each message from one member to another, before it is sent for the first time.
+  std::function<void(MemberId from, MemberId to, const core::PeerMessage&)> on_send;
   /// Called after each event.
   std::function<void()> on_event;
   /// Called at each point of the curve. If it returns false, the run ends.
   std::function<bool(const ProtocolPoint&)> on_point;
-  /// Called before each effect of a worker is executed. If it returns a duration, the worker loses
-  /// its driver at once, with this effect and the further effects of the event, and gets another
-  /// driver after that duration.
-  std::function<std::optional<Time>(MemberId, const core::Effect&)> interrupt;
 
   /// Requires: check(options).
   Protocol(ProtocolOptions options, Job job);
 
-  /// Runs until no event is left, the horizon is reached, `on_point` ends the run, or the job
-  /// fails. Returns false if the job took too many events or failed: see error().
+  /// Runs until every worker has finished or died, the horizon is reached, `on_point` ends the run,
+  /// or the job fails. Returns false if the job failed or took too many events: see error().
   bool run();
 
-  /// Makes worker `id` lose its driver at `at`, and with it the computation, the timers and the
-  /// messages to the worker, until another driver resumes the worker after `downtime`. The core's
-  /// state and the node survive: channels go on, and the owner in a peer receives all messages.
-  void crash(MemberId id, Time at, Time downtime);
-
-  /// Makes worker `id` die at `at`; the other nodes learn of its death one by one. Requires: the
-  /// mode is not peer.
+  /// Makes member `id` die at `at`; the others suspect it one by one. Requires:
+  /// has_channels(options).
   void die(MemberId id, Time at);
 
-  /// Freezes the node from `at` for `duration`: all its events wait until the end.
-  void freeze(NodeId node, Time at, Time duration);
+  /// Freezes the member from `at` for `duration`: all its events wait until the end. No member
+  /// suspects it.
+  void freeze(MemberId id, Time at, Time duration);
 
-  /// Sends Stop at `at`, as the observer of a job does.
+  /// Stops the job at `at`: the coordinator, or else each worker.
   void stop(Time at);
 
   /// Calls `action` at `at`, for example to partition and heal links.
   void at(Time at, std::function<void()> action);
 
   [[nodiscard]] Network& network() noexcept { return network_; }
-  [[nodiscard]] core::Worker& worker(MemberId id) {
-    return peers_.empty() ? workers_[id] : peers_[id].worker();
-  }
-  [[nodiscard]] core::Coordinator* coordinator() { return coordinator_ ? &*coordinator_ : nullptr; }
-  [[nodiscard]] bool is_dead(MemberId id) const { return dead_[id]; }
-  [[nodiscard]] NodeId nodes() const { return observer() + 1; }
-  [[nodiscard]] NodeId node_of(const core::Address& address) const;
+  [[nodiscard]] const core::Worker& worker(MemberId id) const { return *nodes_[id].core->worker(); }
+  /// Returns the coordinator, or the last one if there were several; nullptr if there is none.
+  [[nodiscard]] const core::Coordinator* coordinator() const;
+  [[nodiscard]] bool is_dead(MemberId id) const { return nodes_[id].is_dead; }
+  [[nodiscard]] NodeId nodes() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] Time now() const { return queue_.now(); }
   [[nodiscard]] const ProtocolOptions& options() const { return options_; }
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  /// Returns the state of every range, by range.
+  /// Returns the state of every range, by range, as the range's primary has it.
   [[nodiscard]] std::vector<core::RangeState> model();
   [[nodiscard]] ProtocolResult result();
 
  private:
-  using Channel = core::Channel<core::Send>;
+  struct Node {
+    std::unique_ptr<core::MemberCore> core;
+    Random random;
+    /// The times of a worker's steps are drawn from this.
+    Random step_random;
+    bool is_dead = false;
+    Time frozen_until{};
+    /// After the node's last event: the worker's step, and whether the worker runs.
+    Step step = 0;
+    bool is_running = false;
+    /// When the worker finished or died; Time::max() while it runs.
+    Time ended_at = Time::max();
+  };
 
-  /// The arrival of a message that was sent without a channel.
-  struct Arrival {
-    core::Send addressed;
+  /// An event at no member.
+  using Action = std::function<void()>;
+  /// Another event of the member `at` than those below.
+  struct MemberEvent {
+    MemberId at;
+    std::function<void(core::MemberCore&, const core::MemberContext&)> call;
   };
-  struct PacketArrival {
-    NodeId from;
-    NodeId to;
-    core::Packet<core::Send> packet;
+  struct TimerDue {
+    MemberId at;
+    core::TimerKey key;
   };
-  struct ChannelTimer {
-    NodeId node;
-    NodeId other;
-  };
-  struct CoordinatorTimer {};
-  // The next three are events of a worker. They have an effect only if the worker still has the
-  // driver with this `incarnation`.
-  struct WorkerTimer {
-    MemberId id;
-    std::uint32_t incarnation;
-  };
-  /// The worker's plan of a step is due.
   struct PlanDue {
-    MemberId id;
-    std::uint32_t incarnation;
+    MemberId at;
     Step step;
   };
   /// The time of a step is over: the worker's update is due.
   struct UpdateDue {
-    MemberId id;
-    std::uint32_t incarnation;
+    MemberId at;
     core::Compute compute;
   };
-  using Action = std::function<void()>;
-  using Event = std::variant<Action, Arrival, PacketArrival, ChannelTimer, CoordinatorTimer,
-                             WorkerTimer, PlanDue, UpdateDue>;
+  /// An Envelope or a LocalMessage arrives at the member to which it is addressed.
+  using Event = std::variant<Action, MemberEvent, core::Envelope, core::LocalMessage, TimerDue,
+                             PlanDue, UpdateDue>;
 
-  void spawn_members();
-  core::WorkerOptions worker_options(MemberId id) const;
-  [[nodiscard]] NodeId observer() const;
-  [[nodiscard]] std::optional<NodeId> node_of(const Event& event) const;
+  void make_members();
+  [[nodiscard]] core::ConfigurationPtr first_configuration() const;
+  static std::optional<MemberId> member_of(const Event& event);
 
   bool handle_next_event();
   void handle(Action& action) { action(); }
-  void handle(Arrival& arrival) { deliver(arrival.addressed); }
-  void handle(PacketArrival& arrival);
-  void handle(ChannelTimer& timer);
-  void handle(CoordinatorTimer&);
-  void handle(WorkerTimer& timer);
+  void handle(MemberEvent& event) { run_member(event.at, event.call); }
+  void handle(core::Envelope& envelope);
+  void handle(core::LocalMessage& message);
+  void handle(TimerDue& due);
   void handle(PlanDue& due);
   void handle(UpdateDue& due);
-
-  template <class Core, class Call>
-  void run_event(NodeId node, Core& core, Random& random, Call call);
-  template <class Call>
-  void run_worker(MemberId id, Call call);
   void fail_step(MemberId id, Step step, const std::string& why);
-  void execute(MemberId id, core::Effect& effect);
-  void compute(MemberId id, core::Compute& compute);
-  void lose_driver(MemberId id, Time downtime);
-  void follow_step(MemberId id);
-  void notice_death(NodeId node, MemberId dead);
 
-  void send(NodeId from, core::Send addressed);
-  void deliver(const core::Send& addressed);
-  Channel& channel(NodeId node, NodeId other);
-  void execute(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects);
+  template <class Call>
+  void run_member(MemberId id, Call call);
+  void execute(MemberId id, core::Dispatch& dispatch);
+  void execute(MemberId id, core::LocalMessage& message);
+  void execute(MemberId id, const core::MemberTimer& timer);
+  void execute(MemberId id, const core::Plan& plan);
+  void execute(MemberId id, core::Compute& read);
+  void execute(MemberId, const core::Done&) {}
+  void execute(MemberId, const core::ObservedState&) {}
+  void execute(MemberId, const core::Fail& failure) { end(failure.why); }
+  void execute(MemberId id, const core::Excluded&);
+  void end(std::string error);
+  [[nodiscard]] std::size_t size_of(const core::PeerMessage& message) const;
+  void count_message(MemberId from, MemberId to, const core::PeerMessage& message);
+  void follow_step(MemberId id);
 
   [[nodiscard]] ProtocolPoint make_point();
   void schedule_points();
@@ -262,42 +254,15 @@ class Protocol {
 
   ProtocolOptions options_;
   Job job_;
-  barrier::Recheck recheck_;
-  bool bsp_;
-  bool channels_;
-  /// The owner of each range, by range.
-  std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
-  core::WorkerIds members_;
 
   Queue<Event> queue_;
   Network network_;
-  /// Independent streams of the seed: for the owners, for the coordinator, for the times at which
-  /// nodes learn of deaths, and, by worker, for its draws and for its step times.
-  Random owner_random_;
-  Random coordinator_random_;
-  Random news_random_;
-  std::vector<Random> random_;
-  std::vector<Random> step_random_;
+  /// The times at which members suspect dead ones are drawn from this.
+  Random suspicion_random_;
+  std::vector<Node> nodes_;
+  /// By sender, receiver and class: the highest sequence number of a packet so far.
+  std::map<std::tuple<MemberId, MemberId, core::TrafficClass>, std::uint64_t> sequence_sent_;
 
-  std::vector<core::Worker> workers_;
-  std::vector<core::Shard> shards_;
-  std::vector<core::Peer> peers_;
-  std::optional<core::Coordinator> coordinator_;
-  std::map<std::pair<NodeId, NodeId>, Channel> channel_of_;
-  /// Pairs of a node and a dead worker of whose death the node knows.
-  std::set<std::pair<NodeId, NodeId>> known_deaths_;
-
-  std::vector<bool> driver_lost_;
-  std::vector<bool> dead_;
-  /// By worker: the number of its present driver.
-  std::vector<std::uint32_t> incarnation_;
-  std::vector<Time> frozen_until_;
-
-  /// By worker, after its last event: its step, and whether it runs.
-  std::vector<Step> step_of_;
-  std::vector<bool> running_;
-  /// By worker: when it finished or died; Time::max() while it runs.
-  std::vector<Time> ended_at_;
   /// The number of running workers at each step.
   std::map<Step, std::size_t> workers_at_;
   Step max_lag_ = 0;
@@ -306,6 +271,8 @@ class Protocol {
   std::vector<ProtocolPoint> curve_;
   bool is_over_ = false;
   std::string error_;
+  core::MemberEffects effects_;
+  core::Effects spare_;
 };
 
 }  // namespace starling::sim

@@ -14,15 +14,31 @@ constexpr int points_per_horizon = 200;
 
 std::vector<core::RangeState> Protocol::model() {
   std::vector<core::RangeState> states(job_.layout->ranges.size());
-  core::Effects effects;
-  const core::Context context{now(), owner_random_, effects};
-  for (auto& shard : shards_) shard.on(context, core::Snapshot{1});
-  for (auto& peer : peers_) peer.on(context, core::Snapshot{1});
-  for (core::Effect& effect : effects) {
-    auto& state = std::get<core::RangeState>(std::get<core::Send>(effect).message);
-    states[state.range] = std::move(state);
+  std::vector<core::Epoch> epoch_of(states.size());
+  for (Node& node : nodes_) {
+    const core::ConfigurationPtr& configuration = node.core->configuration();
+    if (node.is_dead || !configuration) continue;
+    core::MemberEffects effects;
+    node.core->on_snapshot({now(), node.random, effects}, core::Snapshot{1});
+    for (core::MemberEffect& effect : effects) {
+      auto& observed = std::get<core::ObservedState>(effect).state;
+      const core::RangeId range = observed->range;
+      const bool is_primary =
+          configuration->ranges[range].owners.front().id == node.core->self().id;
+      if (!is_primary || configuration->epoch < epoch_of[range]) continue;
+      epoch_of[range] = configuration->epoch;
+      states[range] = std::move(*observed);
+    }
   }
   return states;
+}
+
+const core::Coordinator* Protocol::coordinator() const {
+  const core::Coordinator* last = nullptr;
+  for (const Node& node : nodes_)
+    if (node.core->coordinator() != nullptr && (last == nullptr || !node.is_dead))
+      last = node.core->coordinator();
+  return last;
 }
 
 ProtocolPoint Protocol::make_point() {
@@ -32,7 +48,7 @@ ProtocolPoint Protocol::make_point() {
   std::vector<Step> steps;
   std::size_t waiting = 0;
   for (MemberId id = 0; id < options_.workers; ++id) {
-    if (dead_[id]) continue;
+    if (nodes_[id].is_dead) continue;
     steps.push_back(worker(id).step());
     waiting += worker(id).is_waiting() ? 1 : 0;
   }
@@ -62,12 +78,13 @@ void Protocol::add_point(Time every) {
 
 ProtocolResult Protocol::result() {
   ProtocolResult result;
-  result.elapsed = std::min(now(), std::ranges::max(ended_at_));
+  for (MemberId id = 0; id < options_.workers; ++id)
+    result.elapsed = std::max(result.elapsed, std::min(now(), nodes_[id].ended_at));
   Time waited{};
   Time lived{};
   for (MemberId id = 0; id < options_.workers; ++id) {
     const core::Worker& core = worker(id);
-    const Time end = std::min(result.elapsed, ended_at_[id]);
+    const Time end = std::min(result.elapsed, nodes_[id].ended_at);
     const auto counts = core.draw_counts();
     result.steps.push_back(core.step());
     result.draws += counts.draws;
@@ -75,9 +92,11 @@ ProtocolResult Protocol::result() {
     waited += core.waited(end);
     lived += end;
   }
-  if (coordinator_) {
-    result.draws = coordinator_->draws();
-    result.passes = coordinator_->passes();
+  for (const Node& node : nodes_) {
+    const core::Coordinator* coordinator = node.core->coordinator();
+    if (coordinator == nullptr) continue;
+    result.draws += coordinator->draws();
+    result.passes += coordinator->passes();
   }
   if (lived > Time{0})
     result.waiting_share = static_cast<double>(waited.count()) / static_cast<double>(lived.count());

@@ -1,7 +1,8 @@
 #include "starling/engine/sim/protocol/traffic.hpp"
 
+#include <type_traits>
+
 #include "starling/base/check.hpp"
-#include "starling/engine/core/member/peer_message.hpp"
 #include "starling/engine/core/wire_size.hpp"
 
 namespace starling::sim {
@@ -13,6 +14,16 @@ struct Kind {
 };
 
 template <class M>
+constexpr std::string_view name_of() {
+  if constexpr (std::is_same_v<M, core::ConfigurationPtr>)
+    return "configuration";
+  else if constexpr (std::is_same_v<M, core::CouncilMessage>)
+    return "council";
+  else
+    return M::name;
+}
+
+template <class M>
 constexpr bool is_barrier_control() {
   if constexpr (requires { M::is_barrier_control; })
     return M::is_barrier_control;
@@ -22,11 +33,11 @@ constexpr bool is_barrier_control() {
 
 template <class... Ms>
 constexpr std::array<Kind, message_kinds> kinds_of(core::MessageList<Ms...>) {
-  return {Kind{Ms::name, is_barrier_control<Ms>()}...};
+  return {Kind{name_of<Ms>(), is_barrier_control<Ms>()}...};
 }
 
-/// By alternative of core::Message.
-constexpr std::array<Kind, message_kinds> kinds = kinds_of(core::Messages{});
+/// By alternative of core::PeerMessage.
+constexpr std::array<Kind, message_kinds> kinds = kinds_of(core::PeerMessages{});
 
 }  // namespace
 
@@ -47,7 +58,7 @@ std::size_t header_bytes() {
   return bytes;
 }
 
-std::size_t bytes_of(const core::Message& message, std::size_t element_bytes) {
+std::size_t bytes_of(const core::PeerMessage& message, std::size_t element_bytes) {
   return std::visit([&](const auto& m) { return core::wire_size(m, element_bytes); }, message);
 }
 

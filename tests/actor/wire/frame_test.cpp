@@ -61,17 +61,10 @@ TEST(Frame, HasTheSizeThatTheFieldsOfItsMessageGive) {
 }
 
 TEST(Frame, HasTheSizeThatTheSimulatorCounts) {
-  const auto expect_counted = [](const auto& message) {
-    using M = std::remove_cvref_t<decltype(message)>;
-    if constexpr (core::IsIn<M, core::Messages>) {
-      const core::PeerMessage peer_message = message;
-      core::Envelope envelope = envelope_of(&peer_message);
-      EXPECT_EQ(bytes_of(encode(job, node, envelope)),
-                sim::header_bytes() + sim::bytes_of(core::Message{message}, 0))
-          << M::name;
-    }
-  };
-  for (const auto& peer_message : example_messages()) std::visit(expect_counted, peer_message);
+  for (const auto& peer_message : example_messages())
+    EXPECT_EQ(bytes_of(encode(job, node, envelope_of(&peer_message))),
+              sim::header_bytes() + sim::bytes_of(peer_message, 0))
+        << sim::kind_of_message(peer_message.index());
 }
 
 TEST(Frame, IsOfTheDataClassIfItsMessageMayHaveTensors) {

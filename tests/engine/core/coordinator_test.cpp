@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "tests/engine/core/founders.hpp"
+
 namespace starling::core {
 namespace {
 
@@ -14,9 +16,9 @@ using namespace std::chrono_literals;
 class SampledCoordinator : public testing::Test {
  protected:
   Coordinator& make(barrier::Recheck recheck, std::size_t workers, std::size_t beta) {
-    core_.emplace(CoordinatorOptions{.barrier = barrier::sampled(barrier::Bsp{}, beta),
-                                     .recheck = recheck,
-                                     .first_steps = std::vector<Step>(workers)});
+    core_.emplace(
+        CoordinatorOptions{.barrier = barrier::sampled(barrier::Bsp{}, beta), .recheck = recheck});
+    add_founders(*core_, std::vector<Step>(workers));
     return *core_;
   }
   void arrive(MemberId worker, Step step) {
@@ -69,7 +71,8 @@ TEST_F(SampledCoordinator, CountsNoDrawIfTheSampleIsEmpty) {
 }
 
 TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
-  Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}, .first_steps = {0, 0, 0}}};
+  Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}}};
+  add_founders(core, {0, 0, 0});
   Random random{1};
   Effects effects;
   const Context context{1ms, random, effects};
@@ -77,7 +80,7 @@ TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
   core.on(context, Arrived{1, 2});
   EXPECT_EQ(core.spread().min, 0U);
   EXPECT_EQ(core.spread().max, 5U);
-  core.on_left(context, 2);
+  core.on_members(context, {2}, {});
   EXPECT_EQ(core.spread().min, 2U);
   core.on(context, Ended{0, 6});
   EXPECT_EQ(core.spread().max, 2U);
@@ -87,7 +90,8 @@ TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
 }
 
 TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
-  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first_steps = {3, 3}}};
+  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
+  add_founders(core, {3, 3});
   Random random{1};
   Effects effects;
   const Context context{1ms, random, effects};
@@ -105,7 +109,8 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
 }
 
 TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
-  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first_steps = {0, 0}}};
+  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
+  add_founders(core, {0, 0});
   Random random{1};
   Effects effects;
   core.on({1ms, random, effects}, Arrived{0, 3});

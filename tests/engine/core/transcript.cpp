@@ -10,7 +10,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
-#include "starling/engine/exchange/ownership/peer.hpp"
+#include "tests/engine/core/founders.hpp"
 #include "tests/engine/core/print.hpp"
 #include "tests/engine/core/transcript_reader.hpp"
 
@@ -27,12 +27,28 @@ class CoreRunner {
   virtual Lines run_event(Time now, Random& random, const std::string& event, Words& words) = 0;
 };
 
-/// Runs events on a worker, shard, peer or coordinator:
+void remove_worker(Worker& worker, const Context& context, MemberId left) {
+  const WorkerOptions& options = worker.options();
+  std::vector<MemberId> others = *options.workers;
+  std::erase(others, left);
+  worker.on_configuration(context, {std::make_shared<const std::vector<MemberId>>(others),
+                                    options.owner_of,
+                                    options.owner_epochs,
+                                    {left}});
+}
+void remove_worker(OwnerWithoutReplicas& owner, const Context& context, MemberId left) {
+  owner.remove_worker(context, left);
+}
+void remove_worker(Coordinator& coordinator, const Context& context, MemberId left) {
+  coordinator.on_members(context, {left}, {});
+}
+
+/// Runs events on a worker, shard or coordinator:
 ///
 ///     <- MESSAGE            every core: receives a message
-///     timer                 a worker, peer or coordinator: a timer fires
+///     timer                 a worker or coordinator: a timer fires
 ///     left worker=I         the death or departure of a worker
-///     start, resume, failed, planned, computed    a worker or peer; see run_worker_event()
+///     start, failed, planned, computed            a worker; see run_worker_event()
 ///     stands PHASE member=I step=S held=S         a coordinator: receives a WorkerStatus
 ///     takes-over workers=I,... owners=I,...       a coordinator: replaces another one
 ///     members left=I,... joined=I,...             a coordinator: the workers have changed
@@ -60,16 +76,11 @@ class TypedCoreRunner : public CoreRunner {
                                 words.ids<MemberId>("joined"));
     }
     if (event == "<-") return receive(context, read_message(words));
-    if (event == "left") {
-      if constexpr (requires { core_.on_left(context, 0); })
-        return core_.on_left(context, words.id("worker"));
-    }
+    if (event == "left") return remove_worker(core_, context, words.id("worker"));
     if (event == "timer") {
       if constexpr (requires { core_.on_timer(context); }) return core_.on_timer(context);
     }
     if constexpr (std::same_as<Core, Worker>) return run_worker_event(core_, context, event, words);
-    if constexpr (requires { core_.worker(); })
-      return run_worker_event(core_.worker(), context, event, words);
     throw UnreadableLine{"'" + event + "' is not an event of this core"};
   }
 
@@ -91,7 +102,6 @@ class TypedCoreRunner : public CoreRunner {
                                Words& words) {
     if (event == "start") return worker.start(context);
     if (event == "timer") return worker.on_timer(context);
-    if (event == "resume") return worker.resume(context);
     if (event == "failed")
       return worker.on_failure(context, words.count("step"), words.text("why", "?"));
     if (event == "planned") {
@@ -171,19 +181,14 @@ std::unique_ptr<CoreRunner> make_runner(Core core) {
 std::unique_ptr<CoreRunner> make_core(Words& words) {
   const std::string kind = words.next();
   if (kind == "worker") return make_runner(Worker{read_worker(words)});
-  if (kind == "shard") return make_runner(Shard{read_shard(words)});
-  if (kind == "peer") {
-    WorkerOptions worker = read_worker(words);
-    ShardOptions shard = read_shard(words);
-    shard.workers = worker.workers->size();
-    return make_runner(Peer{std::move(worker), std::move(shard)});
-  }
+  if (kind == "shard") return make_runner(read_shard(words));
   if (kind == "coordinator") {
     CoordinatorOptions options;
     options.barrier = read_barrier(words);
     options.recheck = read_recheck(words, barrier::Recheck::central());
-    options.first_steps = words.ids<Step>("first");
-    return make_runner(Coordinator{std::move(options)});
+    Coordinator coordinator{std::move(options)};
+    add_founders(coordinator, words.ids<Step>("first"));
+    return make_runner(std::move(coordinator));
   }
   if (kind == "channel") return std::make_unique<ChannelRunner>(words);
   throw UnreadableLine{"'" + kind + "' is not a core"};

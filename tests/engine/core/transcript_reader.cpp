@@ -84,11 +84,13 @@ WorkerOptions read_worker(Words& words) {
   std::iota(everyone.begin(), everyone.end(), MemberId{0});
   options.workers = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
   options.owner_of = std::make_shared<const std::vector<OwnerId>>(words.ids<OwnerId>("owners"));
+  options.owner_epochs = std::make_shared<const std::vector<Epoch>>(options.owner_of->size());
   return options;
 }
 
-ShardOptions read_shard(Words& words) {
+OwnerWithoutReplicas read_shard(Words& words) {
   Layout layout;
+  std::vector<RangeState> states;
   ShardOptions options;
   options.workers = words.count("workers", 1);
   const std::string ranges = words.text("ranges", "1");
@@ -101,10 +103,10 @@ ShardOptions read_shard(Words& words) {
     const std::size_t count = parameter.size();
     auto zeros = Buffer::make<float>(count);
     std::ranges::fill(zeros->as<float>(), 0.0F);
-    options.ranges.push_back({.range = static_cast<RangeId>(p),
-                              .value = {std::move(zeros), 0, count, nullptr},
-                              .slots = {},
-                              .ledger = {}});
+    states.push_back({.range = static_cast<RangeId>(p),
+                      .value = {std::move(zeros), 0, count, nullptr},
+                      .slots = {},
+                      .ledger = {}});
     layout.parameters.push_back(parameter);
     layout.offsets.push_back(layout.size);
     layout.ranges.push_back({.offset = layout.size,
@@ -126,7 +128,7 @@ ShardOptions read_shard(Words& words) {
          .l2 = 0,
          .batch = words.count("batch", 1)});
   options.bsp = words.flag("bsp");
-  return options;
+  return OwnerWithoutReplicas{std::move(options), states};
 }
 
 }  // namespace starling::core

@@ -14,7 +14,8 @@
 #include "starling/base/result.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
-#include "starling/engine/exchange/ownership/peer.hpp"
+#include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/exchange/ownership/shard.hpp"
 
 namespace starling::core {
 
@@ -29,6 +30,31 @@ T value_or_throw(Result<T> result) {
   if (!result) throw UnreadableLine{result.error().message};
   return std::move(*result);
 }
+
+/// A Shard that is the only owner of its ranges: what Replica does for several owners.
+class OwnerWithoutReplicas {
+ public:
+  OwnerWithoutReplicas(const ShardOptions& options, const std::vector<RangeState>& states)
+      : is_bsp_(options.bsp), range_count_(states.size()), shard_(options) {
+    for (const RangeState& state : states) shard_.put_range(state);
+  }
+
+  void on(const Context& context, const Pull& pull) { shard_.on(context, pull); }
+  void on(const Context& context, const Push& push) { shard_.on(context, push); }
+  void on(const Context& context, const Snapshot& request) { shard_.on(context, request); }
+  void on(const Context& context, const Ended& ended) {
+    for (RangeId r = 0; r < range_count_; ++r) (void)shard_.end_worker(context, r, ended.worker);
+  }
+  void remove_worker(const Context& context, MemberId left) {
+    for (RangeId r = 0; is_bsp_ && r < range_count_; ++r)
+      shard_.await_only(context, r, [left](MemberId id, Incarnation) { return id != left; });
+  }
+
+ private:
+  bool is_bsp_;
+  std::size_t range_count_;
+  Shard shard_;
+};
 
 /// The words of a line that were not read yet: `word key=value key=value flag`. Each function that
 /// reads a word removes it, and throws UnreadableLine if the word is missing or invalid.
@@ -114,8 +140,9 @@ class Words {
 [[nodiscard]] barrier::Recheck read_recheck(Words& words, const barrier::Recheck& default_value);
 [[nodiscard]] WorkerOptions read_worker(Words& words);
 
-/// Reads the options of a shard. `ranges=3,2x4` stands for a dense parameter of 3 elements and a
-/// row-sparse one of 2 rows of 4 elements. Each parameter is one range, and all elements are 0.
-[[nodiscard]] ShardOptions read_shard(Words& words);
+/// Reads the options of a shard, and makes it. `ranges=3,2x4` stands for a dense parameter of 3
+/// elements and a row-sparse one of 2 rows of 4 elements. Each parameter is one range, and all
+/// elements are 0.
+[[nodiscard]] OwnerWithoutReplicas read_shard(Words& words);
 
 }  // namespace starling::core

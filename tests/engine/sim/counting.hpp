@@ -54,7 +54,7 @@ using Touches = std::function<bool(MemberId, Step, core::RangeId)>;
 inline Job counting_job(const ProtocolOptions& options, std::size_t ranges, const Touches& touches,
                         bool uses_gradients) {
   const std::size_t workers = options.workers;
-  const bool bsp = options.bsp.value_or(barrier::is_bsp(options.barrier));
+  const bool bsp = barrier::is_bsp(options.barrier);
   core::Layout layout;
   Job job;
   for (core::RangeId r = 0; r < ranges; ++r) {
@@ -118,11 +118,11 @@ class CountingRun {
       expect_fresh_enough(worker, compute);
       last_draws_[worker].second.clear();
     };
-    protocol_.on_send = [this](MemberId worker, const core::Send& addressed) {
-      if (const auto* query = std::get_if<core::StepQuery>(&addressed.message)) {
-        auto& [draw, members] = last_draws_[worker];
+    protocol_.on_send = [this](MemberId from, MemberId to, const core::PeerMessage& message) {
+      if (const auto* query = std::get_if<core::StepQuery>(&message)) {
+        auto& [draw, members] = last_draws_[from];
         if (std::exchange(draw, query->draw) != query->draw) members.clear();
-        members.insert(std::get<core::ToWorker>(addressed.to).id);
+        members.insert(to);
       }
     };
     protocol_.on_event = [this] { expect_bounded_spread(); };
@@ -198,7 +198,7 @@ class CountingRun {
       for (MemberId other = 0; other < options.workers; ++other) {
         if (other == reader || protocol_.is_dead(other)) continue;
         if (!sees_everyone && !last_draws_[reader].second.contains(other)) continue;
-        core::Worker& worker = protocol_.worker(other);
+        const core::Worker& worker = protocol_.worker(other);
         const Step required = worker.is_done() ? std::min(floor, worker.step()) : floor;
         ASSERT_GE(counters[other], expected_count(other, value.range, required))
             << "worker " << reader << " at step " << compute.step << " read range " << value.range

@@ -34,7 +34,6 @@ TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
     options.workers = 6;
     options.slowness = first_is_slow(6, 3);
     options.seed = seed;
-    options.bsp = false;
     options.barrier = barrier::parse(GetParam().one).value();
     CountingRun one{options};
     options.barrier = barrier::parse(GetParam().other).value();

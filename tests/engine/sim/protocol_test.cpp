@@ -75,35 +75,19 @@ TEST_P(EveryJob, AppliesEachUpdateOnceIfStepsTouchOnlySomeRanges) {
   }
 }
 
-TEST_P(EveryJob, AppliesEachUpdateOnceWhenDriversAreLost) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingRun job{options(seed)};
-    Random random{seed};
-    for (int i = 0; i < 6; ++i)
-      job->crash(static_cast<MemberId>(random.below(job->options().workers)),
-                 Time{random.below(150'000'000)}, Time{random.below(20'000'000)});
-    ASSERT_NO_FATAL_FAILURE(job.run());
-    job.expect_each_update_once();
-    for (MemberId w = 0; w < job->options().workers; ++w)
-      EXPECT_EQ(job->worker(w).step(), job->options().steps);
-  }
-}
-
 TEST_P(EveryJob, AppliesEachUpdateOnceIfItIsStopped) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CountingRun job{options(seed)};
     Random random{seed};
     job->stop(Time{random.below(60'000'000)});
-    job->crash(0, Time{random.below(60'000'000)}, 1ms);
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
   }
 }
 
-/// Adds random faults to a job: links are blocked in one direction, nodes freeze, and the drivers
-/// of workers are lost (Protocol::crash).
+/// Adds random faults to a job: links are blocked in one direction, and members
+/// freeze.
 void make_hostile(CountingRun& job, std::uint64_t seed) {
   Random random{seed};
   const auto random_time = [&](std::uint64_t below) {
@@ -121,11 +105,6 @@ void make_hostile(CountingRun& job, std::uint64_t seed) {
     const NodeId frozen = random_node();
     const Time start = random_time(300'000'000);
     job->freeze(frozen, start, random_time(60'000'000));
-  }
-  for (int i = 0; i < 4; ++i) {
-    const auto lost = static_cast<MemberId>(random.below(job->options().workers));
-    const Time start = random_time(300'000'000);
-    job->crash(lost, start, random_time(20'000'000));
   }
 }
 
@@ -152,50 +131,38 @@ TEST_P(EveryJob, AppliesEachUpdateOnceOverAHostileNetwork) {
   }
 }
 
-TEST_P(EveryJob, AppliesEachUpdateOnceWhenADriverIsLostBetweenTwoEffects) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingRun job{options(seed)};
-    Random random{seed};
-    std::uint64_t faults = 0;
-    job->interrupt = [&](MemberId, const core::Effect&) -> std::optional<Time> {
-      if (faults == 20 || random.below(15) > 0) return std::nullopt;
-      ++faults;
-      return Time{random.below(5'000'000)};
-    };
-    ASSERT_NO_FATAL_FAILURE(job.run());
-    job.expect_each_update_once();
-    EXPECT_GT(faults, 0U);
-    for (MemberId w = 0; w < job->options().workers; ++w)
-      EXPECT_EQ(job->worker(w).step(), job->options().steps);
-  }
+/// Lets members of a job on several nodes die: every second worker of a job with servers, and one
+/// owner of a job with at least three.
+void let_members_die(CountingRun& job, std::uint64_t seed, std::uint64_t until) {
+  Random random{seed};
+  const auto random_time = [&] { return Time{static_cast<Time::rep>(random.below(until))}; };
+  const auto workers = static_cast<MemberId>(job->options().workers);
+  if (core::has_servers(job->options().mode))
+    for (MemberId w = 1; w < workers; w += 2) job->die(w, random_time());
+  const auto first_owner = core::has_servers(job->options().mode) ? workers : 1;
+  if (owner_count(job->options()) >= 3) job->die(first_owner, random_time());
 }
 
-/// Tests in which workers die. Peers are excluded, because their ranges would be lost with them.
-class JobWithServers : public EveryJob {};
-
-TEST_P(JobWithServers, GoesOnWithoutDeadWorkers) {
+TEST_P(EveryJob, GoesOnWithoutDeadMembers) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingRun job{options(seed), 3, nullptr, false};
-    Random random{seed};
-    for (MemberId w = 1; w < job->options().workers; w += 2)
-      job->die(w, Time{static_cast<Time::rep>(random.below(80'000'000))});
+    ProtocolOptions on_nodes = options(seed);
+    on_nodes.channels = true;
+    CountingRun job{on_nodes, 3, nullptr, false};
+    let_members_die(job, seed, 80'000'000);
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
   }
 }
 
-TEST_P(JobWithServers, GoesOnWithoutDeadWorkersOverAHostileNetwork) {
+TEST_P(EveryJob, GoesOnWithoutDeadMembersOverAHostileNetwork) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);
     hostile.link = hostile_link();
     CountingRun job{hostile, 3, nullptr, false};
     make_hostile(job, seed);
-    Random random{seed};
-    for (MemberId w = 1; w < hostile.workers; w += 2)
-      job->die(w, Time{static_cast<Time::rep>(random.below(200'000'000))});
+    let_members_die(job, seed, 200'000'000);
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
   }
@@ -239,7 +206,6 @@ const std::vector<ProtocolCase> peer_cases{
 };
 INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
 INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
-INSTANTIATE_TEST_SUITE_P(Servers, JobWithServers, testing::ValuesIn(server_cases));
 
 }  // namespace
 }  // namespace starling::sim
