@@ -1,8 +1,9 @@
 /// The typed interfaces of a job's actors: the messages that each of them accepts. The protocol's
 /// messages are declared and explained in engine/core/message.hpp, the others in actor/types.hpp. A
-/// user's own actors may send to all of these actors.
+/// user's own actors get the actors of JobActors.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "starling/actor/types.hpp"
@@ -29,31 +30,58 @@ using ObserverActor =
 /// LocalMessage in one process, and as packets between nodes. A member refuses a question to a role
 /// that it does not have.
 using MemberActor =
-    Interface<void(DirectoryPtr),        // Names the actors of a job in one process.
-              void(start_atom),          // Let the worker begin; on nodes, found or join.
-              void(core::LocalMessage),  // A message of a member of this process.
-              void(EnvelopePtr),         // A packet has arrived.
-              void(Planned),             // The job has planned what it reads next.
-              void(Computed),            // The compute pool has its update.
-              void(ComputeFailed),       // The computation threw.
-              void(TimerFired),          // A timer of its core has fired.
-              void(timer_atom),          // An injected delay or a pause has ended.
-              void(LivenessUpdate),      // Another member is dead, or alive.
-              void(Pause),               // Begin no update for some time.
-              void(leave_atom),          // Finish the step, hand over, leave.
-              void(core::Stop),          // Stop at the end of the step.
-              void(skip_delays_atom),    // No more injected delays.
-              void(report_credit_atom),  // The observer has handled its last report.
-              void(core::Snapshot),      // The observer asks for its ranges' states.
-              core::Step(step_atom),     // Asks a worker for its step, even while it computes.
-              StepsReport(steps_atom),   // Asks the coordinator for the workers' steps.
-              core::Value(read_atom, core::Pull),          // Asks an owner for present values.
+    Interface<void(DirectoryPtr),             // Names the actors of a job in one process.
+              void(start_atom),               // Let the worker begin; on nodes, found or join.
+              void(core::LocalMessage),       // A message of a member of this process.
+              void(EnvelopePtr),              // A packet has arrived.
+              void(Planned),                  // The job has planned what it reads next.
+              void(Computed),                 // The compute pool has its update.
+              void(ComputeFailed),            // The computation threw.
+              void(TimerFired),               // A timer of its core has fired.
+              void(timer_atom),               // An injected delay or a pause has ended.
+              void(LivenessUpdate),           // Another member is dead, or alive.
+              void(Pause),                    // Begin no update for some time.
+              void(leave_atom),               // Finish the step, hand over, leave.
+              void(core::Stop),               // Stop at the end of the step.
+              void(skip_delays_atom),         // No more injected delays.
+              void(report_credit_atom),       // The observer has handled its last report.
+              void(core::Snapshot),           // The observer asks for its ranges' states.
+              core::Step(step_atom),          // Asks a worker for its step, even while it computes.
+              core::StepsReport(steps_atom),  // Asks the coordinator for the workers' steps.
+              core::Value(read_atom, core::AskValue),      // Asks an owner for present values.
+              core::Answer(AskMember),                     // Asks another member, for an actor.
               MemberReport(report_atom),                   // Asks for its state and progress.
               core::ConfigurationPtr(configuration_atom),  // Asks for the latest configuration.
               std::vector<core::RangeState>(ReadRanges),   // Asks for ranges it is primary of.
               void(quit_atom)>;                            // The job is over.
 
+/// A member, near or far, as actors that are not members see it: it answers questions, within 10 s
+/// or with an error, but takes nothing that only members may say.
+using MemberHandle =
+    Interface<core::Step(step_atom),          // Asks a worker for its step, even while it computes.
+              core::StepsReport(steps_atom),  // Asks the coordinator for the workers' steps.
+              core::Value(read_atom, core::AskValue)>;  // Asks an owner for present values.
+
+/// Stands for the whole job. It ends when the job ends, so actors may monitor it.
+using JobHandle = Interface<void(core::Stop)>;  // The user wants the job to end.
+
 // clang-format on
+
+/// A job, as a user's own actors see it. On several nodes, the members are those of the
+/// configuration with which this node's part of the job began: a question to a member that has left
+/// since is refused, and members that have joined since are not listed.
+struct JobActors {
+  /// The members that compute updates, by member id.
+  std::vector<MemberHandle> workers;
+  /// The members that own ranges; in peer mode these are the workers.
+  std::vector<MemberHandle> owners;
+  /// The present coordinator; null except in central mode.
+  MemberHandle coordinator;
+  /// Answers `read_atom` for every range, as the range's present primary does.
+  MemberHandle model;
+  JobHandle job;
+};
+using JobActorsPtr = std::shared_ptr<const JobActors>;
 
 /// The actors of a job in one process. Complete before the first message of the job is sent.
 struct Directory {

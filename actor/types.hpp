@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "starling/actor/caf.hpp"
@@ -67,17 +68,6 @@ struct Report {
   bool is_done = false;
 };
 
-/// The workers' steps, as the coordinator knows them.
-struct StepsReport {
-  core::Step min = 0;
-  core::Step max = 0;
-  /// The largest difference between the highest and the lowest step so far.
-  core::Step spread_max = 0;
-  /// How often workers' barriers have drawn, and have let them pass.
-  std::uint64_t draws = 0;
-  std::uint64_t passes = 0;
-};
-
 /// The metrics of the model that the observer has had evaluated.
 struct Evaluated {
   /// This is the evaluation at the job's end.
@@ -122,6 +112,13 @@ struct ReadRanges {
   std::size_t bytes_max = SIZE_MAX;
 };
 
+/// Asks a member for the answer of another one: of `member` or, if that is absent, of the one in
+/// charge (see core::MemberCore::ask).
+struct AskMember {
+  std::optional<core::MemberId> member;
+  core::Question question;
+};
+
 /// The state and progress of a member.
 struct MemberReport {
   enum class State {
@@ -151,12 +148,12 @@ struct MemberReport {
 };
 
 /// The types that travel in mailboxes.
-using MailboxTypes =
-    core::Joined<core::Messages,
-                 core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>,
-                                   DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed,
-                                   Report, StepsReport, Failure, MemberReport, LivenessUpdate,
-                                   TimerFired, EnvelopePtr, core::LocalMessage, Pause, ReadRanges>>;
+using MailboxTypes = core::Joined<
+    core::Messages,
+    core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>, DirectoryPtr, Planned,
+                      Computed, Evaluated, ComputeFailed, Report, core::StepsReport, Failure,
+                      MemberReport, AskMember, LivenessUpdate, TimerFired, EnvelopePtr,
+                      core::LocalMessage, core::AskValue, core::Answer, Pause, ReadRanges>>;
 
 }  // namespace starling::actor
 

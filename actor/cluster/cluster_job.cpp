@@ -11,8 +11,10 @@ Result<void> ClusterJob::start(const core::ConfigurationPtr& configuration, bool
   set_routes(*configuration);
   LocalJobOptions options;
   options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
+  options.stop_job = stop_job_;
   auto local = prepared_->make_local_job(std::move(options));
   if (!local) return std::move(local).error();
+  if (auto started = (*local)->start_own_actors(configuration); !started) return started;
   {
     const std::lock_guard lock{mutex_};
     local_ = *std::move(local);

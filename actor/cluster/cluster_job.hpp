@@ -30,16 +30,17 @@ class ClusterJob {
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// `age` is the time since the job began, on any node.
+  /// `age` is the time since the job began, on any node. Own actors call `stop_job`, on any thread.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
-             SendFrames send_frames)
+             SendFrames send_frames, std::function<void()> stop_job)
       : id_(id),
         node_(node),
         settings_(std::move(settings)),
         client_(std::move(client)),
         prepared_(std::move(prepared)),
         send_frames_(std::move(send_frames)),
+        stop_job_(std::move(stop_job)),
         founded_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
   /// Starts this node's part of the job. If the whole job begins now (`is_founding`),
@@ -228,6 +229,8 @@ class ClusterJob {
   const std::string client_;
   const std::shared_ptr<const PreparedJob> prepared_;
   const SendFrames send_frames_;
+  /// Stops the job on all its nodes; any thread.
+  const std::function<void()> stop_job_;
   const Clock::time_point founded_at_;
   /// For the loop's thread only: the number of steps that workers here have completed, and the age
   /// of the job when that number last grew.

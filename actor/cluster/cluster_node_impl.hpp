@@ -200,6 +200,8 @@ class ClusterNode::Impl {
   /// Reserves compute threads for the job, or returns an Error if the node's limits leave too few.
   Result<void> reserve_threads(JobId id, const PreparedJob& prepared);
   void answer(const Requester& requester, const wire::StartJob& request);
+  /// Stops the workers of a job here and on the other nodes that have members.
+  void stop_everywhere(JobId id);
   /// Moves the data and the slot of job `previous_id` to `new_id`, which is a new start of the same
   /// job, and tears the previous start down.
   void adopt_preparations(JobId previous_id, JobId new_id);

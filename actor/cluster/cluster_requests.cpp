@@ -11,6 +11,8 @@ using namespace std::chrono_literals;
 /// The longest time that a client may pause a job for. A job must not stay paused if the client
 /// ends before it lets the workers continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
+/// How long a node is asked to stop a job, if it does not answer.
+constexpr std::chrono::milliseconds stop_timeout = 10s;
 /// If this many closed jobs are still being torn down, the node refuses PrepareJob.
 constexpr std::size_t teardowns_max = 4;
 
@@ -133,7 +135,8 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
       id, id_, slot->settings, slot->client, prepared, age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
-      });
+      },
+      [this, id] { loop_.post([this, id] { stop_everywhere(id); }); });
   auto started = catch_errors([&] { return job->start(configuration, !age); });
   if (!started) return std::move(started).error();
   {
@@ -142,6 +145,20 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
   }
   log_for_job(id, age ? "joining" : "begins");
   return job;
+}
+
+void ClusterNode::Impl::stop_everywhere(JobId id) {
+  const JobPtr job = find(id);
+  if (!job) return;
+  job->stop(false);
+  std::set<NodeId> others;
+  for (const core::Member& member : job->configuration()->members)
+    if (member.node != id_) others.insert(member.node);
+  for (const NodeId node : others) {
+    std::string address;
+    nodes_.visit(node, [&](const auto& record) { address = record.address; });
+    if (!address.empty()) ask({node, address}, wire::StopJob{id}, stop_timeout, [](const auto&) {});
+  }
 }
 
 /// A client that submits a job again gives it a new id: this node keeps what it has prepared for

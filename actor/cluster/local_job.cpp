@@ -4,8 +4,10 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
 #include "starling/actor/system.hpp"
 
@@ -33,6 +35,22 @@ constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 /// The most bytes in flight to one owner (pushes), and from it (pulled values). The workers share
 /// this credit equally; each may have at least one range in flight.
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
+
+/// JobActors::job on a node.
+class StopsJob : public JobHandle::base {
+ public:
+  StopsJob(caf::actor_config& config, std::function<void()> stop_job)
+      : JobHandle::base(config), stop_job_(std::move(stop_job)) {}
+
+  JobHandle::behavior_type make_behavior() override {
+    return {[this](const core::Stop&) {
+      if (stop_job_) stop_job_();
+    }};
+  }
+
+ private:
+  std::function<void()> stop_job_;
+};
 
 class LocalJobImpl final : public LocalJob {
  public:
@@ -63,11 +81,33 @@ class LocalJobImpl final : public LocalJob {
       const std::lock_guard lock{mutex_};
       members_.clear();
     }
+    for (const caf::actor_addr& address : handles_)
+      if (const auto handle = caf::actor_cast<caf::actor>(address))
+        caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
   }
 
   LocalJobImpl(const LocalJobImpl&) = delete;
   LocalJobImpl& operator=(const LocalJobImpl&) = delete;
+
+  Result<void> start_own_actors(const core::ConfigurationPtr& configuration) override {
+    if (!assignment_.job.on_start) return {};
+    const actor::CafThreadScope scope;
+    auto actors = std::make_shared<JobActors>();
+    for (const core::Member& member : configuration->members) {
+      if (!member.works && !member.owns) continue;
+      const MemberHandle handle = spawn_handle(member.id);
+      if (member.works) actors->workers.push_back(handle);
+      if (member.owns) actors->owners.push_back(handle);
+    }
+    actors->model = spawn_handle(std::nullopt);
+    if (configuration->coordinator) actors->coordinator = spawn_handle(std::nullopt);
+    actors->job = system_.spawn<StopsJob>(options_.stop_job);
+    handles_.push_back(caf::actor_cast<caf::actor_addr>(actors->job));
+    const auto fault = run_catching([&] { assignment_.job.on_start(actors, system_); });
+    if (fault) return Error{"on_start: " + *fault};
+    return {};
+  }
 
   void start_founders(const std::vector<core::Member>& local_members,
                       const core::ConfigurationPtr& first) override {
@@ -208,6 +248,21 @@ class LocalJobImpl final : public LocalJob {
     members_[self.id] = {member, last_report};
   }
 
+  /// Spawns the actor that asks `member` or, if that is absent, the member in charge.
+  MemberHandle spawn_handle(std::optional<core::MemberId> member) {
+    const MemberHandle handle = system_.spawn<RemoteMember>(member, [this] { return find_any(); });
+    handles_.push_back(caf::actor_cast<caf::actor_addr>(handle));
+    return handle;
+  }
+
+  /// Returns a member here that is in the job, or an empty handle.
+  MemberActor find_any() {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [id, member] : members_)
+      if (!member.last_report->is_excluded) return member.actor;
+    return {};
+  }
+
   void start_member(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
 
   /// Returns the member here with this id, or an empty handle. Ignores excluded members, because a
@@ -299,6 +354,8 @@ class LocalJobImpl final : public LocalJob {
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   actor::Config config_;
   caf::actor_system system_;
+  /// The actors of the JobActors that on_start got.
+  std::vector<caf::actor_addr> handles_;
   std::mutex mutex_;
   std::map<core::MemberId, LocalMember> members_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =

@@ -22,6 +22,8 @@ struct LocalJobOptions {
   /// Sends the packets that a member here makes in one event, in order, to members on other nodes.
   /// Called on several threads.
   std::function<void(std::vector<core::Envelope>)> send;
+  /// Stops the job on all its nodes. A user's own actor asks for this, on any thread.
+  std::function<void()> stop_job;
 };
 
 /// Thread-safe.
@@ -32,6 +34,10 @@ class LocalJob {
   LocalJob(const LocalJob&) = delete;
   LocalJob& operator=(const LocalJob&) = delete;
 
+  /// Calls JobOptions::on_start with handles to the members of `configuration`, near and far.
+  /// Returns an Error if that throws. Requires: called at most once, before all functions below.
+  [[nodiscard]] virtual Result<void> start_own_actors(
+      const core::ConfigurationPtr& configuration) = 0;
   /// Starts the members of a new job that are here. `first` is the job's first configuration.
   virtual void start_founders(const std::vector<core::Member>& local_members,
                               const core::ConfigurationPtr& first) = 0;

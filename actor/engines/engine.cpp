@@ -157,19 +157,17 @@ class Engine<T>::Impl {
   }
 
   std::shared_ptr<detail::EngineTask<T>> make_task() const {
-    return std::make_shared<detail::EngineTask<T>>(
-        keys_, hooks_, job_.workers, job_.seed,
-        detail::Fetcher{core::assign_ranges(states_.size(), owner_count(job_)),
-                        options_.fetch_timeout});
+    return std::make_shared<detail::EngineTask<T>>(keys_, hooks_, job_.workers, job_.seed,
+                                                   detail::Fetcher{options_.fetch_timeout});
   }
 
   /// Returns the job's options. Their on_start connects the fetcher of `task` to the job's actors.
   JobOptions job_for(std::shared_ptr<detail::EngineTask<T>> task) const {
     JobOptions job = job_;
     job.on_start = [task = std::move(task), &users_on_start = options_.on_start](
-                       const actor::DirectoryPtr& directory, caf::actor_system& system) {
-      task->fetcher().attach(directory, system);
-      if (users_on_start) users_on_start(directory, system);
+                       const JobActorsPtr& actors, caf::actor_system& system) {
+      task->fetcher().attach(actors->model, system);
+      if (users_on_start) users_on_start(actors, system);
     };
     return job;
   }

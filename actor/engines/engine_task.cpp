@@ -38,15 +38,14 @@ SortedRows<T> sort_rows(const std::vector<std::uint32_t>& rows, const std::vecto
 
 }  // namespace
 
-Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
-                                               std::span<const core::RangeRows> wanted) const {
-  const auto directory = directory_.lock();
-  if (!directory) return Error{"the job is over"};
+Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> wanted) const {
+  const auto model = caf::actor_cast<MemberHandle>(model_);
+  if (!model) return Error{"the job is over"};
   const actor::CafThreadScope scope;
   caf::scoped_actor self{*system_};
   const auto ask = [&](const core::RangeRows& want) {
-    return self->request(directory->owners[owner_by_range_[want.range]], timeout_,
-                         actor::read_atom_v, core::Pull{worker, want.range, 0, want.rows});
+    return self->request(model, timeout_, actor::read_atom_v,
+                         core::AskValue{want.range, want.rows});
   };
   std::vector<decltype(ask(wanted[0]))> answers;
   for (const core::RangeRows& want : wanted) answers.push_back(ask(want));
@@ -273,7 +272,7 @@ template <class T>
 Result<std::vector<T>> Turn<T>::fetch(const Selection& selection) const {
   const auto ranges = state_.keys.ranges_of(selection);
   if (!ranges) return ranges.error();
-  const auto values = state_.fetcher.read(state_.worker, *ranges);
+  const auto values = state_.fetcher.read(*ranges);
   if (!values) return Error{values.error()}.within(detail::quoted_key(selection.key));
   std::vector<T> all;
   for (const core::Value& value : *values) {

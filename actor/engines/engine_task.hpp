@@ -15,25 +15,23 @@ namespace starling::actor::detail {
 /// Reads ranges from their owners while the job runs. Any thread may call it, except an actor's.
 class Fetcher {
  public:
-  Fetcher(std::vector<core::OwnerId> owner_by_range, std::chrono::nanoseconds timeout)
-      : owner_by_range_(std::move(owner_by_range)), timeout_(timeout) {}
+  explicit Fetcher(std::chrono::nanoseconds timeout) : timeout_(timeout) {}
 
   /// Connects the fetcher to a job. Call it before the job's first step.
-  void attach(const actor::DirectoryPtr& directory, caf::actor_system& system) {
-    directory_ = directory;
+  void attach(const MemberHandle& model, caf::actor_system& system) {
+    model_ = caf::actor_cast<caf::actor_addr>(model);
     system_ = &system;
   }
 
   /// Returns the value of each wanted range, in the order of `wanted`. Blocks until all owners have
   /// answered. An Error if one does not answer within the timeout.
   [[nodiscard]] Result<std::vector<core::Value>> read(
-      core::MemberId worker, std::span<const core::RangeRows> wanted) const;
+      std::span<const core::RangeRows> wanted) const;
 
  private:
-  std::vector<core::OwnerId> owner_by_range_;
   std::chrono::nanoseconds timeout_;
   /// Weak, so that a task that outlives its job does not keep the job's actors alive.
-  std::weak_ptr<const actor::Directory> directory_;
+  caf::actor_addr model_;
   caf::actor_system* system_ = nullptr;
 };
 

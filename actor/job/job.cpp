@@ -5,6 +5,7 @@
 #include <future>
 #include <thread>
 
+#include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
 #include "starling/actor/job/observer.hpp"
 #include "starling/actor/system.hpp"
@@ -64,12 +65,14 @@ class JobRunner {
 
   Outcome run() {
     spawn_members();
+    const auto model = system_.spawn<LocalOwners>(
+        directory_->owners, core::assign_ranges(layout_->ranges.size(), owner_count(options_)));
     job_context_->start = job_context_->clock->now();
     // No actor starts before all have the directory.
     actor::post(directory_->observer, actor::DirectoryPtr{directory_});
     for_each_member(
         [&](const MemberActor& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
-    if (call_on_start()) {
+    if (call_on_start(model)) {
       actor::post(directory_->observer, actor::start_atom_v);
       for_each_member([](const MemberActor& member) { actor::post(member, actor::start_atom_v); });
     }
@@ -80,6 +83,7 @@ class JobRunner {
     job_context_->pool->close();
     actor::post(directory_->observer, actor::quit_atom_v);
     for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
+    caf::anon_send_exit(model, caf::exit_reason::user_shutdown);
     directory_.reset();
     run_until([this] { return system_.registry().running() == 0; });
     return outcome;
@@ -87,10 +91,15 @@ class JobRunner {
 
  private:
   /// Calls on_start. Returns false if it threw, which ends the job.
-  bool call_on_start() {
-    const auto fault = run_catching([&] {
-      if (options_.on_start) options_.on_start(directory_, system_);
-    });
+  bool call_on_start(const MemberHandle& model) {
+    if (!options_.on_start) return true;
+    auto actors = std::make_shared<JobActors>();
+    actors->workers.assign(directory_->workers.begin(), directory_->workers.end());
+    actors->owners.assign(directory_->owners.begin(), directory_->owners.end());
+    actors->coordinator = directory_->coordinator;
+    actors->model = model;
+    actors->job = directory_->observer;
+    const auto fault = run_catching([&] { options_.on_start(actors, system_); });
     if (fault)
       outcome_->set(
           {.end = Outcome::End::failed, .error = "on_start: " + *fault, .last = {}, .model = {}});
@@ -151,13 +160,13 @@ class JobRunner {
   /// Makes the job fail if `actor` ends for any reason but a quit message. Returns `actor`.
   static MemberActor watch(const ObserverActor& observer, const core::Member& member,
                            MemberActor actor) {
-    actor::when_ended(actor,
-                      [weak = caf::actor_cast<caf::actor_addr>(observer), name = name_of(member),
-                       owns = member.owns](const caf::error& reason) {
-                        if (!reason) return;
-                        if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
-                          actor::post(alive, actor::Failure{name + " ended unexpectedly", owns});
-                      });
+    actor::when_ended(
+        actor, [weak = caf::actor_cast<caf::actor_addr>(observer), name = core::name_of(member),
+                owns = member.owns](const caf::error& reason) {
+          if (!reason) return;
+          if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
+            actor::post(alive, actor::Failure{name + " ended unexpectedly", owns});
+        });
     return actor;
   }
 

@@ -24,7 +24,7 @@ namespace caf {
 class actor_system;
 }
 namespace starling::actor {
-struct Directory;
+struct JobActors;
 }
 
 namespace starling::actor {
@@ -99,7 +99,7 @@ using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&)>;
 
 /// Called with the job's actors, before any of them starts.
 using OnStart =
-    std::function<void(const std::shared_ptr<const actor::Directory>&, caf::actor_system&)>;
+    std::function<void(const std::shared_ptr<const actor::JobActors>&, caf::actor_system&)>;
 
 /// Returns true to end the job, given its progress and the state of every range.
 using StopWhen = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
@@ -168,7 +168,7 @@ struct JobOptions {
 
   /// Called once, on the thread that runs the job, when all actors know each other and none has
   /// started. It may spawn actors of the user's (see actor/interfaces.hpp). The job ends only when
-  /// these have ended: each must monitor the job's observer, and quit when the observer has ended.
+  /// these have ended: each must monitor JobActors::job, and quit when that has ended.
   /// The job also waits until each thread of the user's that made a caf::scoped_actor has ended,
   /// because CAF 0.17 keeps its system alive until then.
   OnStart on_start = {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -35,13 +36,6 @@ struct NodeCallbacks {
   std::function<void(const std::string&)> report_exception = {};
 };
 
-/// Returns the member's name for error messages.
-inline std::string name_of(const core::Member& member) {
-  const std::string id = std::to_string(member.id);
-  if (member.works) return "worker " + id;
-  return member.owns ? "server (member " + id + ")" : "member " + id;
-}
-
 class MemberHost : public actor::MemberActor::base {
  public:
   MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions options,
@@ -54,9 +48,9 @@ class MemberHost : public actor::MemberActor::base {
         executor_(job_context_, options.self.id),
         core_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
-      const std::string why = name_of(core_.self()) + ": " + run_catching([&] {
-                                                               std::rethrow_exception(thrown);
-                                                             }).value_or("failed");
+      const std::string why = core::name_of(core_.self()) + ": " + run_catching([&] {
+                                                                     std::rethrow_exception(thrown);
+                                                                   }).value_or("failed");
       if (node_) node_->report_exception(why);
       report_failure(why);
       return caf::exit_reason::user_shutdown;
@@ -121,9 +115,17 @@ class MemberHost : public actor::MemberActor::base {
         [this](const core::Snapshot& request) {
           run([&](Core& member, const Context& context) { member.on_snapshot(context, request); });
         },
-        [this](actor::step_atom) { return step(); },
-        [this](actor::steps_atom) { return steps(); },
-        [this](actor::read_atom, const core::Pull& pull) { return read(pull); },
+        [this](actor::step_atom) -> actor::Answer<core::Step> {
+          const core::Answer answer = core_.answer(core::AskStep{});
+          if (const auto* refused = std::get_if<core::Refusal>(&answer))
+            return actor::refusal(refused->why);
+          return std::get<core::WorkerStep>(answer).step;
+        },
+        [this](actor::steps_atom) { return answer<core::StepsReport>(core::AskSteps{}); },
+        [this](actor::read_atom, const core::AskValue& wanted) {
+          return answer<core::Value>(wanted);
+        },
+        [this](const actor::AskMember& question) { return ask(question); },
         [this](actor::report_atom) { return report(); },
         [this](actor::configuration_atom) { return core_.configuration(); },
         [this](const actor::ReadRanges& wanted) { return read_primary_ranges(wanted); },
@@ -254,27 +256,34 @@ class MemberHost : public actor::MemberActor::base {
     if (directory_) actor::send(this, directory_->observer, actor::Failure{why});
   }
 
-  [[nodiscard]] actor::Answer<core::Step> step() const {
-    if (core_.worker() == nullptr)
-      return actor::refusal(name_of(core_.self()) + " computes no updates");
-    return core_.worker()->step();
+  /// Answers a question to this member; T is the type of the answer that is expected.
+  template <class T>
+  [[nodiscard]] actor::Answer<T> answer(const core::Question& question) {
+    core::Answer answer = core_.answer(question);
+    if (const auto* refused = std::get_if<core::Refusal>(&answer))
+      return actor::refusal(refused->why);
+    return std::get<T>(std::move(answer));
   }
 
-  [[nodiscard]] actor::Answer<actor::StepsReport> steps() const {
-    const core::Coordinator* coordinator = core_.coordinator();
-    if (coordinator == nullptr)
-      return actor::refusal(name_of(core_.self()) + " is not the coordinator");
-    const auto [min, max] = coordinator->spread();
-    return actor::StepsReport{min, max, coordinator->spread_max(), coordinator->draws(),
-                              coordinator->passes()};
+  /// Asks another member. The actor that has asked this one gets the answer, or an error if its own
+  /// request times out.
+  caf::typed_response_promise<core::Answer> ask(const actor::AskMember& question) {
+    const core::Time now = job_context_->now();
+    std::erase_if(questions_, [&](const auto& asked) { return asked.second.forget_at <= now; });
+    auto promise = make_response_promise<core::Answer>();
+    const std::uint64_t number = ++question_count_;
+    questions_[number] = {promise, now + forget_questions_after};
+    run([&](Core& member, const Context& context) {
+      member.ask(context, question.member, {number, question.question});
+    });
+    return promise;
   }
 
-  [[nodiscard]] actor::Answer<core::Value> read(const core::Pull& pull) {
-    core::Shard& shard = core_.replica().shard();
-    if (!shard.is_valid(pull))
-      return actor::refusal("range " + std::to_string(pull.range) +
-                            ": not held here, or without such rows");
-    return shard.read(pull);
+  void execute(core::MemberAnswer& answer) {
+    const auto asked = questions_.find(answer.number);
+    if (asked == questions_.end()) return;
+    asked->second.promise.deliver(std::move(answer.answer));
+    questions_.erase(asked);
   }
 
   /// Reports a new step, if the observer has handled the last report.
@@ -351,6 +360,14 @@ class MemberHost : public actor::MemberActor::base {
     return states;
   }
 
+  /// A question that this member has asked another one.
+  struct AskedQuestion {
+    caf::typed_response_promise<core::Answer> promise;
+    core::Time forget_at{};
+  };
+  /// A question that was not answered for this time is forgotten; who asked it has given up.
+  static constexpr core::Time forget_questions_after = std::chrono::seconds{60};
+
   JobContextPtr job_context_;
   /// Null in one process.
   std::shared_ptr<const NodeCallbacks> node_;
@@ -372,6 +389,9 @@ class MemberHost : public actor::MemberActor::base {
   std::optional<core::Compute> postponed_compute_;
   /// Why the member cannot go on; empty if it can.
   std::string failure_;
+  std::uint64_t question_count_ = 0;
+  /// By number; few, because each has a deadline.
+  std::map<std::uint64_t, AskedQuestion> questions_;
 };
 
 }  // namespace starling::actor

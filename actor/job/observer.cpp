@@ -250,8 +250,8 @@ void ObserverHost::begin_final_evaluation() {
   if (!directory_->coordinator) return begin();
   request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
       .then(
-          [this, begin](const actor::StepsReport& steps) {
-            figures_.max_lag = steps.spread_max;
+          [this, begin](const core::StepsReport& steps) {
+            figures_.max_lag = steps.max_lag;
             figures_.draws = steps.draws;
             figures_.passes = steps.passes;
             begin();

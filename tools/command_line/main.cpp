@@ -12,11 +12,10 @@
 namespace starling {
 namespace {
 
-/// Checks the barriers that the user's program defines, even if the command uses none, and then
-/// runs the command.
+/// Checks what the user's program defines, even if the command does not use it, and then runs the
+/// command.
 Result<int> run(int argc, const char* const* argv, const Registry& registry) {
-  for (const auto& rule : registry.rules())
-    if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();
+  if (auto valid = registry.check(); !valid) return std::move(valid).error();
   return program::run_command_line(argc, argv, registry);
 }
 

@@ -108,6 +108,25 @@ Result<void> put_model(Job& job, Text text) {
   return {};
 }
 
+/// Adds the user's actors with this name to those that start with the job.
+Result<void> put_actors(Job& job, const Registry& registry, Text name) {
+  const auto& all = registry.actors();
+  const auto found = std::ranges::find(all, name, &ActorsEntry::name);
+  if (found == all.end()) {
+    std::string valid;
+    for (const ActorsEntry& entry : all) valid += (valid.empty() ? "" : ", ") + entry.name;
+    return Error{"'" + name + "': this program has no own actors of this name; valid: " +
+                 (valid.empty() ? "none, because it has no own actors" : valid)};
+  }
+  actor::OnStart& on_start = job.train.job.on_start;
+  on_start = [former = std::move(on_start), spawn = found->spawn](const auto& actors,
+                                                                  auto& system) {
+    if (former) former(actors, system);
+    spawn(actors, system);
+  };
+  return {};
+}
+
 Result<void> put_straggler(Job& job, Text text) {
   auto straggler = parse_straggler(text);
   if (!straggler) return std::move(straggler).error();
@@ -244,6 +263,9 @@ std::vector<Key> worker_keys() {
        [](In in) { return put_straggler(in.job, in.text); }},
       {{"threads", ValueType::count, "N", "compute threads [one for each processor]", group},
        [](In in) { return put(in.job.train.job.compute_threads, read_count(in.text, 1, 4096)); }},
+      {{"actors", ValueType::texts, "NAME",
+        "own actors of this program that start with the job; repeatable [none]", group},
+       [](In in) { return put_actors(in.job, in.registry, in.text); }},
       {{"attempts", ValueType::count, "N", "tries of a step that throws [3]", group},
        [](In in) { return put(in.job.train.job.attempts, read_count(in.text, 1, 1'000'000)); }},
   };

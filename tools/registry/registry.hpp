@@ -1,5 +1,5 @@
-/// Holds the models, data sources and barriers of a program by name. A user's program passes its
-/// own to starling::main (main.hpp), which adds the built-in ones.
+/// Holds the models, data sources, barriers and own actors of a program by name. A user's program
+/// passes its own to starling::main (main.hpp), which adds the built-in ones.
 ///
 ///     int main(int argc, char** argv) {
 ///       starling::Registry registry;
@@ -9,8 +9,8 @@
 ///       return starling::main(argc, argv, std::move(registry));
 ///     }
 ///
-/// A model or data source of your own hides a built-in one of the same name. A barrier must not
-/// have the name of a built-in one.
+/// Your own actors (actors()) start with the jobs that name them. A model or data source of your
+/// own hides a built-in one of the same name. A barrier must not have the name of a built-in one.
 #pragma once
 
 #include <concepts>
@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/job/job.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/base/result.hpp"
 #include "starling/base/spec.hpp"
@@ -56,6 +57,13 @@ struct DataEntry {
 struct BarrierEntry {
   barrier::Predicate rule;
   std::string summary;
+};
+
+/// A user's own actors, which start with a job that names them.
+struct ActorsEntry {
+  std::string name;
+  std::string summary;
+  actor::OnStart spawn;
 };
 
 /// Wraps a model; `text` is what AnyModel::print() returns. Defined in model_of.hpp, which main.hpp
@@ -172,9 +180,25 @@ class Registry {
     return *this;
   }
 
+  /// Adds actors of your own, written `--actors name`. `spawn(actors, system)` is called when the
+  /// job starts, in one process or on each node of the job, before any member begins. It spawns
+  /// actors in `system`, which ask the members questions through the handles in `actors`
+  /// (JobActors). The job ends only when these actors have ended: each must monitor
+  /// JobActors::job, and quit when that has ended.
+  Registry& actors(std::string name, std::string summary, actor::OnStart spawn) {
+    actors_.push_back({std::move(name), std::move(summary), std::move(spawn)});
+    return *this;
+  }
+
   [[nodiscard]] const std::vector<program::ModelEntry>& models() const { return models_; }
   [[nodiscard]] const std::vector<program::DataEntry>& data() const { return data_; }
   [[nodiscard]] const std::vector<program::BarrierEntry>& barriers() const { return barriers_; }
+
+  [[nodiscard]] const std::vector<program::ActorsEntry>& actors() const { return actors_; }
+
+  /// Returns an Error that names the first barrier or name of actors that users could not write on
+  /// the command line, or that another one has.
+  [[nodiscard]] Result<void> check() const;
 
   /// Returns the rules of barriers(), for barrier::parse().
   [[nodiscard]] std::vector<barrier::Predicate> rules() const {
@@ -234,6 +258,7 @@ class Registry {
   std::vector<program::ModelEntry> models_;
   std::vector<program::DataEntry> data_;
   std::vector<program::BarrierEntry> barriers_;
+  std::vector<program::ActorsEntry> actors_;
 };
 
 }  // namespace starling

@@ -60,7 +60,8 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   // Before the members begin there is nothing to save, so a signal ends the program at once, even
   // if it takes long to initialise a large model.
   std::optional<GracefulStop> orderly;
-  options.job.on_start = [&](const auto&, auto&) {
+  options.job.on_start = [&, own_actors = options.job.on_start](const auto& actors, auto& system) {
+    if (own_actors) own_actors(actors, system);
     orderly.emplace(ready->job.quiet ? nullptr : stop_message_without_saving);
   };
   options.job.on_progress = [&](const actor::Progress& p) { return recorder.on_progress(p); };

@@ -293,6 +293,10 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
         return replica.on(c, from, message);
     });
     if (!is_accepted) send_configuration(context, from);
+  } else if constexpr (std::is_same_v<M, MemberQuestion>) {
+    post(context, from, make_peer_message(MemberAnswer{message.number, answer(message.question)}));
+  } else if constexpr (std::is_same_v<M, MemberAnswer>) {
+    context.out.push_back(message);
   } else if constexpr (Handles<Coordinator, M> && !Handles<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
       run_replica(context, [&](Replica& replica, const ReplicaContext& c) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -42,9 +43,13 @@ struct ObservedState {
 };
 
 /// LocalMessage: send it to the member of this process to which it is addressed.
+/// MemberAnswer: the answer to the question with this number, which ask() was called with.
 using MemberEffect = std::variant<Dispatch, LocalMessage, MemberTimer, Plan, Compute, Done, Fail,
-                                  Excluded, ObservedState>;
+                                  Excluded, ObservedState, MemberAnswer>;
 using MemberEffects = std::vector<MemberEffect>;
+
+/// Returns the member's name for messages: "worker 3", "server (member 5)".
+[[nodiscard]] std::string name_of(const Member& member);
 
 struct MemberContext {
   Time now;
@@ -108,6 +113,14 @@ class MemberCore {
   void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
   void on_update(const MemberContext& context, Step step, Update update);
   void on_failure(const MemberContext& context, Step step, const std::string& why);
+
+  /// Answers a question that an actor asks this member. A member that has failed answers too.
+  [[nodiscard]] Answer answer(const Question& question);
+  /// Asks a member a question, for an actor on this node: the member `to` or, if that is absent,
+  /// the one in charge, which is the coordinator or the primary of the range. A MemberAnswer
+  /// follows, at once if this member knows that there is none; it may get lost if members change
+  /// meanwhile.
+  void ask(const MemberContext& context, std::optional<MemberId> to, MemberQuestion question);
 
   /// Failure detection calls suspect() if it has received nothing from this incarnation of a member
   /// for a long time, and trust() if it receives from the incarnation again. Both ignore an

@@ -89,6 +89,14 @@ struct Check {
            validator.configuration.contains(validator.from, m.member.incarnation);
   }
   bool operator()(const EpochProbe&) const { return true; }
+  bool operator()(const MemberQuestion& m) const {
+    const auto* value = std::get_if<AskValue>(&m.question);
+    return value == nullptr || has_range(value->range);
+  }
+  bool operator()(const MemberAnswer& m) const {
+    const auto* value = std::get_if<Value>(&m.answer);
+    return value == nullptr || (*this)(*value);
+  }
   bool operator()(const JoinRefused&) const { return false; }  // members do not ask to join
 
   [[nodiscard]] bool has_epoch(const ConfigurationPtr& value, Epoch epoch) const {

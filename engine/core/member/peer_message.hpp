@@ -10,6 +10,7 @@
 
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/council/council.hpp"
+#include "starling/engine/core/member/question.hpp"
 #include "starling/engine/core/traffic_class.hpp"
 #include "starling/engine/exchange/ownership/replica.hpp"
 
@@ -41,9 +42,10 @@ struct JoinRefused {
 };
 
 /// The messages from one member to another.
-using PeerMessages = Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
-                            MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
-                                        LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>;
+using PeerMessages =
+    Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
+           MessageList<Install, Forward, Held, CouncilMessage, JoinRequest, LeaveRequest,
+                       EpochProbe, JoinRefused, WorkerStatus, MemberQuestion, MemberAnswer>>;
 using PeerMessage = AnyOf<PeerMessages>;
 /// Immutable and shared: all copies of a packet, including resent ones, point to the same message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;

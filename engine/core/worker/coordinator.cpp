@@ -13,7 +13,7 @@ void Coordinator::add_founder(MemberId worker, Step step) {
   add_worker(worker);
   set_first_step(worker, step);
   highest_allowed_ = std::max(highest_allowed_, step + 1);
-  spread_max_ = initial_spread_ = spread().max - spread().min;
+  max_lag_ = initial_spread_ = spread().max - spread().min;
   reviewed_min_ = spread().min;
 }
 
@@ -144,7 +144,7 @@ void Coordinator::finish_takeover(const Context& context) {
   for (const MemberId worker : live_workers_)
     if (workers_[worker].entering) set_first_step(worker, first);
   const auto [min, max] = spread();
-  spread_max_ = initial_spread_ = max - min;
+  max_lag_ = initial_spread_ = max - min;
   std::erase_if(waiting_, [&](MemberId id) { return try_to_release(context, id); });
 }
 
@@ -184,10 +184,10 @@ void Coordinator::set_step(MemberId id, Step step) {
   state.step = step;
   ++workers_at_[step];
   const auto [min, max] = spread();
-  spread_max_ = std::max(spread_max_, max - min);
+  max_lag_ = std::max(max_lag_, max - min);
   const auto bound = barrier::spread_bound(options_.barrier);
   // Every worker makes its first step without asking, even if it starts ahead of others.
-  STARLING_CHECK(!bound || spread_max_ <= std::max(*bound, initial_spread_ + 1));
+  STARLING_CHECK(!bound || max_lag_ <= std::max(*bound, initial_spread_ + 1));
 }
 
 /// Stops counting a worker's step and ends its wait. A worker that has ended may still be drawn.

@@ -67,7 +67,7 @@ class Coordinator {
   /// Returns false while the takeover still awaits statuses.
   [[nodiscard]] bool knows_all_steps() const noexcept { return knows_all_steps_; }
   /// The largest difference of two workers' steps so far, or since the takeover if there was one.
-  [[nodiscard]] Step spread_max() const noexcept { return spread_max_; }
+  [[nodiscard]] Step max_lag() const noexcept { return max_lag_; }
   /// Counts the draws of sampled barriers, and the draws that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
@@ -139,7 +139,7 @@ class Coordinator {
   std::set<MemberId> awaited_;
   /// The highest step of which an owner holds an update, as far as owners have reported.
   Step highest_held_ = 0;
-  Step spread_max_ = 0;
+  Step max_lag_ = 0;
   /// The spread at the start. The workers of a job that resumes from a checkpoint may start further
   /// apart than its barrier allows.
   Step initial_spread_ = 0;

@@ -138,6 +138,7 @@ class ChaosRun : public ChaosWorld {
   /// Jobs on several nodes have neither of these effects.
   void execute(NodeId, const core::LocalMessage&) { STARLING_CHECK(false); }
   void execute(NodeId, const core::ObservedState&) { STARLING_CHECK(false); }
+  void execute(NodeId, const core::MemberAnswer&) {}
   void execute(NodeId id, const core::Fail& fail);
   void execute(NodeId id, const core::Excluded&);
 

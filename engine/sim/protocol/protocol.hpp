@@ -241,6 +241,7 @@ class Protocol {
   void execute(MemberId id, core::Compute& read);
   void execute(MemberId, const core::Done&) {}
   void execute(MemberId, const core::ObservedState&) {}
+  void execute(MemberId, const core::MemberAnswer&) {}
   void execute(MemberId, const core::Fail& failure) { end(failure.why); }
   void execute(MemberId id, const core::Excluded&);
   void end(std::string error);

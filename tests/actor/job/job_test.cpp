@@ -221,18 +221,21 @@ TEST(Members, RefuseQuestionsToRolesThatTheyDoNotHave) {
   std::vector<std::string> refusals;
   std::vector<core::Step> steps;
   int values = 0;
-  job.job.on_start = [&](const DirectoryPtr& directory, caf::actor_system& system) {
+  job.job.on_start = [&](const JobActorsPtr& actors, caf::actor_system& system) {
     const CafThreadScope scope;
     caf::scoped_actor self{system};
     const auto refused = [&](const caf::error& why) { refusals.push_back(to_string(why)); };
-    for (const MemberActor& member : directory->members) {
+    std::vector<MemberHandle> members = actors->workers;
+    members.insert(members.end(), actors->owners.begin(), actors->owners.end());
+    members.push_back(actors->coordinator);
+    for (const MemberHandle& member : members) {
       self->request(member, 5s, step_atom_v)
           .receive([&](core::Step step) { steps.push_back(step); }, refused);
-      self->request(member, 5s, read_atom_v, core::Pull{0, 0, 0, nullptr})
+      self->request(member, 5s, read_atom_v, core::AskValue{0, nullptr})
           .receive([&](const core::Value&) { ++values; }, refused);
-      if (member != directory->coordinator)
+      if (member != actors->coordinator)
         self->request(member, 5s, steps_atom_v)
-            .receive([](const StepsReport&) { FAIL() << "only the coordinator"; }, refused);
+            .receive([](const core::StepsReport&) { FAIL() << "only the coordinator"; }, refused);
     }
   };
   const Outcome outcome =

@@ -37,9 +37,9 @@ class Schedule final : public TestScheduler {
   /// Returns `options` with this schedule as the scheduler.
   [[nodiscard]] JobOptions scheduled(JobOptions options) {
     options.scheduler = this;
-    options.on_start = [this, on_start = options.on_start](const auto& directory, auto& system) {
-      name_actors(*directory);
-      if (on_start) on_start(directory, system);
+    options.on_start = [this, on_start = options.on_start](const auto& actors, auto& system) {
+      name_actors(*actors);
+      if (on_start) on_start(actors, system);
     };
     return options;
   }
@@ -72,16 +72,16 @@ class Schedule final : public TestScheduler {
   static constexpr std::uint64_t neglected_acts_once_in = 6;
 
   /// Gives the actors of a job names for the trace, and chooses the neglected actor.
-  void name_actors(const actor::Directory& directory) {
+  void name_actors(const actor::JobActors& actors) {
     const auto set_name = [&](const auto& handle, const std::string& text) {
       names_[caf::actor_cast<caf::strong_actor_ptr>(handle)->id()] = text;
     };
-    set_name(directory.observer, "observer");
-    for (std::size_t i = 0; i < directory.owners.size(); ++i)
-      set_name(directory.owners[i], "owner " + std::to_string(i));
-    if (directory.coordinator) set_name(directory.coordinator, "coordinator");
-    for (std::size_t i = 0; i < directory.workers.size(); ++i)
-      set_name(directory.workers[i], "worker " + std::to_string(i));
+    set_name(actors.job, "observer");
+    for (std::size_t i = 0; i < actors.owners.size(); ++i)
+      set_name(actors.owners[i], "owner " + std::to_string(i));
+    if (actors.coordinator) set_name(actors.coordinator, "coordinator");
+    for (std::size_t i = 0; i < actors.workers.size(); ++i)
+      set_name(actors.workers[i], "worker " + std::to_string(i));
     const auto index = static_cast<std::ptrdiff_t>(random_.below(names_.size()));
     neglected_ = std::next(names_.begin(), index)->first;
   }

@@ -106,6 +106,13 @@ std::vector<PeerMessage> example_messages() {
       LeaveRequest{{3, 2, true, false}},
       EpochProbe{},
       JoinRefused{"no room"},
+      MemberQuestion{7, AskStep{}},
+      MemberQuestion{8, AskSteps{}},
+      MemberQuestion{9, AskValue{11, rows({0, 4})}},
+      MemberAnswer{7, WorkerStep{18}},
+      MemberAnswer{8, StepsReport{17, 19, 4, 100, 60}},
+      MemberAnswer{9, Value{11, 0, slice_of<float>({1, 2}, rows({0, 4}))}},
+      MemberAnswer{9, Refusal{"not owned here"}},
   };
 }
 

@@ -78,9 +78,9 @@ void step_query(benchmark::State& state) {
     std::stop_source stop;
     options.job.stop = stop.get_token();
     options.job.time = std::chrono::seconds{4};
-    std::promise<std::pair<actor::DirectoryPtr, caf::actor_system*>> started;
-    options.job.on_start = [&](const actor::DirectoryPtr& directory, caf::actor_system& system) {
-      started.set_value({directory, &system});
+    std::promise<std::pair<actor::JobActorsPtr, caf::actor_system*>> started;
+    options.job.on_start = [&](const actor::JobActorsPtr& actors, caf::actor_system& system) {
+      started.set_value({actors, &system});
     };
     std::thread job_thread{[&] {
       (void)actor::train(IdleModel{1000, std::chrono::seconds{2}}, EmptyData{1000}, nullptr,
@@ -91,12 +91,12 @@ void step_query(benchmark::State& state) {
     // Uses a separate thread, because CAF keeps the system's logger, and with it the job, until
     // every thread that has held a scoped_actor ends.
     std::thread querying_thread{[&] {
-      auto [directory, system] = started.get_future().get();
+      auto [actors, system] = started.get_future().get();
       std::this_thread::sleep_for(std::chrono::milliseconds{200});
       caf::scoped_actor self{*system};
       for (std::size_t i = 0; i < 2000; ++i) {
         const auto started_at = std::chrono::steady_clock::now();
-        self->request(directory->workers[i % workers], std::chrono::seconds{1}, actor::step_atom_v)
+        self->request(actors->workers[i % workers], std::chrono::seconds{1}, actor::step_atom_v)
             .receive([](core::Step) {}, [](const caf::error&) { std::abort(); });
         latencies_us.push_back(
             std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - started_at)

@@ -84,7 +84,7 @@ TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
   EXPECT_EQ(core.spread().min, 2U);
   core.on(context, Ended{0, 6});
   EXPECT_EQ(core.spread().max, 2U);
-  EXPECT_EQ(core.spread_max(), 5U) << "before worker 2 left";
+  EXPECT_EQ(core.max_lag(), 5U) << "before worker 2 left";
   core.on(context, Ended{1, 2});
   EXPECT_EQ(core.spread().max, 0U);
 }

@@ -111,5 +111,15 @@ TEST_F(MessageValidatorTest, RefusesAPromiseWithALaterAcceptedBallot) {
   EXPECT_FALSE(is_valid(promise({~std::uint64_t{0}, 1})));
 }
 
+TEST_F(MessageValidatorTest, ChecksTheRangesOfQuestionsAndAnswers) {
+  EXPECT_TRUE(is_valid(MemberQuestion{1, AskStep{}}));
+  EXPECT_TRUE(is_valid(MemberQuestion{1, AskValue{1, rows({2})}}));
+  EXPECT_FALSE(is_valid(MemberQuestion{1, AskValue{2, nullptr}}));
+  EXPECT_TRUE(is_valid(MemberAnswer{1, Refusal{"busy"}}));
+  EXPECT_TRUE(is_valid(MemberAnswer{1, Value{0, 0, slice(8)}}));
+  EXPECT_FALSE(is_valid(MemberAnswer{1, Value{0, 0, slice(9)}}));
+  EXPECT_FALSE(is_valid(MemberAnswer{1, Value{2, 0, slice(8)}}));
+}
+
 }  // namespace
 }  // namespace starling::core

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 
 #include "starling/engine/core/member/member_core.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
@@ -83,6 +84,14 @@ class Members {
     run(id, [](auto& core, const auto& context) { core.on_snapshot(context, Snapshot{7}); });
     return observed_;
   }
+  /// Lets member `by` ask a question, and returns the answer.
+  Answer ask(MemberId by, std::optional<MemberId> to, Question question) {
+    const std::uint64_t number = ++question_count_;
+    run(by, [&](auto& core, const auto& context) { core.ask(context, to, {number, question}); });
+    run_to_end();
+    EXPECT_TRUE(answers_.contains(number));
+    return answers_[number];
+  }
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
   std::deque<LocalMessage>& messages() { return messages_; }
   /// False: computations never end.
@@ -108,6 +117,9 @@ class Members {
   void execute(MemberId, const Fail& fail) { failures_.push_back(fail.why); }
   void execute(MemberId, const Excluded&) { ADD_FAILURE() << "excluded from its own process"; }
   void execute(MemberId, const ObservedState& observed) { observed_.push_back(*observed.state); }
+  void execute(MemberId, MemberAnswer& answer) {
+    answers_[answer.number] = std::move(answer.answer);
+  }
 
   ConfigurationPtr configuration_;
   std::deque<MemberCore> cores_;
@@ -117,7 +129,15 @@ class Members {
   std::multimap<Time, std::pair<MemberId, TimerKey>> timers_;
   std::vector<RangeState> observed_;
   std::vector<std::string> failures_;
+  std::uint64_t question_count_ = 0;
+  std::map<std::uint64_t, Answer> answers_;
 };
+
+/// Returns why the answer is a refusal; empty if it is none.
+std::string refusal_of(const Answer& answer) {
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? "" : refusal->why;
+}
 
 TEST(OneProcessConfiguration, HasWorkersThenServersThenTheCoordinator) {
   const Configuration central = one_process_configuration(Mode::central, 3, 2, assign_ranges(5, 2));
@@ -235,6 +255,46 @@ TEST(OneProcess, AFailedMemberStillHandsOutItsRanges) {
     });
   ASSERT_EQ(members.failures().size(), 1U) << "three failed attempts end the job";
   EXPECT_EQ(members.snapshot(owner).size(), 1U);
+}
+
+TEST(Questions, AreAnsweredByTheMemberThatIsNamedOrInCharge) {
+  Members members{Mode::central, "bsp", 5};
+  for (MemberId id = 0; id < members.configuration().members.size(); ++id) members.start(id);
+  members.run_to_end();
+  const MemberId owner = members.owner();
+  const MemberId coordinator = *members.configuration().coordinator;
+  // A worker, the owner, the coordinator and the asked member itself ask.
+  for (const MemberId by : {0U, 1U, owner, coordinator}) {
+    EXPECT_EQ(std::get<WorkerStep>(members.ask(by, 1, AskStep{})).step, 5U);
+    EXPECT_EQ(std::get<StepsReport>(members.ask(by, std::nullopt, AskSteps{})).max_lag, 1U);
+    const Answer answer = members.ask(by, std::nullopt, AskValue{0, nullptr});
+    EXPECT_EQ(std::get<Value>(answer).value.as<double>()[0], 15);
+    EXPECT_EQ(std::get<Value>(members.ask(by, owner, AskValue{0, nullptr})).range, 0U);
+  }
+}
+
+TEST(Questions, AreRefusedByMembersWithoutTheRole) {
+  Members members{Mode::central, "bsp", 5};
+  for (MemberId id = 0; id < members.configuration().members.size(); ++id) members.start(id);
+  members.run_to_end();
+  const MemberId owner = members.owner();
+  const auto refusal = [&](std::optional<MemberId> to, Question question) {
+    return refusal_of(members.ask(0, to, std::move(question)));
+  };
+  EXPECT_EQ(refusal(owner, AskStep{}), "server (member 3) computes no updates");
+  EXPECT_EQ(refusal(1, AskSteps{}), "worker 1 is not the coordinator");
+  EXPECT_EQ(refusal(1, AskValue{0, nullptr}),
+            "range 0: not owned by worker 1, or without such rows");
+  EXPECT_EQ(refusal(std::nullopt, AskValue{1, nullptr}), "range 1: valid: below 1");
+  EXPECT_EQ(refusal(owner, AskValue{0, std::make_shared<const std::vector<std::uint32_t>>(
+                                           std::vector<std::uint32_t>{3})}),
+            "range 0: not owned by server (member 3), or without such rows");
+  EXPECT_EQ(refusal(77, AskStep{}), "member 77 is not in the job, or not any more");
+  EXPECT_EQ(refusal(std::nullopt, AskStep{}), "no worker is named");
+  Members peers{Mode::peer, "asp", 5};
+  peers.start(0);
+  EXPECT_EQ(refusal_of(peers.ask(0, std::nullopt, AskSteps{})),
+            "no member keeps the steps of all workers in this mode");
 }
 
 }  // namespace

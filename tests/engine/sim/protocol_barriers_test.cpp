@@ -67,7 +67,7 @@ TEST(SpreadBound, IsReachedButNotPassed) {
     CountingRun job{options};
     job.run();
     EXPECT_EQ(job.largest_spread(), *barrier::spread_bound(options.barrier)) << text;
-    EXPECT_EQ(job->coordinator()->spread_max(), job.largest_spread()) << text;
+    EXPECT_EQ(job->coordinator()->max_lag(), job.largest_spread()) << text;
   }
 }
 

@@ -1,5 +1,5 @@
 /// A user's program with a model over data of its own type, models over tables, data sources, a
-/// barrier, and models that fail. own_program_test.cpp and tests of clusters run it.
+/// barrier, own actors, and models that fail. own_program_test.cpp and tests of clusters run it.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "starling/starling.hpp"
+#include "tests/tools/command_line/own_actors.hpp"
 
 namespace {
 
@@ -163,6 +165,13 @@ bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> 
          std::ssize(seen);
 }
 
+/// Returns the function that spawns an Questioner; `stops` as there.
+starling::actor::OnStart spawn_questioner(std::optional<starling::core::Step> stops) {
+  return [stops](const starling::actor::JobActorsPtr& job, caf::actor_system& system) {
+    system.spawn<starling::program::Questioner>(job, stops);
+  };
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -189,6 +198,8 @@ int main(int argc, char** argv) {
                         })
           .data("hanging", "hangs if there is a file `hang`: hanging", make_hanging)
           .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
+          .actors("questioner", "prints what the members answer", spawn_questioner(std::nullopt))
+          .actors("stopper", "stops the job after 100 steps", spawn_questioner(100))
           .barrier(starling::barrier::Predicate::make("half", half),
                    "half of those seen are not behind"));
 }

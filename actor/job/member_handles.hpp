@@ -1,0 +1,105 @@
+/// The actors behind the MemberHandles of a user's own actors. They hold no state of the protocol.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/actor/interfaces.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::actor {
+
+/// A member that is perhaps on another node, or the member in charge if none is given: passes each
+/// question to a member on this node, which asks that member over its link.
+class RemoteMember : public MemberHandle::base {
+ public:
+  /// `find_relay` returns a member on this node, or null if there is none.
+  RemoteMember(caf::actor_config& config, std::optional<core::MemberId> member,
+               std::function<MemberActor()> find_relay)
+      : MemberHandle::base(config), member_(member), find_relay_(std::move(find_relay)) {}
+
+  MemberHandle::behavior_type make_behavior() override {
+    return {
+        [this](step_atom) { return ask<core::Step>(core::AskStep{}, &core::WorkerStep::step); },
+        [this](steps_atom) { return ask<core::StepsReport>(core::AskSteps{}); },
+        [this](read_atom, const core::AskValue& wanted) { return ask<core::Value>(wanted); },
+    };
+  }
+
+ private:
+  /// A question without an answer fails after this time.
+  static constexpr std::chrono::seconds timeout{10};
+
+  /// Asks `question`, and returns the promise of the answer: of the answer's field `field`, or of
+  /// the whole answer if there is none.
+  template <class T, class Expected = T>
+  caf::typed_response_promise<T> ask(core::Question question, T Expected::*field = nullptr) {
+    auto promise = make_response_promise<T>();
+    const MemberActor relay = find_relay_();
+    if (!relay) {
+      promise.deliver(refusal("this node has no member in the job"));
+      return promise;
+    }
+    request(relay, timeout, AskMember{member_, std::move(question)})
+        .then(
+            [promise, field](core::Answer& answer) mutable {
+              if (auto* expected = std::get_if<Expected>(&answer)) {
+                if constexpr (std::is_same_v<T, Expected>)
+                  promise.deliver(std::move(*expected));
+                else
+                  promise.deliver(expected->*field);
+              } else if (const auto* refused = std::get_if<core::Refusal>(&answer)) {
+                promise.deliver(refusal(printable(refused->why)));
+              } else {
+                promise.deliver(refusal("the member gave the answer to another question"));
+              }
+            },
+            [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+    return promise;
+  }
+
+  std::optional<core::MemberId> member_;
+  std::function<MemberActor()> find_relay_;
+};
+
+/// The owners of a job in one process, together: passes each question for values to the owner of
+/// the range, which answers the requester.
+class LocalOwners : public MemberHandle::base {
+ public:
+  /// `owner_by_range` has each range's owner as a position in `owners`.
+  LocalOwners(caf::actor_config& config, std::vector<MemberActor> owners,
+              std::vector<core::OwnerId> owner_by_range)
+      : MemberHandle::base(config),
+        owners_(std::move(owners)),
+        owner_by_range_(std::move(owner_by_range)) {}
+
+  void on_exit() override { owners_.clear(); }
+
+  MemberHandle::behavior_type make_behavior() override {
+    return {
+        [](step_atom) -> Answer<core::Step> { return refusal("owners compute no updates"); },
+        [](steps_atom) -> Answer<core::StepsReport> {
+          return refusal("owners do not keep the workers' steps");
+        },
+        [this](read_atom, const core::AskValue& wanted) -> Answer<core::Value> {
+          if (wanted.range >= owner_by_range_.size())
+            return refusal("range " + std::to_string(wanted.range) + ": valid: below " +
+                           std::to_string(owner_by_range_.size()));
+          return delegate(owners_[owner_by_range_[wanted.range]], read_atom_v, wanted);
+        },
+    };
+  }
+
+ private:
+  std::vector<MemberActor> owners_;
+  std::vector<core::OwnerId> owner_by_range_;
+};
+
+}  // namespace starling::actor
