@@ -73,14 +73,14 @@ class Engine<T>::Impl {
        std::shared_ptr<const detail::KeyTable> keys)
       : options_(std::move(options)),
         job_(std::move(job)),
-        hooks_(std::move(hooks)),
+        hooks_(std::make_shared<const Hooks<T>>(std::move(hooks))),
         keys_(std::move(keys)),
         states_(keys_->layout().ranges.size()) {
-    if (hooks_.stop) {
+    if (hooks_->stop) {
       job_.evaluate_every = options_.stop_every;
       job_.stop_when = [this](const Progress& progress,
                               const std::vector<core::RangeState>& states) {
-        return hooks_.stop(progress, Tensors<T>{*keys_, states});
+        return hooks_->stop(progress, Tensors<T>{*keys_, states});
       };
     }
   }
@@ -182,7 +182,7 @@ class Engine<T>::Impl {
 
   EngineOptions options_;
   JobOptions job_;
-  Hooks<T> hooks_;
+  std::shared_ptr<const Hooks<T>> hooks_;
   std::shared_ptr<const detail::KeyTable> keys_;
 
   mutable std::mutex mutex_;

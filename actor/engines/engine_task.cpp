@@ -39,6 +39,7 @@ SortedRows<T> sort_rows(const std::vector<std::uint32_t>& rows, const std::vecto
 }  // namespace
 
 Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> wanted) const {
+  if (system_ == nullptr) return Error{"a simulated job has no owners to ask"};
   const auto model = caf::actor_cast<MemberHandle>(model_);
   if (!model) return Error{"the job is over"};
   const actor::CafThreadScope scope;
@@ -60,15 +61,15 @@ Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> 
 
 template <class T>
 core::Merge<T> EngineTask<T>::merge() const {
-  if (!hooks_.pull)
+  if (!hooks_->pull)
     return [](const core::MergeTarget&, std::span<T> value, std::span<const T> update) {
       models::axpy(T{1}, update, value);
     };
-  return [keys = keys_, &pull = hooks_.pull](const core::MergeTarget& target, std::span<T> value,
-                                             std::span<const T> update) {
+  return [keys = keys_, hooks = hooks_](const core::MergeTarget& target, std::span<T> value,
+                                        std::span<const T> update) {
     const std::string& key = keys->names()[target.parameter];
     try {
-      pull({key, target.offset}, value, update);
+      hooks->pull({key, target.offset}, value, update);
     } catch (const std::exception& fault) {
       throw std::runtime_error{"pull of " + quoted_key(key) + ": " + fault.what()};
     }
@@ -91,7 +92,7 @@ std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::St
   Turn<T> turn{state};
   std::vector<core::RangeRows> wanted;
   std::vector<bool> seen(keys_->names().size());
-  for (const Selection& selection : hooks_.schedule(turn)) {
+  for (const Selection& selection : hooks_->schedule(turn)) {
     const auto ranges = keys_->ranges_of(selection);
     if (!ranges) throw_invalid("schedule: " + ranges.error().message);
     const std::size_t key = keys_->find(selection.key).value();
@@ -145,7 +146,7 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   state.reads = assemble(input.values, scratch);
   Turn<T> turn{state};
   StepResult result;
-  auto update = split_by_range(hooks_.push(turn));
+  auto update = split_by_range(hooks_->push(turn));
   result.loss = state.loss;
   if (!update) {
     result.fault = "push: " + update.error().message;

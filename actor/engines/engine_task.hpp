@@ -1,6 +1,7 @@
 /// The Task whose steps call the hooks that a user gave to an engine. Internal to the engines.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -65,10 +66,10 @@ struct TurnState {
 template <class T>
 class EngineTask final : public Task {
  public:
-  EngineTask(std::shared_ptr<const KeyTable> keys, const Hooks<T>& hooks, std::size_t workers,
-             std::uint64_t seed, Fetcher fetcher)
+  EngineTask(std::shared_ptr<const KeyTable> keys, std::shared_ptr<const Hooks<T>> hooks,
+             std::size_t workers, std::uint64_t seed, Fetcher fetcher)
       : keys_(std::move(keys)),
-        hooks_(hooks),
+        hooks_(std::move(hooks)),
         workers_(workers),
         seed_(seed),
         fetcher_(std::move(fetcher)) {}
@@ -80,9 +81,20 @@ class EngineTask final : public Task {
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
   [[nodiscard]] bool waits_for_actors() const override { return true; }
-  [[nodiscard]] bool chooses_reads() const override { return static_cast<bool>(hooks_.schedule); }
+  [[nodiscard]] bool chooses_reads() const override { return static_cast<bool>(hooks_->schedule); }
   std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override;
   StepResult compute(const StepInput& input, Scratch& scratch) override;
+
+  /// Sets the function by which evaluate() computes its metrics.
+  void set_evaluate(std::function<models::Metrics(const Tensors<T>&)> evaluate) {
+    evaluate_ = std::move(evaluate);
+  }
+  /// The metrics do not depend on data, so they count as those on test data.
+  models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
+                           Scratch&) override {
+    return evaluate_ && !on_training_data ? evaluate_(Tensors<T>{*keys_, model})
+                                          : models::Metrics{};
+  }
 
  private:
   /// Makes the data of the Turn for a step, without the values that were read.
@@ -96,8 +108,8 @@ class EngineTask final : public Task {
                                   core::Update& out) const;
 
   std::shared_ptr<const KeyTable> keys_;
-  /// Owned by the engine, which must outlive the job.
-  const Hooks<T>& hooks_;
+  std::shared_ptr<const Hooks<T>> hooks_;
+  std::function<models::Metrics(const Tensors<T>&)> evaluate_;
   std::size_t workers_;
   std::uint64_t seed_;
   Fetcher fetcher_;

@@ -59,6 +59,9 @@ Result<Subject> load(const Registry& registry, const BenchTrainOptions& options)
   if (auto valid = check_parameters(**model); !valid)
     return std::move(valid).error().within("--model");
   if (auto fits = (*model)->accepts(*data); !fits) return std::move(fits).error().within("--model");
+  if (!(*model)->learns_by_gradients())
+    return Error{"--model: " + (*model)->print() +
+                 " is an algorithm; valid: a model that learns by gradients"};
   return Subject{*std::move(data), *std::move(model)};
 }
 

@@ -10,6 +10,7 @@
 /// built-in ones (registry.hpp). examples/07_own_program.cpp is such a program.
 #pragma once
 
+#include "starling/tools/registry/algorithm_of.hpp"
 #include "starling/tools/registry/model_of.hpp"
 #include "starling/tools/registry/registry.hpp"
 

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/engines/algorithm.hpp"
 #include "starling/actor/job/job.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/base/result.hpp"
@@ -70,6 +71,10 @@ struct ActorsEntry {
 /// includes. Include it in files that add models.
 template <class M, class D>
 [[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
+
+/// Wraps an algorithm; defined in algorithm_of.hpp, which main.hpp includes.
+template <class T, class D>
+class AlgorithmOf;
 
 /// Returns the text from which Spec::parse() reads the same spec.
 [[nodiscard]] std::string print(const Spec& spec);
@@ -150,6 +155,38 @@ class Registry {
           Registry& model(std::string name, std::string summary, Make make) {
     return add_entry<M, D>(std::move(name), std::move(summary), std::move(make),
                            [](const M& made) { return made.print(); });
+  }
+
+  /// Adds an algorithm for the parameter engine and the peer engine, written `--model
+  /// name[:options]`: its job runs in any mode, in one process or on a cluster. `make(SpecReader&
+  /// options, const D& data)` returns an actor::Algorithm<T>, with T float or double, or a Result
+  /// of it. The data outlives the algorithm. `make` is called on each node, and it must not depend
+  /// on anything else than its arguments. It is called with data without samples too, when a saved
+  /// result is loaded; the shapes of its tensors then depend on the shape of the data only.
+  template <class T, class D = models::Table, class Make>
+  requires std::invocable<Make, SpecReader&, const D&> Registry& algorithm(std::string name,
+                                                                           std::string summary,
+                                                                           Make make) {
+    using Wrapped = program::AlgorithmOf<T, D>;
+    auto make_any = [make = std::move(make)](const Spec& spec, const program::AnyData& data)
+        -> Result<std::shared_ptr<const program::AnyModel>> {
+      auto make_for = [make, spec](const D& typed) -> Result<actor::Algorithm<T>> {
+        SpecReader options{spec};
+        auto made = program::as_result<actor::Algorithm<T>>(make(options, typed));
+        if (auto done = options.finish(); !done) return std::move(done).error();
+        return made;
+      };
+      auto made = make_for(*data.as<D>());
+      if (!made) return std::move(made).error();
+      if (auto valid = actor::check(*made); !valid) return std::move(valid).error();
+      std::shared_ptr<const program::AnyModel> wrapped = std::make_shared<const Wrapped>(
+          *std::move(made), std::move(make_for), program::print(spec));
+      return wrapped;
+    };
+    models_.push_back({std::move(name), std::move(summary), program::element_type<T>,
+                       [](const program::AnyData& data) { return data.as<D>() != nullptr; },
+                       std::move(make_any)});
+    return *this;
   }
 
   /// Adds a data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t

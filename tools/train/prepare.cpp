@@ -102,6 +102,20 @@ Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry,
   return model;
 }
 
+/// Refuses options of learning by gradients for an algorithm that does not, and a job of it that
+/// nothing ends.
+Result<void> check_options_of_algorithm(const Job& job, const AnyModel& model,
+                                        const Settings& settings) {
+  if (model.learns_by_gradients()) return {};
+  const std::string name = "algorithm " + model.print();
+  for (const char* key : {"optimizer", "l2", "clip", "schedule", "batch", "epochs"})
+    if (const std::string location = location_of(settings, key); !location.empty())
+      return Error{location + ": " + name + " computes its own updates; valid: no " + key};
+  if (job.has_default_length)
+    return Error{"--steps: is needed for " + name + "; valid: steps, seconds or until"};
+  return {};
+}
+
 /// Converts epochs to steps and sets the options that depend on the data and the model, so that
 /// reports show the values that are used.
 actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const AnyModel& model) {
@@ -261,6 +275,8 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   if (init)
     if (auto fits = check_init(*init, **model, data->train); !fits)
       return with_location(std::move(fits).error(), settings, "init");
+  if (auto valid = check_options_of_algorithm(*job, **model, settings); !valid)
+    return std::move(valid).error();
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(job->data, recipe, data->train);
   // Until the data is scaled, `init` is the checkpoint if the job resumes from one.
@@ -277,6 +293,7 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                        .data = job->data.data,
                        .data_shape = describe(data->train),
                        .model = (*model)->print(),
+                       .learns_by_gradients = (*model)->learns_by_gradients(),
                        .element_type = (*model)->element_type(),
                        .train_samples = data->train.size(),
                        .test_samples = data->test ? data->test->size() : 0};

@@ -127,6 +127,7 @@ std::vector<std::string> straggler_texts(const actor::JobOptions& options) {
 /// Returns the optimiser with its batch, and with its schedule and l2 if they are set.
 std::string optimizer_text(const ResolvedJob& job) {
   const actor::TrainOptions& options = job.options;
+  if (!job.learns_by_gradients) return "none: the algorithm computes its updates";
   std::string text = models::print(options.optimizer);
   if (options.schedule != models::Schedule{})
     text += job.has_default_schedule ? ", its rate falls over the job"
@@ -175,10 +176,10 @@ void add_settings(Json& json, const ResolvedJob& job) {
   json["train_samples"] = job.train_samples;
   if (job.test_samples > 0) json["test_samples"] = job.test_samples;
   if (!job.scale.empty()) json["scale"] = job.scale;
-  json["optimizer"] = models::print(options.optimizer);
+  if (job.learns_by_gradients) json["optimizer"] = models::print(options.optimizer);
   if (options.schedule != models::Schedule{}) json["schedule"] = models::print(options.schedule);
   if (options.l2 > 0) json["l2"] = options.l2;
-  json["batch"] = options.batch;
+  if (job.learns_by_gradients) json["batch"] = options.batch;
   if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
 }
 

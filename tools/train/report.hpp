@@ -20,6 +20,8 @@ struct ResolvedJob {
   std::string data;
   std::string data_shape;
   std::string model;
+  /// As AnyModel::learns_by_gradients().
+  bool learns_by_gradients = true;
   ElementType element_type = ElementType::float32;
   std::size_t train_samples = 0;
   std::size_t test_samples = 0;

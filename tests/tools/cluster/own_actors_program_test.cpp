@@ -30,7 +30,7 @@ TEST_F(OwnActors, AskTheMembersOfAllNodesAndStopTheJob) {
         run(work_, program(),
             job_of_three(1, flags + " --actors stopper --seconds 60 --json --quiet --save m"));
     ASSERT_EQ(ran.code, 0) << flags << ": " << ran.err;
-    EXPECT_EQ(nlohmann::json::parse(ran.out)["ended"], "stopped") << ran.out;
+    EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "stopped") << ran.out;
     EXPECT_TRUE(work_.has("m"));
     for (std::size_t node = 0; node < 3; ++node) {
       EXPECT_TRUE(has_printed(node, "3 of 3 workers, steps ")) << processes_[node]->out();
@@ -46,7 +46,7 @@ TEST_F(OwnActors, AskTheMembersOfAllNodesAndStopTheJob) {
 /// owner.
 TEST_F(OwnActors, GoOnWithoutADeadNode) {
   Process submit{work_, program(),
-                 job_of_three(0, "--mode peer --actors questioner --steps 800 --quiet --save m")};
+                 job_of_three(0, "--mode peer --actors questioner --steps 400 --quiet --save m")};
   ASSERT_TRUE(wait_until([&] { return has_printed(0, "3 of 3 workers"); })) << submit.err();
   processes_[2]->signal(SIGKILL);
   EXPECT_TRUE(wait_until([&] { return has_printed(0, "2 of 3 workers.* range of [1-9]"); }))
