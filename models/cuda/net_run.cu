@@ -133,13 +133,13 @@ std::string unsupported_reason(const Net<float>& net) {
 
 NetRun::NetRun(const Net<float>& net) : net_(net) {
   const auto& values = net_.plan().values();
-  for (const PlanStep<float>& step : net_.plan().steps()) {
-    layers_.push_back(step.layer == nullptr
-                          ? nullptr
-                          : make_layer(step.layer->specification(), values[step.inputs[0]].shape,
-                                       step.inputs[0] != 0));
-    if (step.layer != nullptr &&
-        std::holds_alternative<EmbeddingSpecification>(step.layer->specification()))
+  for (const Operation<float>& operation : net_.plan().operations()) {
+    layers_.push_back(operation.layer == nullptr ? nullptr
+                                                 : make_layer(operation.layer->specification(),
+                                                              values[operation.inputs[0]].shape,
+                                                              operation.inputs[0] != 0));
+    if (operation.layer != nullptr &&
+        std::holds_alternative<EmbeddingSpecification>(operation.layer->specification()))
       ids_in_row_ = net_.features();
   }
   // A multiple of rows_at_once, the number of rows for which batch normalisation computes
@@ -152,18 +152,18 @@ NetRun::NetRun(const Net<float>& net) : net_(net) {
 
 bool NetRun::reserve(std::size_t rows, Context& context) {
   std::size_t scratch = 0;
-  for (std::size_t s = 0; s < layers_.size(); ++s) {
-    if (layers_[s] == nullptr) continue;
-    const MemoryNeeds needs = layers_[s]->prepare(context, samples(rows), samples(rows_at_once));
-    saved_bytes_[s] = needs.saved_bytes;
+  for (std::size_t k = 0; k < layers_.size(); ++k) {
+    if (layers_[k] == nullptr) continue;
+    const MemoryNeeds needs = layers_[k]->prepare(context, samples(rows), samples(rows_at_once));
+    saved_bytes_[k] = needs.saved_bytes;
     scratch = std::max(scratch, needs.scratch_bytes);
   }
   const bool has_moved = context.reserve_scratch(scratch);
   const bool fits = rows <= rows_capacity_ &&
                     std::ranges::equal(saved_bytes_, saved_capacity_, std::less_equal<>{});
   if (fits) return has_moved;
-  for (std::size_t s = 0; s < layers_.size(); ++s)
-    saved_bytes_[s] = std::max(saved_bytes_[s], saved_capacity_[s]);
+  for (std::size_t k = 0; k < layers_.size(); ++k)
+    saved_bytes_[k] = std::max(saved_bytes_[k], saved_capacity_[k]);
   context.stream().finish();
   allocate(std::max(rows, rows_capacity_));
   return true;
@@ -176,10 +176,10 @@ void NetRun::allocate(std::size_t rows) {
   std::vector<std::size_t> value_offsets(plan.values().size());
   std::vector<std::size_t> slot_offsets;
   std::vector<std::size_t> saved_offsets;
-  for (const PlanStep<float>& step : plan.steps())
-    value_offsets[step.output] =
-        step.in_place ? value_offsets[step.inputs[0]]
-                      : layout.add<float>(n * volume(plan.values()[step.output].shape));
+  for (const Operation<float>& operation : plan.operations())
+    value_offsets[operation.output] =
+        operation.in_place ? value_offsets[operation.inputs[0]]
+                           : layout.add<float>(n * volume(plan.values()[operation.output].shape));
   for (const std::size_t size : plan.slots()) slot_offsets.push_back(layout.add<float>(n * size));
   for (const std::size_t bytes : saved_bytes_)
     saved_offsets.push_back(layout.add<std::byte>(bytes));
@@ -208,35 +208,35 @@ void NetRun::allocate(std::size_t rows) {
   saved_capacity_ = saved_bytes_;
 }
 
-PieceCall NetRun::make_call(const Context& context, std::size_t step, const float* w,
+PieceCall NetRun::make_call(const Context& context, std::size_t operation, const float* w,
                             const NetInput& input, std::size_t rows, bool training,
                             std::uint32_t piece) const {
   return {.context = context,
           .n = samples(rows),
           .training = training,
           .group_samples = samples(rows_at_once),
-          .w = w + net_.plan().steps()[step].parameters_start,
-          .saved = saved_[step],
-          .draws = {input.seed, static_cast<std::uint32_t>(step), piece},
+          .w = w + net_.plan().operations()[operation].parameters_start,
+          .saved = saved_[operation],
+          .draws = {input.seed, static_cast<std::uint32_t>(operation), piece},
           .order = input.order};
 }
 
 void NetRun::forward(const Context& context, const float* w, const NetInput& input,
                      std::size_t rows, bool training, std::uint32_t piece) {
-  const auto& steps = net_.plan().steps();
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (steps[s].layer == nullptr) {
-      add_terms(context, steps[s], input, samples(rows));
+  const auto& operations = net_.plan().operations();
+  for (std::size_t k = 0; k < operations.size(); ++k) {
+    if (operations[k].layer == nullptr) {
+      add_terms(context, operations[k], input, samples(rows));
       continue;
     }
-    ForwardCall pass{make_call(context, s, w, input, rows, training, piece)};
-    pass.x = value(steps[s].inputs[0], input);
-    pass.y = values_[steps[s].output];
-    layers_[s]->forward(pass);
+    ForwardCall pass{make_call(context, k, w, input, rows, training, piece)};
+    pass.x = value(operations[k].inputs[0], input);
+    pass.y = values_[operations[k].output];
+    layers_[k]->forward(pass);
   }
 }
 
-void NetRun::add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
+void NetRun::add_terms(const Context& context, const Operation<float>& sum, const NetInput& input,
                        std::size_t n) {
   const std::size_t size = n * volume(net_.plan().values()[sum.output].shape);
   float* y = values_[sum.output];
@@ -267,33 +267,33 @@ void NetRun::clear_accumulated(const Context& context) const {
 
 void NetRun::backward(const Context& context, const float* w, const NetInput& input,
                       std::size_t rows, float weight, std::uint32_t piece, float* g) {
-  const auto& steps = net_.plan().steps();
+  const auto& operations = net_.plan().operations();
   const std::size_t n = samples(rows);
-  for (std::size_t s = steps.size(); s-- > 0;) {
-    const PlanStep<float>& step = steps[s];
-    if (step.layer == nullptr) {
-      pass_to_terms(context, step, n);
+  for (std::size_t k = operations.size(); k-- > 0;) {
+    const Operation<float>& operation = operations[k];
+    if (operation.layer == nullptr) {
+      pass_to_terms(context, operation, n);
       continue;
     }
-    const std::size_t input_value = step.inputs[0];
-    const bool is_added = step.adds_derivative[0] && input_value != 0;
-    BackwardCall pass{make_call(context, s, w, input, rows, true, piece)};
+    const std::size_t input_value = operation.inputs[0];
+    const bool is_added = operation.adds_derivative[0] && input_value != 0;
+    BackwardCall pass{make_call(context, k, w, input, rows, true, piece)};
     pass.x = value(input_value, input);
-    pass.y = values_[step.output];
-    pass.dy = derivative(step.output);
+    pass.y = values_[operation.output];
+    pass.dy = derivative(operation.output);
     pass.dx = input_value == 0 ? nullptr
-              : is_added       ? derivative_slots_[step.spare_slot]
+              : is_added       ? derivative_slots_[operation.spare_slot]
                                : derivative(input_value);
-    pass.g = g + step.parameters_start;
+    pass.g = g + operation.parameters_start;
     pass.weight = weight / static_cast<float>(net_.inputs_in_row());
-    layers_[s]->backward(pass);
+    layers_[k]->backward(pass);
     if (is_added)
       for_each(context, n * volume(net_.plan().values()[input_value].shape),
                Add{pass.dx, derivative(input_value)}, "residual");
   }
 }
 
-void NetRun::pass_to_terms(const Context& context, const PlanStep<float>& sum, std::size_t n) {
+void NetRun::pass_to_terms(const Context& context, const Operation<float>& sum, std::size_t n) {
   const std::size_t size = n * volume(net_.plan().values()[sum.output].shape);
   const float* dy = derivative(sum.output);
   for (std::size_t i = 0; i < sum.inputs.size(); ++i) {

@@ -70,15 +70,15 @@ class NetRun {
   [[nodiscard]] float* derivative(std::size_t value) const {
     return derivative_slots_[net_.plan().values()[value].slot];
   }
-  /// Returns the arguments for the layer of step number `step` of the net's plan.
-  [[nodiscard]] PieceCall make_call(const Context& context, std::size_t step, const float* w,
+  /// Returns the arguments for the layer of operation number `operation` of the net's plan.
+  [[nodiscard]] PieceCall make_call(const Context& context, std::size_t operation, const float* w,
                                     const NetInput& input, std::size_t rows, bool training,
                                     std::uint32_t piece) const;
-  /// Computes the value of a step without a layer: the sum of its inputs.
-  void add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
+  /// Computes the value of an operation without a layer: the sum of its inputs.
+  void add_terms(const Context& context, const Operation<float>& sum, const NetInput& input,
                  std::size_t n);
   /// Passes the derivative by a sum, unchanged, to each of its terms.
-  void pass_to_terms(const Context& context, const PlanStep<float>& sum, std::size_t n);
+  void pass_to_terms(const Context& context, const Operation<float>& sum, std::size_t n);
   /// Allocates memory for `rows` rows and saved_bytes_.
   void allocate(std::size_t rows);
 

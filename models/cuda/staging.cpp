@@ -14,9 +14,9 @@ namespace {
 /// are several embeddings.
 std::size_t count_ids(const Net<float>& net) {
   std::size_t smallest = std::numeric_limits<std::size_t>::max();
-  for (const PlanStep<float>& step : net.plan().steps()) {
-    if (step.layer == nullptr) continue;
-    const LayerSpecification specification = step.layer->specification();
+  for (const Operation<float>& operation : net.plan().operations()) {
+    if (operation.layer == nullptr) continue;
+    const LayerSpecification specification = operation.layer->specification();
     if (const auto* embedding = std::get_if<EmbeddingSpecification>(&specification))
       smallest = std::min(smallest, embedding->ids);
   }

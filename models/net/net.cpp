@@ -173,20 +173,21 @@ Net<T> Net<T>::on(std::shared_ptr<const NetEngine<T>> engine) const {
 
 template <class T>
 void Net<T>::initialise(std::span<T> w, Random& random) const {
-  for (const PlanStep<T>& step : plan_->steps())
-    if (step.layer != nullptr)
-      step.layer->initialise(w.subspan(step.parameters_start, step.parameters_size), random);
+  for (const Operation<T>& operation : plan_->operations())
+    if (operation.layer != nullptr)
+      operation.layer->initialise(w.subspan(operation.parameters_start, operation.parameters_size),
+                                  random);
 }
 
 template <class T>
 Result<void> Net<T>::accepts_batch(std::size_t samples) const {
   if (samples * inputs_in_row_ > 1) return {};
-  for (const PlanStep<T>& step : plan_->steps()) {
-    if (step.layer == nullptr) continue;
-    const LayerSpecification specification = step.layer->specification();
+  for (const Operation<T>& operation : plan_->operations()) {
+    if (operation.layer == nullptr) continue;
+    const LayerSpecification specification = operation.layer->specification();
     const auto* norm = std::get_if<BatchNormSpecification>(&specification);
-    if (norm != nullptr && volume(step.layer->output()) == norm->channels)
-      return Error{step.name +
+    if (norm != nullptr && volume(operation.layer->output()) == norm->channels)
+      return Error{operation.name +
                    ": one sample has no variance; valid: 2 or more samples a step, by a larger "
                    "batch, more data or fewer workers"};
   }
@@ -196,15 +197,15 @@ Result<void> Net<T>::accepts_batch(std::size_t samples) const {
 template <class T>
 Result<void> Net<T>::accepts(const Table& data) const {
   if (auto fit = check_data_shape(name_, {features_, classes_, false}, data); !fit) return fit;
-  for (const PlanStep<T>& step : plan_->steps()) {
+  for (const Operation<T>& operation : plan_->operations()) {
     const auto parameters =
-        step.layer == nullptr ? std::vector<Parameter>{} : step.layer->parameters();
+        operation.layer == nullptr ? std::vector<Parameter>{} : operation.layer->parameters();
     if (parameters.empty() || !parameters[0].row_sparse) continue;
     const std::size_t ids = parameters[0].shape[0];
     for (std::size_t row = 0; row < data.size(); ++row)
       for (const float id : data.dense_row(row))
         if (!(id >= 0 && id < static_cast<float>(ids)) || id != std::floor(id))
-          return Error{step.name + ": row " + std::to_string(row + 1) + " of the data holds " +
+          return Error{operation.name + ": row " + std::to_string(row + 1) + " of the data holds " +
                        print_number(static_cast<double>(id)) + ", which is no id from 0 to " +
                        std::to_string(ids - 1)};
   }

@@ -115,8 +115,8 @@ class Net {
   /// of the batch.
   void backward(std::span<const T> w, const PieceState& state, T share, bool is_gradient_zero,
                 std::span<T> g, Pass& pass) const;
-  /// The backward pass of a step that adds its inputs.
-  void backward_sum(const PieceState& state, const PlanStep<T>& sum) const;
+  /// The backward pass of an operation that adds its inputs.
+  void backward_sum(const PieceState& state, const Operation<T>& sum) const;
   /// Returns the sums of loss and metric over a batch.
   [[nodiscard]] Accumulator accumulate(std::span<const T> w, const Table& data, Batch batch,
                                        Pass& pass) const;

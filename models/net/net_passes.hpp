@@ -13,7 +13,7 @@
 namespace starling::models {
 
 /// The state of the forward and backward pass over one piece of a batch, in memory of the arena.
-/// Value 0 is the input, to which no step writes.
+/// Value 0 is the input, to which no operation writes.
 template <class T>
 struct Net<T>::PieceState {
   /// The number of samples, inputs_in_row() for each row of the piece.
@@ -21,7 +21,7 @@ struct Net<T>::PieceState {
   std::span<const T> input;
   /// The values of the plan, by number; values[0] is empty.
   std::span<std::span<T>> values;
-  /// The data that each step's layer has saved for its backward pass.
+  /// The data that each operation's layer has saved for its backward pass.
   std::span<Saved<T>> saved;
   /// The memory of the derivatives: Plan::Value::slot is an index of it. Empty until
   /// allocate_derivatives().
@@ -41,23 +41,24 @@ typename Net<T>::PieceState Net<T>::forward(std::span<const T> w, std::size_t ro
   PieceState state{.n = rows * inputs_in_row_,
                    .input = x,
                    .values = arena.allocate<std::span<T>>(plan_->values().size()),
-                   .saved = arena.allocate<Saved<T>>(plan_->steps().size())};
+                   .saved = arena.allocate<Saved<T>>(plan_->operations().size())};
   std::construct_at(&state.values[0]);
-  for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
-    const PlanStep<T>& step = plan_->steps()[s];
-    std::span<T>& y = state.values[step.output];
-    const std::size_t size = state.n * volume(plan_->values()[step.output].shape);
-    std::construct_at(&y, step.in_place ? state.values[step.inputs[0]] : arena.allocate<T>(size));
-    std::construct_at(&state.saved[s]);
-    if (step.layer != nullptr) {
-      state.saved[s] =
-          step.layer->forward({state.n, w.subspan(step.parameters_start, step.parameters_size),
-                               state.value(step.inputs[0]), y, pass});
+  for (std::size_t k = 0; k < plan_->operations().size(); ++k) {
+    const Operation<T>& operation = plan_->operations()[k];
+    std::span<T>& y = state.values[operation.output];
+    const std::size_t size = state.n * volume(plan_->values()[operation.output].shape);
+    std::construct_at(
+        &y, operation.in_place ? state.values[operation.inputs[0]] : arena.allocate<T>(size));
+    std::construct_at(&state.saved[k]);
+    if (operation.layer != nullptr) {
+      state.saved[k] = operation.layer->forward(
+          {state.n, w.subspan(operation.parameters_start, operation.parameters_size),
+           state.value(operation.inputs[0]), y, pass});
       continue;
     }
-    if (!step.in_place) std::ranges::copy(state.value(step.inputs[0]), y.begin());
-    for (std::size_t i = 1; i < step.inputs.size(); ++i)
-      axpy<T, T>(1, state.value(step.inputs[i]), y);
+    if (!operation.in_place) std::ranges::copy(state.value(operation.inputs[0]), y.begin());
+    for (std::size_t i = 1; i < operation.inputs.size(); ++i)
+      axpy<T, T>(1, state.value(operation.inputs[i]), y);
   }
   return state;
 }
@@ -80,27 +81,28 @@ std::span<T> Net<T>::derivative(const PieceState& state, std::size_t value) cons
 template <class T>
 void Net<T>::backward(std::span<const T> w, const PieceState& state, T share, bool is_gradient_zero,
                       std::span<T> g, Pass& pass) const {
-  for (std::size_t s = plan_->steps().size(); s-- > 0;) {
-    const PlanStep<T>& step = plan_->steps()[s];
-    if (step.layer == nullptr) {
-      backward_sum(state, step);
+  for (std::size_t k = plan_->operations().size(); k-- > 0;) {
+    const Operation<T>& operation = plan_->operations()[k];
+    if (operation.layer == nullptr) {
+      backward_sum(state, operation);
       continue;
     }
-    const std::size_t input = step.inputs[0];
-    const bool is_added = step.adds_derivative[0] && input != 0;
+    const std::size_t input = operation.inputs[0];
+    const bool is_added = operation.adds_derivative[0] && input != 0;
     std::span<T> dx = input == 0 ? std::span<T>{} : derivative(state, input);
-    if (is_added) dx = state.slots[step.spare_slot].first(dx.size());
-    step.layer->backward({state.n, w.subspan(step.parameters_start, step.parameters_size),
-                          state.value(input), state.values[step.output], state.saved[s], share,
-                          is_gradient_zero, derivative(state, step.output), dx,
-                          g.subspan(step.parameters_start, step.parameters_size), pass});
+    if (is_added) dx = state.slots[operation.spare_slot].first(dx.size());
+    operation.layer->backward(
+        {state.n, w.subspan(operation.parameters_start, operation.parameters_size),
+         state.value(input), state.values[operation.output], state.saved[k], share,
+         is_gradient_zero, derivative(state, operation.output), dx,
+         g.subspan(operation.parameters_start, operation.parameters_size), pass});
     if (is_added) axpy<T, T>(1, dx, derivative(state, input));
   }
 }
 
 /// The derivative by each term of a sum is the derivative by the sum.
 template <class T>
-void Net<T>::backward_sum(const PieceState& state, const PlanStep<T>& sum) const {
+void Net<T>::backward_sum(const PieceState& state, const Operation<T>& sum) const {
   const std::span<T> dy = derivative(state, sum.output);
   for (std::size_t i = 0; i < sum.inputs.size(); ++i) {
     const std::span<T> dx = derivative(state, sum.inputs[i]);

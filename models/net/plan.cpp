@@ -19,7 +19,7 @@ std::string print_location(std::size_t number, const LayerText& layer) {
 
 }  // namespace
 
-/// Makes the steps from first to last, then assigns slots from last to first.
+/// Makes the operations from first to last, then assigns slots from last to first.
 template <class T>
 class Plan<T>::Builder {
  public:
@@ -37,7 +37,7 @@ class Plan<T>::Builder {
   }
 
   Plan finish() && {
-    for (PlanStep<T>& step : plan_.steps_) choose_in_place(step);
+    for (Operation<T>& operation : plan_.operations_) choose_in_place(operation);
     assign_slots();
     return std::move(plan_);
   }
@@ -53,17 +53,17 @@ class Plan<T>::Builder {
       return Error{location + ": reads ids, so it can only be the first layer"};
     auto layer = make_layer<T>(text.spec, shape(value));
     if (!layer) return std::move(layer).error().within(location);
-    PlanStep<T> step{.layer = *std::move(layer), .inputs = {value}};
-    step.name = "layer" + std::to_string(number) + "." + text.spec.name;
-    step.parameters_start = parameters_;
-    step.parameters_size = total_size(step.layer->parameters());
-    parameters_ += step.parameters_size;
-    const Shape output = step.layer->output();
+    Operation<T> operation{.layer = *std::move(layer), .inputs = {value}};
+    operation.name = "layer" + std::to_string(number) + "." + text.spec.name;
+    operation.parameters_start = parameters_;
+    operation.parameters_size = total_size(operation.layer->parameters());
+    parameters_ += operation.parameters_size;
+    const Shape output = operation.layer->output();
     if (volume(output) > volume_max)
       return Error{location + ": makes " + print_shape(output) + " from its input " +
                    print_shape(shape(value)) + "; valid: at most " + std::to_string(volume_max) +
                    " numbers for a sample"};
-    return add_step(std::move(step), output);
+    return add_operation(std::move(operation), output);
   }
 
   Result<std::size_t> append_residual(std::size_t number, const LayerText& text,
@@ -86,15 +86,15 @@ class Plan<T>::Builder {
                      print_shape(shape(terms[0])) + " and " + (adds_input ? "its input is " : "") +
                      print_shape(shape(term)) + ", which cannot be added"};
     const Shape sum = shape(terms[0]);
-    return add_step({.layer = nullptr, .inputs = std::move(terms)}, sum);
+    return add_operation({.layer = nullptr, .inputs = std::move(terms)}, sum);
   }
 
-  /// Returns the number of the value that the step computes.
-  std::size_t add_step(PlanStep<T> step, const Shape& output) {
-    for (const std::size_t input : step.inputs) ++read_counts_[input];
-    step.output = add_value(output);
-    plan_.steps_.push_back(std::move(step));
-    return plan_.steps_.back().output;
+  /// Returns the number of the value that the operation computes.
+  std::size_t add_operation(Operation<T> operation, const Shape& output) {
+    for (const std::size_t input : operation.inputs) ++read_counts_[input];
+    operation.output = add_value(output);
+    plan_.operations_.push_back(std::move(operation));
+    return plan_.operations_.back().output;
   }
 
   /// Returns the number of the new value.
@@ -107,36 +107,39 @@ class Plan<T>::Builder {
 
   [[nodiscard]] const Shape& shape(std::size_t value) const { return plan_.values_[value].shape; }
 
-  /// Lets the output use the memory of the input, if no other step and no backward pass reads the
-  /// input.
-  void choose_in_place(PlanStep<T>& step) {
-    const std::size_t input = step.inputs[0];
-    const bool can_work_in_place = step.layer == nullptr || step.layer->works_in_place();
-    step.in_place = can_work_in_place && read_counts_[input] == 1 && !is_guarded_[input];
-    is_guarded_[step.output] = step.layer != nullptr && step.layer->reads_output();
+  /// Lets the output use the memory of the input, if no other operation and no backward pass reads
+  /// the input.
+  void choose_in_place(Operation<T>& operation) {
+    const std::size_t input = operation.inputs[0];
+    const bool can_work_in_place = operation.layer == nullptr || operation.layer->works_in_place();
+    operation.in_place = can_work_in_place && read_counts_[input] == 1 && !is_guarded_[input];
+    is_guarded_[operation.output] = operation.layer != nullptr && operation.layer->reads_output();
   }
 
   /// Assigns slots to the derivatives, in the order of the backward pass.
   void assign_slots() {
     Value& last = plan_.values_.back();
     last.slot = allocate_slot(last);
-    for (auto step = plan_.steps_.rbegin(); step != plan_.steps_.rend(); ++step) {
-      const std::size_t output_slot = plan_.values_[step->output].slot;
+    for (auto operation = plan_.operations_.rbegin(); operation != plan_.operations_.rend();
+         ++operation) {
+      const std::size_t output_slot = plan_.values_[operation->output].slot;
       STARLING_CHECK(output_slot != no_slot);
-      for (const std::size_t input : step->inputs) assign_input_slot(*step, input, output_slot);
-      if (!step->in_place) free_slots_.push_back(output_slot);
+      for (const std::size_t input : operation->inputs)
+        assign_input_slot(*operation, input, output_slot);
+      if (!operation->in_place) free_slots_.push_back(output_slot);
     }
   }
 
-  void assign_input_slot(PlanStep<T>& step, std::size_t input, std::size_t output_slot) {
+  void assign_input_slot(Operation<T>& operation, std::size_t input, std::size_t output_slot) {
     Value& value = plan_.values_[input];
-    step.adds_derivative.push_back(value.slot != no_slot);
-    if (step.adds_derivative.back()) {
-      if (step.layer == nullptr || input == 0) return;
-      step.spare_slot = allocate_slot(value);
-      free_slots_.push_back(step.spare_slot);
+    operation.adds_derivative.push_back(value.slot != no_slot);
+    if (operation.adds_derivative.back()) {
+      if (operation.layer == nullptr || input == 0) return;
+      operation.spare_slot = allocate_slot(value);
+      free_slots_.push_back(operation.spare_slot);
     } else {
-      value.slot = step.in_place && input == step.inputs[0] ? output_slot : allocate_slot(value);
+      value.slot =
+          operation.in_place && input == operation.inputs[0] ? output_slot : allocate_slot(value);
     }
     widen(value.slot, value);
   }
@@ -162,10 +165,10 @@ class Plan<T>::Builder {
   /// The number of layers and of parameters so far.
   std::size_t layers_ = 0;
   std::size_t parameters_ = 0;
-  /// For each value: how many steps read it.
+  /// For each value: how many operations read it.
   std::vector<std::size_t> read_counts_;
-  /// For each value: true if no step may overwrite it, because it is the input or a backward pass
-  /// reads it.
+  /// For each value: true if no operation may overwrite it, because it is the input or a backward
+  /// pass reads it.
   std::vector<bool> is_guarded_;
   std::vector<std::size_t> free_slots_;
 };
@@ -180,10 +183,10 @@ Result<Plan<T>> Plan<T>::make(const std::vector<LayerText>& layers, const Shape&
 template <class T>
 std::vector<Parameter> Plan<T>::parameters() const {
   std::vector<Parameter> list;
-  for (const PlanStep<T>& step : steps_) {
-    if (step.layer == nullptr) continue;
-    for (Parameter parameter : step.layer->parameters()) {
-      parameter.name.insert(0, step.name + ".");
+  for (const Operation<T>& operation : operations_) {
+    if (operation.layer == nullptr) continue;
+    for (Parameter parameter : operation.layer->parameters()) {
+      parameter.name.insert(0, operation.name + ".");
       list.push_back(std::move(parameter));
     }
   }

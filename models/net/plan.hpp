@@ -1,5 +1,5 @@
-/// The plan by which a net is computed: its steps in order, and which values and derivatives share
-/// memory. An immutable value; any thread may read it.
+/// The plan by which a net is computed: its operations in order, and which values and derivatives
+/// share memory. An immutable value; any thread may read it.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace starling::models {
 
-/// A step computes one value of the net from earlier ones. Values are numbered: 0 is the net's
-/// input, and each step computes the next.
+/// An operation computes one value of the net from earlier ones. Values are numbered: 0 is the
+/// net's input, and each operation computes the next.
 template <class T>
-struct PlanStep {
-  /// The layer; null if the step adds its inputs, which have the same shape.
+struct Operation {
+  /// The layer; null if the operation adds its inputs, which have the same shape.
   LayerPointer<T> layer;
-  /// The values that the step reads: one for a layer, two or more for a sum.
+  /// The values that the operation reads: one for a layer, two or more for a sum.
   std::vector<std::size_t> inputs;
-  /// The value that the step computes.
+  /// The value that the operation computes.
   std::size_t output = 0;
   /// True if the output uses the memory of inputs[0]; their derivatives share memory too.
   bool in_place = false;
-  /// For each input: true if a step that runs earlier in the backward pass has written a derivative
-  /// by this input, to which this step must add its own.
+  /// For each input: true if an operation that runs earlier in the backward pass has written a
+  /// derivative by this input, to which this operation must add its own.
   std::vector<bool> adds_derivative = {};
   /// If adds_derivative[0]: the slot in which the layer computes its derivative before the
   /// addition.
@@ -37,7 +37,7 @@ struct PlanStep {
   std::string name = {};
 };
 
-/// The steps, the values that they compute, and the memory of the derivatives.
+/// The operations, the values that they compute, and the memory of the derivatives.
 template <class T>
 class Plan {
  public:
@@ -52,7 +52,7 @@ class Plan {
   /// shapes that do not fit.
   static Result<Plan> make(const std::vector<LayerText>& layers, const Shape& input);
 
-  [[nodiscard]] const std::vector<PlanStep<T>>& steps() const { return steps_; }
+  [[nodiscard]] const std::vector<Operation<T>>& operations() const { return operations_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
   /// The size of each slot: how many numbers it holds for one sample.
   [[nodiscard]] const std::vector<std::size_t>& slots() const { return slots_; }
@@ -63,7 +63,7 @@ class Plan {
  private:
   class Builder;
 
-  std::vector<PlanStep<T>> steps_;
+  std::vector<Operation<T>> operations_;
   std::vector<Value> values_;
   std::vector<std::size_t> slots_;
 };

@@ -38,7 +38,7 @@ struct Draws {
   /// The address of the step's seed in the device's memory. A recorded graph contains only the
   /// address, so that it gets other random numbers whenever the seed changes.
   const std::uint64_t* seed = nullptr;
-  /// The number of the layer's step in the net's plan.
+  /// The number of the layer's operation in the net's plan.
   std::uint32_t layer = 0;
   /// The number of the piece in the batch.
   std::uint32_t piece = 0;

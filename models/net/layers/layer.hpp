@@ -75,7 +75,7 @@ class Layer {
   /// Returns true if y may use x's memory, and dx may use dy's: neither pass reads x after y is
   /// written.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
-  /// Returns true if the backward pass reads y, so that no later step may overwrite it.
+  /// Returns true if the backward pass reads y, so that no later operation may overwrite it.
   [[nodiscard]] virtual bool reads_output() const { return false; }
 
   virtual Saved<T> forward(const Forward<T>& arguments) const = 0;

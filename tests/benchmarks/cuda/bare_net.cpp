@@ -29,7 +29,7 @@ BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(to_int(rows)) 
          make_tensor(rows_, to_int(value.shape.back()), is_image ? to_int(value.shape[0]) : 1,
                      is_image ? to_int(value.shape[1]) : 1)});
   }
-  for (const PlanStep<float>& step : net.plan().steps()) add(step);
+  for (const Operation<float>& operation : net.plan().operations()) add(operation);
   add_loss();
   for (auto maker = backward_makers_.rbegin(); maker != backward_makers_.rend(); ++maker)
     (*maker)();

@@ -63,17 +63,17 @@ class BareNet {
   /// value `input`: 0 if no earlier call has written it, else 1, so that the call adds to it.
   const float* beta_for(std::size_t input);
 
-  /// Adds the calls of a step of the plan: those of the forward pass now, and those of the backward
-  /// pass when the constructor calls backward_makers_.
-  void add(const PlanStep<float>& step);
-  void add(const PlanStep<float>& step, const ConvolutionSpecification& specification);
-  void add(const PlanStep<float>& step, const DenseSpecification& specification);
-  void add(const PlanStep<float>& step, const BatchNormSpecification& specification);
-  void add_pool(const PlanStep<float>& step, const PoolShape& shape, cudnnPoolingMode_t mode);
-  void add_activation(const PlanStep<float>& step, cudnnActivationMode_t mode);
-  void add_dropout(const PlanStep<float>& step, double rate);
-  void add_copy(const PlanStep<float>& step);
-  void add_sum(const PlanStep<float>& step);
+  /// Adds the calls of an operation of the plan: those of the forward pass now, and those of the
+  /// backward pass when the constructor calls backward_makers_.
+  void add(const Operation<float>& operation);
+  void add(const Operation<float>& operation, const ConvolutionSpecification& specification);
+  void add(const Operation<float>& operation, const DenseSpecification& specification);
+  void add(const Operation<float>& operation, const BatchNormSpecification& specification);
+  void add_pool(const Operation<float>& operation, const PoolShape& shape, cudnnPoolingMode_t mode);
+  void add_activation(const Operation<float>& operation, cudnnActivationMode_t mode);
+  void add_dropout(const Operation<float>& operation, double rate);
+  void add_copy(const Operation<float>& operation);
+  void add_sum(const Operation<float>& operation);
   void add_loss();
   /// Makes the workspace that all calls share at least `bytes` bytes large.
   void reserve(std::size_t bytes);

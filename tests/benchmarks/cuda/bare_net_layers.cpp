@@ -31,33 +31,35 @@ auto choose(const Performance* candidates, int count, const WorkspaceSize& works
 
 }  // namespace
 
-void BareNet::add(const PlanStep<float>& step) {
-  if (step.layer == nullptr) return add_sum(step);
-  const LayerSpecification specification = step.layer->specification();
+void BareNet::add(const Operation<float>& operation) {
+  if (operation.layer == nullptr) return add_sum(operation);
+  const LayerSpecification specification = operation.layer->specification();
   if (const auto* conv = std::get_if<ConvolutionSpecification>(&specification))
-    return add(step, *conv);
-  if (const auto* dense = std::get_if<DenseSpecification>(&specification)) return add(step, *dense);
+    return add(operation, *conv);
+  if (const auto* dense = std::get_if<DenseSpecification>(&specification))
+    return add(operation, *dense);
   if (const auto* norm = std::get_if<BatchNormSpecification>(&specification))
-    return add(step, *norm);
+    return add(operation, *norm);
   if (const auto* pool = std::get_if<MaxPoolSpecification>(&specification))
-    return add_pool(step, pool->shape, CUDNN_POOLING_MAX);
+    return add_pool(operation, pool->shape, CUDNN_POOLING_MAX);
   if (const auto* pool = std::get_if<AvgPoolSpecification>(&specification))
-    return add_pool(step, pool->shape, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
+    return add_pool(operation, pool->shape, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
   if (const auto* pool = std::get_if<GlobalAvgPoolSpecification>(&specification)) {
     const auto side = static_cast<std::size_t>(std::sqrt(static_cast<double>(pool->pixels)));
     const PoolShape shape{side, side, pool->channels, side, side, 0};
-    return add_pool(step, shape, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
+    return add_pool(operation, shape, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
   }
   if (const auto* activation = std::get_if<ActivationSpecification>(&specification))
-    return add_activation(step, activation->kind == ActivationSpecification::Kind::tanh
-                                    ? CUDNN_ACTIVATION_TANH
-                                    : CUDNN_ACTIVATION_RELU);
+    return add_activation(operation, activation->kind == ActivationSpecification::Kind::tanh
+                                         ? CUDNN_ACTIVATION_TANH
+                                         : CUDNN_ACTIVATION_RELU);
   if (const auto* dropout = std::get_if<DropoutSpecification>(&specification))
-    return add_dropout(step, dropout->rate);
-  add_copy(step);
+    return add_dropout(operation, dropout->rate);
+  add_copy(operation);
 }
 
-void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& specification) {
+void BareNet::add(const Operation<float>& operation,
+                  const ConvolutionSpecification& specification) {
   const ConvolutionShape& s = specification.shape;
   cudnnFilterDescriptor_t filter = nullptr;
   check(cudnnCreateFilterDescriptor(&filter), "a filter");
@@ -74,8 +76,8 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
         "a convolution");
   check(cudnnSetConvolutionMathType(conv, CUDNN_FMA_MATH), "a convolution");
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
   constexpr int candidates_max = 16;
   int count = 0;
 
@@ -122,8 +124,8 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
         "choosing an algorithm");
   reserve(bytes);
 
-  float* w = w_ + step.parameters_start;
-  float* g = g_ + step.parameters_start;
+  float* w = w_ + operation.parameters_start;
+  float* g = g_ + operation.parameters_start;
   const std::size_t size = s.window() * s.outputs;
   const cudnnTensorDescriptor_t bias =
       specification.bias ? make_tensor(1, to_int(s.outputs), 1, 1) : nullptr;
@@ -134,7 +136,7 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
     if (bias != nullptr)
       check(cudnnAddTensor(dnn_, &one, bias, w + size, &one, y.shape, y.x), "bias");
   });
-  const std::size_t input = step.inputs[0];
+  const std::size_t input = operation.inputs[0];
   backward_makers_.push_back([=, this] {
     const float* beta = input == 0 ? nullptr : beta_for(input);
     backward_.push_back([=, this] {
@@ -154,13 +156,13 @@ void BareNet::add(const PlanStep<float>& step, const ConvolutionSpecification& s
   });
 }
 
-void BareNet::add(const PlanStep<float>& step, const DenseSpecification& specification) {
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
+void BareNet::add(const Operation<float>& operation, const DenseSpecification& specification) {
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
   const int inputs = to_int(specification.inputs);
   const int outputs = to_int(specification.outputs);
-  float* w = w_ + step.parameters_start;
-  float* g = g_ + step.parameters_start;
+  float* w = w_ + operation.parameters_start;
+  float* g = g_ + operation.parameters_start;
   const std::size_t size = specification.inputs * specification.outputs;
   const cudnnTensorDescriptor_t bias = specification.bias ? make_tensor(1, outputs, 1, 1) : nullptr;
   forward_.push_back([=, this] {
@@ -170,7 +172,7 @@ void BareNet::add(const PlanStep<float>& step, const DenseSpecification& specifi
     if (bias != nullptr)
       check(cudnnAddTensor(dnn_, &one, bias, w + size, &one, y.shape, y.x), "bias");
   });
-  const std::size_t input = step.inputs[0];
+  const std::size_t input = operation.inputs[0];
   backward_makers_.push_back([=, this] {
     const float* beta = input == 0 ? nullptr : beta_for(input);
     backward_.push_back([=, this] {
@@ -188,13 +190,13 @@ void BareNet::add(const PlanStep<float>& step, const DenseSpecification& specifi
   });
 }
 
-void BareNet::add(const PlanStep<float>& step, const BatchNormSpecification& specification) {
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
+void BareNet::add(const Operation<float>& operation, const BatchNormSpecification& specification) {
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
   const std::size_t channels = specification.channels;
   const cudnnTensorDescriptor_t row = make_tensor(1, to_int(channels), 1, 1);
-  float* w = w_ + step.parameters_start;
-  float* g = g_ + step.parameters_start;
+  float* w = w_ + operation.parameters_start;
+  float* g = g_ + operation.parameters_start;
   float* mean = allocate(channels);
   float* inverse = allocate(channels);
   forward_.push_back([=, this] {
@@ -204,7 +206,7 @@ void BareNet::add(const PlanStep<float>& step, const BatchNormSpecification& spe
               specification.epsilon, mean, inverse),
           "batch-norm");
   });
-  const std::size_t input = step.inputs[0];
+  const std::size_t input = operation.inputs[0];
   backward_makers_.push_back([=, this] {
     const float* beta = beta_for(input);
     backward_.push_back([=, this] {
@@ -216,10 +218,10 @@ void BareNet::add(const PlanStep<float>& step, const BatchNormSpecification& spe
   });
 }
 
-void BareNet::add_pool(const PlanStep<float>& step, const PoolShape& shape,
+void BareNet::add_pool(const Operation<float>& operation, const PoolShape& shape,
                        cudnnPoolingMode_t mode) {
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
   cudnnPoolingDescriptor_t pool = nullptr;
   check(cudnnCreatePoolingDescriptor(&pool), "pooling");
   own(pool, cudnnDestroyPoolingDescriptor);
@@ -232,7 +234,7 @@ void BareNet::add_pool(const PlanStep<float>& step, const PoolShape& shape,
   forward_.push_back([=, this] {
     check(cudnnPoolingForward(dnn_, pool, &one, x.shape, x.x, &zero, y.shape, y.x), "pooling");
   });
-  const std::size_t input = step.inputs[0];
+  const std::size_t input = operation.inputs[0];
   backward_makers_.push_back([=, this] {
     const float* beta = beta_for(input);
     backward_.push_back([=, this] {
@@ -243,9 +245,9 @@ void BareNet::add_pool(const PlanStep<float>& step, const PoolShape& shape,
   });
 }
 
-void BareNet::add_activation(const PlanStep<float>& step, cudnnActivationMode_t mode) {
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
+void BareNet::add_activation(const Operation<float>& operation, cudnnActivationMode_t mode) {
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
   cudnnActivationDescriptor_t activation = nullptr;
   check(cudnnCreateActivationDescriptor(&activation), "an activation");
   own(activation, cudnnDestroyActivationDescriptor);
@@ -254,7 +256,7 @@ void BareNet::add_activation(const PlanStep<float>& step, cudnnActivationMode_t 
     check(cudnnActivationForward(dnn_, activation, &one, x.shape, x.x, &zero, y.shape, y.x),
           "an activation");
   });
-  const std::size_t input = step.inputs[0];
+  const std::size_t input = operation.inputs[0];
   backward_makers_.push_back([=, this] {
     const float* beta = beta_for(input);
     backward_.push_back([=, this] {
@@ -265,9 +267,9 @@ void BareNet::add_activation(const PlanStep<float>& step, cudnnActivationMode_t 
   });
 }
 
-void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
+void BareNet::add_dropout(const Operation<float>& operation, double rate) {
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
   std::size_t state_bytes = 0;
   std::size_t reserve_bytes = 0;
   check(cudnnDropoutGetStatesSize(dnn_, &state_bytes), "dropout");
@@ -284,7 +286,7 @@ void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
           "dropout");
   });
   // cuDNN's dropout overwrites dx, so this requires that no other layer reads x.
-  const std::size_t input = step.inputs[0];
+  const std::size_t input = operation.inputs[0];
   backward_makers_.push_back([=, this] {
     beta_for(input);
     backward_.push_back([=, this] {
@@ -296,19 +298,19 @@ void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
 }
 
 /// Adds flatten. Its output shares the memory of its input, so that the baseline copies nothing.
-void BareNet::add_copy(const PlanStep<float>& step) {
-  const Value x = values_[step.inputs[0]];
-  const Value y = values_[step.output];
-  values_[step.output] = {x.x, x.dx, y.size, y.shape, false};
-  backward_makers_.push_back([this, input = step.inputs[0]] { beta_for(input); });
+void BareNet::add_copy(const Operation<float>& operation) {
+  const Value x = values_[operation.inputs[0]];
+  const Value y = values_[operation.output];
+  values_[operation.output] = {x.x, x.dx, y.size, y.shape, false};
+  backward_makers_.push_back([this, input = operation.inputs[0]] { beta_for(input); });
 }
 
-void BareNet::add_sum(const PlanStep<float>& step) {
-  const Value y = values_[step.output];
+void BareNet::add_sum(const Operation<float>& operation) {
+  const Value y = values_[operation.output];
   const auto bytes = y.size * sizeof(float);
   const int size = to_int(y.size);
-  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-    const Value x = values_[step.inputs[i]];
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+    const Value x = values_[operation.inputs[i]];
     if (i == 0)
       forward_.push_back([=, this] {
         check(cudaMemcpyAsync(y.x, x.x, bytes, cudaMemcpyDeviceToDevice, stream_), "residual");
@@ -316,7 +318,7 @@ void BareNet::add_sum(const PlanStep<float>& step) {
     else
       forward_.push_back(
           [=, this] { check(cublasSaxpy(blas_, size, &one, x.x, 1, y.x, 1), "residual"); });
-    backward_makers_.push_back([=, this, input = step.inputs[i]] {
+    backward_makers_.push_back([=, this, input = operation.inputs[i]] {
       const bool adds = beta_for(input) == &one;
       backward_.push_back([=, this] {
         if (adds)

@@ -158,13 +158,13 @@ TEST(Plans, ComputeInPlaceIfNothingReadsTheInputLater) {
   };
   const auto chain = plan("dense 8; relu; dense 8; dropout 0.5; tanh; dropout 0.5; dense 2", {4});
   std::vector<bool> in_place;
-  for (const auto& step : chain.steps()) in_place.push_back(step.in_place);
+  for (const auto& operation : chain.operations()) in_place.push_back(operation.in_place);
   EXPECT_EQ(in_place, (std::vector<bool>{false, true, false, true, true, false, false}))
       << "the backward pass of tanh reads its output";
   EXPECT_EQ(chain.slots().size(), 2U);
   const auto fork = plan("dense 8; residual(relu; dense 8); dense 2", {4});
-  EXPECT_FALSE(fork.steps()[1].in_place) << "the sum reads the input of relu too";
-  EXPECT_TRUE(fork.steps()[3].in_place);
+  EXPECT_FALSE(fork.operations()[1].in_place) << "the sum reads the input of relu too";
+  EXPECT_TRUE(fork.operations()[3].in_place);
 }
 
 /// Trains with batches of consecutive rows and returns the accuracy on the test data.
