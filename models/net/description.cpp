@@ -15,7 +15,7 @@ class LayersParser {
  public:
   explicit LayersParser(std::string_view text) : rest_(text) {}
 
-  Result<std::vector<LayerText>> parse() {
+  Result<std::vector<ParsedLayer>> parse() {
     auto layers = read_layers(0);
     if (layers && !rest_.empty())
       return Error{"layer " + std::to_string(count_) + ": ')' closes nothing"};
@@ -24,8 +24,8 @@ class LayersParser {
 
  private:
   /// Reads layers up to the end of the text or the next `|` or `)`, which remains unread.
-  Result<std::vector<LayerText>> read_layers(std::size_t depth) {
-    std::vector<LayerText> layers;
+  Result<std::vector<ParsedLayer>> read_layers(std::size_t depth) {
+    std::vector<ParsedLayer> layers;
     while (true) {
       const std::string_view text = read_until(";|()");
       const bool has_branches = next() == '(';
@@ -43,12 +43,12 @@ class LayersParser {
   }
 
   /// Reads a layer whose name and options are `text`, and its branches.
-  Result<LayerText> read_layer(std::string_view text, std::size_t depth) {
+  Result<ParsedLayer> read_layer(std::string_view text, std::size_t depth) {
     const std::string location = "layer " + std::to_string(++count_);
     if (count_ > layers_max) return Error{location + ": a net has at most 1000 layers"};
     auto spec = parse_spaced(text);
     if (!spec) return std::move(spec).error().within(location);
-    LayerText layer{*std::move(spec)};
+    ParsedLayer layer{*std::move(spec)};
     if (next() == '(') {
       if (depth == depth_max) return Error{location + ": is nested more than 8 parentheses deep"};
       if (auto done = read_branches(layer, depth); !done) return std::move(done).error();
@@ -59,7 +59,7 @@ class LayersParser {
   }
 
   /// Reads the branches of `layer`, from the `(` to the `)`.
-  Result<void> read_branches(LayerText& layer, std::size_t depth) {
+  Result<void> read_branches(ParsedLayer& layer, std::size_t depth) {
     const std::string location = "layer " + std::to_string(count_);
     do {
       rest_.remove_prefix(1);
@@ -114,13 +114,13 @@ std::string print_spaced(const Spec& spec) {
   return text;
 }
 
-Result<std::vector<LayerText>> parse_layers(std::string_view text) {
+Result<std::vector<ParsedLayer>> parse_layers(std::string_view text) {
   return LayersParser{text}.parse();
 }
 
-std::string print_layers(const std::vector<LayerText>& layers) {
+std::string print_layers(const std::vector<ParsedLayer>& layers) {
   std::string text;
-  for (const LayerText& layer : layers) {
+  for (const ParsedLayer& layer : layers) {
     text += (text.empty() ? "" : "; ") + print_spaced(layer.spec);
     for (std::size_t b = 0; b < layer.branches.size(); ++b)
       text += (b == 0 ? "(" : " | ") + print_layers(layer.branches[b]);

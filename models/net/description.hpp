@@ -17,23 +17,23 @@
 
 namespace starling::models {
 
-/// The parsed text of one layer.
-struct LayerText {
+/// One layer as its text was parsed, before its options are read.
+struct ParsedLayer {
   /// The layer's name and options: in `conv2d 16 kernel=3`, 16 is a positional option.
   Spec spec;
   /// The branches in the layer's parentheses.
-  std::vector<std::vector<LayerText>> branches = {};
+  std::vector<std::vector<ParsedLayer>> branches = {};
 
-  bool operator==(const LayerText&) const = default;
+  bool operator==(const ParsedLayer&) const = default;
 };
 
 /// Reads layers, at most 1000, nested at most 8 deep. Errors name a layer by its number. Numbers
 /// count from 1 in the order of the text; `residual` layers and the layers in their branches count
 /// too.
-[[nodiscard]] Result<std::vector<LayerText>> parse_layers(std::string_view text);
+[[nodiscard]] Result<std::vector<ParsedLayer>> parse_layers(std::string_view text);
 
 /// Returns text that parse_layers reads back.
-[[nodiscard]] std::string print_layers(const std::vector<LayerText>& layers);
+[[nodiscard]] std::string print_layers(const std::vector<ParsedLayer>& layers);
 
 /// Reads a name and options separated by spaces.
 [[nodiscard]] Result<Spec> parse_spaced(std::string_view text);
@@ -47,7 +47,7 @@ struct NetDescription {
   /// `softmax`, `squared` or `contrastive margin=1`; empty for the default: softmax for classes,
   /// squared for real targets.
   std::string loss = {};
-  std::vector<LayerText> layers = {};
+  std::vector<ParsedLayer> layers = {};
 
   bool operator==(const NetDescription&) const = default;
 };

@@ -17,8 +17,8 @@ namespace {
 
 /// Returns the kind of input that the first layer with a requirement needs; any if all layers
 /// accept any input. Flatten counts as a layer that needs rows, because its output is a row.
-InputKind required_input(const std::vector<LayerText>& layers) {
-  for (const LayerText& layer : layers) {
+InputKind required_input(const std::vector<ParsedLayer>& layers) {
+  for (const ParsedLayer& layer : layers) {
     const auto kind = std::ranges::find(layer_kinds(), layer.spec.name, &LayerKind::name);
     if (layer.spec.name == "flatten") return InputKind::row;
     if (kind != layer_kinds().end() && kind->input != InputKind::any) return kind->input;
@@ -33,7 +33,7 @@ InputKind required_input(const std::vector<LayerText>& layers) {
 constexpr std::size_t outputs_for_gathering = 2;
 
 /// Guesses the input's shape for a net that does not state it.
-Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t features) {
+Result<Shape> guess_input(const std::vector<ParsedLayer>& layers, std::size_t features) {
   if (required_input(layers) != InputKind::image) return Shape{features};
   Shape image = guess_image(features);
   if (!image.empty()) return image;

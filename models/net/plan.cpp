@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t no_slot = SIZE_MAX;
 
 /// Returns the layer's number and text, without its branches, for errors.
-std::string print_location(std::size_t number, const LayerText& layer) {
+std::string print_location(std::size_t number, const ParsedLayer& layer) {
   return "layer " + std::to_string(number) + " (" + print_spaced(layer.spec) + ")";
 }
 
@@ -27,8 +27,8 @@ class Plan<T>::Builder {
 
   /// Appends the layers, of which the first reads value number `value`. Returns the number of the
   /// value that the last one computes.
-  Result<std::size_t> append(const std::vector<LayerText>& layers, std::size_t value) {
-    for (const LayerText& layer : layers) {
+  Result<std::size_t> append(const std::vector<ParsedLayer>& layers, std::size_t value) {
+    for (const ParsedLayer& layer : layers) {
       auto next = append(layer, value);
       if (!next) return next;
       value = *next;
@@ -43,18 +43,18 @@ class Plan<T>::Builder {
   }
 
  private:
-  Result<std::size_t> append(const LayerText& text, std::size_t value) {
+  Result<std::size_t> append(const ParsedLayer& parsed, std::size_t value) {
     const std::size_t number = ++layers_;
-    if (text.spec.name == "residual") return append_residual(number, text, value);
-    const std::string location = print_location(number, text);
-    if (!text.branches.empty())
+    if (parsed.spec.name == "residual") return append_residual(number, parsed, value);
+    const std::string location = print_location(number, parsed);
+    if (!parsed.branches.empty())
       return Error{location + ": has branches; only residual(...) may have them"};
-    if (text.spec.name == "embedding" && value != 0)
+    if (parsed.spec.name == "embedding" && value != 0)
       return Error{location + ": reads ids, so it can only be the first layer"};
-    auto layer = make_layer<T>(text.spec, shape(value));
+    auto layer = make_layer<T>(parsed.spec, shape(value));
     if (!layer) return std::move(layer).error().within(location);
     Operation<T> operation{.layer = *std::move(layer), .inputs = {value}};
-    operation.name = "layer" + std::to_string(number) + "." + text.spec.name;
+    operation.name = "layer" + std::to_string(number) + "." + parsed.spec.name;
     operation.parameters_start = parameters_;
     operation.parameters_size = total_size(operation.layer->parameters());
     parameters_ += operation.parameters_size;
@@ -66,14 +66,14 @@ class Plan<T>::Builder {
     return add_operation(std::move(operation), output);
   }
 
-  Result<std::size_t> append_residual(std::size_t number, const LayerText& text,
+  Result<std::size_t> append_residual(std::size_t number, const ParsedLayer& parsed,
                                       std::size_t value) {
-    const std::string location = print_location(number, text);
-    if (!text.spec.options.empty()) return Error{location + ": takes no options, only branches"};
-    if (text.branches.empty())
+    const std::string location = print_location(number, parsed);
+    if (!parsed.spec.options.empty()) return Error{location + ": takes no options, only branches"};
+    if (parsed.branches.empty())
       return Error{location + ": needs a branch in parentheses, like residual(dense 10)"};
     std::vector<std::size_t> terms;
-    for (const auto& branch : text.branches) {
+    for (const auto& branch : parsed.branches) {
       auto output = append(branch, value);
       if (!output) return output;
       terms.push_back(*output);
@@ -174,7 +174,7 @@ class Plan<T>::Builder {
 };
 
 template <class T>
-Result<Plan<T>> Plan<T>::make(const std::vector<LayerText>& layers, const Shape& input) {
+Result<Plan<T>> Plan<T>::make(const std::vector<ParsedLayer>& layers, const Shape& input) {
   Builder builder{input};
   if (auto output = builder.append(layers, 0); !output) return std::move(output).error();
   return std::move(builder).finish();

@@ -50,7 +50,7 @@ class Plan {
 
   /// Plans a net for inputs of shape `input`. Errors name the layer by number and text, and the
   /// shapes that do not fit.
-  static Result<Plan> make(const std::vector<LayerText>& layers, const Shape& input);
+  static Result<Plan> make(const std::vector<ParsedLayer>& layers, const Shape& input);
 
   [[nodiscard]] const std::vector<Operation<T>>& operations() const { return operations_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
