@@ -165,7 +165,7 @@ std::string Net<T>::print() const {
 }
 
 template <class T>
-Net<T> Net<T>::on(std::shared_ptr<const NetEngine<T>> engine) const {
+Net<T> Net<T>::with_engine(std::shared_ptr<const NetEngine<T>> engine) const {
   Net net = *this;
   net.engine_ = std::move(engine);
   return net;

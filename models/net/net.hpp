@@ -93,7 +93,7 @@ class Net {
 
   /// Returns the same net, computed by `engine`, which must have been made for this net, or by the
   /// net's own kernels if `engine` is null.
-  [[nodiscard]] Net on(std::shared_ptr<const NetEngine<T>> engine) const;
+  [[nodiscard]] Net with_engine(std::shared_ptr<const NetEngine<T>> engine) const;
 
  private:
   struct PieceState;

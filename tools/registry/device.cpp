@@ -68,7 +68,7 @@ Result<NetOnDevice> put_on_cuda(const models::Net<float>& net, const Device& dev
                  library_name + " and CUDA's libraries where it runs"};
   auto engine = (*plugin())->make_engine(net, device.index, rows);
   if (!engine) return std::move(engine).error();
-  return NetOnDevice{net.on(*std::move(engine)), print(device)};
+  return NetOnDevice{net.with_engine(*std::move(engine)), print(device)};
 }
 
 /// Returns why no CUDA device can be used; empty if one can.

@@ -153,7 +153,7 @@ void measure_net(const Case& given, std::size_t batch, const Options& options, R
                                       finish));
   }
 
-  const Net<float> on_device = net.on(value_or_throw(cuda::make_engine(net, 0, batch)));
+  const Net<float> on_device = net.with_engine(value_or_throw(cuda::make_engine(net, 0, batch)));
   std::vector<float> g(w.size());
   Arena arena;
   add("host", measure(

@@ -75,7 +75,7 @@ TEST_P(Nets, EqualTheCpu) {
   const Net<float> net = net_of(given.net, data);
   auto engine = make_engine(net, 0, given.rows);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> on_device = net.on(*engine);
+  const Net<float> on_device = net.with_engine(*engine);
   const auto w = initial_parameters(net);
   const auto batch = all_rows(data);
   const Gradient expected = gradient_of(net, w, data, batch);
@@ -106,7 +106,7 @@ TEST(Embeddings, EqualTheCpu) {
   const Net<float> net = net_of("net:layers=embedding 50 width=6; flatten; dense 3", data);
   auto engine = make_engine(net, 0, 300);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> on_device = net.on(*engine);
+  const Net<float> on_device = net.with_engine(*engine);
   const auto rows = all_rows(data);
   // Each call uses other rows and other parameters, so that rows left over from an earlier call
   // would change the gradient.
@@ -131,7 +131,7 @@ TEST(RandomLayers, UseTheSameNumbersInBothPassesAndOthersForAnotherSeed) {
     const Net<float> net = net_of("net:input=9x8x3,layers=" + layers, data);
     auto engine = make_engine(net, 0, 64);
     ASSERT_TRUE(engine) << engine.error().message;
-    const Net<float> on_device = net.on(*engine);
+    const Net<float> on_device = net.with_engine(*engine);
     const auto w = initial_parameters(net);
     const auto batch = all_rows(data);
     const Gradient gradient = gradient_of(on_device, w, data, batch, 7);
@@ -155,7 +155,7 @@ TEST(Workers, ShareADeviceIndependently) {
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 64);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> on_device = net.on(*engine);
+  const Net<float> on_device = net.with_engine(*engine);
   const auto rows = all_rows(data);
   const auto batch = [&](std::size_t worker) { return Batch{rows}.subspan(worker * 64, 64); };
   std::vector<Gradient> expected(4);
@@ -183,12 +183,12 @@ TEST(Precisions, Tf32IsNearAndUsedOnlyOnRequest) {
   const Gradient expected = gradient_of(net, w, data, batch);
   auto engine = make_engine(net, 0, 64, Precision::tf32);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Gradient actual = gradient_of(net.on(*engine), w, data, batch);
+  const Gradient actual = gradient_of(net.with_engine(*engine), w, data, batch);
   expect_same_gradient(net, actual.g, expected.g, 2e-2);
   auto exact = make_engine(net, 0, 64);
   ASSERT_TRUE(exact) << exact.error().message;
   // If the results were equal, the option would have had no effect.
-  EXPECT_GT(relative_error(actual.g, gradient_of(net.on(*exact), w, data, batch).g), 1e-6);
+  EXPECT_GT(relative_error(actual.g, gradient_of(net.with_engine(*exact), w, data, batch).g), 1e-6);
 }
 
 TEST(Batches, MayChangeTheirSize) {
@@ -197,7 +197,7 @@ TEST(Batches, MayChangeTheirSize) {
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 10);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> on_device = net.on(*engine);
+  const Net<float> on_device = net.with_engine(*engine);
   const auto w = initial_parameters(net);
   const auto rows = all_rows(data);
   for (const std::size_t size : {10U, 300U, 10U, 7U, 10U, 10U, 300U, 300U, 300U, 1U})
@@ -211,7 +211,7 @@ TEST(Batches, AreEvaluatedInPieces) {
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 10);
   ASSERT_TRUE(engine) << engine.error().message;
-  expect_same_evaluation(net.on(*engine), net, initial_parameters(net), data);
+  expect_same_evaluation(net.with_engine(*engine), net, initial_parameters(net), data);
 }
 
 TEST(Batches, ThatNeedTooMuchMemoryAreRefusedWithARemedy) {
