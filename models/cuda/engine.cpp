@@ -38,25 +38,25 @@ class Session {
   /// Waits for work in flight, so that it does not use memory that is already freed.
   ~Session() { static_cast<void>(cudaStreamSynchronize(context_.stream().get())); }
 
-  /// Allocates memory for a batch of `rows` rows in pieces of at most `piece_max` rows.
-  void reserve(std::size_t rows, std::size_t piece_max) {
-    const std::size_t piece = std::min({rows, piece_max, run_.rows_max()});
-    bool has_moved = run_.reserve(piece, context_);
-    // The last piece may have fewer rows.
-    if (rows > piece && rows % piece > 0)
-      has_moved = run_.reserve(rows % piece, context_) || has_moved;
-    has_moved = staging_.reserve(piece) || has_moved;
+  /// Allocates memory for a batch of `rows` rows in micro-batches of at most `rows_max` rows.
+  void reserve(std::size_t rows, std::size_t rows_max) {
+    const std::size_t micro_batch_rows = std::min({rows, rows_max, run_.rows_max()});
+    bool has_moved = run_.reserve(micro_batch_rows, context_);
+    // The last micro-batch may have fewer rows.
+    if (rows > micro_batch_rows && rows % micro_batch_rows > 0)
+      has_moved = run_.reserve(rows % micro_batch_rows, context_) || has_moved;
+    has_moved = staging_.reserve(micro_batch_rows) || has_moved;
     if (has_moved) graphs_.clear();
   }
 
   /// See NetEngine::gradient().
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
                   std::uint64_t seed) {
-    const std::size_t piece = run_.rows_max();
-    reserve(batch.size(), piece);
+    const std::size_t micro_batch_rows = run_.rows_max();
+    reserve(batch.size(), micro_batch_rows);
     const auto rows = touched(data, batch);
     copies_.upload(context_, w, rows, g_.data(), w_.data());
-    if (batch.size() <= piece) {
+    if (batch.size() <= micro_batch_rows) {
       staging_.fill(data, batch, seed);
       graphs_.run(context_, batch.size(), [&] {
         clear_sums();
@@ -64,25 +64,26 @@ class Session {
       });
     } else {
       clear_sums();
-      for (std::size_t start = 0; start < batch.size(); start += piece) {
+      for (std::size_t start = 0; start < batch.size(); start += micro_batch_rows) {
         context_.stream().finish();
-        staging_.fill(data, batch.subspan(start, std::min(piece, batch.size() - start)), seed);
-        add_gradient(batch.size(), static_cast<std::uint32_t>(start / piece));
+        staging_.fill(data, batch.subspan(start, std::min(micro_batch_rows, batch.size() - start)),
+                      seed);
+        add_gradient(batch.size(), static_cast<std::uint32_t>(start / micro_batch_rows));
       }
     }
     copies_.add_gradient_to(context_, g_.data(), rows, w_.data(), g);
     return read_accumulated().loss / static_cast<double>(batch.size());
   }
 
-  /// See NetEngine::evaluate(). Evaluates in pieces of at most `piece_max` rows.
+  /// See NetEngine::evaluate(). Evaluates in micro-batches of at most `rows_max` rows.
   Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
-                       std::span<float> out, std::size_t piece_max) {
-    const std::size_t piece = std::min(piece_max, run_.rows_max());
-    reserve(batch.size(), piece);
+                       std::span<float> out, std::size_t rows_max) {
+    const std::size_t micro_batch_rows = std::min(rows_max, run_.rows_max());
+    reserve(batch.size(), micro_batch_rows);
     copies_.upload(context_, w, touched(data, batch), g_.data(), w_.data());
     run_.clear_accumulated(context_);
-    for (std::size_t start = 0; start < batch.size(); start += piece) {
-      const std::size_t rows = std::min(piece, batch.size() - start);
+    for (std::size_t start = 0; start < batch.size(); start += micro_batch_rows) {
+      const std::size_t rows = std::min(micro_batch_rows, batch.size() - start);
       context_.stream().finish();
       staging_.fill(data, batch.subspan(start, rows), 0);
       staging_.upload(context_.stream());
@@ -113,16 +114,16 @@ class Session {
     run_.clear_accumulated(context_);
   }
 
-  /// Adds the gradient of the staged rows, which are piece number `piece` of a batch of
+  /// Adds the gradient of the staged rows, which are micro-batch number `micro_batch` of a batch of
   /// `batch_rows`.
-  void add_gradient(std::size_t batch_rows, std::uint32_t piece) {
+  void add_gradient(std::size_t batch_rows, std::uint32_t micro_batch) {
     const std::size_t rows = staging_.rows();
     const NetInput input = staging_.input();
     const float weight = 1 / static_cast<float>(batch_rows);
     staging_.upload(context_.stream());
-    run_.forward(context_, w_.data(), input, rows, true, piece);
+    run_.forward(context_, w_.data(), input, rows, true, micro_batch);
     run_.loss(context_, input, rows, weight);
-    run_.backward(context_, w_.data(), input, rows, weight, piece, g_.data());
+    run_.backward(context_, w_.data(), input, rows, weight, micro_batch, g_.data());
   }
 
   Accumulator read_accumulated() {
@@ -181,7 +182,7 @@ class Engine final : public NetEngine<float> {
                        std::span<float> out) const override {
     if (batch.empty()) return {};
     return with_session(
-        [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_piece_); });
+        [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_rows_max_); });
   }
   /// Allocates memory in the first session for batches of `rows` rows and, if there is enough
   /// memory, for evaluation of evaluation_rows rows at once. Must be called before any other
@@ -189,11 +190,11 @@ class Engine final : public NetEngine<float> {
   void reserve(std::size_t rows) {
     with_session([&](Session& s) {
       s.reserve(rows, rows);
-      evaluation_piece_ = rows;
+      evaluation_rows_max_ = rows;
       if (rows >= evaluation_rows) return 0;
       try {
         s.reserve(evaluation_rows, evaluation_rows);
-        evaluation_piece_ = evaluation_rows;
+        evaluation_rows_max_ = evaluation_rows;
       } catch (const Failure& failure) {
         if (failure.cause() != Failure::Cause::memory) throw;
         s.reserve(rows, rows);
@@ -219,7 +220,7 @@ class Engine final : public NetEngine<float> {
   std::size_t index_;
   /// The most rows that are evaluated at once, so that evaluation allocates no more memory than
   /// reserve() did.
-  std::size_t evaluation_piece_ = 1;
+  std::size_t evaluation_rows_max_ = 1;
   Precision precision_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Session>> idle_sessions_;

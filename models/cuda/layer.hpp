@@ -19,11 +19,11 @@
 
 namespace starling::models::cuda {
 
-/// The arguments that the forward and the backward pass have in common. A pass handles one piece of
-/// a batch: a large batch is computed in several pieces, one after the other.
-struct PieceCall {
+/// The arguments that the forward and the backward pass have in common. A pass handles one
+/// micro-batch of a batch: a large batch is computed in several micro-batches, one after the other.
+struct MicroBatchCall {
   const Context& context;
-  /// The number of samples in the piece.
+  /// The number of samples in the micro-batch.
   std::size_t n = 0;
   /// False when the net is only evaluated.
   bool training = true;
@@ -39,12 +39,12 @@ struct PieceCall {
   const Index* order = nullptr;
 };
 
-struct ForwardCall : PieceCall {
+struct ForwardCall : MicroBatchCall {
   const float* x = nullptr;
   float* y = nullptr;
 };
 
-struct BackwardCall : PieceCall {
+struct BackwardCall : MicroBatchCall {
   const float* x = nullptr;
   const float* y = nullptr;
   /// The pass may overwrite dy.

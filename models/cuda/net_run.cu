@@ -10,11 +10,11 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most elements of one tensor of a piece. An Index counts them, and must not overflow when a
-/// stride is added to it.
+/// The most elements of one tensor of a micro-batch. An Index counts them, and must not overflow
+/// when a stride is added to it.
 constexpr std::size_t tensor_max = std::size_t{1} << 30U;
-/// The most rows of a piece, even if its tensors are small.
-constexpr std::size_t piece_rows_max = 4096;
+/// The most rows of a micro-batch, even if its tensors are small.
+constexpr std::size_t micro_batch_rows_max = 4096;
 constexpr unsigned warp = 32;
 
 /// The lanes of a warp that compute the loss of a row together; see OneLane in kernels/loss.hpp.
@@ -145,7 +145,7 @@ NetRun::NetRun(const Net<float>& net) : net_(net) {
   // A multiple of rows_at_once, the number of rows for which batch normalisation computes
   // statistics together.
   const std::size_t rows_that_fit = tensor_max / largest_value(net_) / rows_at_once * rows_at_once;
-  rows_max_ = std::clamp(rows_that_fit, rows_at_once, piece_rows_max);
+  rows_max_ = std::clamp(rows_that_fit, rows_at_once, micro_batch_rows_max);
   saved_bytes_.resize(layers_.size());
   saved_capacity_.resize(layers_.size());
 }
@@ -208,28 +208,28 @@ void NetRun::allocate(std::size_t rows) {
   saved_capacity_ = saved_bytes_;
 }
 
-PieceCall NetRun::make_call(const Context& context, std::size_t operation, const float* w,
-                            const NetInput& input, std::size_t rows, bool training,
-                            std::uint32_t piece) const {
+MicroBatchCall NetRun::make_call(const Context& context, std::size_t operation, const float* w,
+                                 const NetInput& input, std::size_t rows, bool training,
+                                 std::uint32_t micro_batch) const {
   return {.context = context,
           .n = samples(rows),
           .training = training,
           .group_samples = samples(rows_at_once),
           .w = w + net_.plan().operations()[operation].parameters_start,
           .saved = saved_[operation],
-          .draws = {input.seed, static_cast<std::uint32_t>(operation), piece},
+          .draws = {input.seed, static_cast<std::uint32_t>(operation), micro_batch},
           .order = input.order};
 }
 
 void NetRun::forward(const Context& context, const float* w, const NetInput& input,
-                     std::size_t rows, bool training, std::uint32_t piece) {
+                     std::size_t rows, bool training, std::uint32_t micro_batch) {
   const auto& operations = net_.plan().operations();
   for (std::size_t k = 0; k < operations.size(); ++k) {
     if (operations[k].layer == nullptr) {
       add_terms(context, operations[k], input, samples(rows));
       continue;
     }
-    ForwardCall pass{make_call(context, k, w, input, rows, training, piece)};
+    ForwardCall pass{make_call(context, k, w, input, rows, training, micro_batch)};
     pass.x = value(operations[k].inputs[0], input);
     pass.y = values_[operations[k].output];
     layers_[k]->forward(pass);
@@ -266,7 +266,7 @@ void NetRun::clear_accumulated(const Context& context) const {
 }
 
 void NetRun::backward(const Context& context, const float* w, const NetInput& input,
-                      std::size_t rows, float weight, std::uint32_t piece, float* g) {
+                      std::size_t rows, float weight, std::uint32_t micro_batch, float* g) {
   const auto& operations = net_.plan().operations();
   const std::size_t n = samples(rows);
   for (std::size_t k = operations.size(); k-- > 0;) {
@@ -277,7 +277,7 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
     }
     const std::size_t input_value = operation.inputs[0];
     const bool is_added = operation.adds_derivative[0] && input_value != 0;
-    BackwardCall pass{make_call(context, k, w, input, rows, true, piece)};
+    BackwardCall pass{make_call(context, k, w, input, rows, true, micro_batch)};
     pass.x = value(input_value, input);
     pass.y = values_[operation.output];
     pass.dy = derivative(operation.output);

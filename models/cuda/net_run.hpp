@@ -1,7 +1,7 @@
-/// Internal: runs a net's forward pass, loss and backward pass on a device, for one piece of a
-/// batch at a time. Belongs to one worker; one thread at a time. Every function but reserve() only
-/// puts work into the context's stream, so that the work can be recorded as a graph. Pointers are
-/// to the device's memory.
+/// Internal: runs a net's forward pass, loss and backward pass on a device, for one micro-batch of
+/// a batch at a time. Belongs to one worker; one thread at a time. Every function but reserve()
+/// only puts work into the context's stream, so that the work can be recorded as a graph. Pointers
+/// are to the device's memory.
 #pragma once
 
 #include <cstddef>
@@ -33,30 +33,31 @@ class NetRun {
  public:
   explicit NetRun(const Net<float>& net);
 
-  /// The most rows in a piece. The caller divides larger batches into pieces.
+  /// The most rows in a micro-batch. The caller divides larger batches into micro-batches.
   [[nodiscard]] std::size_t rows_max() const { return rows_max_; }
   /// The number of ids in a row if the net's first layer is an embedding, else 0.
   [[nodiscard]] std::size_t ids_in_row() const { return ids_in_row_; }
 
-  /// Allocates memory for pieces of `rows` rows and chooses algorithms. Returns true if the address
-  /// of any memory changed: graphs that were recorded before must then not be used any more. Throws
-  /// Failure. Requires: 0 < rows <= rows_max().
+  /// Allocates memory for micro-batches of `rows` rows and chooses algorithms. Returns true if the
+  /// address of any memory changed: graphs that were recorded before must then not be used any
+  /// more. Throws Failure. Requires: 0 < rows <= rows_max().
   bool reserve(std::size_t rows, Context& context);
 
-  /// Computes scores() from input.x. `piece` is the piece's number in the batch, on which random
-  /// numbers depend. Requires: reserve(rows) was called before.
+  /// Computes scores() from input.x. `micro_batch` is the number of the micro-batch in the batch,
+  /// on which random numbers depend. Requires: reserve(rows) was called before.
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
-               bool training, std::uint32_t piece);
-  /// Adds the piece's sums of loss and metric_value to accumulated(). If `weight` is above 0, also
-  /// computes the derivatives by the scores; `weight` is the share of one row in the batch.
+               bool training, std::uint32_t micro_batch);
+  /// Adds the micro-batch's sums of loss and metric_value to accumulated(). If `weight` is above 0,
+  /// also computes the derivatives by the scores; `weight` is the share of one row in the batch.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
-  /// Adds the gradient to g. Requires: forward() and loss() were called for the same piece before.
+  /// Adds the gradient to g. Requires: forward() and loss() were called for the same micro-batch
+  /// before.
   void backward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
-                float weight, std::uint32_t piece, float* g);
+                float weight, std::uint32_t micro_batch, float* g);
 
   /// The scores of the rows [rows x outputs].
   [[nodiscard]] const float* scores() const { return values_.back(); }
-  /// The sums of loss and metric_value of all pieces since clear_accumulated().
+  /// The sums of loss and metric_value of all micro-batches since clear_accumulated().
   [[nodiscard]] Accumulator* accumulated() const { return accumulated_; }
   void clear_accumulated(const Context& context) const;
 
@@ -71,9 +72,9 @@ class NetRun {
     return derivative_slots_[net_.plan().values()[value].slot];
   }
   /// Returns the arguments for the layer of operation number `operation` of the net's plan.
-  [[nodiscard]] PieceCall make_call(const Context& context, std::size_t operation, const float* w,
-                                    const NetInput& input, std::size_t rows, bool training,
-                                    std::uint32_t piece) const;
+  [[nodiscard]] MicroBatchCall make_call(const Context& context, std::size_t operation,
+                                         const float* w, const NetInput& input, std::size_t rows,
+                                         bool training, std::uint32_t micro_batch) const;
   /// Computes the value of an operation without a layer: the sum of its inputs.
   void add_terms(const Context& context, const Operation<float>& sum, const NetInput& input,
                  std::size_t n);

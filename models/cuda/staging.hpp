@@ -10,7 +10,7 @@
 
 namespace starling::models::cuda {
 
-/// The rows of one batch, or of a piece of it, in pinned memory and on the device.
+/// The rows of one batch, or of a micro-batch of it, in pinned memory and on the device.
 class Staging {
  public:
   /// Stages batches for `net`. `ids_in_row` is the number of ids in a row if the first layer is an

@@ -221,12 +221,15 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
   const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const Rows<T> x = reader.read(piece);
-    PieceState state = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const Rows<T> x = reader.read(micro_batch);
+    MicroBatchState state =
+        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, pass);
     allocate_derivatives(state, pass.arena);
-    sums += apply_loss(derivative(state, plan_->values().size() - 1), reader.labels(piece), weight);
-    backward(w, state, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
+    sums += apply_loss(derivative(state, plan_->values().size() - 1), reader.labels(micro_batch),
+                       weight);
+    backward(w, state, weight * static_cast<T>(micro_batch.size()), offset(batch, micro_batch) == 0,
+             g, pass);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
@@ -244,10 +247,11 @@ Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch ba
                                Pass& pass) const {
   const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
   Accumulator sums;
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const Rows<T> x = reader.read(piece);
-    const PieceState state = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
-    sums += apply_loss(state.scores(), reader.labels(piece), T{1});
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const Rows<T> x = reader.read(micro_batch);
+    const MicroBatchState state =
+        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, pass);
+    sums += apply_loss(state.scores(), reader.labels(micro_batch), T{1});
   });
   return sums;
 }
@@ -275,10 +279,11 @@ void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& 
     return;
   }
   const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const Rows<T> x = reader.read(piece);
-    const PieceState state = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
-    std::ranges::copy(state.scores(), out.subspan(offset(batch, piece) * outputs()).begin());
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const Rows<T> x = reader.read(micro_batch);
+    const MicroBatchState state =
+        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, pass);
+    std::ranges::copy(state.scores(), out.subspan(offset(batch, micro_batch) * outputs()).begin());
   });
 }
 

@@ -28,8 +28,9 @@ namespace starling::models {
 ///   compute the output of each; ContrastiveLoss compares the two outputs. Class 0 means alike.
 ///
 /// The parameters are those of the layers, in order, named "layerN.KIND.weights" and so on. The
-/// data must have dense rows. A batch of more than rows_at_once (256) rows is computed in pieces,
-/// so that memory stays bounded; batch normalisation then uses the statistics of each piece alone.
+/// data must have dense rows. A batch of more than rows_at_once (256) rows is computed in
+/// micro-batches, so that memory stays bounded; batch normalisation then uses the statistics of
+/// each micro-batch alone.
 template <class T>
 class Net {
  public:
@@ -96,7 +97,7 @@ class Net {
   [[nodiscard]] Net with_engine(std::shared_ptr<const NetEngine<T>> engine) const;
 
  private:
-  struct PieceState;
+  struct MicroBatchState;
 
   Net() = default;
   /// Sets the loss that the description names, or the default for the data's labels.
@@ -104,19 +105,19 @@ class Net {
   /// Checks that the first and the last layer fit the data.
   [[nodiscard]] Result<void> check_shapes(const Table& data) const;
   /// Runs the forward pass over `rows` rows of the data, whose features are `x`.
-  [[nodiscard]] PieceState forward(std::span<const T> w, std::size_t rows, std::span<const T> x,
-                                   Pass& pass) const;
+  [[nodiscard]] MicroBatchState forward(std::span<const T> w, std::size_t rows,
+                                        std::span<const T> x, Pass& pass) const;
   /// Allocates memory for derivatives, and copies the scores to the memory in which the loss
   /// replaces them by their derivatives.
-  void allocate_derivatives(PieceState& state, Arena& arena) const;
+  void allocate_derivatives(MicroBatchState& state, Arena& arena) const;
   /// Returns the memory that holds the derivative of the loss by value number `value` of the plan.
-  [[nodiscard]] std::span<T> derivative(const PieceState& state, std::size_t value) const;
-  /// Adds the gradient to g, which is zero if `is_gradient_zero`. `share` is the piece's fraction
-  /// of the batch.
-  void backward(std::span<const T> w, const PieceState& state, T share, bool is_gradient_zero,
+  [[nodiscard]] std::span<T> derivative(const MicroBatchState& state, std::size_t value) const;
+  /// Adds the gradient to g, which is zero if `is_gradient_zero`. `share` is the micro-batch's
+  /// fraction of the batch.
+  void backward(std::span<const T> w, const MicroBatchState& state, T share, bool is_gradient_zero,
                 std::span<T> g, Pass& pass) const;
   /// The backward pass of an operation that adds its inputs.
-  void backward_sum(const PieceState& state, const Operation<T>& sum) const;
+  void backward_sum(const MicroBatchState& state, const Operation<T>& sum) const;
   /// Returns the sums of loss and metric over a batch.
   [[nodiscard]] Accumulator accumulate(std::span<const T> w, const Table& data, Batch batch,
                                        Pass& pass) const;

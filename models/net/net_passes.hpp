@@ -1,4 +1,4 @@
-/// Internal: computes a Net's forward pass, loss and backward pass for one piece of a batch. Only
+/// Internal: computes a Net's forward pass, loss and backward pass for one micro-batch. Only
 /// net.cpp includes it.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace starling::models {
 
-/// The state of the forward and backward pass over one piece of a batch, in memory of the arena.
+/// The state of the forward and backward pass over one micro-batch, in memory of the arena.
 /// Value 0 is the input, to which no operation writes.
 template <class T>
-struct Net<T>::PieceState {
-  /// The number of samples, inputs_in_row() for each row of the piece.
+struct Net<T>::MicroBatchState {
+  /// The number of samples, inputs_in_row() for each row of the micro-batch.
   std::size_t n = 0;
   std::span<const T> input;
   /// The values of the plan, by number; values[0] is empty.
@@ -35,13 +35,13 @@ struct Net<T>::PieceState {
 };
 
 template <class T>
-typename Net<T>::PieceState Net<T>::forward(std::span<const T> w, std::size_t rows,
-                                            std::span<const T> x, Pass& pass) const {
+typename Net<T>::MicroBatchState Net<T>::forward(std::span<const T> w, std::size_t rows,
+                                                 std::span<const T> x, Pass& pass) const {
   Arena& arena = pass.arena;
-  PieceState state{.n = rows * inputs_in_row_,
-                   .input = x,
-                   .values = arena.allocate<std::span<T>>(plan_->values().size()),
-                   .saved = arena.allocate<Saved<T>>(plan_->operations().size())};
+  MicroBatchState state{.n = rows * inputs_in_row_,
+                        .input = x,
+                        .values = arena.allocate<std::span<T>>(plan_->values().size()),
+                        .saved = arena.allocate<Saved<T>>(plan_->operations().size())};
   std::construct_at(&state.values[0]);
   for (std::size_t k = 0; k < plan_->operations().size(); ++k) {
     const Operation<T>& operation = plan_->operations()[k];
@@ -64,7 +64,7 @@ typename Net<T>::PieceState Net<T>::forward(std::span<const T> w, std::size_t ro
 }
 
 template <class T>
-void Net<T>::allocate_derivatives(PieceState& state, Arena& arena) const {
+void Net<T>::allocate_derivatives(MicroBatchState& state, Arena& arena) const {
   state.slots = arena.allocate<std::span<T>>(plan_->slots().size());
   for (std::size_t i = 0; i < state.slots.size(); ++i)
     std::construct_at(&state.slots[i], arena.allocate<T>(state.n * plan_->slots()[i]));
@@ -73,14 +73,14 @@ void Net<T>::allocate_derivatives(PieceState& state, Arena& arena) const {
 }
 
 template <class T>
-std::span<T> Net<T>::derivative(const PieceState& state, std::size_t value) const {
+std::span<T> Net<T>::derivative(const MicroBatchState& state, std::size_t value) const {
   const auto& [shape, slot] = plan_->values()[value];
   return state.slots[slot].first(state.n * volume(shape));
 }
 
 template <class T>
-void Net<T>::backward(std::span<const T> w, const PieceState& state, T share, bool is_gradient_zero,
-                      std::span<T> g, Pass& pass) const {
+void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T share,
+                      bool is_gradient_zero, std::span<T> g, Pass& pass) const {
   for (std::size_t k = plan_->operations().size(); k-- > 0;) {
     const Operation<T>& operation = plan_->operations()[k];
     if (operation.layer == nullptr) {
@@ -102,7 +102,7 @@ void Net<T>::backward(std::span<const T> w, const PieceState& state, T share, bo
 
 /// The derivative by each term of a sum is the derivative by the sum.
 template <class T>
-void Net<T>::backward_sum(const PieceState& state, const Operation<T>& sum) const {
+void Net<T>::backward_sum(const MicroBatchState& state, const Operation<T>& sum) const {
   const std::span<T> dy = derivative(state, sum.output);
   for (std::size_t i = 0; i < sum.inputs.size(); ++i) {
     const std::span<T> dx = derivative(state, sum.inputs[i]);

@@ -11,8 +11,8 @@
 
 namespace starling::models {
 
-/// Models process larger batches in pieces of this number of rows, so that scratch memory stays in
-/// the cache and does not grow with the batch.
+/// Models process larger batches in micro-batches of this number of rows, so that scratch memory
+/// stays in the cache and does not grow with the batch.
 inline constexpr std::size_t rows_at_once = 256;
 
 /// The weights W [inputs x outputs] and the bias b [outputs] of a layer, or their gradients.

@@ -59,11 +59,11 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
   const Affine<T> layer_gradient = Affine<T>::from(g, features_, outputs_, has_bias_);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const std::span<T> z = buffer.first(piece.size() * outputs_);
-    const Rows<T> x = reader.read(piece);
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const std::span<T> z = buffer.first(micro_batch.size() * outputs_);
+    const Rows<T> x = reader.read(micro_batch);
     affine_forward(x, layer(w), z);
-    sums += Loss::apply(z, reader.labels(piece), weight);
+    sums += Loss::apply(z, reader.labels(micro_batch), weight);
     affine_backward<T>(x, z, layer_gradient);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
@@ -76,10 +76,10 @@ Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, 
   const std::span<T> buffer =
       pass.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
   Accumulator sums;
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const std::span<T> z = buffer.first(piece.size() * outputs_);
-    affine_forward(reader.read(piece), layer(w), z);
-    sums += Loss::apply(z, reader.labels(piece), T{1});
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const std::span<T> z = buffer.first(micro_batch.size() * outputs_);
+    affine_forward(reader.read(micro_batch), layer(w), z);
+    sums += Loss::apply(z, reader.labels(micro_batch), T{1});
   });
   return mean_metrics<Loss>(sums, batch.size(), data);
 }
@@ -95,9 +95,10 @@ void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch
                                   std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs_);
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const std::span<T> z = out.subspan(offset(batch, piece) * outputs_, piece.size() * outputs_);
-    affine_forward(reader.read(piece), layer(w), z);
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const std::span<T> z =
+        out.subspan(offset(batch, micro_batch) * outputs_, micro_batch.size() * outputs_);
+    affine_forward(reader.read(micro_batch), layer(w), z);
   });
 }
 

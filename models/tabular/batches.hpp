@@ -19,16 +19,16 @@
 
 namespace starling::models {
 
-/// Calls `visit` with successive pieces of at most rows_at_once rows.
+/// Calls `visit` with successive micro-batches of at most rows_at_once rows.
 template <class Visit>
-void for_each_piece_of_batch(Batch batch, Visit visit) {
+void for_each_micro_batch(Batch batch, Visit visit) {
   for (std::size_t start = 0; start < batch.size(); start += rows_at_once)
     visit(batch.subspan(start, std::min(rows_at_once, batch.size() - start)));
 }
 
-/// Returns the index in `batch` at which `piece` starts. Requires: `piece` is a part of `batch`.
-[[nodiscard]] inline std::size_t offset(Batch batch, Batch piece) {
-  return static_cast<std::size_t>(piece.data() - batch.data());
+/// Returns the index in `batch` at which `micro_batch` starts. Requires: it is a part of `batch`.
+[[nodiscard]] inline std::size_t offset(Batch batch, Batch micro_batch) {
+  return static_cast<std::size_t>(micro_batch.data() - batch.data());
 }
 
 /// Returns `numbers` in ascending order, each number once.

@@ -71,7 +71,7 @@ void activate_backward(Activation activation, std::span<const T> y, std::span<T>
 
 }  // namespace
 
-/// Scratch memory for one piece of a batch.
+/// Scratch memory for one micro-batch.
 template <class T>
 struct Perceptron<T>::Workspace {
   RowReader<T> reader;
@@ -217,11 +217,11 @@ double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch ba
   Workspace work = make_workspace(data, batch.size(), pass.arena);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const Rows<T> x = work.reader.read(piece);
-    const std::span<T> z = work.last_outputs.first(piece.size() * outputs());
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const Rows<T> x = work.reader.read(micro_batch);
+    const std::span<T> z = work.last_outputs.first(micro_batch.size() * outputs());
     forward(w, x, work, z);
-    sums += apply_loss(z, work.reader.labels(piece), weight);
+    sums += apply_loss(z, work.reader.labels(micro_batch), weight);
     backward(w, x, work, z, g);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
@@ -232,10 +232,10 @@ Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch b
                                 Pass& pass) const {
   Workspace work = make_workspace(data, batch.size(), pass.arena);
   Accumulator sums;
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    const std::span<T> z = work.last_outputs.first(piece.size() * outputs());
-    forward(w, work.reader.read(piece), work, z);
-    sums += apply_loss(z, work.reader.labels(piece), T{1});
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    const std::span<T> z = work.last_outputs.first(micro_batch.size() * outputs());
+    forward(w, work.reader.read(micro_batch), work, z);
+    sums += apply_loss(z, work.reader.labels(micro_batch), T{1});
   });
   return classes_ > 0 ? mean_metrics<SoftmaxLoss>(sums, batch.size(), data)
                       : mean_metrics<SquaredLoss>(sums, batch.size(), data);
@@ -252,9 +252,9 @@ void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch,
                            std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs());
   Workspace work = make_workspace(data, batch.size(), pass.arena);
-  for_each_piece_of_batch(batch, [&](Batch piece) {
-    forward(w, work.reader.read(piece), work,
-            out.subspan(offset(batch, piece) * outputs(), piece.size() * outputs()));
+  for_each_micro_batch(batch, [&](Batch micro_batch) {
+    forward(w, work.reader.read(micro_batch), work,
+            out.subspan(offset(batch, micro_batch) * outputs(), micro_batch.size() * outputs()));
   });
 }
 

@@ -153,8 +153,8 @@ TEST_P(Models, RepeatedRowsCountForEachRepetition) {
     EXPECT_NEAR(mixed[i], (2 * once[i] + other[i]) / 3, 1e-12);
 }
 
-// A model computes a large batch in pieces; 690 rows are several pieces.
-TEST_P(Models, BatchesOfSeveralPiecesGiveMeansOverAllRows) {
+// A model computes a large batch in micro-batches; 690 rows are several.
+TEST_P(Models, BatchesOfSeveralMicroBatchesGiveMeansOverAllRows) {
   ModelUnderTest tested{GetParam()};
   std::vector<std::uint32_t> batch;
   for (std::uint32_t i = 0; i < 23 * 30; ++i) batch.push_back(i % 23);

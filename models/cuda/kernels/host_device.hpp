@@ -10,7 +10,7 @@
 
 namespace starling::models::cuda {
 
-/// The index of an element in a tensor of one piece of a batch; it is below 2^31.
+/// The index of an element in a tensor of one micro-batch; it is below 2^31.
 using Index = std::uint32_t;
 
 }  // namespace starling::models::cuda

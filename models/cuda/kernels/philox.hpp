@@ -33,19 +33,19 @@ STARLING_HOST_DEVICE inline Philox philox(Philox counter, std::uint64_t key) {
   return counter;
 }
 
-/// The random numbers of a layer; each layer and each piece of a batch has different ones.
+/// The random numbers of a layer; each layer and each micro-batch of a batch has different ones.
 struct Draws {
   /// The address of the step's seed in the device's memory. A recorded graph contains only the
   /// address, so that it gets other random numbers whenever the seed changes.
   const std::uint64_t* seed = nullptr;
   /// The number of the layer's operation in the net's plan.
   std::uint32_t layer = 0;
-  /// The number of the piece in the batch.
-  std::uint32_t piece = 0;
+  /// The number of the micro-batch in the batch.
+  std::uint32_t micro_batch = 0;
 
   /// Returns the four random words number `index`.
   STARLING_HOST_DEVICE Philox at(Index index) const {
-    return philox({{index, 0, layer, piece}}, *seed);
+    return philox({{index, 0, layer, micro_batch}}, *seed);
   }
 };
 

@@ -76,7 +76,7 @@ class BatchNormLayer final : public DeviceLayer {
     return std::size_t{groups.count()} * groups.channels;
   }
   /// Returns the addresses of the arrays in call.saved.
-  [[nodiscard]] static SavedArrays split_saved(const PieceCall& call, const Groups& groups) {
+  [[nodiscard]] static SavedArrays split_saved(const MicroBatchCall& call, const Groups& groups) {
     auto* start = static_cast<float*>(call.saved);
     const std::size_t size = count_statistics(groups);
     return {start, start + size, start + 2 * size, start + 3 * size, start + 4 * size};

@@ -167,7 +167,7 @@ class ConvolutionLayer final : public DeviceLayer {
     static_cast<void>(layout.add<float>(count_weights()));
     return layout.bytes();
   }
-  [[nodiscard]] void* workspace(const PieceCall& call) const {
+  [[nodiscard]] void* workspace(const MicroBatchCall& call) const {
     return static_cast<std::byte*>(call.context.scratch()) + derivatives_bytes();
   }
   /// Returns the output as a matrix with one pixel in each row, in one group.

@@ -79,7 +79,7 @@ class DropoutLayer final : public DeviceLayer {
   }
 
  private:
-  void apply_dropout(const PieceCall& call, const float* x, float* y) const {
+  void apply_dropout(const MicroBatchCall& call, const float* x, float* y) const {
     const std::size_t size = call.n * size_;
     for_each(call.context, (size + 3) / 4,
              Dropout{x, y, static_cast<Index>(size), limit_, scale_, call.draws}, "dropout");

@@ -98,7 +98,7 @@ class AugmentLayer final : public DeviceLayer {
     return specification_.height * specification_.width * specification_.channels;
   }
 
-  void augment(const PieceCall& call, const float* from, float* to, bool is_backward) const {
+  void augment(const MicroBatchCall& call, const float* from, float* to, bool is_backward) const {
     for_each(call.context, call.n * size(),
              Augment{from, to, to_index(specification_.height), to_index(specification_.width),
                      to_index(specification_.channels), to_index(specification_.shift_max),

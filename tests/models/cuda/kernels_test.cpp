@@ -93,7 +93,7 @@ TEST(Dropout, DropsItsShareAndUsesTheSameDrawsInBothPasses) {
   EXPECT_NEAR(dropped, 0.3 * size, 5 * std::sqrt(0.3 * 0.7 * size));
   EXPECT_EQ(std::ranges::count(y, 1 / 0.7F) + std::ranges::count(y, 0.0F),
             static_cast<std::ptrdiff_t>(size));
-  // Another layer or another piece of the batch draws other numbers.
+  // Another layer or another micro-batch draws other numbers.
   for (const Draws& other : {Draws{&seed, 3, 0}, Draws{&seed, 2, 1}}) {
     backward.draws = other;
     run((size + 3) / 4, backward);
@@ -236,7 +236,7 @@ std::vector<float> column_sums(const Groups& groups, auto term) {
 
 class BatchNorms : public testing::TestWithParam<std::size_t> {};
 
-/// Compares each group with the CPU's result for a piece of the same size.
+/// Compares each group with the CPU's result for a micro-batch of the same size.
 TEST_P(BatchNorms, EqualTheCpuGroupByGroup) {
   const std::size_t samples = 10;
   const std::size_t group_samples = GetParam();

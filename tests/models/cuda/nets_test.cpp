@@ -33,7 +33,7 @@ std::vector<NetOnDeviceCase> cases() {
   all.push_back({{"ManyClasses", "net:layers=dense 100", 30, 100}});
   all.push_back({sizes.between_image_and_dense("OneRow", "conv2d 3 kernel=3; batch-norm"), 1});
   all.push_back({sizes.row_net("GhostBatches", "dense 6; batch-norm; tanh; dense 10"), 600});
-  all.push_back({sizes.row_net("Pieces", "dense 6; batch-norm; tanh; dense 10"), 9000});
+  all.push_back({sizes.row_net("MicroBatches", "dense 6; batch-norm; tanh; dense 10"), 9000});
   for (const std::string name : {"lenet5", "psp-cnn"})
     all.push_back(
         {{name == "lenet5" ? "Lenet5" : "PspCnn", without_dropout(name, "28x28x1"), 784, 10}});
@@ -205,7 +205,7 @@ TEST(Batches, MayChangeTheirSize) {
                          gradient_of(net, w, data, Batch{rows}.first(size)).g, rounding);
 }
 
-TEST(Batches, AreEvaluatedInPieces) {
+TEST(Batches, AreEvaluatedInMicroBatches) {
   STARLING_NEEDS_DEVICE();
   const Table data = dense_table(600, 784, 10);
   const Net<float> net = net_of("lenet5", data);

@@ -199,7 +199,7 @@ TEST(BatchNormStatistics, AreChangedByTheGradientAndUsedInEvaluation) {
   EXPECT_NEAR(out[2], 2 * (6 - 3) / 2.0 + 1, 1e-6);
 }
 
-TEST(BatchNormStatistics, AreMeansOverThePiecesOfALargeBatch) {
+TEST(BatchNormStatistics, AreMeansOverTheMicroBatchesOfALargeBatch) {
   const Table data = dense_table(600, 3, 0);
   const auto model =
       Net<double>::parse(Spec::parse("net:layers=batch-norm; dense 1").value(), data).value();
