@@ -1,7 +1,7 @@
 /// The command line of `starling bench` and of its subcommands `kernels` and `train`.
 #pragma once
 
-#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/job/settings_commands.hpp"
 #include "starling/tools/program/command.hpp"
 #include "starling/tools/registry/registry.hpp"
 
@@ -21,8 +21,8 @@ class BenchArguments {
   [[nodiscard]] Result<int> run_train(const Registry& registry) const;
 
   Command bench_;
-  FlagArguments kernels_;
-  FlagArguments train_;
+  FlagsCommand kernels_;
+  FlagsCommand train_;
 };
 
 }  // namespace starling::program

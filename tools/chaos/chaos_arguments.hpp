@@ -2,7 +2,7 @@
 #pragma once
 
 #include "starling/base/result.hpp"
-#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/job/settings_commands.hpp"
 #include "starling/tools/program/command.hpp"
 
 namespace starling::program {
@@ -16,7 +16,7 @@ class ChaosArguments {
   [[nodiscard]] Result<int> run() const;
 
  private:
-  FlagArguments arguments_;
+  FlagsCommand arguments_;
 };
 
 }  // namespace starling::program

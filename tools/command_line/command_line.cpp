@@ -12,8 +12,8 @@
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/keys_arguments.hpp"
 #include "starling/tools/command_line/job_file.hpp"
-#include "starling/tools/job/arguments.hpp"
 #include "starling/tools/job/keys.hpp"
+#include "starling/tools/job/settings_commands.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/registry/device.hpp"
@@ -211,8 +211,8 @@ class CommandLine {
     program_.set_help_flag("-h,--help", "this help");
     program_.allow_extras();
     program_.require_subcommand(0, 1);
-    for (FlagArguments* arguments : {&attach_, &stop_, &status_, &jobs_, &logs_})
-      arguments->accept_job_argument();
+    for (FlagsCommand* command : {&attach_, &stop_, &status_, &jobs_, &logs_})
+      command->accept_job_argument();
     predict_.add_out();
     evaluate_.add_json();
     attach_.command().set_footer(
@@ -274,16 +274,17 @@ class CommandLine {
     return write_stdout(out.str(), done);
   }
 
-  static Result<int> run_without_registry(const FlagArguments& arguments,
-                                          Result<int> (*command)(const Settings&)) {
-    const auto settings = arguments.settings();
-    return settings ? command(*settings) : Result<int>{settings.error()};
+  static Result<int> run_without_registry(const FlagsCommand& command,
+                                          Result<int> (*run_command)(const Settings&)) {
+    const auto settings = command.settings();
+    return settings ? run_command(*settings) : Result<int>{settings.error()};
   }
 
-  Result<int> run_with_registry(const FlagArguments& arguments,
-                                Result<int> (*command)(const Registry&, const Settings&)) const {
-    const auto settings = arguments.settings();
-    return settings ? command(registry_, *settings) : Result<int>{settings.error()};
+  Result<int> run_with_registry(const FlagsCommand& command,
+                                Result<int> (*run_command)(const Registry&,
+                                                           const Settings&)) const {
+    const auto settings = command.settings();
+    return settings ? run_command(registry_, *settings) : Result<int>{settings.error()};
   }
 
   Result<int> run_chosen_command() {
@@ -326,10 +327,10 @@ class CommandLine {
   }
 
   template <class Run>
-  Result<int> run_job(const JobArguments& job, Run run_command) {
-    const auto settings = job.settings();
+  Result<int> run_job(const JobFileCommand& command, Run run_command) {
+    const auto settings = command.settings();
     if (!settings) return settings.error();
-    return run_command(registry_, *settings, job.file());
+    return run_command(registry_, *settings, command.file());
   }
 
   /// Prints the help, or returns an error about a word that is not a command.
@@ -354,29 +355,29 @@ class CommandLine {
       "Starling: actor-model distributed learning with probabilistic synchronous "
       "parallel barriers",
       program_name()};
-  JobArguments train_{program_,   "train",       "train a model with many workers",
-                      job_keys(), read_job_file, train_footer(registry_)};
-  FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_options()};
-  JobArguments submit_{program_,         "submit",      "train on the nodes of a cluster",
-                       submit_options(), read_job_file, submit_footer(registry_)};
-  FlagArguments attach_{program_, "attach", "follow a job that runs, and save its model",
-                        attach_options()};
-  FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps",
-                      stop_options()};
-  FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
-                        status_options()};
-  FlagArguments jobs_{program_, "jobs", "list the jobs of a day: those that run and that ended",
-                      jobs_options()};
-  FlagArguments logs_{program_, "logs", "show what the nodes of a cluster have said",
-                      logs_options()};
-  FlagArguments leave_{program_, "leave", "have a node hand over and leave its cluster",
-                       leave_options()};
-  FlagArguments launch_{program_, "launch", "start nodes on other machines over ssh",
-                        launch_options()};
-  JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
-                    sim_keys(), read_sim_file, sim_footer(registry_)};
-  JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",
-                     twin_keys(), read_job_file, twin_footer(registry_)};
+  JobFileCommand train_{program_,   "train",       "train a model with many workers",
+                        job_keys(), read_job_file, train_footer(registry_)};
+  FlagsCommand node_{program_, "node", "be one of the nodes of a cluster", node_options()};
+  JobFileCommand submit_{program_,         "submit",      "train on the nodes of a cluster",
+                         submit_options(), read_job_file, submit_footer(registry_)};
+  FlagsCommand attach_{program_, "attach", "follow a job that runs, and save its model",
+                       attach_options()};
+  FlagsCommand stop_{program_, "stop", "end a job at the end of its workers' steps",
+                     stop_options()};
+  FlagsCommand status_{program_, "status", "show the nodes and the jobs of a cluster",
+                       status_options()};
+  FlagsCommand jobs_{program_, "jobs", "list the jobs of a day: those that run and that ended",
+                     jobs_options()};
+  FlagsCommand logs_{program_, "logs", "show what the nodes of a cluster have said",
+                     logs_options()};
+  FlagsCommand leave_{program_, "leave", "have a node hand over and leave its cluster",
+                      leave_options()};
+  FlagsCommand launch_{program_, "launch", "start nodes on other machines over ssh",
+                       launch_options()};
+  JobFileCommand sim_{program_,   "sim",         "simulate barriers on very many workers",
+                      sim_keys(), read_sim_file, sim_footer(registry_)};
+  JobFileCommand twin_{program_,    "twin",        "run a job and its simulation, and compare",
+                       twin_keys(), read_job_file, twin_footer(registry_)};
   ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",

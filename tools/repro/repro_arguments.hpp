@@ -2,7 +2,7 @@
 /// makes a report.
 #pragma once
 
-#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/job/settings_commands.hpp"
 #include "starling/tools/program/command.hpp"
 #include "starling/tools/registry/registry.hpp"
 
@@ -20,8 +20,8 @@ class ReproArguments {
   [[nodiscard]] Result<int> run_psp() const;
 
   Command repro_;
-  FlagArguments psp_;
-  FlagArguments psp_train_;
+  FlagsCommand psp_;
+  FlagsCommand psp_train_;
 };
 
 }  // namespace starling::program

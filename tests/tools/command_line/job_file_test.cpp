@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "starling/tools/job/arguments.hpp"
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/job/keys.hpp"
+#include "starling/tools/job/settings_commands.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -179,7 +179,7 @@ std::vector<std::string> flags_of(const std::vector<std::string>& keys) {
 /// Returns the job that `starling train` makes of these arguments.
 Job job_of_arguments(std::vector<std::string> arguments) {
   CLI::App program;
-  const JobArguments train{program, "train", "", job_keys(), read_job_file, ""};
+  const JobFileCommand train{program, "train", "", job_keys(), read_job_file, ""};
   arguments.insert(arguments.begin(), "train");
   std::ranges::reverse(arguments);  // CLI11 takes them in reverse order
   program.parse(arguments);

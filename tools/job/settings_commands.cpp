@@ -1,4 +1,4 @@
-#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/job/settings_commands.hpp"
 
 #include <cstddef>
 #include <string_view>
@@ -29,7 +29,7 @@ std::string wrap_lines(const std::string& text) {
 
 }  // namespace
 
-void KeyFlags::add(Command& command, const KeyDescription& key) {
+void CommandFlags::add(Command& command, const KeyDescription& key) {
   keys_.push_back(&key);
   const std::string flag = "--" + key.name;
   if (key.type == ValueType::flag)
@@ -38,7 +38,7 @@ void KeyFlags::add(Command& command, const KeyDescription& key) {
     command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.placeholder, key.group);
 }
 
-Settings KeyFlags::settings() const {
+Settings CommandFlags::settings() const {
   Settings flags;
   for (const KeyDescription* key : keys_) {
     const std::string location = "--" + key->name;
@@ -51,25 +51,25 @@ Settings KeyFlags::settings() const {
   return flags;
 }
 
-Result<Settings> JobArguments::settings() const {
+Result<Settings> JobFileCommand::settings() const {
   if (file_.empty()) return flags_.settings();
   auto file = read_(file_);
   if (!file) return file;
   return override_settings(*std::move(file), flags_.settings());
 }
 
-FlagArguments::FlagArguments(CLI::App& program, const std::string& name, const std::string& summary,
-                             const std::vector<KeyDescription>& keys)
+FlagsCommand::FlagsCommand(CLI::App& program, const std::string& name, const std::string& summary,
+                           const std::vector<KeyDescription>& keys)
     : command_(program, name, summary), flags_(command_, keys) {
   for (const KeyDescription& key : keys)
     if (key.type == ValueType::texts) repeatable_.insert(key.name);
 }
 
-void FlagArguments::accept_job_argument() {
+void FlagsCommand::accept_job_argument() {
   command_.add_argument("JOB", job_, "the job's name or number, or the beginning of either");
 }
 
-Result<Settings> FlagArguments::settings() const {
+Result<Settings> FlagsCommand::settings() const {
   auto settings = flags_.settings();
   if (!job_.empty()) settings.push_back({"job", job_, "JOB"});
   std::set<std::string> seen;

@@ -1,5 +1,5 @@
-/// Declares the commands of the command line: their flags, and the job files that they read.
-/// Internal to the command line.
+/// The commands whose flags, and job file if they read one, are settings (settings.hpp). Internal
+/// to the command line.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@
 
 namespace starling::program {
 
-/// Declares each key as a flag, and holds the values that the user gave.
-class KeyFlags {
+/// The flags of a command, one for each key, and the values that the user gave.
+class CommandFlags {
  public:
-  /// Requires: `keys` outlives this object.
+  /// Declares a flag for each key. Requires: `keys` outlives this object.
   template <class Keys>
-  KeyFlags(Command& command, const Keys& keys) {
+  CommandFlags(Command& command, const Keys& keys) {
     for (const auto& key : keys) add(command, key);
   }
 
@@ -36,15 +36,15 @@ class KeyFlags {
   std::map<std::string, std::vector<std::string>> texts_;
 };
 
-/// A command that reads a job file and flags that override it.
-class JobArguments {
+/// A command that reads a job file, and flags that override it.
+class JobFileCommand {
  public:
   /// Reads the settings of a job file.
   using ReadFile = Result<Settings> (*)(const std::string& path);
 
   template <class Keys>
-  JobArguments(CLI::App& program, const std::string& name, const std::string& summary,
-               const Keys& keys, ReadFile read, const std::string& footer)
+  JobFileCommand(CLI::App& program, const std::string& name, const std::string& summary,
+                 const Keys& keys, ReadFile read, const std::string& footer)
       : command_(program, name, summary), read_(read), flags_(command_, keys) {
     command_.add_argument("JOB", file_, "a job file: TOML lines `key = value`, each key as below");
     command_.set_footer(footer);
@@ -61,15 +61,15 @@ class JobArguments {
   Command command_;
   ReadFile read_;
   std::string file_;
-  KeyFlags flags_;
+  CommandFlags flags_;
 };
 
 /// A command that takes flags and no job file. Refuses an empty value, and a flag that is given
 /// twice unless it may be repeated.
-class FlagArguments {
+class FlagsCommand {
  public:
-  FlagArguments(CLI::App& program, const std::string& name, const std::string& summary,
-                const std::vector<KeyDescription>& keys);
+  FlagsCommand(CLI::App& program, const std::string& name, const std::string& summary,
+               const std::vector<KeyDescription>& keys);
 
   [[nodiscard]] Command& command() { return command_; }
   [[nodiscard]] const Command& command() const { return command_; }
@@ -81,7 +81,7 @@ class FlagArguments {
 
  private:
   Command command_;
-  KeyFlags flags_;
+  CommandFlags flags_;
   /// The positional argument JOB; empty if it was not given.
   std::string job_;
   /// The names of the keys whose flag may be repeated.
