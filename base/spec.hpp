@@ -51,7 +51,8 @@ class SpecReader {
   std::vector<std::string> texts(std::string_view key);
   /// Reads a duration with its unit, such as 20ms; parse_duration() defines the format.
   std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds fallback);
-  /// Returns whether `key` is present as a word without a value; refuses `key=VALUE`.
+  /// Returns whether `key` stands among the options as a word, without `=VALUE`. Refuses
+  /// `key=VALUE` and a word that is given twice.
   bool flag(std::string_view key);
   /// Reads the next positional option; empty if none is left.
   std::string positional();
@@ -64,14 +65,21 @@ class SpecReader {
   [[nodiscard]] Result<void> finish();
 
  private:
-  /// Returns the text of option `key` and marks the option as read; nullptr if it is absent.
+  /// Adds `key` to known_keys_, and returns what read_next() returns.
   const std::string* read_option(std::string_view key);
+  /// Returns the text of the first unread option `key` and marks the option as read; nullptr if
+  /// there is none.
+  const std::string* read_next(std::string_view key);
+  /// Returns the error for an option that was never read.
+  [[nodiscard]] std::string explain_unread(const std::string& key, const std::string& value) const;
 
   const Spec& spec_;
   /// For each option of the spec: true if it was read.
   std::vector<bool> was_read_;
   /// The keys that the caller asked for, to suggest one for an unknown option.
   std::vector<std::string> known_keys_;
+  /// The number of calls of positional(): if a positional option is left, the most that are valid.
+  std::size_t positional_reads_ = 0;
   std::string error_;
 };
 

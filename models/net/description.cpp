@@ -90,10 +90,10 @@ class LayersParser {
 }  // namespace
 
 Result<Spec> parse_spaced(std::string_view text) {
+  const std::string valid = "valid: a name and its options between spaces, like conv2d 16 kernel=3";
   if (text.find_first_of(",:") != std::string_view::npos)
-    return Error{quote(trim(text)) +
-                 " holds a ',' or ':'; valid: a name and its options between spaces, like conv2d "
-                 "16 kernel=3"};
+    return Error{quote(trim(text)) + " holds a ',' or ':'; " + valid};
+  if (trim(text).empty()) return Error{"has no name; " + valid};
   std::string spec;
   std::size_t words = 0;
   std::size_t start = 0;

@@ -95,9 +95,10 @@ TEST(Parse, RefusesLabelsThatTextCannotName) {
 }
 
 TEST(Parse, RefusesAStalenessThatIsNoWholeNumber) {
-  EXPECT_EQ(parse_error("ssp:s=-1"), "barrier: ssp: s=-1 must be a whole number >= 0");
-  EXPECT_EQ(parse_error("ssp:s=1.5"), "barrier: ssp: s=1.5 must be a whole number >= 0");
-  EXPECT_EQ(parse_error("pssp:s=x,beta=2"), "barrier: pssp: s=x must be a whole number >= 0");
+  EXPECT_EQ(parse_error("ssp:s=-1"), "barrier: ssp: s=-1 must be a whole number >= 0, or inf");
+  EXPECT_EQ(parse_error("ssp:s=1.5"), "barrier: ssp: s=1.5 must be a whole number >= 0, or inf");
+  EXPECT_EQ(parse_error("pssp:s=x,beta=2"),
+            "barrier: pssp: s=x must be a whole number >= 0, or inf");
 }
 
 TEST(Parse, RefusesASampleWithoutItsSize) {
@@ -112,19 +113,23 @@ TEST(Parse, RefusesASampleSizeThatIsNoWholeNumber) {
 }
 
 TEST(Parse, RefusesOptionsThatTheBarrierLacks) {
-  EXPECT_EQ(parse_error("bsp:s=4"), "barrier: bsp: takes no options, not 's'");
-  EXPECT_EQ(parse_error("bsp:beta=4"), "barrier: bsp: takes no options, not 'beta'");
+  EXPECT_EQ(parse_error("bsp:s=4"),
+            "barrier: bsp: takes no options, but 's=4' is given; valid: bsp");
+  EXPECT_EQ(parse_error("bsp:beta=4"),
+            "barrier: bsp: takes no options, but 'beta=4' is given; valid: bsp");
   EXPECT_EQ(parse_error("ssp:beta=4"), "barrier: ssp: unknown option 'beta'; valid: s");
   EXPECT_EQ(parse_error("pbsp:betta=4,beta=2"),
             "barrier: pbsp: unknown option 'betta'; did you mean 'beta'? valid: beta");
   EXPECT_EQ(parse_error("pbsp:beta=4,s=2"), "barrier: pbsp: unknown option 's'; valid: beta");
-  EXPECT_EQ(parse_error("never:s=4"), "barrier: never: takes no options, not 's'");
+  EXPECT_EQ(parse_error("never:s=4"),
+            "barrier: never: takes no options, but 's=4' is given; valid: never");
 }
 
 TEST(Parse, RefusesTextThatBreaksTheGrammar) {
-  EXPECT_EQ(parse_error(""), "barrier: '' has no name");
-  EXPECT_EQ(parse_error("ssp:"), "barrier: 'ssp:' has nothing after its colon");
-  EXPECT_EQ(parse_error("ssp:s=1,s=2"), "barrier: 'ssp:s=1,s=2' gives 's' twice");
+  EXPECT_EQ(parse_error(""), "barrier: '' has no name; valid: NAME or NAME:OPTIONS");
+  EXPECT_EQ(parse_error("ssp:"),
+            "barrier: 'ssp:' has no options after ':'; valid: 'ssp', or options after ':'");
+  EXPECT_EQ(parse_error("ssp:s=1,s=2"), "barrier: ssp: 's' is given twice; valid: once");
 }
 
 /// Users need not write `pasp`, but print() returns it for a sampled ASP, so it must parse.

@@ -46,8 +46,10 @@ TEST(Recheck, RefusesUnknownTriggersAndOptions) {
             "valid: arrival, notify, interval");
   EXPECT_EQ(recheck_error(""),
             "recheck '': valid: arrival, notify, interval:5ms, notify+interval:auto");
-  EXPECT_EQ(recheck_error("notify+"), "recheck 'notify+': '' has no name");
-  EXPECT_EQ(recheck_error("notify:3"), "recheck 'notify:3': notify: takes no options, not '3'");
+  EXPECT_EQ(recheck_error("notify+"),
+            "recheck 'notify+': '' has no name; valid: NAME or NAME:OPTIONS");
+  EXPECT_EQ(recheck_error("notify:3"),
+            "recheck 'notify:3': notify: takes no options, but '3' is given; valid: notify");
 }
 
 TEST(Recheck, RefusesBadIntervals) {

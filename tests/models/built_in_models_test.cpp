@@ -40,7 +40,7 @@ TEST(BuiltInModels, RefusesInvalidTexts) {
   EXPECT_EQ(error_of("sotfmax", data),
             "unknown model 'sotfmax'; did you mean 'softmax'? valid: linear, logistic, softmax, "
             "svm, mf, mlp, net, lenet5, psp-cnn, vgg-small, resnet-small");
-  EXPECT_EQ(error_of("", data), "model: '' has no name");
+  EXPECT_EQ(error_of("", data), "model: '' has no name; valid: NAME or NAME:OPTIONS");
   EXPECT_EQ(error_of("softmax:bias=2", data),
             "softmax: bias=2 must be a whole number >= 0 and <= 1");
   EXPECT_EQ(error_of("softmax:rank=2", data), "softmax: unknown option 'rank'; valid: bias");

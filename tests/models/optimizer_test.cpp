@@ -163,8 +163,8 @@ TEST(Optimizer, RefusesInvalidTexts) {
   EXPECT_EQ(message("adam:beta1=2"), "adam: beta1=2 must be a number from 0 to 1");
   EXPECT_EQ(message("adam:epsilon=0"), "adam: epsilon=0 must be a number from 1e-30 to 1");
   EXPECT_EQ(message("adagrad:lr=fast"), "adagrad: lr=fast must be a number from 0 to 1e+06");
-  EXPECT_EQ(message(""), "optimizer: '' has no name");
-  EXPECT_EQ(message("adam:lr=1,lr=2"), "optimizer: 'adam:lr=1,lr=2' gives 'lr' twice");
+  EXPECT_EQ(message(""), "optimizer: '' has no name; valid: NAME or NAME:OPTIONS");
+  EXPECT_EQ(message("adam:lr=1,lr=2"), "optimizer: adam: 'lr' is given twice; valid: once");
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ TEST(Schedule, RefusesInvalidTexts) {
   EXPECT_EQ(message("step:every=0"), "step: every=0 must be a whole number >= 1");
   EXPECT_EQ(message("cosine:floor=0"), "cosine: needs samples, e.g. cosine:samples=600000");
   EXPECT_EQ(message("cosine:samples=5,floor=2"), "cosine: floor=2 must be a number from 0 to 1");
-  EXPECT_EQ(message("constant:x=1"), "constant: takes no options, not 'x'");
+  EXPECT_EQ(message("constant:x=1"),
+            "constant: takes no options, but 'x=1' is given; valid: constant");
 }
 
 }  // namespace

@@ -154,9 +154,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "train --optimizer adam:rate=1",
                 {"--optimizer: adam: unknown option 'rate'", "lr"}},
         BadLine{"Momentum", "train --optimizer sgd:momentum=1", {"--optimizer: ", "below 1"}},
-        BadLine{"WordWithValue",
-                "train --optimizer sgd:lr=0.1,momentum=0.9,nesterov=true",
-                {"--optimizer: sgd: nesterov=true: is a word without a value; valid: nesterov"}},
+        BadLine{
+            "WordWithValue",
+            "train --optimizer sgd:lr=0.1,momentum=0.9,nesterov=true",
+            {"--optimizer: sgd: nesterov=true must be 'nesterov' without a value, or be left out"}},
         BadLine{"Schedule", "train --schedule cosin:samples=9", {"--schedule: ", "cosine"}},
         BadLine{"Clip", "train --clip norm:0", {"--clip: ", "'0' must be a number above 0"}},
         BadLine{"Delay", "train --delay exp:20", {"--delay: ", "exp:20ms"}},

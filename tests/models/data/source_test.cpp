@@ -65,7 +65,7 @@ TEST(Source, NamesEverySourceOnce) {
 
 TEST(Source, RefusesInvalidTextsWithValidAlternatives) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "'' has no name"},
+      {"", "'' has no name; valid: NAME or NAME:OPTIONS"},
       {"digit",
        "unknown data source 'digit'; did you mean 'digits'? "
        "valid: idx, cifar10, csv, libsvm, npy, npz, images, digits, linear, ratings"},
@@ -74,7 +74,8 @@ TEST(Source, RefusesInvalidTextsWithValidAlternatives) {
        "linear, ratings"},
       {"idx", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
-      {"idx:a,b,c", "idx: takes no options, not 'c'"},
+      {"idx:a,b,c", "idx: 'c' is one value too many; valid: at most 2 values without a key"},
+      {"idx:a,b,task=class", "idx: unknown option 'task'; valid: values without a key"},
       {"csv",
        "csv: names no file; valid: csv:FILE[,label=NAME][,OPTION...], "
        "no ',' or '=' in a file's name"},
@@ -98,7 +99,9 @@ TEST(Source, RefusesInvalidTextsWithValidAlternatives) {
        "npy: label=mid is unknown; valid: last, first, or a file of labels: npy:FILE,LABELS"},
       {"npy:x,y,label=last",
        "npy: label=last and the file 'y' both say where the labels are; valid: one of them"},
-      {"npy:x,y,z", "npy: unknown option 'z'; valid: label, task"},
+      {"npy:x,y,z",
+       "npy: 'z' is one value too many; valid: at most 2 values without a key, and options: label, "
+       "task"},
       {"npz:f,label=y",
        "npz: unknown option 'label'; did you mean 'labels'? valid: features, labels, task"},
       {"images:f,size=28",

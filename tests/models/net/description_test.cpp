@@ -44,12 +44,14 @@ TEST(LayersText, NamesTheLayerOfAnError) {
   EXPECT_EQ(error_of("a; residual(b) c; d"),
             "layer 2: something follows its ')'; valid: ';' and the next layer");
   EXPECT_EQ(error_of("a; b)"), "layer 2: ')' closes nothing");
-  EXPECT_EQ(error_of("a; (b)"), "layer 2: '' has no name");
+  EXPECT_EQ(error_of("a; (b)"),
+            "layer 2: has no name; valid: a name and its options between spaces, like conv2d 16 "
+            "kernel=3");
   EXPECT_EQ(error_of("dense:10"),
             "layer 1: 'dense:10' holds a ',' or ':'; valid: a name and its options between spaces, "
             "like conv2d 16 kernel=3");
-  EXPECT_EQ(error_of("a k=1 k=2"), "layer 1: 'a:k=1,k=2' gives 'k' twice");
-  EXPECT_EQ(error_of("a k="), "layer 1: 'a:k=' has an empty option");
+  EXPECT_EQ(error_of("a k=1 k=2"), "layer 1: a: 'k' is given twice; valid: once");
+  EXPECT_EQ(error_of("a k="), "layer 1: a: 'k=' has no value; valid: KEY=VALUE");
 }
 
 TEST(LayersText, HasMaximumLengthAndDepth) {

@@ -86,7 +86,8 @@ TEST(NetRefusals, NameUnknownLayersAndBadOptions) {
   EXPECT_EQ(layers_error("conv2d 6 kernel=5 pading=1"),
             "net: layer 1 (conv2d 6 kernel=5 pading=1): conv2d: unknown option 'pading'; did you "
             "mean 'padding'? valid: kernel, stride, padding, bias");
-  EXPECT_EQ(layers_error("relu 3"), "net: layer 1 (relu 3): relu: takes no options, not '3'");
+  EXPECT_EQ(layers_error("relu 3"),
+            "net: layer 1 (relu 3): relu: takes no options, but '3' is given; valid: relu");
   EXPECT_EQ(layers_error("dense ten"),
             "net: layer 1 (dense ten): dense: 'ten' must be its outputs, a whole number from 1 to "
             "16777216");
