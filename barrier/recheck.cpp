@@ -44,7 +44,7 @@ Result<Recheck> parse_recheck(std::string_view text) {
     if (auto done = reader.finish(); !done) return refuse(done.error().message);
   }
   if (recheck == Recheck{})
-    return refuse("valid: arrival, notify, interval:5ms, notify+interval:auto");
+    return refuse("names no trigger; valid: arrival, notify, interval:5ms, notify+interval:auto");
   return recheck;
 }
 

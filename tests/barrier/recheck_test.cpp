@@ -45,7 +45,8 @@ TEST(Recheck, RefusesUnknownTriggersAndOptions) {
             "recheck 'notifi': 'notifi' is unknown; did you mean 'notify'? "
             "valid: arrival, notify, interval");
   EXPECT_EQ(recheck_error(""),
-            "recheck '': valid: arrival, notify, interval:5ms, notify+interval:auto");
+            "recheck '': names no trigger; valid: arrival, notify, interval:5ms, "
+            "notify+interval:auto");
   EXPECT_EQ(recheck_error("notify+"),
             "recheck 'notify+': '' has no name; valid: NAME or NAME:OPTIONS");
   EXPECT_EQ(recheck_error("notify:3"),

@@ -149,8 +149,19 @@ TEST(Distribution, RefusesBadTextAndListsTheLaws) {
     const auto law = parse_distribution(text);
     ASSERT_FALSE(law) << text;
     EXPECT_NE(law.error().message.find(reason), std::string::npos) << law.error().message;
-    EXPECT_NE(law.error().message.find("valid: none, const:20ms, exp:20ms"), std::string::npos);
+    EXPECT_NE(law.error().message.find("none, const:20ms, exp:20ms"), std::string::npos);
   }
+}
+
+TEST(Distribution, SaysOnceInAnErrorWhatIsValid) {
+  const std::string laws =
+      "none, const:20ms, exp:20ms, uniform:20ms, gamma:mean=20ms,shape=2, "
+      "lognormal:mean=20ms,sigma=0.5, pareto:mean=20ms,alpha=2.5, trace:FILE";
+  EXPECT_EQ(parse_distribution("expo:20ms").error().message,
+            "distribution 'expo:20ms': unknown law; valid: " + laws);
+  EXPECT_EQ(
+      parse_distribution("exp:20ms,shape=2").error().message,
+      "distribution 'exp:20ms,shape=2': exp: unknown option 'shape'; valid: mean; laws: " + laws);
 }
 
 class Trace : public testing::Test {

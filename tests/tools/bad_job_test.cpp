@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--until: the model has no figure 'mse'", "loss, accuracy"}},
         BadLine{"GoalWithoutTests",
                 "train --data digits:n=300 --until loss=1 --eval-every 0",
-                {"--until: is never looked at with eval-every 0"}},
+                {"--until: has no effect with eval-every 0"}},
         BadLine{"RegressionOnClasses",
                 "train --data digits:n=300 --model linear",
                 {"--model: linear needs real targets, the data has 10 classes"}},

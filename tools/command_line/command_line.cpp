@@ -72,13 +72,13 @@ std::string sim_footer(const Registry& registry) {
 std::string twin_footer(const Registry& registry) {
   return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
          barriers_list(registry) +
-         "\nRuns the job, then simulates it with its delay as the time of a step, and compares. A "
-         "job that\na time limit ended is simulated for the same time; one that made all its "
-         "steps, "
-         "until they are\nmade. Each figure of the live run must lie between the 0.5 % and the "
-         "99.5 % quantile of the\nsimulated ones, with 5 % of tolerance to either side. Flags "
-         "override the job file; no files are\nwritten.\nExit codes: 0 as simulated, 1 not as "
-         "simulated, or the job failed, 2 bad input, 130 interrupted.";
+         "\nRuns the job, then simulates it with its delay as the time of a step, and compares.\n"
+         "If a time limit ended the job, the simulation runs for the same time; if the job made\n"
+         "all its steps, until they are made. Each figure of the live run must lie between the\n"
+         "0.5 % and the 99.5 % quantile of the simulated ones, with 5 % of tolerance to either\n"
+         "side. Flags override the job file; no files are written.\n"
+         "Exit codes: 0 as simulated, 1 not as simulated, or the job failed, 2 bad input, "
+         "130 interrupted.";
 }
 
 /// The arguments of `evaluate` or of `predict`.
@@ -131,8 +131,8 @@ class EvaluateArguments {
       const auto seed = seed_of(seed_);
       if (!seed) return seed.error();
       if (options.data.empty())
-        return Error{"--seed: has no effect without --data: what " + options.model_file +
-                     " was tested on is of its own seed"};
+        return Error{"--seed: has no effect without --data: the data that " + options.model_file +
+                     " was tested on has a seed of its own"};
       options.seed = *seed;
     }
     return run_command(registry, options);

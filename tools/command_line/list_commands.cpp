@@ -51,10 +51,10 @@ Result<int> barriers_command(const Registry& registry) {
   return write_stdout(
       "When may a worker take its next step? Written --barrier BARRIER.\n\n" +
           barriers_list(registry) +
-          "\nbeta: how many random other workers are asked (beta = workers - 1 equals everyone, 0 "
-          "nobody).\n"
+          "\nbeta: how many random other workers are asked (beta = workers - 1: all, beta = 0: "
+          "none).\n"
           "s: how many steps behind is tolerated (s=0 equals bsp, s=inf equals asp).\n"
-          "A barrier over all workers needs central mode, where someone sees every step.\n",
+          "A barrier over all workers needs central mode, where the coordinator sees every step.\n",
       done);
 }
 

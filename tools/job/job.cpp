@@ -42,7 +42,7 @@ Result<void> refuse_conflicts(const Job& job, const Settings& settings) {
                  "them"};
   if (job.evaluate_every == core::Step{0}) {
     const std::string unused =
-        ": is never looked at with eval-every 0; valid: eval-every of 1 or more, or ";
+        ": has no effect with eval-every 0; valid: eval-every of 1 or more, or ";
     if (job.patience > 0) return Error{location("patience") + unused + "patience 0"};
     if (job.keep == Keep::best) return Error{location("keep") + unused + "keep last"};
   }

@@ -195,7 +195,7 @@ std::vector<Key> model_keys() {
 
 std::vector<Key> limit_keys() {
   const std::string group =
-      "How long (what is reached first ends the job) [10 epochs, 750 steps at least, linear 1500]";
+      "How long (the first limit ends the job) [10 epochs, 750 steps at least, linear 1500]";
   return {
       {{"epochs", ValueType::number, "X", "passes over the training data", group},
        [](In in) { return put(in.job.epochs, read_number(in.text, Zero::refused, 1e9)); }},

@@ -28,7 +28,8 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
   if (name != "accuracy") return {};
   if (sign == '<') return worse;
   if (value >= 0 && value <= 1) return {};
-  return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
+  return Error{"'" + std::string{text} +
+               "' asks for a value that accuracy cannot have; valid: accuracy from 0 to 1"};
 }
 
 /// An error lists figures of single classes, such as recall:LABEL, only if there are at most this
@@ -45,7 +46,7 @@ Result<void> check_figure(const actor::Target& target) {
                  (is_error ? "<=" : ">=") + print_number(target.value)};
   const bool is_r2 = target.metric == "r2";
   if (is_error || (target.value <= 1 && (is_r2 || target.value >= 0))) return {};
-  return Error{text + " cannot be what is to be reached; valid: " + target.metric +
+  return Error{text + " asks for a value that the figure cannot have; valid: " + target.metric +
                (is_r2 ? " of 1 or less" : " from 0 to 1")};
 }
 

@@ -171,7 +171,7 @@ Result<void> set_target_figure(PreparedRun& ready) {
   auto& options = ready.resolved.options.job;
   if (!options.until) return {};
   if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
-  if (options.evaluate_every == 0) return Error{"until: is never looked at with eval-every 0"};
+  if (options.evaluate_every == 0) return Error{"until: has no effect with eval-every 0"};
   const models::Metrics model_metrics = ready.model->metrics_of_one_sample(*ready.data.test);
   const std::string& name = options.until->metric;
   if (has(model_metrics, name)) return {};

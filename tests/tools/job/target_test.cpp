@@ -28,8 +28,9 @@ TEST(Target, RefusesATargetReachedByGettingWorse) {
 }
 
 TEST(Target, RefusesAValueThatNoFigureCanHave) {
-  EXPECT_EQ(parse_target("accuracy>=1.5").error().message,
-            "'accuracy>=1.5' cannot be reached; valid: accuracy from 0 to 1");
+  EXPECT_EQ(
+      parse_target("accuracy>=1.5").error().message,
+      "'accuracy>=1.5' asks for a value that accuracy cannot have; valid: accuracy from 0 to 1");
   EXPECT_EQ(parse_target("mse=-1").error().message,
             "'mse=-1' cannot be reached; valid: mse of 0 or more");
   EXPECT_TRUE(parse_target("accuracy=1"));

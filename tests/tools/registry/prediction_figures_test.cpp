@@ -77,10 +77,12 @@ TEST(Goal, TakesTheFiguresOfEvaluate) {
     const auto checked = check_target(parse_target(text).value(), own, more);
     return checked ? "accepted" : checked.error().message;
   };
-  EXPECT_EQ(refusal("auc=1.5"),
-            "until: 'auc>=1.5' cannot be what is to be reached; valid: auc from 0 to 1");
-  EXPECT_EQ(refusal("r2=1.5"),
-            "until: 'r2>=1.5' cannot be what is to be reached; valid: r2 of 1 or less");
+  EXPECT_EQ(
+      refusal("auc=1.5"),
+      "until: 'auc>=1.5' asks for a value that the figure cannot have; valid: auc from 0 to 1");
+  EXPECT_EQ(
+      refusal("r2=1.5"),
+      "until: 'r2>=1.5' asks for a value that the figure cannot have; valid: r2 of 1 or less");
   EXPECT_EQ(refusal("recall<=0.5"),
             "until: 'recall<=0.5' would be reached by getting worse; valid: recall>=0.5");
   EXPECT_EQ(refusal("recall:3=0.5"),
