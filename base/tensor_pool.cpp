@@ -132,10 +132,10 @@ class Pool {
   }
 
   std::mutex mutex_;
-  /// Idle blocks in the order of their release; at most idle_bytes_max / least.
+  /// Idle blocks in the order of their release; at most idle_bytes_max / block_bytes_min.
   std::vector<IdleBlock> idle_ = [] {
     std::vector<IdleBlock> idle;
-    idle.reserve(idle_bytes_max / least + 1);
+    idle.reserve(idle_bytes_max / block_bytes_min + 1);
     return idle;
   }();
   std::size_t idle_bytes_ = 0;
@@ -154,14 +154,14 @@ Pool& pool() {
 }  // namespace
 
 void* allocate(std::size_t bytes) {
-  if (is_pooled && bytes >= least) return pool().allocate(round_up(bytes));
+  if (is_pooled && bytes >= block_bytes_min) return pool().allocate(round_up(bytes));
   void* block = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
   if (block == nullptr) throw std::bad_alloc{};
   return block;
 }
 
 void release(void* block, std::size_t bytes) noexcept {
-  if (is_pooled && bytes >= least)
+  if (is_pooled && bytes >= block_bytes_min)
     pool().release(block, round_up(bytes));
   else
     std::free(block);

@@ -337,7 +337,7 @@ class Transport::Impl {
   /// Makes a long body outlive the call of the receiver, unless `shared_bytes_max` forbids it.
   void keep_alive(PartBuffer& part, FrameView& frame) {
     const std::size_t bytes = part.filled().size();
-    if (bytes < tensor_pool::least || *shared_bytes_ + bytes > shared_bytes_max) return;
+    if (bytes < tensor_pool::block_bytes_min || *shared_bytes_ + bytes > shared_bytes_max) return;
     *shared_bytes_ += bytes;
     const std::shared_ptr<const PartBuffer> body{new PartBuffer{std::move(part)},
                                                  [sum = shared_bytes_, bytes](const auto* buffer) {
