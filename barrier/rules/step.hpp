@@ -19,8 +19,8 @@ using Step = std::uint64_t;
 /// rule can add to it without overflow. As a limit on steps or lags it stands for infinity.
 inline constexpr Step finished = Step{1} << 62U;
 
-/// Decides whether a worker at step `own_step` that sees the steps `seen` of others may begin its
-/// next iteration, which is called to pass.
+/// A rule decides whether a worker at step `own_step` that sees the steps `seen` of others passes,
+/// which means that it may begin its next iteration.
 ///
 /// A rule is a value: it has no clock, no randomness, and no memory of earlier calls. A worker that
 /// did not answer has step 0 in `seen`.

@@ -39,15 +39,15 @@ void Command::add_flag(const std::string& flag, bool& is_given, const std::strin
 }
 
 void Command::add_value(const std::string& flag, std::string& value, const std::string& help,
-                        const std::string& type) {
-  app_.add_option(flag, value, help)->type_name(type);
+                        const std::string& placeholder) {
+  app_.add_option(flag, value, help)->type_name(placeholder);
 }
 
 void Command::add_values(const std::string& flag, std::vector<std::string>& values,
-                         const std::string& help, const std::string& type,
+                         const std::string& help, const std::string& placeholder,
                          const std::string& group) {
   app_.add_option(flag, values, help)
-      ->type_name(type)
+      ->type_name(placeholder)
       ->group(group)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -6,7 +6,7 @@
 
 #include "starling/base/result.hpp"
 
-// CLI11's headers take seconds to compile, so that two source files alone include them.
+// CLI11's headers take seconds to compile, so only two source files include them.
 namespace CLI {
 class App;
 }  // namespace CLI
@@ -32,16 +32,17 @@ class Command {
   /// Sets the text that stands below the flags in the help.
   void set_footer(const std::string& text);
 
-  // `flag` is "--name"; `type` is the placeholder of the value in the help, like FILE. Parsing
-  // writes the value to the reference, which must outlive the command.
+  // `flag` is "--name"; `placeholder` stands for the value in the help, like FILE. Parsing writes
+  // the value to the reference, which must outlive the command.
   void add_flag(const std::string& flag, bool& is_given, const std::string& help,
                 const std::string& group = "Options");
   void add_value(const std::string& flag, std::string& value, const std::string& help,
-                 const std::string& type);
+                 const std::string& placeholder);
   /// Adds a flag that may be repeated, with one value each time.
   void add_values(const std::string& flag, std::vector<std::string>& values,
-                  const std::string& help, const std::string& type, const std::string& group);
-  // Arguments without a flag: `name` is the placeholder of the argument in the help.
+                  const std::string& help, const std::string& placeholder,
+                  const std::string& group);
+  // Arguments without a flag: `name` stands for the argument in the help.
   void add_argument(const std::string& name, std::string& value, const std::string& help);
   void add_required_argument(const std::string& name, std::string& value, const std::string& help);
   void add_arguments(const std::string& name, std::vector<std::string>& values,

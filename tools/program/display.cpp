@@ -18,9 +18,9 @@ std::size_t columns() {
 
 Display::Display(bool quiet) : quiet_(quiet), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
-void Display::begin(const std::string& what) {
+void Display::begin(const std::string& activity) {
   if (quiet_) return;
-  std::fprintf(stderr, "%s ...", what.c_str());
+  std::fprintf(stderr, "%s ...", activity.c_str());
   std::fflush(stderr);
   is_open_ = true;
 }

@@ -15,8 +15,8 @@ class Display {
   Display& operator=(const Display&) = delete;
   ~Display() { close(); }
 
-  /// Prints the first part of a line before work that may take long.
-  void begin(const std::string& what);
+  /// Prints "ACTIVITY ..." before work that may take long.
+  void begin(const std::string& activity);
   /// Prints the rest of that line after the work.
   void finish(const std::string& outcome);
 
