@@ -48,12 +48,11 @@ using MemberActor =
               void(core::Snapshot),           // The observer asks for its ranges' states.
               core::Step(step_atom),          // Asks a worker for its step, even while it computes.
               core::StepsReport(steps_atom),  // Asks the coordinator for the workers' steps.
-              core::Value(read_atom, core::AskValue),      // Asks an owner for present values.
-              core::Answer(AskMember),                     // Asks another member, for an actor.
-              MemberReport(report_atom),                   // Asks for its state and progress.
-              core::ConfigurationPtr(configuration_atom),  // Asks for the latest configuration.
-              std::vector<core::RangeState>(ReadRanges),   // Asks for ranges it is primary of.
-              void(quit_atom)>;                            // The job is over.
+              core::Value(read_atom, core::AskValue),  // Asks an owner for present values.
+              core::Answer(AskMember),                 // Asks another member, for an actor.
+              void(report_atom),  // Publish its state and progress to its node.
+              std::vector<core::RangeState>(ReadRanges),  // Asks for ranges it is primary of.
+              void(quit_atom)>;                           // The job is over.
 
 /// A member, near or far, as actors that are not members see it: it answers questions, within 10 s
 /// or with an error, but takes nothing that only members may say.

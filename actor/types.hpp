@@ -145,15 +145,17 @@ struct MemberReport {
   Report worker;
   /// No update of its worker is in flight.
   bool is_paused = false;
+  /// How many Pauses it has handled.
+  std::uint64_t pauses = 0;
 };
 
 /// The types that travel in mailboxes.
 using MailboxTypes = core::Joined<
     core::Messages,
-    core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>, DirectoryPtr, Planned,
-                      Computed, Evaluated, ComputeFailed, Report, core::StepsReport, Failure,
-                      MemberReport, AskMember, LivenessUpdate, TimerFired, EnvelopePtr,
-                      core::LocalMessage, core::AskValue, core::Answer, Pause, ReadRanges>>;
+    core::MessageList<std::vector<core::RangeState>, DirectoryPtr, Planned, Computed, Evaluated,
+                      ComputeFailed, Report, core::StepsReport, Failure, MemberReport, AskMember,
+                      LivenessUpdate, TimerFired, EnvelopePtr, core::LocalMessage, core::AskValue,
+                      core::Answer, Pause, ReadRanges>>;
 
 }  // namespace starling::actor
 
@@ -167,7 +169,6 @@ CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, timer_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
 CAF_ADD_ATOM(starling, starling::actor, steps_atom, "steps")
-CAF_ADD_ATOM(starling, starling::actor, configuration_atom, "config")
 CAF_ADD_ATOM(starling, starling::actor, report_credit_atom, "credit")
 CAF_ADD_ATOM(starling, starling::actor, skip_delays_atom, "no_delays")
 CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")

@@ -142,25 +142,28 @@ wire::JobDescription ClusterJob::description() {
           refresh_configuration(), static_cast<std::uint64_t>(age().count()), client_};
 }
 
-wire::Ranges ClusterJob::read_ranges(core::RangeId from, bool with_state) {
+void ClusterJob::read_ranges(core::RangeId from, bool with_state,
+                             std::function<void(wire::Ranges)> on_read) {
   constexpr std::size_t bytes_max = std::size_t{4} << 20U;
-  wire::Ranges reply;
-  std::size_t bytes = 0;
-  auto all = local_->ranges({from, bytes_max});
-  std::ranges::sort(all, {}, &core::RangeState::range);
-  for (auto& state : all) {
-    if (!with_state) {
-      state.slots = {};
-      state.ledger.clear();
+  local_->read_ranges({from, bytes_max}, [with_state, on_read = std::move(on_read)](
+                                             std::vector<core::RangeState> all) {
+    wire::Ranges reply;
+    std::size_t bytes = 0;
+    std::ranges::sort(all, {}, &core::RangeState::range);
+    for (auto& state : all) {
+      if (!with_state) {
+        state.slots = {};
+        state.ledger.clear();
+      }
+      state.gathered.clear();  // workers make the updates of an incomplete round again
+      bytes += state.value.bytes().size() + state.slots.bytes().size();
+      reply.states.push_back(std::move(state));
+      if (bytes < bytes_max) continue;
+      reply.next = reply.states.back().range + 1;
+      break;
     }
-    state.gathered.clear();  // workers make the updates of an incomplete round again
-    bytes += state.value.bytes().size() + state.slots.bytes().size();
-    reply.states.push_back(std::move(state));
-    if (bytes < bytes_max) continue;
-    reply.next = reply.states.back().range + 1;
-    break;
-  }
-  return reply;
+    on_read(std::move(reply));
+  });
 }
 
 wire::JobSummary ClusterJob::outcome_of(const wire::JobStatus& status) {

@@ -117,7 +117,7 @@ class ClusterJob {
   /// members here.
   void update_progress(const std::vector<actor::MemberReport>& reports);
 
-  /// Asks the members here for the latest configuration, and returns it.
+  /// Returns the latest configuration that the members here know.
   core::ConfigurationPtr refresh_configuration();
 
   [[nodiscard]] core::ConfigurationPtr configuration() {
@@ -134,9 +134,10 @@ class ClusterJob {
   /// Returns everything that a node needs to join the job.
   [[nodiscard]] wire::JobDescription description();
 
-  /// Returns ranges that members here are primary of, from number `from` on, up to about 4 MiB: the
-  /// values alone or, if `with_state`, all state from which a job can go on.
-  [[nodiscard]] wire::Ranges read_ranges(core::RangeId from, bool with_state);
+  /// Reads ranges that members here are primary of, from number `from` on, up to about 4 MiB: the
+  /// values alone or, if `with_state`, all state from which a job can go on. Calls `on_read` with
+  /// them on a thread of the job's.
+  void read_ranges(core::RangeId from, bool with_state, std::function<void(wire::Ranges)> on_read);
 
   [[nodiscard]] LocalJob& local() noexcept { return *local_; }
   [[nodiscard]] const PreparedJob& prepared() const noexcept { return *prepared_; }

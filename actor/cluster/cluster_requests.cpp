@@ -190,7 +190,10 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJob& r
 void ClusterNode::Impl::answer(const Requester& requester, const wire::ReadRanges& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, refuse_unknown(request.job));
-  reply(requester, job->read_ranges(request.first_range, request.with_optimizer_state));
+  job->read_ranges(
+      request.first_range, request.with_optimizer_state, [this, requester](wire::Ranges ranges) {
+        loop_.post([this, requester, ranges = std::move(ranges)] { reply(requester, ranges); });
+      });
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob& request) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "starling/actor/cluster/local_job_actors.hpp"
 #include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
 #include "starling/actor/system.hpp"
@@ -25,32 +26,12 @@ std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeSt
   return start;
 }
 
-/// The longest wait for the answers of members, which answer between two events. The caller is a
-/// node's event loop, and must not block for long.
-constexpr std::chrono::milliseconds answer_timeout{500};
-constexpr std::chrono::milliseconds read_timeout{2'000};
 /// The most bytes of received tensors that may wait in mailboxes. Further packets are dropped, and
 /// their senders send them again.
 constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 /// The most bytes in flight to one owner (pushes), and from it (pulled values). The workers share
 /// this credit equally; each may have at least one range in flight.
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
-
-/// JobActors::job on a node.
-class StopsJob : public JobHandle::base {
- public:
-  StopsJob(caf::actor_config& config, std::function<void()> stop_job)
-      : JobHandle::base(config), stop_job_(std::move(stop_job)) {}
-
-  JobHandle::behavior_type make_behavior() override {
-    return {[this](const core::Stop&) {
-      if (stop_job_) stop_job_();
-    }};
-  }
-
- private:
-  std::function<void()> stop_job_;
-};
 
 class LocalJobImpl final : public LocalJob {
  public:
@@ -150,8 +131,10 @@ class LocalJobImpl final : public LocalJob {
     });
   }
   void pause(core::Time duration) override {
-    for_each_member(
-        [&](const MemberActor& member) { actor::post(member, actor::Pause{duration}); });
+    for (const LocalMember& member : all_members()) {
+      member.last_report->count_pause();
+      actor::post(member.actor, actor::Pause{duration});
+    }
   }
   void leave() override {
     for_each_member([](const MemberActor& member) {
@@ -176,29 +159,28 @@ class LocalJobImpl final : public LocalJob {
 
   std::vector<actor::MemberReport> reports() override {
     std::vector<actor::MemberReport> reports;
-    ask<actor::MemberReport>(actor::report_atom_v, answer_timeout,
-                             [&](const LocalMember& member, auto* report) {
-                               if (report != nullptr) member.last_report->update(*report);
-                               reports.push_back(member.last_report->get());
-                             });
+    for (const LocalMember& member : all_members()) {
+      reports.push_back(member.last_report->get());
+      if (member.last_report->begin_question()) actor::post(member.actor, actor::report_atom_v);
+    }
     return reports;
-  }
-
-  std::vector<core::RangeState> ranges(const actor::ReadRanges& wanted) override {
-    std::vector<core::RangeState> ranges;
-    ask<std::vector<core::RangeState>>(wanted, read_timeout, [&](const LocalMember&, auto* states) {
-      if (states != nullptr) std::ranges::move(*states, std::back_inserter(ranges));
-    });
-    return ranges;
   }
 
   core::ConfigurationPtr configuration() override {
     core::ConfigurationPtr latest;
-    ask<core::ConfigurationPtr>(
-        actor::configuration_atom_v, answer_timeout, [&](const LocalMember&, auto* own) {
-          if (own != nullptr && *own && (!latest || (*own)->epoch > latest->epoch)) latest = *own;
-        });
+    for (const LocalMember& member : all_members()) {
+      const auto known = member.last_report->configuration();
+      if (known && (!latest || known->epoch > latest->epoch)) latest = known;
+    }
     return latest;
+  }
+
+  void read_ranges(const actor::ReadRanges& wanted,
+                   std::function<void(std::vector<core::RangeState>)> on_read) override {
+    std::vector<MemberActor> members;
+    for (const LocalMember& member : all_members()) members.push_back(member.actor);
+    const actor::CafThreadScope scope;
+    system_.spawn<RangeReader>(std::move(members), wanted, std::move(on_read));
   }
 
  private:
@@ -242,8 +224,11 @@ class LocalJobImpl final : public LocalJob {
         std::make_shared<const NodeCallbacks>(NodeCallbacks{
             .send = [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
             .on_excluded = [last_report] { last_report->is_excluded = true; },
-            .report_exception =
-                [last_report](const std::string& why) { last_report->fail(why); }}));
+            .report_exception = [last_report](const std::string& why) { last_report->fail(why); },
+            .publish =
+                [last_report](actor::MemberReport report, core::ConfigurationPtr configuration) {
+                  last_report->update(std::move(report), std::move(configuration));
+                }}));
     const std::lock_guard lock{mutex_};
     members_[self.id] = {member, last_report};
   }
@@ -293,18 +278,36 @@ class LocalJobImpl final : public LocalJob {
       report_.incarnation = self.incarnation;
     }
 
-    void update(const actor::MemberReport& report) {
+    void update(actor::MemberReport report, core::ConfigurationPtr configuration) {
       const std::lock_guard lock{mutex_};
-      if (report_.state != actor::MemberReport::State::failed) report_ = report;
+      is_asked_ = false;
+      configuration_ = std::move(configuration);
+      if (report_.state != actor::MemberReport::State::failed) report_ = std::move(report);
     }
     void fail(const std::string& why) {
       const std::lock_guard lock{mutex_};
       report_.state = actor::MemberReport::State::failed;
       report_.why = why;
     }
+    /// A Pause is sent: until the member has handled it, it does not count as paused.
+    void count_pause() {
+      const std::lock_guard lock{mutex_};
+      ++pauses_sent_;
+    }
+    /// Returns false if the member has not answered the last question yet.
+    [[nodiscard]] bool begin_question() {
+      const std::lock_guard lock{mutex_};
+      return !std::exchange(is_asked_, true);
+    }
     [[nodiscard]] actor::MemberReport get() const {
       const std::lock_guard lock{mutex_};
-      return report_;
+      actor::MemberReport report = report_;
+      report.is_paused = report.is_paused && report.pauses == pauses_sent_;
+      return report;
+    }
+    [[nodiscard]] core::ConfigurationPtr configuration() const {
+      const std::lock_guard lock{mutex_};
+      return configuration_;
     }
 
     std::atomic<bool> is_excluded = false;
@@ -312,6 +315,9 @@ class LocalJobImpl final : public LocalJob {
    private:
     mutable std::mutex mutex_;
     actor::MemberReport report_;
+    core::ConfigurationPtr configuration_;
+    std::uint64_t pauses_sent_ = 0;
+    bool is_asked_ = false;
   };
   struct LocalMember {
     MemberActor actor;
@@ -328,23 +334,6 @@ class LocalJobImpl final : public LocalJob {
   template <class F>
   void for_each_member(F f) {
     for (const LocalMember& member : all_members()) f(member.actor);
-  }
-
-  /// Asks all members at once. Then calls `on_answer(member, answer)` for each of them; `answer` is
-  /// null if the member did not answer within `timeout`.
-  template <class Answer, class Question, class OnAnswer>
-  void ask(const Question& question, std::chrono::milliseconds timeout, OnAnswer on_answer) {
-    const actor::CafThreadScope scope;
-    caf::scoped_actor self{system_};
-    const std::vector<LocalMember> members = all_members();
-    std::vector<decltype(self->request(MemberActor{}, timeout, question))> asked;
-    asked.reserve(members.size());
-    for (const LocalMember& member : members)
-      asked.push_back(self->request(member.actor, timeout, question));
-    for (std::size_t i = 0; i < members.size(); ++i)
-      asked[i].receive(
-          [&](Answer& answer) { on_answer(members[i], &answer); },
-          [&](const caf::error&) { on_answer(members[i], static_cast<Answer*>(nullptr)); });
   }
 
   Assignment assignment_;

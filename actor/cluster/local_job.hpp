@@ -60,15 +60,18 @@ class LocalJob {
   /// Ends and removes `members`, which are here and were excluded.
   virtual void end_members(const std::vector<core::MemberId>& members) = 0;
 
-  /// Asks every member here for its report. Returns the last known report of a member that does not
-  /// answer within 500 ms.
+  // These functions wait for no member.
+
+  /// Returns the last known report of each member here, and asks the members for new ones. A change
+  /// of a member's state or configuration is known at once, its progress since the call before.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
-  /// Returns the present states of the ranges that members here are primary of. `wanted` bounds
-  /// what each member returns. Leaves out a member that does not answer within 2 s.
-  [[nodiscard]] virtual std::vector<core::RangeState> ranges(
-      const actor::ReadRanges& wanted = {}) = 0;
-  /// Asks the members here for their configurations, and returns the latest; null before the first.
+  /// Returns the latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
+  /// Reads the present states of the ranges that members here are primary of, and calls `on_read`
+  /// with them on a thread of this job's. `wanted` bounds what each member returns. Leaves out a
+  /// member that does not answer within 2 s.
+  virtual void read_ranges(const actor::ReadRanges& wanted,
+                           std::function<void(std::vector<core::RangeState>)> on_read) = 0;
 };
 
 /// Makes this node's part of a job, without members yet. Returns an Error if the options are not

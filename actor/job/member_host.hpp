@@ -34,6 +34,8 @@ struct NodeCallbacks {
   /// Called with the text of an exception that ends the actor, so that it answers no further
   /// message.
   std::function<void(const std::string&)> report_exception = {};
+  /// Called with the member's state and latest configuration, if either changes and at report_atom.
+  std::function<void(actor::MemberReport, core::ConfigurationPtr)> publish = {};
 };
 
 class MemberHost : public actor::MemberActor::base {
@@ -96,7 +98,11 @@ class MemberHost : public actor::MemberActor::base {
           resume_if_due();
         },
         [this](const actor::LivenessUpdate& update) { on_liveness(update); },
-        [this](const actor::Pause& pause) { on_pause(pause); },
+        [this](const actor::Pause& pause) {
+          ++pause_count_;
+          on_pause(pause);
+          publish();
+        },
         [this](actor::leave_atom) {
           run([](Core& member, const Context& context) { member.leave(context); });
         },
@@ -126,8 +132,7 @@ class MemberHost : public actor::MemberActor::base {
           return answer<core::Value>(wanted);
         },
         [this](const actor::AskMember& question) { return ask(question); },
-        [this](actor::report_atom) { return report(); },
-        [this](actor::configuration_atom) { return core_.configuration(); },
+        [this](actor::report_atom) { publish(); },
         [this](const actor::ReadRanges& wanted) { return read_primary_ranges(wanted); },
         [this](actor::quit_atom) { quit(); },
     };
@@ -170,6 +175,7 @@ class MemberHost : public actor::MemberActor::base {
     spare_lists().member = std::move(effects);
     if (!outgoing_.empty()) node_->send(std::exchange(outgoing_, {}));
     report_new_step();
+    if (node_ && published_ != Published{core_}) publish();
   }
 
   void execute(core::Dispatch& dispatch) { outgoing_.push_back(std::move(dispatch.envelope)); }
@@ -250,6 +256,7 @@ class MemberHost : public actor::MemberActor::base {
     if (!failure_.empty()) return;
     failure_ = why.empty() ? "failed" : why;
     report_failure(failure_);
+    publish();
   }
 
   void report_failure(const std::string& why) {
@@ -305,60 +312,12 @@ class MemberHost : public actor::MemberActor::base {
     last_reported_step_ = report.step;
   }
 
-  [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const {
-    const auto counts = worker.draw_counts();
-    actor::Report report{.worker = core_.self().id,
-                         .step = worker.step(),
-                         .samples = worker.samples(),
-                         .waited = worker.waited(job_context_->now()),
-                         .draws = counts.draws,
-                         .passes = counts.passes,
-                         .drawn = worker.drawn(),
-                         .is_done = worker.is_done()};
-    executor_.fill_report(report);
-    return report;
-  }
-
-  actor::MemberReport report() {
-    using State = actor::MemberReport::State;
-    actor::MemberReport result;
-    result.member = core_.self().id;
-    result.incarnation = core_.self().incarnation;
-    result.why = failure_;
-    result.epoch = core_.configuration() ? core_.configuration()->epoch : 0;
-    if (core_.state() == Core::State::member)
-      result.held = static_cast<std::uint32_t>(core_.replica().full_ranges().size());
-    const core::Worker* worker = core_.worker();
-    if (!failure_.empty() || core_.state() == Core::State::failed)
-      result.state = State::failed;
-    else if (core_.state() == Core::State::excluded)
-      result.state = State::excluded;
-    else if (core_.state() != Core::State::member)
-      result.state = State::joining;
-    else
-      result.state = worker == nullptr || worker->is_done() ? State::done : State::running;
-    result.is_paused =
-        worker == nullptr || worker->is_done() || worker->is_waiting() || postponed_compute_;
-    if (worker == nullptr) return result;
-    result.worker = worker_report(*worker);
-    return result;
-  }
-
+  [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const;
+  [[nodiscard]] actor::MemberReport report() const;
+  /// On a node: tells the node this member's state.
+  void publish();
   /// Returns the states of the ranges that this member is primary of, as ReadRanges asks for them.
-  std::vector<core::RangeState> read_primary_ranges(const actor::ReadRanges& wanted) {
-    std::vector<core::RangeState> states;
-    std::size_t bytes = 0;
-    auto& replica = core_.replica();
-    // A joining member holds no range; the ranges of an excluded member are out of date.
-    if (core_.state() == Core::State::member)
-      for (core::RangeId range = wanted.from;
-           range < core_.configuration()->ranges.size() && bytes < wanted.bytes_max; ++range)
-        if (replica.is_primary(range)) {
-          states.push_back(replica.shard().full_state(range));
-          bytes += states.back().value.bytes().size();
-        }
-    return states;
-  }
+  [[nodiscard]] std::vector<core::RangeState> read_primary_ranges(const actor::ReadRanges& wanted);
 
   /// A question that this member has asked another one.
   struct AskedQuestion {
@@ -384,6 +343,21 @@ class MemberHost : public actor::MemberActor::base {
   core::Step last_reported_step_ = core_.options().worker.first_step;
   double last_reported_loss_sum_ = 0;
   std::uint64_t last_reported_loss_count_ = 0;
+  /// On nodes: the parts of the state whose changes are published at once.
+  struct Published {
+    Published() = default;
+    explicit Published(const Core& core)
+        : configuration(core.configuration()),
+          state(core.state()),
+          is_done(core.worker() != nullptr && core.worker()->is_done()) {}
+    bool operator==(const Published&) const = default;
+
+    core::ConfigurationPtr configuration;
+    Core::State state = Core::State::idle;
+    bool is_done = false;
+  };
+  Published published_;
+  std::uint64_t pause_count_ = 0;
   core::Time paused_until_{};
   /// The computation that starts when the pause is over.
   std::optional<core::Compute> postponed_compute_;

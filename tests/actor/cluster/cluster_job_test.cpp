@@ -23,7 +23,10 @@ class RecordingJob final : public LocalJob {
   void leave() override {}
   void end_members(const std::vector<core::MemberId>&) override {}
   std::vector<actor::MemberReport> reports() override { return {}; }
-  std::vector<core::RangeState> ranges(const actor::ReadRanges&) override { return {}; }
+  void read_ranges(const actor::ReadRanges&,
+                   std::function<void(std::vector<core::RangeState>)> on_read) override {
+    on_read({});
+  }
   core::ConfigurationPtr configuration() override { return configuration_; }
 
  private:

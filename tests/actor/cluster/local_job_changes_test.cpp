@@ -73,10 +73,10 @@ TEST(LocalJob, AnExcludedMemberReturnsNoRanges) {
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
-  EXPECT_FALSE(nodes.local(1).ranges().empty());
+  EXPECT_FALSE(ranges_of(nodes.local(1)).empty());
   for (const std::size_t other : {0U, 2U}) nodes.local(other).report_liveness({1, 1, true});
   ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
-  EXPECT_TRUE(nodes.local(1).ranges().empty());
+  EXPECT_TRUE(ranges_of(nodes.local(1)).empty());
   ASSERT_TRUE(wait_until([&] {
     return nodes.local(0).reports().at(0).state == State::done &&
            nodes.local(2).reports().at(0).state == State::done;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -54,6 +55,55 @@ TEST(LocalJob, ReportsTheFailureOfAMember) {
   EXPECT_EQ(failure_of_any(nodes, 3).substr(0, 7), "worker ");
   EXPECT_NE(failure_of_any(nodes, 3).find("no merge"), std::string::npos)
       << failure_of_any(nodes, 3);
+}
+
+/// The members hang while they merge the first updates. A node that waited for each of them would
+/// need half a minute for so many reports.
+TEST(LocalJob, ReportsWithoutWaitingForMembersThatHang) {
+  std::promise<void> release;
+  const auto released = std::make_shared<std::shared_future<void>>(release.get_future().share());
+  Nodes nodes{[make = make_counting_job(options_of(3, 20, sampled_barrier, core::Mode::peer, 0ns)),
+               released] {
+    auto job = make();
+    job.applier =
+        core::merge_applier<float>([released](const auto&, auto, auto) { released->wait(); });
+    return job;
+  }};
+  add_peers(nodes, 3);
+  nodes.start();
+  const auto started_at = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i)
+    for (std::size_t node = 0; node < 3; ++node) {
+      EXPECT_EQ(nodes.local(node).reports().size(), 1U);
+      (void)nodes.local(node).configuration();
+      nodes.local(node).pause(1ms);
+    }
+  EXPECT_LT(std::chrono::steady_clock::now() - started_at, 15s);
+  release.set_value();
+  EXPECT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
+}
+
+/// A pause that the member has not handled yet does not count, even if it was waiting before.
+TEST(LocalJob, IsPausedOnceItsMembersHaveHandledThePause) {
+  Nodes nodes{make_counting_job(options_of(3, 100'000, sampled_barrier))};
+  add_peers(nodes, 3);
+  nodes.start();
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 10; }));
+  const auto is_paused = [&](std::size_t node) {
+    return nodes.local(node).reports().at(0).is_paused;
+  };
+  for (std::size_t node = 0; node < 3; ++node) nodes.local(node).pause(1min);
+  ASSERT_TRUE(wait_until([&] { return is_paused(0) && is_paused(1) && is_paused(2); }));
+  const auto model = nodes.model();
+  const auto later = nodes.model();
+  for (std::size_t range = 0; range < model.size(); ++range)
+    EXPECT_EQ(model[range].updates, later[range].updates);
+  for (std::size_t node = 0; node < 3; ++node) {
+    nodes.local(node).pause(0ns);
+    nodes.local(node).stop();
+  }
+  EXPECT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
+  nodes.expect_exact();
 }
 
 /// A forged configuration makes a member the only owner of a range that it never had.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,14 @@
 #include "tests/waiting.hpp"
 
 namespace starling::actor {
+
+/// Reads the ranges that members of `job` are primary of.
+inline std::vector<core::RangeState> ranges_of(LocalJob& job) {
+  std::promise<std::vector<core::RangeState>> read;
+  job.read_ranges({},
+                  [&](std::vector<core::RangeState> states) { read.set_value(std::move(states)); });
+  return read.get_future().get();
+}
 
 /// Makes the job; called once for each node.
 using MakeJob = std::function<Assignment()>;
@@ -116,7 +125,7 @@ class Nodes {
     std::vector<core::RangeState> states;
     for (auto& node : nodes_)
       if (node.local)
-        for (auto& state : node.local->ranges()) states.push_back(std::move(state));
+        for (auto& state : ranges_of(*node.local)) states.push_back(std::move(state));
     std::ranges::sort(states, {}, &core::RangeState::range);
     EXPECT_EQ(states.size(), ranges_);
     return states;
