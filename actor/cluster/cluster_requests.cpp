@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds pause_max = 10s;
 /// How long a node is asked to stop a job, if it does not answer.
 constexpr std::chrono::milliseconds stop_timeout = 10s;
-/// If this many closed jobs are still being torn down, the node refuses PrepareJob.
+/// If this many closed jobs are still being torn down, the node refuses PrepareJob and joins no
+/// job.
 constexpr std::size_t teardowns_max = 4;
 
 wire::Refused refuse_unknown(wire::JobId id) {
@@ -30,8 +31,9 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
       std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
       });
+  // While too many closed jobs are torn down, this node does not join; it tries again later.
   if (!is_running || !job.give_up_reason.empty() || find(job.job) || is_leaving_ ||
-      prepared_.is_busy())
+      prepared_.is_busy() || reaper_->count() >= teardowns_max)
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
@@ -109,9 +111,15 @@ Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& pre
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
   if (closed_jobs_.contains(request.job))
     return reply(requester, wire::Refused{"the job is closed"});
-  if (!find(request.job))
+  const bool is_running = find(request.job) != nullptr;
+  if (!is_running)
     for (const JobId previous_id : request.previous_ids)
       adopt_preparations(previous_id, request.job);
+  // leave() lets the members that run at its call leave; members started later would never do so.
+  if (is_leaving_ && !is_running) {
+    drop_preparations(request.job);
+    return reply(requester, wire::Refused{"this node is leaving"});
+  }
   join_attempts_[request.job] = now();
   const auto started = start_job(request.job, request.initial_configuration, std::nullopt);
   reply(requester, started ? wire::ReplyBody{wire::Done{}}

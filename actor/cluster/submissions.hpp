@@ -257,12 +257,10 @@ class Submissions {
     Participant* participant = submission == nullptr ? nullptr : submission->find(node);
     if (participant == nullptr || submission->current_id != started_id) return;
     if (!reply && is_gone_(node)) return remove_gone_nodes_of(id);
-    if (const auto* refused = reply ? std::get_if<wire::Refused>(&*reply) : nullptr)
-      return conclude(id, *refused);
-    if (!reply)
-      return conclude(
-          id, wire::Refused{"node at " + wire::without_key(participant->target.address) + ": " +
-                            reply.error().message});
+    const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
+    if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
+    if (const auto* refused = std::get_if<wire::Refused>(&*reply))
+      return conclude(id, wire::Refused{prefix + refused->why, refused->is_name_taken});
     participant->has_started = true;
     if (std::ranges::all_of(submission->nodes, &Participant::has_started))
       conclude(id, wire::JobStarted{started_id, submission->lost_nodes});

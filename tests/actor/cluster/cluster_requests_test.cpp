@@ -46,6 +46,24 @@ TEST_F(Cluster, RefusesTooLongSettingsAndAConfigurationThatDoesNotFit) {
   EXPECT_NE(started.error().message.find("does not fit"), std::string::npos);
 }
 
+/// Job 7 runs before the node leaves; job 8 is only prepared.
+TEST_F(Cluster, StartsNoPreparedJobOnceItLeaves) {
+  add(1);
+  const auto settings = counting_settings("peer", "asp", "1", "100000", "5");
+  const std::string& node = nodes_[0]->address();
+  const core::ConfigurationPtr first = std::make_shared<const core::Configuration>(
+      core::first_configuration({{0, 1, true, true, nodes_[0]->id()}},
+                                prepare_counting_job(settings).value()->ranges(), 1, false));
+  for (const wire::JobId job : {7U, 8U})
+    ASSERT_TRUE(client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{job, settings, 1}, 5s));
+  ASSERT_TRUE(client_->ask_for<wire::Done>(node, wire::StartJob{7, first}, 5s));
+  nodes_[0]->leave(500ms);
+  EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::StartJob{7, first}, 5s));
+  const auto refused = client_->ask_for<wire::Done>(node, wire::StartJob{8, first}, 5s);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "this node is leaving");
+}
+
 /// A client that submits and closes many jobs cannot make a node read the data of all of them at
 /// the same time.
 TEST_F(Cluster, ReadsDataForAtMostFourJobsAtATime) {

@@ -93,6 +93,15 @@ TEST_F(StartedSubmission, FailsIfALiveNodeDoesNotAnswer) {
   EXPECT_GE(closed, 2) << "every node is asked to close the job";
 }
 
+TEST_F(StartedSubmission, NamesTheNodeThatRefusesTheStart) {
+  reply(2, wire::ReplyBody{wire::Done{}});
+  reply(3, wire::ReplyBody{wire::Refused{"this node is leaving"}});
+  ASSERT_EQ(answers_.size(), 1U);
+  const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: this node is leaving");
+}
+
 TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsGone) {
   reply(2, wire::ReplyBody{wire::Done{}});
   is_node_2_gone_ = true;
