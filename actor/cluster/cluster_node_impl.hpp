@@ -155,9 +155,8 @@ class ClusterNode::Impl {
   /// Calls sweep_jobs() now and then every `sweep_period`.
   void sweep();
   void sweep_jobs();
-  /// Whether the node is alive and not suspected; true for a node that is not known. In a partition
-  /// this becomes false long before the node is declared dead.
-  [[nodiscard]] bool is_responsive(NodeId node) const;
+  /// Returns the nodes on which members of the jobs here run.
+  [[nodiscard]] std::set<NodeId> nodes_of_jobs() const;
   [[nodiscard]] std::string name_of(NodeId node) const;
   /// Lets members that were wrongly declared dead join again, in a new incarnation.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);

@@ -20,17 +20,19 @@ void ClusterNode::Impl::sweep_jobs() {
     job->update_progress(reports);
     if (!is_leaving_) rejoin(*job, reports);
     for (const std::string& line : job->check_blocked(
-             reports, [this](NodeId node) { return is_responsive(node); },
+             reports, [this](NodeId node) { return nodes_.is_responsive(node); },
              [this](NodeId node) { return name_of(node); }))
       log_for_job(id, line);
   }
 }
 
-bool ClusterNode::Impl::is_responsive(NodeId node) const {
-  bool is_alive = true;
-  nodes_.visit(node,
-               [&](const auto& record) { is_alive = record.state == core::NodeState::alive; });
-  return is_alive;
+std::set<ClusterNode::Impl::NodeId> ClusterNode::Impl::nodes_of_jobs() const {
+  std::set<NodeId> nodes;
+  for (const auto& [id, job] : all_jobs()) {
+    const core::ConfigurationPtr configuration = job->configuration();
+    for (const core::Member& member : configuration->members) nodes.insert(member.node);
+  }
+  return nodes;
 }
 
 std::string ClusterNode::Impl::name_of(NodeId node) const {
@@ -62,7 +64,7 @@ void ClusterNode::Impl::expire_records() {
   const auto runs = [this](JobId id) { return find(id) != nullptr; };
   for (const JobId id : slots_.unused(runs, now() - prepared_retention)) drop_preparations(id);
   const auto is_known = [this](NodeId node) { return membership_->nodes().find(node) != nullptr; };
-  nodes_.remove_dead(is_known, now());
+  nodes_.remove_dead(is_known, nodes_of_jobs(), now());
   std::erase_if(revoked_, [&](NodeId node) { return !is_known(node); });
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -35,15 +36,26 @@ class NodeTable {
     return true;
   }
 
-  /// Removes the nodes that are not live and for which `is_known(id)` is false.
+  /// Removes the nodes that are not live, for which `is_known(id)` is false, and that are not
+  /// `in_use`: on which no member of a job runs.
   template <class IsKnown>
-  void remove_dead(IsKnown is_known, core::Time now) {
+  void remove_dead(IsKnown is_known, const std::set<wire::NodeId>& in_use, core::Time now) {
     const std::unique_lock lock{mutex_};
     std::erase_if(declared_dead_at_,
                   [&](const auto& death) { return now > death.second + death_believed_after; });
     std::erase_if(nodes_, [&](const auto& node) {
-      return !core::is_live(node.second.state) && !is_known(node.first);
+      return !core::is_live(node.second.state) && !is_known(node.first) &&
+             !in_use.contains(node.first);
     });
+  }
+
+  /// Whether the node is alive and not suspected; true for a node that is not known yet. In a
+  /// partition this becomes false long before the node is declared dead.
+  [[nodiscard]] bool is_responsive(wire::NodeId node) const {
+    // A job's node that has no record is new here: remove_dead() keeps the dead nodes of jobs.
+    bool is_alive = true;
+    visit(node, [&](const auto& record) { is_alive = record.state == core::NodeState::alive; });
+    return is_alive;
   }
 
   /// Calls `use(record)` if the node is known, and returns whether it is. Requires: `use` does not
