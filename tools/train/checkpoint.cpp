@@ -117,9 +117,10 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
     for (std::size_t w = 0; w < workers; ++w) {
       const auto entry = std::span{*ledger}.subspan(3 * (r * workers + w), 3);
       if (entry[0] != 0)
-        return Error{fmt::format(
-            "{}: holds incarnation {} of worker {} in range {}; valid: 0, for all begin anew",
-            stored.path, entry[0], w, r)};
+        return Error{
+            fmt::format("{}: holds incarnation {} of worker {} in range {}; valid: 0, with "
+                        "which every worker of a resumed job starts",
+                        stored.path, entry[0], w, r)};
       state.ledger.push_back({0, entry[1], entry[2]});
     }
   }

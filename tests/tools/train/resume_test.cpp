@@ -197,7 +197,9 @@ TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
   constexpr std::uint64_t wraps = std::uint64_t{1} << 32U;
   const std::vector<WrongNumber> wrong_numbers{
       {"starling.ledger", 0, 64, "holds incarnation 64 of worker 0 in range 0; valid: 0"},
-      {"starling.ledger", 3, wraps, "holds incarnation 4294967296 of worker 1 in range 0; valid"},
+      {"starling.ledger", 3, wraps,
+       "holds incarnation 4294967296 of worker 1 in range 0; valid: 0, with which every worker "
+       "of a resumed job starts"},
       {"starling.ledger", 7, 64, "holds worker 0 at step 64 of range 1, which has had 20 updates"},
       {"starling.ledger", 1, UINT64_MAX, "holds step 18446744073709551615 of worker 0"},
       {"starling.ledger", 2, 1'000'000, "holds worker 0 with 1000000 samples at step 10"},
