@@ -118,16 +118,21 @@ void remove_abandoned_temporaries(const std::string& target) {
       remove_if_abandoned(entry->path().string());
 }
 
-/// Creates and locks a file. Returns its descriptor, or -1 with errno set. Tries again if another
-/// process took the new file for an abandoned one and removed it before it was locked.
-int create(const std::string& path) {
-  for (;;) {
+/// Creates and locks the temporary file `temporary` for `path`, which errors name. Returns its
+/// descriptor. Tries again if another process took the new file for an abandoned one and removed it
+/// before it was locked.
+Result<int> create(const std::string& temporary, const std::string& path) {
+  constexpr int attempts_max = 100;
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const int fd =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) return system_error(path, "cannot be written");
     struct stat info {};
-    if (fd < 0 || !try_lock(fd) || ::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
+    if (!try_lock(fd) || ::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
     ::close(fd);
   }
+  return Error{path + ": cannot be written: another process has removed its temporary file " +
+               std::to_string(attempts_max) + " times; valid: to try again, or another name"};
 }
 
 /// Creates a file that only its owner may read. Returns its descriptor, or -1 with errno set.
@@ -201,8 +206,9 @@ std::string resolve_links(const std::string& path) {
 Result<void> check_writable(const std::string& path) {
   if (auto valid = check_target(path); !valid) return valid;
   const TemporaryFile temporary{temporary_beside(resolve_links(path))};
-  const Descriptor fd{create(temporary.path())};
-  if (fd.get() < 0) return system_error(path, "cannot be written");
+  const auto created = create(temporary.path(), path);
+  if (!created) return created.error();
+  const Descriptor fd{*created};
   return {};
 }
 
@@ -212,10 +218,11 @@ Result<void> replace_file(const std::string& path,
   const std::string target = resolve_links(path);
   remove_abandoned_temporaries(target);
   TemporaryFile temporary{temporary_beside(target)};
-  const int fd = create(temporary.path());
+  const auto fd = create(temporary.path(), path);
+  if (!fd) return fd.error();
   // A second descriptor keeps the lock until the rename; write_file() closes `fd`.
-  const Descriptor lock{fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
-  if (auto written = write_file(path, fd, pieces); !written) return written;
+  const Descriptor lock{::fcntl(*fd, F_DUPFD_CLOEXEC, 0)};
+  if (auto written = write_file(path, *fd, pieces); !written) return written;
   if (::rename(temporary.path().c_str(), target.c_str()) != 0)
     return system_error(path, "cannot be replaced");
   temporary.keep();
@@ -262,9 +269,10 @@ void forget_unfinished_folder(const std::string& path) noexcept {
 
 void discard_unfinished() noexcept {
   if (has_unfinished) ::unlink(unfinished_path.data());
-  // In reverse order, because an inner folder was created after the outer one.
-  for (std::size_t i = unfinished_folders.size(); i-- > 0;)
-    if (unfinished_folders[i].in_use) ::rmdir(unfinished_folders[i].path.data());
+  // Each pass removes the innermost folders. Their places are in any order, as places are reused.
+  for (std::size_t pass = 0; pass < unfinished_folders.size(); ++pass)
+    for (const UnfinishedFolder& folder : unfinished_folders)
+      if (folder.in_use) ::rmdir(folder.path.data());
 }
 
 }  // namespace starling::program

@@ -146,5 +146,35 @@ TEST(FileOutput, RemovesTemporaryFilesOfKilledProcesses) {
   EXPECT_FALSE(folder.has("m.starling-7.tmp"));
 }
 
+/// The inner folder takes the place of `first`, which was registered before the outer one.
+TEST(DiscardUnfinished, RemovesNestedFoldersInAnyOrderOfTheirPlaces) {
+  const Folder folder;
+  const std::string first = (folder.path() / "first").string();
+  const std::string outer = (folder.path() / "outer").string();
+  const std::string inner = (folder.path() / "outer" / "inner").string();
+  add_unfinished_folder(first);
+  add_unfinished_folder(outer);
+  forget_unfinished_folder(first);
+  add_unfinished_folder(inner);
+  std::filesystem::create_directories(inner);
+  discard_unfinished();
+  EXPECT_TRUE(folder.names().empty());
+  forget_unfinished_folder(outer);
+  forget_unfinished_folder(inner);
+}
+
+TEST(DiscardUnfinished, KeepsFoldersThatAreNotEmpty) {
+  const Folder folder;
+  std::filesystem::create_directories(folder.path() / "outer" / "inner");
+  folder.write("outer/file", "x");
+  for (const char* name : {"outer", "outer/inner"})
+    add_unfinished_folder((folder.path() / name).string());
+  discard_unfinished();
+  EXPECT_TRUE(folder.has("outer/file"));
+  EXPECT_FALSE(folder.has("outer/inner"));
+  for (const char* name : {"outer", "outer/inner"})
+    forget_unfinished_folder((folder.path() / name).string());
+}
+
 }  // namespace
 }  // namespace starling::program
