@@ -218,14 +218,15 @@ void measure_updates(const Options& options, Report& report) {
 
 Options parse_options(int argc, char** argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; i += 2) {
     const std::string key = argv[i];
+    if (key != "--seconds" && key != "--json")
+      throw std::runtime_error{"unknown option " + key + "; valid: --seconds X, --json FILE"};
+    if (i + 1 == argc) throw std::runtime_error{key + ": needs a value"};
     if (key == "--seconds")
       options.seconds = std::stod(argv[i + 1]);
-    else if (key == "--json")
-      options.json = argv[i + 1];
     else
-      throw std::runtime_error{"unknown option " + key + "; valid: --seconds X, --json FILE"};
+      options.json = argv[i + 1];
   }
   return options;
 }

@@ -279,15 +279,17 @@ int run(int argc, char** argv) {
           return std::fprintf(stderr, "each of NODES must be a whole number of 3 or more\n"), 2;
         sizes.push_back(*size);
       }
-    } else if (const auto count = parse_count(argument)) {
-      seeds = *count;
     } else {
-      return std::fprintf(stderr, "%s\n", count.error().message.c_str()), 2;
+      const auto count = parse_count(argument);
+      if (!count || *count == 0)
+        return std::fprintf(stderr, "SEEDS must be a whole number of 1 or more\n"), 2;
+      seeds = *count;
     }
   }
   std::printf("%6s  %-44s %10s %10s\n", "nodes", "figure", "mean", "largest");
   for (const std::size_t size : sizes)
-    Scenarios{size, std::clamp<std::uint64_t>(seeds * 100 / size, 2, seeds), options}.run_all();
+    Scenarios{size, std::min(seeds, std::max<std::uint64_t>(2, seeds * 100 / size)), options}
+        .run_all();
   return 0;
 }
 

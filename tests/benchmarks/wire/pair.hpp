@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -62,27 +63,32 @@ inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner
   std::array<int, 2> results{};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0 || ::pipe(results.data()) != 0)
     std::abort();
+  const auto close_all = [](std::initializer_list<int> descriptors) {
+    for (const int descriptor : descriptors) ::close(descriptor);
+  };
   const pid_t owner_pid = ::fork();
+  if (owner_pid < 0) std::abort();
   if (owner_pid == 0) {
-    ::close(results[0]);
-    ::close(results[1]);
+    close_all({sockets[1], results[0], results[1]});
     owner(Pipe{sockets[0]});
     std::_Exit(0);
   }
   const pid_t worker_pid = ::fork();
   if (worker_pid == 0) {
+    close_all({sockets[0], results[0]});
     const auto figures = worker(Pipe{sockets[1]});
     const std::size_t size = figures.size() * sizeof(double);
     std::_Exit(::write(results[1], figures.data(), size) == static_cast<ssize_t>(size) ? 0 : 1);
   }
-  ::close(results[1]);
+  // A process that waits for text then notices the end of the other one.
+  close_all({sockets[0], sockets[1], results[1]});
   std::vector<double> figures;
   double figure = 0;
   while (::read(results[0], &figure, sizeof figure) == sizeof figure) figures.push_back(figure);
-  ::waitpid(worker_pid, nullptr, 0);
+  if (worker_pid > 0) ::waitpid(worker_pid, nullptr, 0);
   ::kill(owner_pid, SIGKILL);
   ::waitpid(owner_pid, nullptr, 0);
-  for (const int descriptor : {sockets[0], sockets[1], results[0]}) ::close(descriptor);
+  ::close(results[0]);
   return figures;
 }
 

@@ -84,8 +84,9 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// Prints a line for each load, or for the load called `only` if that is not empty.
-void measure_tensors(bool curve, const std::string& only) {
+/// Prints a line for each load, or for the load called `only` if that is not empty. Returns false
+/// if a run fails.
+bool measure_tensors(bool curve, const std::string& only) {
   std::printf("%-9s %9s %9s %6s  %9s %9s %6s  %9s\n", "MB/s", "set", "raw", "ratio", "get", "raw",
               "ratio", "push sgd");
   for (const Load& load : loads) {
@@ -112,7 +113,7 @@ void measure_tensors(bool curve, const std::string& only) {
       if (job.size() != 2 || raw.size() != 2 || sgd.size() != 2) {
         std::fprintf(stderr, "%s: a run has failed: %zu %zu %zu\n", load.name, job.size(),
                      raw.size(), sgd.size());
-        return;
+        return false;
       }
       add_rate(0, job[0]);
       add_rate(1, raw[0]);
@@ -127,11 +128,13 @@ void measure_tensors(bool curve, const std::string& only) {
                 medians[2] / medians[3], medians[4]);
     std::fflush(stdout);
   }
+  return true;
 }
 
 /// Measures how long worker 0 waits at its barrier. The other process runs 10 workers, one of which
 /// is also the owner. They finish after one step, so that worker 0 never waits for a laggard.
-void measure_barrier(bool curve) {
+/// Returns false if a run fails.
+bool measure_barrier(bool curve) {
   constexpr std::size_t peers = 10;
   const Load queries{"queries", peers, 1, 64, 2000};
   std::vector<double> job_waits;
@@ -167,12 +170,16 @@ void measure_barrier(bool curve) {
           return std::vector{waited / static_cast<double>(queries.rounds - 1)};
         });
     const auto seconds = run_raw(queries, curve);
-    if (figures.empty() || seconds.size() != 2) return;
+    if (figures.empty() || seconds.size() != 2) {
+      std::fprintf(stderr, "barrier: a run has failed: %zu %zu\n", figures.size(), seconds.size());
+      return false;
+    }
     job_waits.push_back(figures[0]);
     raw_waits.push_back(seconds[1] / static_cast<double>(queries.rounds));
   }
   std::printf("barrier over 10: %.0f us, raw %.0f us, ratio %.2f\n", median(job_waits) * 1e6,
               median(raw_waits) * 1e6, median(job_waits) / median(raw_waits));
+  return true;
 }
 
 }  // namespace
@@ -184,8 +191,8 @@ int main(int argc, char** argv) {
   std::string only;
   for (const auto& word : words)
     if (word != "curve" && word != "tensors" && word != "barrier") only = word;
-  if (std::ranges::count(words, "barrier") > 0)
-    starling::benchmarks::measure_barrier(curve);
-  else
-    starling::benchmarks::measure_tensors(curve, only);
+  const bool is_measured = std::ranges::count(words, "barrier") > 0
+                               ? starling::benchmarks::measure_barrier(curve)
+                               : starling::benchmarks::measure_tensors(curve, only);
+  return is_measured ? 0 : 1;
 }
