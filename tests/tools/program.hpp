@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -44,8 +46,8 @@ inline std::vector<std::string> words(const std::string& line) {
   return split;
 }
 
-/// A program that runs in a folder, and its output. The destructor waits for its end as wait()
-/// does.
+/// A program that runs in a folder, and its output. The constructor throws std::system_error if the
+/// system cannot start a process. The destructor waits for the program's end as wait() does.
 class Process {
  public:
   /// A function that the child process calls between fork() and exec(). It must not allocate
@@ -62,6 +64,7 @@ class Process {
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     child_ = ::fork();
+    if (child_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     if (child_ != 0) return;
     ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup
     redirect(out_, STDOUT_FILENO);
