@@ -320,7 +320,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {"--init: bare: tensor 'weights' holds nan"}},
         WrongFlags{"InitThatIsAnOutput",
                    "--data csv:a.csv --init m --save m",
-                   {"--save: 'm' is also the file of --init", "--init"}},
+                   {"--save: 'm' is also the file of --init"}},
         WrongFlags{"TrustWithoutAFile",
                    "--data csv:a.csv --trust-file",
                    {"--trust-file: needs the name of a file: --resume FILE or --init FILE"}},

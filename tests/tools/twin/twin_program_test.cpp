@@ -19,6 +19,7 @@ delay   = "exp:20ms"
 seconds = 1
 save    = "model.safetensors"
 metrics = "figures.jsonl"
+report  = "page.html"
 )";
 
 /// On a loaded machine the live run may not agree with its simulations. This test checks only that
@@ -109,10 +110,11 @@ TEST(Twin, RefusesJobsThatCannotBeSimulated) {
             "exp:20ms and the like\n");
   EXPECT_EQ(
       refusal("resumed.toml"),
-      "starling: resumed.toml:11: resume: a simulation begins at step 0; valid: a job from its "
+      "starling: resumed.toml:12: resume: a simulation begins at step 0; valid: a job from its "
       "start\n");
   EXPECT_TRUE(contains(refusal("job.toml --seeds 0"), "--seeds: '0' must be a whole number >= 1"));
   EXPECT_TRUE(contains(refusal("job.toml --save model"), "unknown flag '--save'"));
+  EXPECT_TRUE(contains(refusal("job.toml --report page.html"), "unknown flag '--report'"));
   EXPECT_TRUE(contains(refusal("job.toml --barrier bsp"), "needs to see every worker's step"));
 }
 
