@@ -125,6 +125,8 @@ const std::vector<std::pair<std::string, std::string>> key_values{
     {"straggler", "1:4x"},
     {"straggler", "25%:2x"},
     {"threads", "3"},
+    {"actors", "watchers"},
+    {"actors", "loggers"},
     {"attempts", "5"},
     {"save", "a model.safetensors"},
     {"keep", "best"},
@@ -183,7 +185,10 @@ Job job_of_arguments(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "train");
   std::ranges::reverse(arguments);  // CLI11 takes them in reverse order
   program.parse(arguments);
-  const auto job = make_job(train.settings().value(), {});
+  Registry registry;
+  for (const char* name : {"watchers", "loggers"})
+    registry.actors(name, "", [](const auto&, auto&) {});
+  const auto job = make_job(train.settings().value(), registry);
   EXPECT_TRUE(job) << job.error().message;
   return job.value();
 }
@@ -207,7 +212,8 @@ auto fields_set_by_keys(const Job& job) {
                  until.value, until.at_least, job.patience},
       std::tuple{options.workers, options.mode, options.shards, job.name, options.copies,
                  options.wait_for_nodes, options.barrier, options.recheck, options.delay,
-                 options.stragglers, options.compute_threads, options.attempts},
+                 options.stragglers, options.compute_threads, options.attempts,
+                 static_cast<bool>(options.on_start)},
       std::tuple{job.save, job.keep, job.checkpoint, options.checkpoint_every, job.resume,
                  job.accepts_missing_checksum, job.evaluate_every, job.metrics, job.report,
                  job.json, job.quiet}};
