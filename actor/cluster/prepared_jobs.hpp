@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -75,9 +76,10 @@ class PreparedJobs {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Starts a reader for the job, unless the job is prepared or has a reader. Calls `on_prepared`
-  /// with the prepared job, or with an Error, for example if this machine does not have the memory
-  /// for its part of a job on `nodes` nodes.
+  /// Starts a reader for the job, unless the job is prepared or has a reader; while too many
+  /// readers run, the job waits for one of them to end. Calls `on_prepared` with the prepared job,
+  /// or with an Error, for example if this machine does not have the memory for its part of a job
+  /// on `nodes` nodes. The caller bounds the number of jobs.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
                OnPrepared on_prepared) {
     if (const auto job = find(id)) return on_prepared(job);
@@ -86,16 +88,11 @@ class PreparedJobs {
     if (has_reader && !preparing_.contains(id))
       return on_prepared(
           Error{"the data read for it are being discarded; valid: to submit it again"});
-    if (is_busy() && !has_reader)
-      return on_prepared(
-          Error{std::to_string(readers_max) +
-                " jobs are being prepared; valid: to try again when one of them has begun"});
     auto& callbacks = preparing_[id];
     callbacks.push_back(std::move(on_prepared));
     if (callbacks.size() > 1) return;
-    const auto started = catch_errors([&] { return start_reader(id, settings, nodes); });
-    if (!started) return finish(id, started.error());
-    loop_.post_after(read_timeout + hang_check_delay, [this, id] { fail_hanging_reader(id); });
+    waiting_.push_back({id, settings, nodes});
+    start_waiting_jobs();
   }
 
   /// Whether no more readers may start now. A reader may fill much memory, even if its job was
@@ -130,12 +127,20 @@ class PreparedJobs {
   void forget(wire::JobId id) {
     prepared_.erase(id);
     preparing_.erase(id);
+    std::erase_if(waiting_, [id](const WaitingJob& job) { return job.id == id; });
     const std::lock_guard lock{readers_->mutex};
     if (const auto reader = readers_->readers.find(id); reader != readers_->readers.end())
       reader->second.thread.request_stop();
   }
 
  private:
+  /// A job that has no reader yet.
+  struct WaitingJob {
+    wire::JobId id;
+    wire::JobSettings settings;
+    std::size_t nodes;
+  };
+
   /// The most bytes of a job's settings.
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
@@ -168,6 +173,21 @@ class PreparedJobs {
     const std::lock_guard lock{readers_->mutex};
     const auto reader = readers_->readers.find(id);
     return reader != readers_->readers.end() && !reader->second.has_ended;
+  }
+
+  /// Starts readers for waiting jobs, as many as may run.
+  void start_waiting_jobs() {
+    while (!waiting_.empty() && !is_busy()) {
+      const WaitingJob job = std::move(waiting_.front());
+      waiting_.pop_front();
+      const auto started =
+          catch_errors([&] { return start_reader(job.id, job.settings, job.nodes); });
+      if (!started)
+        finish(job.id, started.error());
+      else
+        loop_.post_after(read_timeout + hang_check_delay,
+                         [this, id = job.id] { fail_hanging_reader(id); });
+    }
   }
 
   Result<void> start_reader(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes) {
@@ -234,10 +254,11 @@ class PreparedJobs {
 
   /// Stores the prepared job, if `made` is one, and calls the job's callbacks.
   void finish(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
-    const auto callbacks = preparing_.extract(id);
-    if (!callbacks) return;
-    if (made) prepared_[id] = *made;
-    for (const OnPrepared& on_prepared : callbacks.mapped()) on_prepared(made);
+    if (const auto callbacks = preparing_.extract(id)) {
+      if (made) prepared_[id] = *made;
+      for (const OnPrepared& on_prepared : callbacks.mapped()) on_prepared(made);
+    }
+    start_waiting_jobs();
   }
 
   EventLoop& loop_;
@@ -245,6 +266,8 @@ class PreparedJobs {
   std::map<wire::JobId, std::shared_ptr<const PreparedJob>> prepared_;
   /// The callbacks of the jobs that are being prepared.
   std::map<wire::JobId, std::vector<OnPrepared>> preparing_;
+  /// The jobs among them that wait for a reader, in the order in which they came.
+  std::deque<WaitingJob> waiting_;
   const std::shared_ptr<Readers> readers_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/input.hpp"
+#include "starling/base/random.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/data_paths.hpp"
@@ -208,8 +209,15 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   wire::JobSettings sent = settings_for_nodes(*remote_settings, *ready);
   std::set<std::string> taken = names_in_use(*access, *snapshot);
   const std::string stem = ready->job.name.empty() ? name_stem(sent) : std::string{};
+  // Programs that submit jobs at the same moment choose the same names. After each collision, the
+  // next name is drawn from twice as many.
+  Random random{wire::draw_id()};
+  std::uint64_t skipped_max = 0;
   const NameGenerator new_name = [&] {
     if (stem.empty()) return std::string{};
+    for (auto skipped = random.below(skipped_max + 1); skipped > 0; --skipped)
+      taken.insert(next_name(stem, taken));
+    skipped_max = 2 * skipped_max + 1;
     return *taken.insert(next_name(stem, taken)).first;
   };
   if (!stem.empty()) sent.emplace_back("name", new_name());

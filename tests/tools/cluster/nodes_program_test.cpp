@@ -370,5 +370,17 @@ TEST(Submit, SaysThatNothingListensBeforeItLoadsData) {
   }
 }
 
+/// None of them is given a name by the user, so that all choose the same one at first.
+TEST_F(Nodes, RunEightJobsThatAreSubmittedAtOnce) {
+  std::vector<std::unique_ptr<Process>> submits;
+  for (int i = 0; i < 8; ++i)
+    submits.push_back(std::make_unique<Process>(work_, program(),
+                                                job_of_three(1, "--steps 30 --threads 1 --quiet")));
+  for (const auto& submit : submits) {
+    const ProgramResult ended = submit->wait();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+  }
+}
+
 }  // namespace
 }  // namespace starling::program
