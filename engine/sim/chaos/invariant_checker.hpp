@@ -184,6 +184,9 @@ class InvariantChecker {
   [[nodiscard]] bool is_coordinator(const core::Member& member, const NodeState& node_state) const;
   /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
+  /// True if only one worker was a member before, during or after the node's last event. The event
+  /// may have adopted several configurations; one that no other node has may have had one worker.
+  [[nodiscard]] bool was_alone(const NodeState& node_state) const;
   /// Returns why the draw does not let a worker pass; empty if it does.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
   /// Records that the coordinator `id` lets the worker of `to` go on.

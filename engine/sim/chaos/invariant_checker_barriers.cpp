@@ -61,11 +61,8 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   node_state.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   const std::string why = why_not_pass(node_state.draw, *floor);
-  // A worker that was the only worker before or after the event needed no draw.
-  const bool was_alone = other_worker_count(*node_state.configuration) == 0 ||
-                         (node_state.previous_configuration &&
-                          other_worker_count(*node_state.previous_configuration) == 0);
-  if (!why.empty() && !was_alone)
+  // A worker that was the only worker needed no draw.
+  if (!why.empty() && !was_alone(node_state))
     report_violation("worker " + std::to_string(id) + " has passed the barrier at step " +
                      std::to_string(step) + why);
   if (!why.empty()) return;
@@ -73,6 +70,17 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   node_state.draw.used = true;
   for (const AskedWorker& asked : node_state.draw.asked)
     if (asked.answer != core::not_begun) node_state.view.push_back(asked.slot);
+}
+
+bool InvariantChecker::was_alone(const NodeState& node_state) const {
+  const core::Epoch last = node_state.configuration->epoch;
+  core::Epoch epoch =
+      node_state.previous_configuration ? node_state.previous_configuration->epoch : last;
+  for (; epoch <= last; ++epoch) {
+    const core::Configuration* configuration = configuration_of(epoch);
+    if (configuration == nullptr || other_worker_count(*configuration) == 0) return true;
+  }
+  return false;
 }
 
 std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
@@ -156,6 +164,7 @@ void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
   if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   permission->view = view_of_coordinator(id, to, configuration);
+  if (permission->view.empty() && was_alone(nodes_[id])) return;
   permission->objection = why_not_proceed(configuration, permission->view, *floor);
 }
 
