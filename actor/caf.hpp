@@ -40,6 +40,12 @@ inline caf::error refusal(std::string why) {
   return caf::make_error(caf::sec::invalid_argument, std::move(why));
 }
 
+/// Returns why a request failed: the text of its refusal, or CAF's name of the fault.
+inline std::string reason_of(const caf::error& error) {
+  if (error.context().match_elements<std::string>()) return error.context().get_as<std::string>(0);
+  return caf::to_string(error);
+}
+
 /// Sends from inside an actor.
 template <class Self, class Handle, class... Ts>
 void send(Self* self, const Handle& to, Ts&&... xs) {

@@ -1,5 +1,11 @@
-/// The configuration of CAF's actor system, in which a job's actors run.
+/// CAF's actor system, in which a job's actors run.
 #pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
 
 #include "starling/actor/caf.hpp"
 
@@ -20,5 +26,26 @@ class Config : public caf::actor_system_config {
     set("logger.verbosity", caf::atom("quiet"));
   }
 };
+
+/// Waits until all actors of the system have ended. If that takes longer than `log_after`, calls
+/// `log`, which may be empty, once with the reason: a user's own actor must end when the job does.
+inline void await_actors(caf::actor_system& system,
+                         const std::function<void(const std::string&)>& log,
+                         std::chrono::milliseconds log_after = std::chrono::seconds{10}) {
+  const auto begin = std::chrono::steady_clock::now();
+  // CAF has no such wait with a time limit.
+  for (auto pause = std::chrono::milliseconds{1}; system.registry().running() > 0;) {
+    if (std::chrono::steady_clock::now() - begin > log_after) {
+      if (log)
+        log("waits for " + std::to_string(system.registry().running()) +
+            " actors that have not ended; an actor of the program's own must monitor "
+            "JobActors::job, and quit when that has ended");
+      break;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds{20});
+  }
+  system.await_all_actors_done();
+}
 
 }  // namespace starling::actor

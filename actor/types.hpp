@@ -8,6 +8,7 @@
 #include <string>
 
 #include "starling/actor/caf.hpp"
+#include "starling/engine/core/deals/deal.hpp"
 #include "starling/engine/core/member/peer_message.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/worker/worker.hpp"
@@ -66,6 +67,7 @@ struct Report {
   std::uint64_t drawn = 0;
   /// The worker has made its last step.
   bool is_done = false;
+  core::DealProgress deal = {};
 };
 
 /// The metrics of the model that the observer has had evaluated.
@@ -147,15 +149,18 @@ struct MemberReport {
   bool is_paused = false;
   /// How many Pauses it has handled.
   std::uint64_t pauses = 0;
+  /// The latest deal of samples that it knows; null if the job deals none.
+  std::shared_ptr<const core::Deal> deal = nullptr;
 };
 
 /// The types that travel in mailboxes.
 using MailboxTypes = core::Joined<
     core::Messages,
-    core::MessageList<std::vector<core::RangeState>, DirectoryPtr, Planned, Computed, Evaluated,
-                      ComputeFailed, Report, core::StepsReport, Failure, MemberReport, AskMember,
-                      LivenessUpdate, TimerFired, EnvelopePtr, core::LocalMessage, core::AskValue,
-                      core::Answer, Pause, ReadRanges>>;
+    core::MessageList<core::Value, core::Snapshot, core::RangeState, std::vector<core::RangeState>,
+                      DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed, Report,
+                      core::StepsReport, Failure, MemberReport, AskMember, LivenessUpdate,
+                      TimerFired, EnvelopePtr, core::LocalMessage, core::AskValue, core::Answer,
+                      Pause, ReadRanges>>;
 
 }  // namespace starling::actor
 

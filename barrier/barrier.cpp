@@ -21,6 +21,8 @@ std::optional<Step> max_lag(const AnyRule& rule) {
   return std::visit([](const auto& r) { return r.max_lag(); }, rule);
 }
 
+bool can_be_sampled(const AnyRule& rule) { return !always_passes({rule}) && !needs_paces({rule}); }
+
 /// Returns true if a built-in barrier, or its sampled form, is called `name`.
 bool is_built_in_name(const std::string& name) {
   return std::ranges::any_of(built_in_rules(), [&](const AnyRule& rule) {
@@ -36,7 +38,7 @@ std::vector<std::string> known_names(std::span<const Predicate> predicates) {
   std::vector<std::string> names;
   for (const AnyRule& rule : rules) {
     names.push_back(label(rule));
-    if (!always_passes({rule})) names.push_back("p" + label(rule));
+    if (can_be_sampled(rule)) names.push_back("p" + label(rule));
   }
   return names;
 }
@@ -69,6 +71,40 @@ bool admits(const Barrier& barrier, Step own_step, std::span<const Step> seen) {
 
 std::optional<Step> floor(const Barrier& barrier, Step own_step) {
   return std::visit([&](const auto& rule) { return rule.floor(own_step); }, barrier.rule);
+}
+
+bool needs_paces(const Barrier& barrier) {
+  return std::visit([]<class R>(const R&) { return RuleWithRuns<R> || RuleWithRounds<R>; },
+                    barrier.rule);
+}
+
+bool has_rounds(const Barrier& barrier) {
+  return std::visit([]<class R>(const R&) { return RuleWithRounds<R>; }, barrier.rule);
+}
+
+std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers) {
+  return std::visit(
+      [&]<class R>(const R& rule) -> std::vector<Step> {
+        if constexpr (RuleWithRounds<R>) return rule.round(workers);
+        return {};
+      },
+      barrier.rule);
+}
+
+Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> others) {
+  return std::visit(
+      [&]<class R>(const R& rule) {
+        if constexpr (RuleWithRuns<R>) return rule.run_to(own, others);
+        return own.step;
+      },
+      barrier.rule);
+}
+
+std::optional<Step> promised_floor(const Barrier& barrier, Step own_step) {
+  if (!needs_paces(barrier)) return floor(barrier, own_step);
+  const auto lag_max = max_lag(barrier.rule);
+  if (!lag_max) return std::nullopt;
+  return own_step > *lag_max ? own_step - *lag_max : 0;
 }
 
 std::size_t seen_workers(const Barrier& barrier, std::size_t others) {
@@ -107,6 +143,9 @@ Result<void> check(const Predicate& predicate) {
 Result<void> check(const Barrier& barrier, std::size_t workers) {
   if (const auto* predicate = std::get_if<Predicate>(&barrier.rule))
     if (auto valid = check(*predicate); !valid) return valid;
+  // Options that are set in code are valid if text could set them.
+  if (!std::holds_alternative<Predicate>(barrier.rule))
+    if (auto valid = parse(print(barrier)); !valid) return std::move(valid).error();
   if (!barrier.sample || *barrier.sample < workers) return {};
   std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
   return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
@@ -125,6 +164,10 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
   auto rule = find_rule(spec->name, reader, predicates);
   if (!rule && spec->name.starts_with('p')) {
     rule = find_rule(std::string_view{spec->name}.substr(1), reader, predicates);
+    if (rule && needs_paces({*rule}))
+      return Error{
+          "barrier: '" + spec->name + "': " + label(*rule) +
+          " has no sampled form, for it sees the paces of all workers; valid: " + label(*rule)};
     if (rule && !reader.has("beta"))
       reader.refuse("give the sample size, as in " + spec->name + ":beta=2");
     if (rule) barrier.sample = reader.count("beta", 1);
@@ -147,7 +190,7 @@ std::string print(const Barrier& barrier) {
   return options.empty() ? text : text + ":" + options;
 }
 
-std::vector<Description> descriptions() {
+std::vector<Description> descriptions(std::size_t beta) {
   std::vector<Description> list;
   const auto add = [&](const Barrier& barrier, const std::string& view) {
     list.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
@@ -155,7 +198,7 @@ std::vector<Description> descriptions() {
   for (const AnyRule& rule : built_in_rules()) {
     const bool sees_no_one = always_passes({rule});
     add({rule}, sees_no_one ? "" : "; sees all workers");
-    if (!sees_no_one) add(sampled(rule, 2), "; sees beta random workers");
+    if (can_be_sampled(rule)) add(sampled(rule, beta), "; sees beta random workers");
   }
   return list;
 }

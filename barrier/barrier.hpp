@@ -41,6 +41,25 @@ struct Barrier {
 /// rule needs all seen steps to decide. If it is 0, the worker passes without asking any other.
 [[nodiscard]] std::optional<Step> floor(const Barrier& barrier, Step own_step);
 
+/// Returns true if the rule decides by the paces of all workers: it is a RuleWithRuns or a
+/// RuleWithRounds.
+[[nodiscard]] bool needs_paces(const Barrier& barrier);
+
+/// Returns the step up to which a worker may go on without asking again; its own step if it must
+/// wait, as always between rounds. Requires: needs_paces(barrier).
+[[nodiscard]] Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> others);
+
+/// Returns true if the rule lets all workers go on together, once all wait (RuleWithRounds).
+[[nodiscard]] bool has_rounds(const Barrier& barrier);
+
+/// Returns for each of the workers, which all wait, the step up to which it may go on. Requires:
+/// has_rounds(barrier).
+[[nodiscard]] std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers);
+
+/// Returns the step that every seen worker has reached when a worker begins the iteration after
+/// `own_step`, in a run or not; nullopt if the barrier promises none.
+[[nodiscard]] std::optional<Step> promised_floor(const Barrier& barrier, Step own_step);
+
 /// Returns how many workers the rule sees if there are `others` other live workers: all of them, or
 /// the sample size if that is less; 0 if the barrier always passes.
 [[nodiscard]] std::size_t seen_workers(const Barrier& barrier, std::size_t others);
@@ -71,8 +90,9 @@ struct Barrier {
 /// it.
 [[nodiscard]] Result<void> check(const Predicate& predicate);
 
-/// Refuses a barrier that a job with `workers` workers cannot run: a sample size of `workers` or
-/// more, or a predicate with a bad label.
+/// Refuses a barrier that a job with `workers` workers cannot run: options that parse() refuses, a
+/// sample size of `workers` or more, a sampled rule that needs paces, or a predicate with a bad
+/// label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
 /// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10`, and the user's `predicates`
@@ -92,7 +112,7 @@ struct Description {
   std::string summary;
   bool central_only;
 };
-/// Returns a description of each built-in rule, over all workers and sampled.
-[[nodiscard]] std::vector<Description> descriptions();
+/// Returns a description of each built-in rule, over all workers and over samples of `beta`.
+[[nodiscard]] std::vector<Description> descriptions(std::size_t beta = 2);
 
 }  // namespace starling::barrier

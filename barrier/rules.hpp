@@ -5,12 +5,16 @@
 
 #include "starling/barrier/rules/asp.hpp"
 #include "starling/barrier/rules/bsp.hpp"
+#include "starling/barrier/rules/dssp.hpp"
+#include "starling/barrier/rules/ebsp.hpp"
+#include "starling/barrier/rules/fluent.hpp"
 #include "starling/barrier/rules/predicate.hpp"
+#include "starling/barrier/rules/quorum.hpp"
 #include "starling/barrier/rules/ssp.hpp"
 
 namespace starling::barrier {
 
 /// A rule as a value; rules/step.hpp lists the functions that each has.
-using AnyRule = std::variant<Bsp, Ssp, Asp, Predicate>;
+using AnyRule = std::variant<Bsp, Ssp, Asp, Dssp, Ebsp, Fluent, Quorum, Predicate>;
 
 }  // namespace starling::barrier

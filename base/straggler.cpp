@@ -22,7 +22,8 @@ Error empty_share_error(const StragglerRule& straggler, std::size_t workers) {
 
 Result<StragglerRule> parse_straggler(std::string_view text) {
   const std::string subject = "straggler " + quote(text);
-  const Error bad_form{subject + " is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
+  const Error bad_form{subject +
+                       " has another form; valid: 1:4x (one worker, 4 times slower) or 25%:4x"};
   const auto parts = split(text, ':');
   if (parts.size() != 2 || parts[0].empty() || !parts[1].ends_with('x')) return bad_form;
   StragglerRule straggler;
@@ -30,7 +31,7 @@ Result<StragglerRule> parse_straggler(std::string_view text) {
     const auto percent = parse_number(parts[0].substr(0, parts[0].size() - 1));
     if (!percent) return bad_form;
     if (!(*percent > 0 && *percent <= 100))
-      return Error{subject + ": the share must be above 0 % and at most 100 %"};
+      return Error{subject + ": no such share; valid: above 0 % and at most 100 %"};
     straggler.share = *percent / 100;
   } else {
     const auto count = parse_count(parts[0]);
@@ -41,7 +42,7 @@ Result<StragglerRule> parse_straggler(std::string_view text) {
   const auto factor = parse_number(parts[1].substr(0, parts[1].size() - 1));
   if (!factor) return bad_form;
   if (!(*factor >= 1 && *factor <= 1e6))
-    return Error{subject + ": the factor must be from 1 to 1000000"};
+    return Error{subject + ": no such factor; valid: from 1 to 1000000"};
   straggler.factor = *factor;
   return straggler;
 }
@@ -66,7 +67,8 @@ Result<std::vector<double>> slowdown_factors(const std::vector<StragglerRule>& s
     const std::size_t count = straggler.count + static_cast<std::size_t>(share);
     if (count > unaffected)
       return Error{"straggler " + print(straggler) + ": more stragglers than the job's " +
-                   std::to_string(workers) + " workers"};
+                   print_count(workers, "worker") + "; valid: up to " + std::to_string(workers) +
+                   " in all"};
     for (std::size_t i = 0; i < count; ++i) factors[--unaffected] = straggler.factor;
   }
   return factors;

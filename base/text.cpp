@@ -114,11 +114,17 @@ std::string print_count(std::uint64_t count, std::string_view noun) {
 }
 
 Result<std::uint64_t> parse_count(std::string_view text) {
+  return parse_count(text, 0, UINT64_MAX);
+}
+
+Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t least, std::uint64_t most) {
   std::uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || fault != std::errc{} || end != text.data() + text.size())
-    return Error{quote(text) + " is not a whole number from 0 to " + std::to_string(UINT64_MAX)};
-  return value;
+  const bool is_number = !text.empty() && end == text.data() + text.size();
+  const bool is_too_large = is_number && fault == std::errc::result_out_of_range;
+  if (is_number && !is_too_large && value >= least && value <= most) return value;
+  return Error{quote(text) + " must be a whole number >= " + std::to_string(least) +
+               (most != UINT64_MAX || is_too_large ? " and <= " + std::to_string(most) : "")};
 }
 
 Result<double> parse_number(std::string_view text) {

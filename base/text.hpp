@@ -37,6 +37,10 @@ void split(Text&& text, char separator) = delete;
 /// Reads a whole number >= 0. Refuses signs, spaces, anything after the digits, and numbers that
 /// overflow.
 [[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text);
+/// Reads a whole number from `least` to `most`. The error names `most` if it is a bound, or if only
+/// the bound of 64 bits makes the text wrong.
+[[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t least,
+                                                std::uint64_t most);
 
 /// Reads a finite decimal number; refuses anything after it.
 [[nodiscard]] Result<double> parse_number(std::string_view text);

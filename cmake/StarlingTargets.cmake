@@ -153,7 +153,21 @@ function(starling_test name)
   if(NOT ARG_PREFIX)
     set(ARG_PREFIX ${ARG_LABEL})
   endif()
+  if(STARLING_SANITIZE AND ARG_LABEL MATCHES "^(unit|scenario)$")
+    starling_add_shards(${name} ${ARG_LABEL})
+    return()
+  endif()
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)
+endfunction()
+
+# Runs the tests of a program in eight processes. A sanitizer makes the start of a process take
+# longer than most tests, so a process for each test would take most of the time.
+function(starling_add_shards name label)
+  foreach(shard RANGE 7)
+    add_test(NAME ${label}.${name}.${shard} COMMAND ${name})
+    set_tests_properties(${label}.${name}.${shard} PROPERTIES LABELS ${label} TIMEOUT 1800
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=8;GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()

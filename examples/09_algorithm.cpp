@@ -47,6 +47,7 @@ class KMeans {
     return {{"sums", std::vector{step == 0 ? 0 : step - 1}}};
   }
 
+  /// The present workers share the samples, so a step after a worker has died covers all of them.
   [[nodiscard]] std::vector<actor::Update<double>> push(const actor::Turn<double>& turn) const {
     const auto step = static_cast<std::uint32_t>(turn.step());
     std::vector<double> sums(clusters_ * width());
@@ -54,7 +55,7 @@ class KMeans {
     double count = 0;
     const auto centres =
         centres_of(turn.step() == 0 ? std::span<const double>{} : turn.row("sums", step - 1));
-    for (std::size_t i = turn.worker(); i < data_.size(); i += turn.workers()) {
+    for (std::size_t i = turn.share(); i < data_.size(); i += turn.shares()) {
       const auto x = data_.dense_row(i);
       std::size_t best = 0;
       double nearest = std::numeric_limits<double>::infinity();

@@ -46,7 +46,8 @@ Result<void> check(const std::vector<Parameter>& parameters, std::string_view no
   for (const Parameter& parameter : parameters) {
     if (parameter.name.empty()) return Error{"a " + std::string{noun} + " has no name"};
     const std::string label = std::string{noun} + " '" + parameter.name + "'";
-    if (!names.insert(parameter.name).second) return Error{label + " is given twice"};
+    if (!names.insert(parameter.name).second)
+      return Error{label + " is given twice; valid: each name once"};
     if (auto valid = check_shape(parameter, label); !valid) return valid;
   }
   return {};

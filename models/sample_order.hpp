@@ -1,34 +1,73 @@
-/// Decides which samples a worker takes at a step. A plain value; any thread. An epoch is one pass
-/// over the data.
+/// Decides which samples a worker takes at a step. Values that several threads may use. An epoch is
+/// one pass over the data.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
-#include "starling/base/check.hpp"
 #include "starling/base/permutation.hpp"
-#include "starling/base/random.hpp"
+#include "starling/base/result.hpp"
 
 namespace starling::models {
+
+/// A sample as it is dealt in one epoch.
+struct DealtSample {
+  std::uint32_t sample = 0;
+  std::uint32_t epoch = 0;
+
+  auto operator<=>(const DealtSample&) const = default;
+};
+
+/// The part of a deal that one worker has taken: the samples of its first `steps` steps, and at
+/// least its first `samples` samples. If the worker has died, perhaps only one of the numbers is
+/// known; the other one is 0 then.
+struct Taken {
+  std::uint64_t steps = 0;
+  std::uint64_t samples = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.steps, m.samples); }
+  bool operator==(const Taken&) const = default;
+};
+
+/// How samples were dealt until the workers changed.
+struct FormerDeal {
+  /// The first epoch that was dealt as a whole.
+  std::uint64_t first_epoch = 0;
+  /// The number of samples that a worker took at a step.
+  std::uint64_t batch = 0;
+  /// The number of samples that all workers of this deal and of earlier ones had taken at its end;
+  /// 0 if only their parts are known.
+  std::uint64_t samples = 0;
+  /// By worker.
+  std::vector<Taken> taken = {};
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.first_epoch, m.batch, m.samples, m.taken);
+  }
+  bool operator==(const FormerDeal&) const = default;
+};
 
 /// Deals all samples to the workers once in each epoch, in a new order that depends on `seed`. The
 /// i-th sample of worker w is at position i * workers + w of the epoch's order. At each step all
 /// workers together therefore take one contiguous slice of the order: the same slice as a single
 /// worker with a batch `workers` times as large.
+///
+/// After former deals, the samples that their workers left of the epochs that they had begun are
+/// dealt first, in the same way, so that no sample is lost and none is taken twice. Whole epochs
+/// follow. A worker's steps count from 0 at the beginning of the deal.
 class SampleOrder {
  public:
   /// `batch` is the number of samples that a worker takes at a step. Without `shuffle` every epoch
-  /// has the samples in ascending order. Requires: samples, workers and batch > 0, samples < 2^32.
+  /// has the samples in ascending order. `former` are the deals since the last epoch that was dealt
+  /// as a whole, oldest first. Requires: samples, workers and batch > 0, samples < 2^32, and
+  /// check_deals(former, samples).
   SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch, std::uint64_t seed,
-              bool shuffle = true)
-      : samples_(samples), workers_(workers), seed_(seed), shuffle_(shuffle) {
-    STARLING_CHECK(samples > 0 && workers > 0 && batch > 0 && samples <= UINT32_MAX);
-    const std::uint64_t samples_per_worker = (samples - 1) / workers + 1;
-    batch_size_ = std::min(batch, samples_per_worker);
-    steps_per_epoch_ = (samples_per_worker - 1) / batch_size_ + 1;
-  }
+              bool shuffle = true, std::span<const FormerDeal> former = {});
 
   /// Returns the number of samples of a full batch, at most a worker's samples of one epoch.
   [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
@@ -36,34 +75,73 @@ class SampleOrder {
   /// Returns the number of steps of one epoch, which is the same for every worker.
   [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
 
-  /// Returns the number of steps of a worker in `epochs` epochs: 0 for 0 epochs, else at least 1.
-  /// Requires: epochs >= 0.
-  [[nodiscard]] std::uint64_t steps_in_epochs(double epochs) const {
-    if (epochs == 0) return 0;
-    const double steps = std::round(epochs * static_cast<double>(steps_per_epoch_));
-    return static_cast<std::uint64_t>(std::clamp(steps, 1.0, 1e15));
+  /// Returns the number of steps that deal what former deals left; 0 without former deals.
+  [[nodiscard]] std::uint64_t rest_steps() const noexcept { return rest_steps_; }
+  /// Returns the first epoch that this deal deals as a whole.
+  [[nodiscard]] std::uint64_t first_epoch() const noexcept { return first_epoch_; }
+
+  /// Returns the step of the job at which the workers begin this deal if they all begin it
+  /// together: first_epoch() then begins at a multiple of steps_per_epoch().
+  [[nodiscard]] std::uint64_t first_step() const noexcept {
+    return first_epoch_ * steps_per_epoch_ - rest_steps_;
   }
 
-  /// Replaces `out` by the samples of `worker` at `step`; steps count from 0 and go on through all
-  /// epochs. The last batch of an epoch may be short, and is empty if no samples are left for the
-  /// worker.
-  /// Requires: worker < workers.
-  void batch(std::uint64_t worker, std::uint64_t step, std::vector<std::uint32_t>& out) const {
-    STARLING_CHECK(worker < workers_);
-    const std::uint64_t epoch = step / steps_per_epoch_;
-    const std::uint64_t first = step % steps_per_epoch_ * batch_size_;
-    const Permutation order{samples_, Random::stream(seed_, order_stream, epoch)()};
-    out.clear();
-    for (std::uint64_t i = first; i < first + batch_size_; ++i) {
-      const std::uint64_t position = i * workers_ + worker;
-      if (position >= samples_) break;
-      out.push_back(static_cast<std::uint32_t>(shuffle_ ? order(position) : position));
-    }
-  }
+  /// Returns the number of steps of a worker in `epochs` whole epochs: 0 for 0 epochs, else at
+  /// least 1. Requires: epochs >= 0.
+  [[nodiscard]] std::uint64_t steps_in_epochs(double epochs) const;
+
+  /// Returns the number of steps of this deal until the job has taken `epochs` epochs; 0 if it has.
+  /// Requires: epochs >= 0.
+  [[nodiscard]] std::uint64_t steps_until(double epochs) const;
+
+  /// Returns how many epochs the job has taken if all workers have made so many steps of this deal.
+  [[nodiscard]] double epochs_after(std::uint64_t steps) const;
+
+  /// Replaces `out` by the samples of `worker` at `step` of the deal; steps count from 0 and go on
+  /// through all epochs. The last batch of an epoch may be short, and is empty if no samples are
+  /// left for the worker. Requires: worker < workers.
+  void batch(std::uint64_t worker, std::uint64_t step, std::vector<std::uint32_t>& out) const;
+  /// The same, with the epoch of each sample.
+  void batch(std::uint64_t worker, std::uint64_t step, std::vector<DealtSample>& out) const;
+
+  /// Returns the samples that are left of the epochs that any worker has begun, in the order in
+  /// which they would have been taken. Requires: one entry for each worker.
+  [[nodiscard]] std::vector<DealtSample> left(std::span<const Taken> taken) const;
+
+  /// Returns the number of samples that left() returns, without listing them.
+  [[nodiscard]] std::uint64_t count_left(std::span<const Taken> taken) const;
+
+  /// Returns the first epoch that no worker has begun. Requires: one entry for each worker.
+  [[nodiscard]] std::uint64_t epochs_begun(std::span<const Taken> taken) const;
 
  private:
-  /// A key that makes the random numbers of the order independent of all others of the job's seed.
-  static constexpr std::uint64_t order_stream = 0x6f72646572;
+  friend Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t samples);
+  friend std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former,
+                                             const SampleOrder& order, FormerDeal last);
+
+  /// The samples that are dealt first: what the workers of `order` left. They are listed when they
+  /// are needed first.
+  struct Rest {
+    std::once_flag is_listed;
+    std::shared_ptr<const SampleOrder> order;
+    std::vector<Taken> taken;
+    std::vector<DealtSample> samples;
+  };
+
+  /// A deal that begins with `rest_size` samples, and goes on with whole epochs from `first_epoch`.
+  SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch, std::uint64_t seed,
+              bool shuffle, std::uint64_t first_epoch, std::shared_ptr<Rest> rest,
+              std::uint64_t rest_size);
+
+  [[nodiscard]] const std::vector<DealtSample>& rest() const;
+  /// Calls `take(sample, epoch)` for each sample of `worker` at `step`.
+  template <class Take>
+  void for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const;
+  /// Returns how many of `count` samples, dealt from the first worker on, this worker gets.
+  [[nodiscard]] std::uint64_t share_of(std::uint64_t worker, std::uint64_t count) const;
+  /// Returns the first epoch that some worker has not taken as a whole.
+  [[nodiscard]] std::uint64_t first_epoch_left(std::span<const Taken> taken) const;
+  [[nodiscard]] Permutation order_of(std::uint64_t epoch) const;
 
   std::uint64_t samples_;
   std::uint64_t workers_;
@@ -71,6 +149,20 @@ class SampleOrder {
   std::uint64_t seed_;
   bool shuffle_;
   std::uint64_t steps_per_epoch_ = 0;
+  std::uint64_t first_epoch_ = 0;
+  std::uint64_t rest_size_ = 0;
+  std::uint64_t rest_steps_ = 0;
+  /// Null if there is no rest, or if only its size counts.
+  std::shared_ptr<Rest> rest_;
 };
+
+/// Returns the former deals of a job whose workers change after the deal `last`, whose order was
+/// `order`, and which came after the deals `former`. Sets `last.first_epoch`.
+[[nodiscard]] std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former,
+                                                  const SampleOrder& order, FormerDeal last);
+
+/// Refuses deals of `samples` samples that no job can have had: without workers or with a batch of
+/// 0, with steps or samples of 2^60 and more, or with workers that are more than 100 epochs apart.
+[[nodiscard]] Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t samples);
 
 }  // namespace starling::models

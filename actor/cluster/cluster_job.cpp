@@ -7,30 +7,42 @@
 
 namespace starling::actor {
 
-Result<void> ClusterJob::start(const core::ConfigurationPtr& configuration, bool is_founding) {
-  set_routes(*configuration);
-  LocalJobOptions options;
-  options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
-  options.stop_job = stop_job_;
-  auto local = prepared_->make_local_job(std::move(options));
-  if (!local) return std::move(local).error();
-  if (auto started = (*local)->start_own_actors(configuration); !started) return started;
-  {
-    const std::lock_guard lock{mutex_};
-    local_ = *std::move(local);
-    configuration_ = configuration;
-  }
-  if (!is_founding) return {};
+Result<void> ClusterJob::found(const core::ConfigurationPtr& configuration) {
+  if (auto made = make_local_job(configuration); !made) return made;
   std::vector<core::Member> local_members;
   for (const core::Member& member : configuration->members)
     if (member.node == node_) local_members.push_back(member);
   for (const core::Member& member : local_members) set_role(member);
-  local_->start_founders(local_members, configuration);
+  local_->add_founders(local_members, configuration);
+  return start_members();
+}
+
+Result<void> ClusterJob::join(const core::ConfigurationPtr& configuration, std::size_t workers,
+                              Random& random) {
+  if (auto made = make_local_job(configuration); !made) return made;
+  add_joiners(roles_of_newcomer(prepared_->options().mode, node_, workers), random);
+  return start_members();
+}
+
+Result<void> ClusterJob::make_local_job(const core::ConfigurationPtr& configuration) {
+  set_routes(*configuration);
+  LocalJobOptions options;
+  options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
+  options.stop_job = stop_job_;
+  options.log = log_;
+  auto local = prepared_->make_local_job(std::move(options));
+  if (!local) return std::move(local).error();
+  const std::lock_guard lock{mutex_};
+  local_ = *std::move(local);
+  configuration_ = configuration;
   return {};
 }
 
-void ClusterJob::join(std::size_t workers, Random& random) {
-  join(roles_of_newcomer(prepared_->options().mode, node_, workers), random);
+/// Starts the first members here, after the user's own actors.
+Result<void> ClusterJob::start_members() {
+  if (auto started = local_->start_own_actors(configuration()); !started) return started;
+  local_->start_members();
+  return {};
 }
 
 void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& random) {
@@ -40,7 +52,8 @@ void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& ran
     for (const core::MemberId id : excluded)
       if (const auto role = roles_.find(id); role != roles_.end()) roles.push_back(role->second);
   }
-  join(std::move(roles), random);
+  add_joiners(std::move(roles), random);
+  local_->start_members();
 }
 
 void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline) {
@@ -69,6 +82,8 @@ void ClusterJob::stop(bool is_done) {
 void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports) {
   const auto limit = prepared_->options().time;
   if (limit && age() > *limit + stop_grace) stop(true);
+  // A member that was joining when the job was stopped has not heard of it.
+  if (state_ != wire::JobState::running) local_->stop();
   std::uint64_t steps = 0;
   double loss_sum = 0;
   for (const auto& report : reports) {
@@ -104,12 +119,17 @@ wire::JobStatus ClusterJob::status() {
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
          report.worker.step, report.worker.samples, report.worker.waited.count(),
          report.worker.loss_sum, report.worker.loss_count, report.worker.draws,
-         report.worker.passes, report.worker.drawn, report.is_paused, report.held});
+         report.worker.passes, report.worker.drawn, report.is_paused, report.held,
+         report.worker.deal});
   const JobOptions& options = prepared_->options();
   status.state = state_;
   status.started_at_ms = utc_now_us() / 1000 - age().count();
   status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
-  status.steps_per_data_epoch = prepared_->steps_per_epoch();
+  core::Step last_step = 0;  // since the samples were dealt anew
+  for (const wire::MemberStatus& member : status.local_members)
+    last_step = std::max(last_step, member.deal.last_step.value_or(0));
+  if (last_step > 0 && last_step < barrier::finished) status.steps_total = last_step;
+  status.steps_per_data_epoch = prepared_->steps_per_data_epoch();
   if (options.time)
     status.time_limit_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
   status.updates_per_s = recent_.updates_per_s();
@@ -138,8 +158,16 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
 }
 
 wire::JobDescription ClusterJob::description() {
-  return {settings_, static_cast<std::uint32_t>(prepared_->options().workers),
-          refresh_configuration(), static_cast<std::uint64_t>(age().count()), client_};
+  wire::JobDescription description{settings_,
+                                   static_cast<std::uint32_t>(prepared_->options().workers),
+                                   refresh_configuration(),
+                                   static_cast<std::uint64_t>(age().count()),
+                                   client_,
+                                   prepared_->options().former_deals};
+  for (const auto& report : local_->reports())
+    if (report.deal && (!description.deal || report.deal->epoch > description.deal->epoch))
+      description.deal = *report.deal;
+  return description;
 }
 
 void ClusterJob::read_ranges(core::RangeId from, bool with_state,
@@ -155,7 +183,6 @@ void ClusterJob::read_ranges(core::RangeId from, bool with_state,
         state.slots = {};
         state.ledger.clear();
       }
-      state.gathered.clear();  // workers make the updates of an incomplete round again
       bytes += state.value.bytes().size() + state.slots.bytes().size();
       reply.states.push_back(std::move(state));
       if (bytes < bytes_max) continue;
@@ -192,7 +219,7 @@ bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& report
   return has_workers;
 }
 
-void ClusterJob::join(std::vector<core::Member> members, Random& random) {
+void ClusterJob::add_joiners(std::vector<core::Member> members, Random& random) {
   const auto current = configuration();
   std::vector<core::MemberId> seeds;
   for (const core::Member& other : current->members)
@@ -201,7 +228,7 @@ void ClusterJob::join(std::vector<core::Member> members, Random& random) {
   for (const core::Member& member :
        assign_member_ids(std::move(members), *current, members_max, random)) {
     set_role(member);
-    local_->join(member, seeds);
+    local_->add_joiner(member, seeds);
   }
 }
 

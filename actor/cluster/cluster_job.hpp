@@ -30,10 +30,12 @@ class ClusterJob {
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// `age` is the time since the job began, on any node. Own actors call `stop_job`, on any thread.
+  /// `age` is the time since the job began, on any node. Own actors call `stop_job`, on any thread,
+  /// as they do `log`, which logs a line about this job.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
-             SendFrames send_frames, std::function<void()> stop_job)
+             SendFrames send_frames, std::function<void()> stop_job,
+             std::function<void(const std::string&)> log)
       : id_(id),
         node_(node),
         settings_(std::move(settings)),
@@ -41,17 +43,18 @@ class ClusterJob {
         prepared_(std::move(prepared)),
         send_frames_(std::move(send_frames)),
         stop_job_(std::move(stop_job)),
+        log_(std::move(log)),
         founded_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
-  /// Starts this node's part of the job. If the whole job begins now (`is_founding`),
-  /// `configuration` is the job's first one, and this starts its members on this node. Otherwise
-  /// `configuration` is a later one, and the caller then calls join(). Requires: called once,
-  /// before all other functions.
-  Result<void> start(const core::ConfigurationPtr& configuration, bool is_founding);
+  // Requires: found() or join() is called once, before all other functions.
 
-  /// Starts the members that this node brings into a running job: `workers` workers and, in central
-  /// and hybrid mode, a server. They ask to join.
-  void join(std::size_t workers, Random& random);
+  /// Starts this node's members of a new job, whose first configuration this is.
+  Result<void> found(const core::ConfigurationPtr& configuration);
+
+  /// Starts the members that this node brings into a running job, whose present configuration this
+  /// is: `workers` workers and, in central and hybrid mode, a server. They ask to join.
+  Result<void> join(const core::ConfigurationPtr& configuration, std::size_t workers,
+                    Random& random);
 
   /// Starts, for each of the `excluded` members of this node, a new one in the same role, which
   /// asks to join.
@@ -199,7 +202,9 @@ class ClusterJob {
     return all;
   }
 
-  void join(std::vector<core::Member> members, Random& random);
+  Result<void> make_local_job(const core::ConfigurationPtr& configuration);
+  Result<void> start_members();
+  void add_joiners(std::vector<core::Member> members, Random& random);
   void set_role(const core::Member& member);
   void set_routes(const core::Configuration& configuration);
 
@@ -232,6 +237,7 @@ class ClusterJob {
   const SendFrames send_frames_;
   /// Stops the job on all its nodes; any thread.
   const std::function<void()> stop_job_;
+  const std::function<void(const std::string&)> log_;
   const Clock::time_point founded_at_;
   /// For the loop's thread only: the number of steps that workers here have completed, and the age
   /// of the job when that number last grew.
@@ -258,8 +264,8 @@ class ClusterJob {
   /// The configuration epoch in which this node gave the job up, and why.
   std::optional<core::Epoch> give_up_epoch_;
   std::string give_up_reason_;
-  /// Set once, by start(). Declared last so that it is destroyed first: its members call send(),
-  /// which uses the fields above, until their actors have ended.
+  /// Set once, by found() or join(). Declared last so that it is destroyed first: its members call
+  /// send(), which uses the fields above, until their actors have ended.
   std::unique_ptr<LocalJob> local_;
 };
 

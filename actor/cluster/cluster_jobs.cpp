@@ -49,7 +49,10 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJobRec
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& request) {
-  if (const JobPtr job = find(request.job)) job->stop(request.is_done);
+  const JobPtr job = find(request.job);
+  if (!job && prepared_.contains(request.job))
+    return reply(requester, wire::Refused{"the job has not started here yet"});
+  if (job) job->stop(request.is_done);
   reply(requester, wire::Done{});
 }
 

@@ -33,11 +33,11 @@ void ClusterNode::Impl::execute(const core::NodeChanged& changed) {
   sweep_jobs();
 }
 
-void ClusterNode::Impl::execute(const core::NameRefused& refused) {
+void ClusterNode::Impl::execute(const core::MustLeave& order) {
   const std::unique_lock lock{jobs_mutex_};
   if (!refusal_.empty()) return;
   refusal_ = "refused: a node called " + name_ + " is there already, at " +
-             wire::without_key(refused.holder.address) +
+             wire::without_key(order.holder.address) +
              "; each node needs a name of its own and, if keys are used, a key file of its own";
 }
 

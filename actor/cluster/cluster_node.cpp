@@ -77,17 +77,24 @@ Result<void> ClusterNode::Impl::open() {
 }
 
 void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
+  const auto started_at = EventLoop::Clock::now();
+  const auto leave_cluster = [this] {
+    run_membership([](core::Membership& m, const auto& c) { m.leave(c); });
+  };
   const auto can_hand_over_all = loop_.call_within(std::min(timeout, loop_timeout), [this] {
     is_leaving_ = true;
     for (auto& [id, job] : all_jobs()) job->local().leave();
     return can_hand_over();
   });
-  if (!can_hand_over_all) return log("is busy starting a job: leaves without handing over");
+  if (!can_hand_over_all) {
+    log("is busy starting a job: leaves without handing over");
+    return loop_.post(leave_cluster);
+  }
   const auto wait_time = *can_hand_over_all ? timeout : std::min(timeout, hand_over_time_if_alone);
-  const auto deadline = EventLoop::Clock::now() + wait_time;
+  const auto deadline = started_at + wait_time;
   while (EventLoop::Clock::now() < deadline && !has_handed_over())
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
-  loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
+  loop_.post(leave_cluster);
   while (EventLoop::Clock::now() < deadline && !has_left_)
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
 }

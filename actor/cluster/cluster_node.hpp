@@ -29,7 +29,7 @@ class PreparedJob {
   /// The number of ranges of the model.
   [[nodiscard]] virtual std::size_t ranges() const = 0;
   /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
-  [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
+  [[nodiscard]] virtual core::Step steps_per_data_epoch() const { return 0; }
   /// Returns an Error if this machine does not have the memory for one node's part of the job, when
   /// the job runs on `nodes` nodes.
   [[nodiscard]] virtual Result<void> check_memory(std::size_t /*nodes*/) const { return {}; }

@@ -104,7 +104,7 @@ class ClusterNode::Impl {
   void execute(const core::NodeChanged& changed);
   void execute(const core::HasJoined&) { log("joined"); }
   void execute(const core::HasLeft&) { has_left_ = true; }
-  void execute(const core::NameRefused& refused);
+  void execute(const core::MustLeave& order);
   void execute(const core::NodeRefused& refused);
 
   void on_revoked(const security::MergeResult& merged);
@@ -201,6 +201,8 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::StartJob& request);
   /// Stops the workers of a job here and on the other nodes that have members.
   void stop_everywhere(JobId id);
+  /// Asks `node` to stop the workers of a job, until it has done so or has no member any more.
+  void stop_at(NodeId node, JobId id);
   /// Moves the data and the slot of job `previous_id` to `new_id`, which is a new start of the same
   /// job, and tears the previous start down.
   void adopt_preparations(JobId previous_id, JobId new_id);

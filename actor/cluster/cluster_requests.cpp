@@ -11,8 +11,9 @@ using namespace std::chrono_literals;
 /// The longest time that a client may pause a job for. A job must not stay paused if the client
 /// ends before it lets the workers continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
-/// How long a node is asked to stop a job, if it does not answer.
+/// A node that does not answer is asked for this long to stop a job, and then again after a pause.
 constexpr std::chrono::milliseconds stop_timeout = 10s;
+constexpr std::chrono::milliseconds stop_again_after = 1s;
 /// If this many closed jobs are still being torn down, the node refuses PrepareJob and joins no
 /// job.
 constexpr std::size_t teardowns_max = 4;
@@ -32,8 +33,8 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
       });
   // While too many closed jobs are torn down, this node does not join; it tries again later.
-  if (!is_running || !job.give_up_reason.empty() || find(job.job) || is_leaving_ ||
-      prepared_.is_busy() || reaper_->count() >= teardowns_max)
+  if (!is_running || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
+      find(job.job) || is_leaving_ || prepared_.is_busy() || reaper_->count() >= teardowns_max)
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
@@ -47,20 +48,24 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
           if (!reserved) log_for_job(job.job, reserved.error().message);
           return drop_preparations(job.job);
         }
-        ask(address, wire::GetJob{job.job}, 10s, [this, id = job.job](auto reply) {
+        const std::vector<models::FormerDeal> deals = (*prepared)->options().former_deals;
+        ask(address, wire::GetJob{job.job}, 10s, [this, id = job.job, deals](auto reply) {
           const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
           if (find(id)) return;
           if (description == nullptr || is_leaving_) {
             join_attempts_.erase(id);
             return drop_preparations(id);
           }
+          if (description->former_deals != deals) {
+            log_for_job(id, "this node's checkpoint is not the one from which the job goes on");
+            return drop_preparations(id);
+          }
           const auto started = start_job(id, description->configuration,
                                          std::chrono::milliseconds{description->age_ms});
           if (!started) {
             log_for_job(id, started.error().message);
-            return drop_preparations(id);
+            drop_preparations(id);
           }
-          (*started)->join(options_.workers, random_);
         });
       });
 }
@@ -135,7 +140,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
   if (!configuration || (!age && configuration->epoch != 1) ||
       !core::is_valid(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
-      configuration->ranges.size() != prepared->ranges() ||
+      configuration->ranges.size() != placed_ranges(prepared->options(), prepared->ranges()) ||
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))
     return Error{"the job's configuration does not fit its model"};
@@ -144,9 +149,17 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
       },
-      [this, id] { loop_.post([this, id] { stop_everywhere(id); }); });
-  auto started = catch_errors([&] { return job->start(configuration, !age); });
-  if (!started) return std::move(started).error();
+      [this, id] { loop_.post([this, id] { stop_everywhere(id); }); },
+      [this, name = actor::name_of(slot->settings, id)](const std::string& line) {
+        log_buffer_.add(line, name);
+      });
+  auto started = catch_errors([&] {
+    return age ? job->join(configuration, options_.workers, random_) : job->found(configuration);
+  });
+  if (!started) {
+    reaper_->destroy(std::move(job));  // its own actors may take long to end
+    return std::move(started).error();
+  }
   {
     const std::unique_lock lock{jobs_mutex_};
     jobs_[id] = job;
@@ -162,11 +175,23 @@ void ClusterNode::Impl::stop_everywhere(JobId id) {
   std::set<NodeId> others;
   for (const core::Member& member : job->configuration()->members)
     if (member.node != id_) others.insert(member.node);
-  for (const NodeId node : others) {
-    std::string address;
-    nodes_.visit(node, [&](const auto& record) { address = record.address; });
-    if (!address.empty()) ask({node, address}, wire::StopJob{id}, stop_timeout, [](const auto&) {});
-  }
+  for (const NodeId node : others) stop_at(node, id);
+}
+
+void ClusterNode::Impl::stop_at(NodeId node, JobId id) {
+  const JobPtr job = find(id);
+  if (!job) return;
+  const core::ConfigurationPtr configuration = job->configuration();
+  std::string address;
+  nodes_.visit(node, [&](const auto& record) { address = record.address; });
+  const bool has_member = std::ranges::any_of(
+      configuration->members, [&](const core::Member& member) { return member.node == node; });
+  if (address.empty() || !has_member) return;
+  ask({node, address}, wire::StopJob{id}, stop_timeout, [this, node, id](const auto& reply) {
+    // A node may answer late, or may only be about to start the job.
+    if (!reply || !std::holds_alternative<wire::Done>(*reply))
+      loop_.post_after(stop_again_after, [this, node, id] { stop_at(node, id); });
+  });
 }
 
 /// A client that submits a job again gives it a new id: this node keeps what it has prepared for

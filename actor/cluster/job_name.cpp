@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "starling/actor/job/job.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::actor {
@@ -42,7 +43,8 @@ std::string summary_of(const wire::JobSettings& settings) {
        {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}})
     if (const std::string value = text_of(settings, key); !value.empty())
       text += (text.empty() ? "" : separator) + value;
-  return text;
+  const std::string exchange = text_of(settings, "exchange");
+  return exchange.empty() || exchange == JobOptions{}.exchange ? text : text + ", " + exchange;
 }
 
 }  // namespace starling::actor

@@ -61,11 +61,12 @@ class LocalJobImpl final : public LocalJob {
     {
       const std::lock_guard lock{mutex_};
       members_.clear();
+      not_started_.clear();
     }
     for (const caf::actor_addr& address : handles_)
       if (const auto handle = caf::actor_cast<caf::actor>(address))
         caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
-    system_.await_all_actors_done();
+    actor::await_actors(system_, options_.log);
   }
 
   LocalJobImpl(const LocalJobImpl&) = delete;
@@ -90,15 +91,20 @@ class LocalJobImpl final : public LocalJob {
     return {};
   }
 
-  void start_founders(const std::vector<core::Member>& local_members,
-                      const core::ConfigurationPtr& first) override {
+  void add_founders(const std::vector<core::Member>& local_members,
+                    const core::ConfigurationPtr& first) override {
     for (const core::Member& member : local_members) spawn(member, first, {});
-    for (const core::Member& member : local_members) start_member(member.id);
   }
-
-  void join(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
+  void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
     spawn(self, nullptr, seeds);
-    start_member(self.id);
+  }
+  void start_members() override {
+    std::vector<MemberActor> added;
+    {
+      const std::lock_guard lock{mutex_};
+      added.swap(not_started_);
+    }
+    for (const MemberActor& member : added) actor::post(member, actor::start_atom_v);
   }
 
   void deliver(core::Envelope envelope, bool may_handle_inline) override {
@@ -197,13 +203,15 @@ class LocalJobImpl final : public LocalJob {
     member_options.worker.barrier = job.barrier;
     member_options.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
     member_options.worker.attempts = job.attempts;
-    member_options.worker.window =
+    member_options.exchange.window =
         std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
-    member_options.shard.layout = layout_;
-    member_options.shard.applier = assignment_.applier;
-    member_options.shard.workers = job.workers;
+    member_options.exchange.name = job.exchange;
+    member_options.exchange.layout = layout_;
+    member_options.exchange.applier = assignment_.applier;
+    member_options.exchange.workers = job.workers;
     member_options.members_max = static_cast<core::MemberId>(options_.members_max);
-    member_options.initial_states = start_;
+    member_options.exchange.initial_states = start_;
+    member_options.deal = assignment_.deal;
     member_options.first_configuration = first;
     member_options.seeds = seeds;
     member_options.council.copies = job.copies;
@@ -231,6 +239,7 @@ class LocalJobImpl final : public LocalJob {
                 }}));
     const std::lock_guard lock{mutex_};
     members_[self.id] = {member, last_report};
+    not_started_.push_back(member);
   }
 
   /// Spawns the actor that asks `member` or, if that is absent, the member in charge.
@@ -240,15 +249,19 @@ class LocalJobImpl final : public LocalJob {
     return handle;
   }
 
-  /// Returns a member here that is in the job, or an empty handle.
+  /// Returns a member here that asks the questions of own actors: one that is in the job or, if
+  /// there is none, one that joins, which asks them when it has joined. The handle may be empty.
   MemberActor find_any() {
-    const std::lock_guard lock{mutex_};
-    for (const auto& [id, member] : members_)
-      if (!member.last_report->is_excluded) return member.actor;
-    return {};
+    using State = actor::MemberReport::State;
+    MemberActor joining;
+    for (const LocalMember& member : all_members()) {
+      const State state = member.last_report->get().state;
+      if (member.last_report->is_excluded || state == State::failed) continue;
+      if (state != State::joining) return member.actor;
+      joining = member.actor;
+    }
+    return joining;
   }
-
-  void start_member(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
 
   /// Returns the member here with this id, or an empty handle. Ignores excluded members, because a
   /// member on another node may have the same id.
@@ -347,6 +360,7 @@ class LocalJobImpl final : public LocalJob {
   std::vector<caf::actor_addr> handles_;
   std::mutex mutex_;
   std::map<core::MemberId, LocalMember> members_;
+  std::vector<MemberActor> not_started_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
 };

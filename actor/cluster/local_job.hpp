@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "starling/actor/job/assignment.hpp"
@@ -24,6 +25,8 @@ struct LocalJobOptions {
   std::function<void(std::vector<core::Envelope>)> send;
   /// Stops the job on all its nodes. A user's own actor asks for this, on any thread.
   std::function<void()> stop_job;
+  /// Logs a line, on any thread.
+  std::function<void(const std::string&)> log;
 };
 
 /// Thread-safe.
@@ -34,15 +37,18 @@ class LocalJob {
   LocalJob(const LocalJob&) = delete;
   LocalJob& operator=(const LocalJob&) = delete;
 
+  /// Adds members of a new job, which are here. `first` is the job's first configuration.
+  virtual void add_founders(const std::vector<core::Member>& local_members,
+                            const core::ConfigurationPtr& first) = 0;
+  /// Adds `self`, which asks the members `seeds` to let it join the job.
+  virtual void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
   /// Calls JobOptions::on_start with handles to the members of `configuration`, near and far.
-  /// Returns an Error if that throws. Requires: called at most once, before all functions below.
+  /// Returns an Error if that throws. The members that were added answer questions before they are
+  /// started. Requires: called at most once.
   [[nodiscard]] virtual Result<void> start_own_actors(
       const core::ConfigurationPtr& configuration) = 0;
-  /// Starts the members of a new job that are here. `first` is the job's first configuration.
-  virtual void start_founders(const std::vector<core::Member>& local_members,
-                              const core::ConfigurationPtr& first) = 0;
-  /// Starts `self`, which asks the members `seeds` to let it join the job.
-  virtual void join(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
+  /// Starts the members that were added since the last call.
+  virtual void start_members() = 0;
 
   /// Delivers a packet to a member here; drops the packet if its receiver is not here. If
   /// `may_handle_inline` is true and the member is idle, the caller's thread handles the packet.

@@ -10,7 +10,7 @@
 
 #include "starling/actor/compute/compute_pool.hpp"
 #include "starling/engine/core/worker/worker.hpp"
-#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/engine/exchange/layout.hpp"
 #include "starling/models/model.hpp"
 
 namespace starling::actor {
@@ -36,7 +36,9 @@ struct StepInput {
   core::MemberId worker;
   /// The number of steps that the worker has finished.
   core::Step step;
-  /// The values that the worker read: one for each planned range.
+  /// The worker's part of the job's work in this step.
+  core::WorkShare share;
+  /// The values that the worker read: one for each planned range. None for plan() and prefetch().
   std::span<const core::Value> values;
 };
 
@@ -65,18 +67,16 @@ class Task {
   /// pool's threads only.
   [[nodiscard]] virtual bool waits_for_actors() const { return false; }
   /// Returns the ranges, or rows of them, that the worker reads for its next step.
-  virtual std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) {
-    (void)worker;
-    (void)step;
+  virtual std::vector<core::RangeRows> plan(const StepInput& input) {
+    (void)input;
     return {};
   }
   /// Computes the update of the worker's next step.
   virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
   /// Prefetches the data that compute() will use for the same worker and step. It is only a hint: a
   /// thread of the pool calls it if no other work waits.
-  virtual void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) {
-    (void)worker;
-    (void)step;
+  virtual void prefetch(const StepInput& input, Scratch& scratch) {
+    (void)input;
     (void)scratch;
   }
 

@@ -15,8 +15,8 @@
 ///     const auto outcome = engine->run();
 ///     std::cout << engine->get("mean").value()[0];
 ///
-/// Source: the engines of the OCaml framework Actor (Wang, Catterall, Mortier), with the hooks
-/// schedule, push, pull, barrier and stop.
+/// The hooks are those of the engines in the OCaml framework Actor (Wang, Catterall, Mortier):
+/// schedule, push, pull and stop. Its hook barrier is EngineOptions::barrier here.
 #pragma once
 
 #include <memory>
@@ -35,8 +35,8 @@ struct EngineOptions {
   std::optional<barrier::Barrier> barrier = std::nullopt;
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::size_t shards = 0;
-  /// The steps of each worker in one run. If they are not given, `time` or Hooks::stop must end the
-  /// run.
+  /// Each worker makes this many steps in one run. Without a limit of steps, `time` or Hooks::stop
+  /// must end the run.
   core::Step steps = barrier::finished;
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
   /// Hooks::stop is called each time that the workers' mean step has grown by this much; above 0.

@@ -84,7 +84,13 @@ class Turn {
   [[nodiscard]] core::MemberId worker() const;
   /// The number of steps that the worker has finished in this run.
   [[nodiscard]] core::Step step() const;
+  /// The number of workers with which the job began.
   [[nodiscard]] std::uint32_t workers() const;
+  /// The worker's part of the job's work in this step: part share() of shares(), counted from 0.
+  /// There is a part for each present worker: on a cluster they share the work anew when some join,
+  /// leave or die. In one process it is part worker() of workers().
+  [[nodiscard]] std::uint32_t share() const;
+  [[nodiscard]] std::uint32_t shares() const;
   /// Random numbers, seeded by (seed, worker, step): if a step is tried again, it draws the same
   /// numbers.
   [[nodiscard]] Random& random();
@@ -135,7 +141,8 @@ struct Hooks {
   std::function<std::vector<Selection>(Turn<T>& turn)> schedule = {};
   /// Returns the updates that the worker computes in its step, at most one for each key. Required.
   std::function<std::vector<Update<T>>(Turn<T>& turn)> push = {};
-  /// Merges `update` into `value`; the owner of the key calls it. Both have the same length: they
+  /// Merges `update` into `value`: the owner of the key pulls in what a worker has pushed. A worker
+  /// reads by `schedule`, not by this hook. Both arguments have the same length: they
   /// are consecutive elements of one key, or whole rows of a row-sparse key. The update of one key
   /// may be split over several calls. Absent: value += update. Under bsp it is called for the
   /// pushes of a step in worker order. If it throws, the job fails at once, because the value may

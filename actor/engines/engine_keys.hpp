@@ -10,7 +10,7 @@
 
 #include "starling/actor/engines/engine_hooks.hpp"
 #include "starling/engine/core/worker/worker.hpp"
-#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/engine/exchange/layout.hpp"
 
 namespace starling::actor::detail {
 

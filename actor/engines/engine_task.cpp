@@ -51,11 +51,15 @@ Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> 
   std::vector<decltype(ask(wanted[0]))> answers;
   for (const core::RangeRows& want : wanted) answers.push_back(ask(want));
   std::vector<core::Value> values;
-  bool failed = false;
+  std::string fault;
   for (auto& answer : answers)
     answer.receive([&](const core::Value& value) { values.push_back(value); },
-                   [&](const caf::error&) { failed = true; });
-  if (failed) return Error{"no answer of the owners within " + print_duration(timeout_)};
+                   [&](const caf::error& error) {
+                     fault = error == caf::sec::request_timeout
+                                 ? "no answer of the owners within " + print_duration(timeout_)
+                                 : reason_of(error);
+                   });
+  if (!fault.empty()) return Error{std::move(fault)};
   return values;
 }
 
@@ -77,18 +81,19 @@ core::Merge<T> EngineTask<T>::merge() const {
 }
 
 template <class T>
-TurnState<T> EngineTask<T>::make_turn_state(core::MemberId worker, core::Step step) const {
+TurnState<T> EngineTask<T>::make_turn_state(const StepInput& input) const {
   return {.keys = *keys_,
           .fetcher = fetcher_,
           .worker_count = static_cast<std::uint32_t>(workers_),
-          .worker = worker,
-          .step = step,
-          .random = Random::stream(seed_, worker, step)};
+          .share = input.share,
+          .worker = input.worker,
+          .step = input.step,
+          .random = Random::stream(seed_, input.worker, input.step)};
 }
 
 template <class T>
-std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::Step step) {
-  TurnState<T> state = make_turn_state(worker, step);
+std::vector<core::RangeRows> EngineTask<T>::plan(const StepInput& input) {
+  TurnState<T> state = make_turn_state(input);
   Turn<T> turn{state};
   std::vector<core::RangeRows> wanted;
   std::vector<bool> seen(keys_->names().size());
@@ -142,7 +147,7 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
 
 template <class T>
 StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
-  TurnState<T> state = make_turn_state(input.worker, input.step);
+  TurnState<T> state = make_turn_state(input);
   state.reads = assemble(input.values, scratch);
   Turn<T> turn{state};
   StepResult result;
@@ -227,6 +232,16 @@ core::Step Turn<T>::step() const {
 template <class T>
 std::uint32_t Turn<T>::workers() const {
   return state_.worker_count;
+}
+
+template <class T>
+std::uint32_t Turn<T>::share() const {
+  return state_.share.index;
+}
+
+template <class T>
+std::uint32_t Turn<T>::shares() const {
+  return state_.share.count;
 }
 
 template <class T>

@@ -9,7 +9,7 @@
 #include "starling/actor/compute/task.hpp"
 #include "starling/actor/engines/engine_keys.hpp"
 #include "starling/actor/interfaces.hpp"
-#include "starling/engine/exchange/ownership/shard.hpp"
+#include "starling/engine/exchange/applier.hpp"
 
 namespace starling::actor::detail {
 
@@ -25,7 +25,7 @@ class Fetcher {
   }
 
   /// Returns the value of each wanted range, in the order of `wanted`. Blocks until all owners have
-  /// answered. An Error if one does not answer within the timeout.
+  /// answered. An Error if one refuses, or does not answer within the timeout.
   [[nodiscard]] Result<std::vector<core::Value>> read(
       std::span<const core::RangeRows> wanted) const;
 
@@ -54,6 +54,7 @@ struct TurnState {
   const KeyTable& keys;
   const Fetcher& fetcher;
   std::uint32_t worker_count;
+  core::WorkShare share;
   core::MemberId worker;
   core::Step step;
   Random random;
@@ -75,14 +76,13 @@ class EngineTask final : public Task {
         fetcher_(std::move(fetcher)) {}
 
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
-  /// Returns the function by which owners apply updates: addition, unless the user gave the hook
-  /// `pull`, which is named after what an owner does and is not a worker's read.
+  /// Returns the function by which owners apply updates: the hook `pull`, or addition without it.
   [[nodiscard]] core::Merge<T> merge() const;
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
   [[nodiscard]] bool waits_for_actors() const override { return true; }
   [[nodiscard]] bool chooses_reads() const override { return static_cast<bool>(hooks_->schedule); }
-  std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override;
+  std::vector<core::RangeRows> plan(const StepInput& input) override;
   StepResult compute(const StepInput& input, Scratch& scratch) override;
 
   /// Sets the function by which evaluate() computes its metrics.
@@ -98,7 +98,7 @@ class EngineTask final : public Task {
 
  private:
   /// Makes the data of the Turn for a step, without the values that were read.
-  TurnState<T> make_turn_state(core::MemberId worker, core::Step step) const;
+  TurnState<T> make_turn_state(const StepInput& input) const;
   /// Groups by key the values that were read for a step.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   /// Checks the updates that the hook `push` returned, and splits them by range.

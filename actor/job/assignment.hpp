@@ -7,8 +7,9 @@
 
 #include "starling/actor/compute/task.hpp"
 #include "starling/actor/job/job.hpp"
+#include "starling/engine/core/deals/deal.hpp"
 #include "starling/engine/core/message.hpp"
-#include "starling/engine/exchange/ownership/shard.hpp"
+#include "starling/engine/exchange/applier.hpp"
 
 namespace starling::actor {
 
@@ -20,6 +21,8 @@ struct Assignment {
   core::ApplierPtr applier;
   /// The state of each range when the job starts.
   std::vector<core::RangeState> start;
+  /// How the training data is dealt; without samples if the job has none.
+  core::DealOptions deal = {};
 };
 
 }  // namespace starling::actor

@@ -50,7 +50,8 @@ class JobRunner {
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         configuration_(std::make_shared<const core::Configuration>(core::one_process_configuration(
             options.mode, options.workers, owner_count(options),
-            core::assign_ranges(layout_->ranges.size(), owner_count(options))))),
+            core::assign_ranges(placed_ranges(options, layout_->ranges.size()),
+                                owner_count(options))))),
         worker_configuration_(std::make_shared<const core::WorkerConfiguration>(
             core::worker_configuration(*configuration_, nullptr))),
         config_(options.scheduler != nullptr ? 0 : control_thread_count()),
@@ -60,13 +61,13 @@ class JobRunner {
     job_context_->delay = options.delay;
     job_context_->slowdown_factors = slowdown_factors(options.stragglers, options.workers).value();
     job_context_->seed = options.seed;
+    job_context_->timeline = options.timeline;
     job_context_->clock = &system_.clock();
   }
 
   Outcome run() {
     spawn_members();
-    const auto model = system_.spawn<LocalOwners>(
-        directory_->owners, core::assign_ranges(layout_->ranges.size(), owner_count(options_)));
+    const auto model = system_.spawn<LocalOwners>(answerers());
     job_context_->start = job_context_->clock->now();
     // No actor starts before all have the directory.
     actor::post(directory_->observer, actor::DirectoryPtr{directory_});
@@ -90,6 +91,15 @@ class JobRunner {
   }
 
  private:
+  /// Returns the member that answers for each range.
+  [[nodiscard]] std::vector<MemberActor> answerers() const {
+    std::vector<MemberActor> members;
+    for (core::RangeId range = 0; range < layout_->ranges.size(); ++range)
+      members.push_back(directory_->members.at(
+          core::exchange_type(options_.exchange).answerer(*configuration_, range).value()));
+    return members;
+  }
+
   /// Calls on_start. Returns false if it threw, which ends the job.
   bool call_on_start(const MemberHandle& model) {
     if (!options_.on_start) return true;
@@ -180,14 +190,14 @@ class JobRunner {
     member.worker.recheck = recheck_;
     member.worker.attempts = options_.attempts;
     member.members_max = static_cast<MemberId>(configuration_->members.size());
-    member.shard = {.layout = layout_,
-                    .applier = applier_,
-                    .workers = options_.workers,
-                    .workers_max = options_.workers};
+    member.exchange.name = options_.exchange;
+    member.exchange.layout = layout_;
+    member.exchange.applier = applier_;
+    member.exchange.workers = member.exchange.workers_max = options_.workers;
+    member.exchange.initial_states = start_;
     if (saves_rounds(options_))
-      member.shard.pending_snapshot =
+      member.exchange.pending_snapshot =
           first_checkpoint_request(options_, first_entries_.front().step);
-    member.initial_states = start_;
     member.first_configuration = configuration_;
     member.first_worker_configuration = worker_configuration_;
     return member;
@@ -215,6 +225,7 @@ Result<void> check(const JobOptions& options) {
   const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
   if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
     return valid;
+  if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
   if (auto factors = slowdown_factors(options.stragglers, options.workers); !factors)
     return std::move(factors).error();
   if (options.attempts < 1)
@@ -272,7 +283,6 @@ bool reached(const Target& target, const models::Metrics& metrics) {
 void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& options) {
   for (core::RangeState& state : states) {
     state.ledger.resize(options.workers);
-    state.awaited.reset();
     for (core::LedgerEntry& entry : state.ledger) {
       entry.incarnation = 0;
       if (barrier::is_bsp(options.barrier)) entry.step = state.round;
@@ -293,6 +303,10 @@ std::size_t owner_count(const JobOptions& options) {
   return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
 }
 
+std::size_t placed_ranges(const JobOptions& options, std::size_t ranges) {
+  return core::exchange_type(options.exchange).places_ranges ? ranges : 0;
+}
+
 std::size_t wanted_owner_count(const JobOptions& options) {
   return std::max(owner_count(options), options.copies);
 }
@@ -308,6 +322,8 @@ Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
   if (auto valid = check_start(options, start); !valid)
     return std::move(valid).error().within("the saved state");
   STARLING_CHECK(start.size() == task->layout().ranges.size());
+  STARLING_CHECK(options.timeline == nullptr ||
+                 options.timeline->workers().size() == options.workers);
   keep_freed_memory();
   JobRunner runner{options, std::move(task), std::move(applier), std::move(start)};
   return runner.run();

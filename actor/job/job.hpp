@@ -18,7 +18,8 @@
 #include "starling/base/straggler.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
-#include "starling/engine/exchange/ownership/shard.hpp"
+#include "starling/engine/exchange/applier.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace caf {
 class actor_system;
@@ -28,6 +29,8 @@ struct JobActors;
 }
 
 namespace starling::actor {
+
+class Timeline;
 
 /// The minimum, median and maximum of the workers' steps.
 struct Spread {
@@ -81,6 +84,10 @@ struct Progress {
   /// sample.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// If the samples were dealt anew because the workers have changed: how many epochs the workers
+  /// have taken on average, and the last step of the worker that makes most.
+  std::optional<double> data_epoch = std::nullopt;
+  std::optional<core::Step> last_step = std::nullopt;
 };
 
 /// The value of a metric at which the job ends.
@@ -116,6 +123,8 @@ struct JobOptions {
   barrier::Barrier barrier = barrier::sampled(barrier::Ssp{4}, 2);
   /// When a worker that waits at its barrier draws again; nullopt: the default of the mode.
   std::optional<barrier::Recheck> recheck = std::nullopt;
+  /// The name of an exchange: how workers' updates reach others (core/member/exchanges.hpp).
+  std::string exchange = "owners";
   std::size_t workers = 4;
   /// The number of server shards in central and hybrid mode; 0: one for each 4 workers, at most 8.
   std::size_t shards = 0;
@@ -129,6 +138,8 @@ struct JobOptions {
   /// job ends as reached. Under bsp, the states of several ranges may be of different rounds.
   StopWhen stop_when = {};
   std::uint64_t seed = 1;
+  /// If the job goes on from a saved state with other workers: how samples were dealt before.
+  std::vector<models::FormerDeal> former_deals = {};
 
   /// Injected: each worker waits for this time after each computation.
   Distribution delay = {};
@@ -172,6 +183,10 @@ struct JobOptions {
   /// The job also waits until each thread of the user's that made a caf::scoped_actor has ended,
   /// because CAF 0.17 keeps its system alive until then.
   OnStart on_start = {};
+
+  /// Records what each worker does when (job/timeline.hpp), in one process only; null: records
+  /// nothing. It was made for `workers` workers, and must outlive the job.
+  Timeline* timeline = nullptr;
 
   /// Runs the actors in place of threads and the wall clock, for tests; null: no scheduler. It must
   /// outlive the job.
@@ -219,6 +234,9 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 
 /// The number of owners of a job in one process: servers or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
+/// Returns how many of the model's `ranges` configurations place: none if the job's exchange has no
+/// owners. Requires: the exchange is known.
+[[nodiscard]] std::size_t placed_ranges(const JobOptions& options, std::size_t ranges);
 /// The number of owners that a job on several nodes is to have, if there are as many nodes.
 [[nodiscard]] std::size_t wanted_owner_count(const JobOptions& options);
 /// The number of compute threads in one process: by default one for each processor; 0 if the

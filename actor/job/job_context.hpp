@@ -8,6 +8,7 @@
 #include "starling/actor/compute/compute_pool.hpp"
 #include "starling/actor/compute/task.hpp"
 #include "starling/actor/interfaces.hpp"
+#include "starling/actor/job/timeline.hpp"
 #include "starling/base/distributions/distribution.hpp"
 
 namespace starling::actor {
@@ -21,6 +22,8 @@ struct JobContext {
   /// By worker, the factor by which its steps are slowed down; 1 is full speed.
   std::vector<double> slowdown_factors;
   std::uint64_t seed = 1;
+  /// Records what the workers do; null if nobody wants to know.
+  Timeline* timeline = nullptr;
   /// The clock of the actor system and its timers; set before the first actor is spawned.
   const caf::actor_clock* clock = nullptr;
   /// When the job started, by `clock`.

@@ -69,18 +69,14 @@ class RemoteMember : public MemberHandle::base {
   std::function<MemberActor()> find_relay_;
 };
 
-/// The owners of a job in one process, together: passes each question for values to the owner of
-/// the range, which answers the requester.
+/// The owners of a job in one process, together: passes each question for values to the member that
+/// answers for the range, which answers the requester.
 class LocalOwners : public MemberHandle::base {
  public:
-  /// `owner_by_range` has each range's owner as a position in `owners`.
-  LocalOwners(caf::actor_config& config, std::vector<MemberActor> owners,
-              std::vector<core::OwnerId> owner_by_range)
-      : MemberHandle::base(config),
-        owners_(std::move(owners)),
-        owner_by_range_(std::move(owner_by_range)) {}
+  LocalOwners(caf::actor_config& config, std::vector<MemberActor> owner_by_range)
+      : MemberHandle::base(config), owner_by_range_(std::move(owner_by_range)) {}
 
-  void on_exit() override { owners_.clear(); }
+  void on_exit() override { owner_by_range_.clear(); }
 
   MemberHandle::behavior_type make_behavior() override {
     return {
@@ -92,14 +88,13 @@ class LocalOwners : public MemberHandle::base {
           if (wanted.range >= owner_by_range_.size())
             return refusal("range " + std::to_string(wanted.range) + ": valid: below " +
                            std::to_string(owner_by_range_.size()));
-          return delegate(owners_[owner_by_range_[wanted.range]], read_atom_v, wanted);
+          return delegate(owner_by_range_[wanted.range], read_atom_v, wanted);
         },
     };
   }
 
  private:
-  std::vector<MemberActor> owners_;
-  std::vector<core::OwnerId> owner_by_range_;
+  std::vector<MemberActor> owner_by_range_;
 };
 
 }  // namespace starling::actor

@@ -1,10 +1,19 @@
-/// How a member reports its state, and hands out the ranges that it is primary of.
+/// How a member holds updates back, reports its state, and hands out the ranges that it is primary
+/// of.
 #include "starling/actor/job/member_host.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace starling::actor {
+
+/// Holds the update back for its injected delay, if there is one.
+void MemberHost::on_computed(const Computed& computed) {
+  const core::Time due_at = executor_.hold_back(computed, random_);
+  if (accept_due_update()) return;
+  schedule(due_at, timer_atom_v);
+  if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
+}
 
 Report MemberHost::worker_report(const core::Worker& worker) const {
   const auto counts = worker.draw_counts();
@@ -15,7 +24,8 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
                 .draws = counts.draws,
                 .passes = counts.passes,
                 .drawn = worker.drawn(),
-                .is_done = worker.is_done()};
+                .is_done = worker.is_done(),
+                .deal = worker.deal_progress()};
   executor_.fill_report(report);
   return report;
 }
@@ -35,7 +45,9 @@ MemberReport MemberHost::report() const {
   result.pauses = pause_count_;
   result.epoch = core_.configuration() ? core_.configuration()->epoch : 0;
   if (core_.state() == Core::State::member)
-    result.held = static_cast<std::uint32_t>(core_.replica().full_ranges().size());
+    result.held = static_cast<std::uint32_t>(
+        std::visit([](const auto& e) { return e.full_ranges().size(); }, core_.exchange()));
+  if (core_.dealer() != nullptr) result.deal = core_.dealer()->shared_deal();
   const core::Worker* worker = core_.worker();
   if (!failure_.empty() || core_.state() == Core::State::failed)
     result.state = State::failed;
@@ -54,16 +66,20 @@ MemberReport MemberHost::report() const {
 
 std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& wanted) {
   std::vector<core::RangeState> states;
-  std::size_t bytes = 0;
-  auto& replica = core_.replica();
   // A joining member holds no range; the ranges of an excluded member are out of date.
-  if (core_.state() == Core::State::member)
-    for (core::RangeId range = wanted.from;
-         range < core_.configuration()->ranges.size() && bytes < wanted.bytes_max; ++range)
-      if (replica.is_primary(range)) {
-        states.push_back(replica.shard().full_state(range));
-        bytes += states.back().value.bytes().size();
-      }
+  if (core_.state() != Core::State::member) return states;
+  const std::size_t count = core_.options().exchange.layout->ranges.size();
+  std::size_t bytes = 0;
+  std::visit(
+      [&](const auto& exchange) {
+        for (core::RangeId range = wanted.from; range < count && bytes < wanted.bytes_max;
+             ++range) {
+          if (!exchange.answers_for(range)) continue;
+          states.push_back(exchange.state(range));
+          bytes += states.back().value.bytes().size();
+        }
+      },
+      core_.exchange());
   return states;
 }
 

@@ -49,18 +49,26 @@ class MemberHost : public actor::MemberActor::base {
         random_(Random::stream(job_context_->seed, options.self.id, options.self.incarnation)),
         executor_(job_context_, options.self.id),
         core_(std::move(options)) {
+    if (job_context_->timeline != nullptr && core_.self().works)
+      timeline_ = &job_context_->timeline->of(core_.self().id);
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       const std::string why = core::name_of(core_.self()) + ": " + run_catching([&] {
                                                                      std::rethrow_exception(thrown);
                                                                    }).value_or("failed");
       if (node_) node_->report_exception(why);
       report_failure(why);
+      refuse_questions();
       return caf::exit_reason::user_shutdown;
     });
   }
 
-  /// Releases the directory: its actors refer to each other, and the cycle would never be freed.
-  void on_exit() override { directory_.reset(); }
+  /// Releases the directory, whose actors refer to each other, and the promises, which refer to
+  /// this actor: the cycles would never be freed.
+  void on_exit() override {
+    if (timeline_ != nullptr) timeline_->end(job_context_->now());
+    directory_.reset();
+    questions_.clear();
+  }
 
   actor::MemberActor::behavior_type make_behavior() override {
     // CAF compares a message with these in turn, so the most frequent one comes first.
@@ -85,10 +93,7 @@ class MemberHost : public actor::MemberActor::base {
             member.on_plan(context, plan.step, plan.wanted);
           });
         },
-        [this](const actor::Computed& computed) {
-          const core::Time due_at = executor_.hold_back(computed, random_);
-          if (!accept_due_update()) schedule(due_at, actor::timer_atom_v);
-        },
+        [this](const actor::Computed& computed) { on_computed(computed); },
         [this](const actor::ComputeFailed& failure) { on_failed(failure); },
         [this](const actor::TimerFired& tick) {
           run([&](Core& member, const Context& context) { member.on_timer(context, tick.key); });
@@ -134,7 +139,10 @@ class MemberHost : public actor::MemberActor::base {
         [this](const actor::AskMember& question) { return ask(question); },
         [this](actor::report_atom) { publish(); },
         [this](const actor::ReadRanges& wanted) { return read_primary_ranges(wanted); },
-        [this](actor::quit_atom) { quit(); },
+        [this](actor::quit_atom) {
+          refuse_questions();
+          quit();
+        },
     };
   }
 
@@ -151,11 +159,11 @@ class MemberHost : public actor::MemberActor::base {
 
   actor::MemberActor self() { return this; }
 
-  /// Empty lists, whose memory the next event uses again. One pair for each thread takes less
-  /// memory than one for each of thousands of members.
+  /// Empty lists, whose memory the next event uses again. One set for each thread takes less memory
+  /// than one for each of thousands of members.
   struct SpareLists {
     core::MemberEffects member;
-    core::Effects role;
+    core::SpareEffects core;
   };
   static SpareLists& spare_lists() {
     static thread_local SpareLists lists;
@@ -169,7 +177,9 @@ class MemberHost : public actor::MemberActor::base {
     std::optional<CheckScope> scope;
     if (node_) scope.emplace(throw_broken_invariant);
     core::MemberEffects effects = std::exchange(spare_lists().member, {});
-    event(core_, Context{job_context_->now(), random_, effects, &spare_lists().role});
+    const core::Time now = job_context_->now();
+    event(core_, Context{now, random_, effects, &spare_lists().core});
+    if (timeline_ != nullptr && core_.worker() != nullptr) timeline_->follow(*core_.worker(), now);
     for (core::MemberEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     effects.clear();
     spare_lists().member = std::move(effects);
@@ -185,7 +195,7 @@ class MemberHost : public actor::MemberActor::base {
     actor::send(this, to, std::move(local));
   }
   void execute(const core::MemberTimer& timer) { schedule(timer.at, actor::TimerFired{timer.key}); }
-  void execute(const core::Plan& plan) { executor_.plan(self(), plan.step); }
+  void execute(const core::Plan& plan) { executor_.plan(self(), plan); }
   /// During a pause, postpones the computation. A pause takes effect here, because at this time
   /// every owner has all updates that the worker has pushed.
   void execute(core::Compute& compute) {
@@ -207,6 +217,8 @@ class MemberHost : public actor::MemberActor::base {
     const auto delay = std::max(core::Time{0}, time - job_context_->now());
     actor::send_later(this, self(), std::chrono::ceil<std::chrono::microseconds>(delay), message);
   }
+
+  void on_computed(const actor::Computed& computed);
 
   /// Passes the computed update to the core if its injected delay is over; returns whether it is.
   bool accept_due_update() {
@@ -276,7 +288,8 @@ class MemberHost : public actor::MemberActor::base {
   /// request times out.
   caf::typed_response_promise<core::Answer> ask(const actor::AskMember& question) {
     const core::Time now = job_context_->now();
-    std::erase_if(questions_, [&](const auto& asked) { return asked.second.forget_at <= now; });
+    while (!questions_.empty() && questions_.begin()->second.forget_at <= now)
+      questions_.erase(questions_.begin());  // later questions have later times
     auto promise = make_response_promise<core::Answer>();
     const std::uint64_t number = ++question_count_;
     questions_[number] = {promise, now + forget_questions_after};
@@ -284,6 +297,13 @@ class MemberHost : public actor::MemberActor::base {
       member.ask(context, question.member, {number, question.question});
     });
     return promise;
+  }
+
+  /// Answers all open questions, because this actor ends.
+  void refuse_questions() {
+    for (auto& [number, asked] : std::exchange(questions_, {}))
+      asked.promise.deliver(
+          core::Answer{core::Refusal{core::name_of(core_.self()) + " is not in the job any more"}});
   }
 
   void execute(core::MemberAnswer& answer) {
@@ -337,6 +357,8 @@ class MemberHost : public actor::MemberActor::base {
   Random random_;
   StepExecutor executor_;
   Core core_;
+  /// Where to record what the worker does; null if it is not recorded, or if there is no worker.
+  WorkerTimeline* timeline_ = nullptr;
   /// False from each report until the observer returns a report credit.
   bool may_report_ = true;
   /// The step, the sum of the losses and their number in the last report.
@@ -348,11 +370,13 @@ class MemberHost : public actor::MemberActor::base {
     Published() = default;
     explicit Published(const Core& core)
         : configuration(core.configuration()),
+          deal(core.dealer() != nullptr ? core.dealer()->shared_deal() : nullptr),
           state(core.state()),
           is_done(core.worker() != nullptr && core.worker()->is_done()) {}
     bool operator==(const Published&) const = default;
 
     core::ConfigurationPtr configuration;
+    std::shared_ptr<const core::Deal> deal;
     Core::State state = Core::State::idle;
     bool is_done = false;
   };
@@ -364,7 +388,7 @@ class MemberHost : public actor::MemberActor::base {
   /// Why the member cannot go on; empty if it can.
   std::string failure_;
   std::uint64_t question_count_ = 0;
-  /// By number; few, because each has a deadline.
+  /// By number. This actor forgets them by time, and the core by their number.
   std::map<std::uint64_t, AskedQuestion> questions_;
 };
 

@@ -62,15 +62,16 @@ class StepExecutor {
   StepExecutor(JobContextPtr job_context, core::MemberId id)
       : job_context_(std::move(job_context)), id_(id) {}
 
-  /// Runs the job's code that chooses which ranges the step after `step` reads. Sends `self` the
-  /// result as Planned.
-  void plan(const MemberActor& self, core::Step step) {
+  /// Runs the job's code that chooses which ranges a step reads. Sends `self` the result as
+  /// Planned.
+  void plan(const MemberActor& self, const core::Plan& plan) {
     run(plan_heuristic_,
-        [job_context = job_context_, heuristic = plan_heuristic_, self, id = id_, step](Scratch&) {
-          attempt(self, step, [&] {
-            auto wanted =
-                heuristic->measure(*job_context, [&] { return job_context->task->plan(id, step); });
-            post(*job_context, self, actor::Planned{step, std::move(wanted)});
+        [job_context = job_context_, heuristic = plan_heuristic_, self, id = id_, plan](Scratch&) {
+          attempt(self, plan.step, [&] {
+            auto wanted = heuristic->measure(*job_context, [&] {
+              return job_context->task->plan({id, plan.step, plan.share, {}});
+            });
+            post(*job_context, self, actor::Planned{plan.step, std::move(wanted)});
           });
         });
   }
@@ -81,12 +82,12 @@ class StepExecutor {
   void compute(const MemberActor& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
     run(compute_heuristic_, [job_context = job_context_, heuristic = compute_heuristic_, self,
-                             id = id_, step = compute.step, on_pool,
+                             id = id_, step = compute.step, share = compute.share, on_pool,
                              values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time started_at = job_context->now();
         StepResult result = heuristic->measure(*job_context, [&] {
-          return job_context->task->compute({id, step, values}, scratch);
+          return job_context->task->compute({id, step, share, values}, scratch);
         });
         const core::Time took = job_context->now() - started_at;
         values.clear();  // releases the values, so that owners may update their ranges in place
@@ -99,7 +100,7 @@ class StepExecutor {
       });
       // If prefetch() throws, the next step will throw too, and report it.
       if (!on_pool || job_context->pool->queue_size() > 0) return;
-      (void)run_catching([&] { job_context->task->prefetch(id, step + 1, scratch); });
+      (void)run_catching([&] { job_context->task->prefetch({id, step + 1, share, {}}, scratch); });
     });
   }
 

@@ -55,7 +55,8 @@ class TrainTask final : public Task {
                    {.workers = options.job.workers,
                     .batch = options.batch,
                     .clip = options.clip,
-                    .seed = options.job.seed},
+                    .seed = options.job.seed,
+                    .former_deals = options.job.former_deals},
                    layout_of<T>(model.parameters(), options.job)) {}
 
   [[nodiscard]] const core::Layout& layout() const override { return *gradients_.layout(); }
@@ -65,12 +66,12 @@ class TrainTask final : public Task {
   /// The number of samples in a full batch of one worker.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
 
-  std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override {
-    return gradients_.plan(worker, step);
+  std::vector<core::RangeRows> plan(const StepInput& input) override {
+    return gradients_.plan(input.worker, input.step, input.share);
   }
   StepResult compute(const StepInput& input, Scratch& scratch) override;
-  void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) override {
-    gradients_.prefetch(worker, step, scratch);
+  void prefetch(const StepInput& input, Scratch& scratch) override {
+    gradients_.prefetch(input.worker, input.step, scratch, input.share);
   }
   models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                            Scratch& scratch) override;

@@ -12,7 +12,7 @@ requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput
                                                                  Scratch& scratch) {
   Random random = Random::stream(seed_, input.worker, input.step);
   auto [update, loss, fault] =
-      gradients_.compute(input.worker, input.step, input.values, random, scratch);
+      gradients_.compute(input.worker, input.step, input.values, random, scratch, input.share);
   return {std::move(update), loss, std::move(fault)};
 }
 
@@ -38,12 +38,24 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
-  Assignment assignment{
-      .job = options.job, .task = nullptr, .applier = {}, .start = options.resume};
+  if (auto valid = models::check_deals(options.job.former_deals, data.size()); !valid)
+    return std::move(valid).error().within("the saved state");
+  Assignment assignment{.job = options.job,
+                        .task = nullptr,
+                        .applier = {},
+                        .start = options.resume,
+                        .deal = {.samples = data.size(),
+                                 .batch = options.batch,
+                                 .seed = options.job.seed,
+                                 .epochs = options.epochs,
+                                 .steps_max = options.steps_max,
+                                 .workers = options.job.workers,
+                                 .former = options.job.former_deals}};
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
-    assignment.job.steps = steps_in_epochs(*options.epochs, options, data.size());
+    assignment.job.steps =
+        std::min(options.steps_max, steps_in_epochs(*options.epochs, options, data.size()));
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
   if (assignment.start.empty()) {

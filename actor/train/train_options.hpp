@@ -26,18 +26,22 @@ struct TrainOptions {
   /// The number of samples in one step of one worker; never more than the worker's share of the
   /// data.
   std::size_t batch = 64;
-  /// The number of passes over the training data. If set, it replaces job.steps.
+  /// The number of passes over the training data. If set, it replaces job.steps: it says at which
+  /// step a worker ends, also if the workers change while the job runs.
   std::optional<double> epochs = std::nullopt;
+  /// With `epochs`: no worker makes more steps than this.
+  core::Step steps_max = barrier::finished;
   /// The saved states from which the job goes on, one for each range. Empty: the job makes a new
   /// model.
   std::vector<core::RangeState> resume = {};
 };
 
-/// Returns an order in which the workers process `samples` samples, for counting steps only: its
-/// seed is 0, not the job's.
+/// Returns the order in which the workers process `samples` samples. Requires:
+/// check_deals(options.job.former_deals, samples).
 [[nodiscard]] inline models::SampleOrder order_of(const TrainOptions& options,
                                                   std::size_t samples) {
-  return {samples, options.job.workers, options.batch, 0};
+  return {samples, options.job.workers,     options.batch, options.job.seed,
+          true,    options.job.former_deals};
 }
 
 /// Returns the number of steps that one worker makes in one pass over `samples` samples.

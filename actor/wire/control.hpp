@@ -12,7 +12,9 @@
 
 #include "starling/actor/wire/frame.hpp"
 #include "starling/engine/core/council/configuration.hpp"
+#include "starling/engine/core/deals/deal.hpp"
 #include "starling/engine/core/membership/membership_message.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace starling::wire {
 
@@ -178,10 +180,12 @@ struct MemberStatus {
   bool is_paused = false;
   /// The number of ranges of which the member holds every acknowledged update.
   std::uint32_t held = 0;
+  core::DealProgress deal = {};
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
-                    m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.is_paused, m.held);
+                    m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.is_paused, m.held,
+                    m.deal);
   }
 };
 /// A job, as the sender's node sees it.
@@ -279,9 +283,14 @@ struct JobDescription {
   std::uint64_t age_ms = 0;
   /// The name of the client that submitted the job.
   std::string client = {};
+  /// How samples were dealt before the job went on from a saved state with other workers.
+  std::vector<models::FormerDeal> former_deals = {};
+  /// The latest deal that a member on the sender's node knows; absent if the job deals no samples.
+  std::optional<core::Deal> deal = {};
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client);
+    return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client, m.former_deals,
+                    m.deal);
   }
 };
 /// The reply to ReadRanges.

@@ -1,12 +1,15 @@
 /// Defines a worker's step, and the functions that a rule over steps must have.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "starling/base/alternatives.hpp"
 
@@ -36,6 +39,47 @@ concept Rule = Alternative<R> && requires(const R rule, Step own_step, std::span
   /// Returns the largest lag of a seen worker at which the worker still passes. `finished` or more:
   /// the worker always passes. nullopt: the rule sets no bound.
   { rule.max_lag() } -> std::same_as<std::optional<Step>>;
+};
+
+/// The step and the speed of a worker, as rules with runs or rounds see them. Times count from any
+/// moment.
+struct Pace {
+  Step step = 0;
+  /// When it has pushed the update of its last step; the time between its last two pushes, 0 if it
+  /// has not made two.
+  std::chrono::nanoseconds pushed_at{};
+  std::chrono::nanoseconds interval{};
+  /// True if it has been made to wait since this push.
+  bool waits = false;
+  /// How long its last step took, from when it was let go on to its push; 0 if that is not known.
+  std::chrono::nanoseconds duration{};
+  /// A uniform random number in [0, 1), drawn anew at each push.
+  double chance = 0;
+};
+
+/// Returns true if no running worker among `others` is ahead of `own`.
+[[nodiscard]] inline bool is_fastest(const Pace& own, std::span<const Pace> others) {
+  return std::ranges::all_of(
+      others, [&](const Pace& other) { return other.step <= own.step || other.step >= finished; });
+}
+
+/// A rule that may let a worker run: make several steps without asking. It decides by paces, so one
+/// member must know those of all workers. `admits` and `floor` say when a worker passes without a
+/// run, and `max_lag` is the largest lag in runs too.
+template <class R>
+concept RuleWithRuns = Rule<R> &&
+    requires(const R rule, const Pace& own, std::span<const Pace> others) {
+  /// Returns the step up to which the worker may go on without asking again, the next one if it
+  /// just passes, or its own step if it must wait.
+  { rule.run_to(own, others) } -> std::same_as<Step>;
+};
+
+/// A rule that lets all workers go on at once, when all of them wait: each for a number of steps of
+/// its own. It decides by paces too. `admits` says when all wait for the same step.
+template <class R>
+concept RuleWithRounds = Rule<R> && requires(const R rule, std::span<const Pace> workers) {
+  /// Returns for each worker the step up to which it may go on; the next one at least.
+  { rule.round(workers) } -> std::same_as<std::vector<Step>>;
 };
 
 }  // namespace starling::barrier

@@ -3,25 +3,28 @@
 /// executes the effects that the core has appended to Context::out.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "starling/base/random.hpp"
 #include "starling/engine/core/message.hpp"
+#include "starling/engine/core/update.hpp"
+
+namespace starling::models {
+class SampleOrder;
+}  // namespace starling::models
 
 namespace starling::core {
 
-struct ToWorker {
+struct ToMember {
   MemberId id;
 };
-struct ToOwner {
-  OwnerId id;
-};
 struct ToCoordinator {};
-/// The observer, which collects results for display, evaluation and saving.
-struct ToObserver {};
-using Address = std::variant<ToWorker, ToOwner, ToCoordinator, ToObserver>;
+using Address = std::variant<ToMember, ToCoordinator>;
 
 struct Send {
   Address to;
@@ -34,16 +37,57 @@ struct SetTimer {
   Time at;
 };
 
+/// The part of the job's work that a worker does in a step: part `index` of `count`. The workers
+/// share the work anew when some of them join, leave or die; a step keeps the part with which it
+/// began.
+struct WorkShare {
+  std::uint32_t index = 0;
+  std::uint32_t count = 1;
+  /// How the samples are dealt since the workers changed, and the worker's step when its part of
+  /// the deal began; null as long as the job has its first workers.
+  std::shared_ptr<const models::SampleOrder> order = nullptr;
+  Step first_step = 0;
+};
+
 /// Ask the job's model which ranges the worker needs for the step after `step`, then call on_plan.
 struct Plan {
   Step step;
+  WorkShare share = {};
 };
 
 /// Compute the update of the step after `step` from `values`, then call on_update or on_failure.
 struct Compute {
   Step step;
-  /// One value for each range that on_plan named, in the same order.
+  /// One value for each range that was read, in the order of the plan.
   std::vector<Value> values;
+  WorkShare share = {};
+};
+
+/// Read the ranges of `plan`, for the step after `step`, then call on_values. nullopt: all ranges.
+struct Read {
+  Step step = 0;
+  /// Each range at most once.
+  std::optional<std::vector<RangeRows>> plan;
+};
+
+/// Write the update of step `step`, then call on_written.
+struct Write {
+  /// Counted from 1.
+  Step step = 1;
+  Update update;
+  /// The number of samples of all the worker's steps up to and including this one.
+  std::uint64_t samples_total = 0;
+};
+
+/// Bulk-synchronous jobs only: announce that the worker has joined and writes the update of each
+/// step after `step`, then call on_written with `step`.
+struct Enter {
+  Step step = 0;
+};
+
+/// The worker writes no update after that of step `step`.
+struct EndWrites {
+  Step step = 0;
 };
 
 /// The worker has made its last step; it still answers messages.
@@ -56,7 +100,8 @@ struct Fail {
   std::string why;
 };
 
-using Effect = std::variant<Send, SetTimer, Plan, Compute, Done, Fail>;
+using Effect =
+    std::variant<Send, SetTimer, Plan, Read, Compute, Write, Enter, EndWrites, Done, Fail>;
 using Effects = std::vector<Effect>;
 
 /// Passed to every event: the time, a random generator, and the list to which the core appends its

@@ -16,21 +16,10 @@
 
 namespace starling::core {
 
-// --- between workers and owners -----------------------------------------------------------------
+// --- parameters ---------------------------------------------------------------------------------
 
-/// Worker to owner: asks for a range, or some of its rows, for computing the step after step `at`.
-/// In bulk-synchronous jobs the owner answers once it has applied round `at`.
-struct Pull {
-  MemberId worker;
-  RangeId range;
-  Step at;
-  Rows rows;
-
-  static constexpr std::string_view name = "pull";
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.range, m.at, m.rows); }
-};
-
-/// Owner to worker: the answer to a Pull, whose `range` and `at` it copies.
+/// The values of a range, or of some of its rows, as a worker reads them for the step after step
+/// `at`.
 struct Value {
   RangeId range;
   Step at;
@@ -40,50 +29,73 @@ struct Value {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.at, m.value); }
 };
 
-/// Worker to owner: the part of the worker's update `step` (counted from 1) that belongs to
-/// `range`. An empty slice says that the update does not change the range.
-struct Push {
-  MemberId worker;
-  Incarnation incarnation;
-  RangeId range;
-  Step step;
-  /// The number of samples from which the update was computed.
-  std::uint32_t samples;
-  /// The number of samples of all the worker's steps up to and including this one, including steps
-  /// that did not change the range.
-  std::uint64_t samples_total;
-  Slice update;
-  /// Bulk-synchronous jobs only. True: the push holds no update, but says that the worker has
-  /// joined and takes part in all rounds after `step`.
-  bool is_join = false;
-  /// The epoch since which the range has the owners that the worker knows (Ownership::owner_epoch).
-  /// An owner that knows another epoch refuses the push.
-  Epoch owner_epoch = 0;
+/// From an observer to a member: asks for the states of the ranges that the member answers for. A
+/// later Snapshot replaces one that still waits for its round.
+struct Snapshot {
+  /// A number that the member copies into each RangeState that answers.
+  std::uint64_t request_id;
+  /// Bulk-synchronous jobs only: the member sends each range's state when the range completes this
+  /// round, or a state without values if the range has completed a later round already. 0 asks for
+  /// the present state.
+  Step round = 0;
 
-  static constexpr std::string_view name = "push";
-  static constexpr auto fields(auto& m) {
-    return std::tie(m.worker, m.incarnation, m.range, m.step, m.samples, m.samples_total, m.update,
-                    m.is_join, m.owner_epoch);
-  }
+  static constexpr std::string_view name = "snapshot";
+  static constexpr auto fields(auto& m) { return std::tie(m.request_id, m.round); }
 };
 
-/// Owner to worker: the owner has applied the push, or has gathered it for a bulk-synchronous
-/// round. In replicated jobs, all owners of the range have.
-struct Ack {
-  RangeId range;
-  Step step;
-  /// Both are copied from the push: the worker ignores an Ack for a former incarnation or from
-  /// former owners.
+/// The progress of one worker in one range.
+struct LedgerEntry {
   Incarnation incarnation = 0;
-  Epoch owner_epoch = 0;
+  /// The last step of which the owner holds the update.
+  Step step = 0;
+  /// The number of samples of the worker's steps up to `step`.
+  std::uint64_t samples = 0;
 
-  static constexpr std::string_view name = "ack";
+  static constexpr auto fields(auto& m) { return std::tie(m.incarnation, m.step, m.samples); }
+  bool operator==(const LedgerEntry&) const = default;
+};
+
+/// The state of one range: its values, and which updates they contain. A job can continue from the
+/// states of all ranges.
+struct RangeState {
+  RangeId range = 0;
+  Slice value;
+  /// The optimiser's state: its slots one after another, each as long as the range.
+  Slice slots;
+  /// The number of updates applied (Adam's t).
+  std::uint64_t updates = 0;
+  /// The number of samples that all workers have pushed; learning-rate schedules depend on it.
+  std::uint64_t samples = 0;
+  /// Bulk-synchronous jobs only: the number of rounds applied.
+  Step round = 0;
+  /// Indexed by worker: the last update that `value` contains.
+  std::vector<LedgerEntry> ledger;
+  /// Copied from the Snapshot that this state answers.
+  std::uint64_t request_id = 0;
+
+  static constexpr std::string_view name = "state";
   static constexpr auto fields(auto& m) {
-    return std::tie(m.range, m.step, m.incarnation, m.owner_epoch);
+    return std::tie(m.range, m.value, m.slots, m.updates, m.samples, m.round, m.ledger,
+                    m.request_id);
   }
 };
 
-/// Worker to owner, and to the coordinator if the job has one: `step` was the worker's last.
+/// Returns the ledger entry from which a worker continues: the one for the last step of which every
+/// range in `start` holds the update.
+[[nodiscard]] inline LedgerEntry first_ledger_entry(const std::vector<RangeState>& start,
+                                                    MemberId worker) {
+  std::optional<LedgerEntry> first;
+  for (const RangeState& state : start) {
+    const LedgerEntry entry = worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
+    if (!first || entry.step < first->step) first = entry;
+  }
+  return first.value_or(LedgerEntry{});
+}
+
+// --- between workers and the coordinator (steps kept centrally) ---------------------------------
+
+/// Worker to coordinator, and to the members that take its updates if they need it: `step` was the
+/// worker's last.
 struct Ended {
   MemberId worker;
   Step step;
@@ -91,24 +103,26 @@ struct Ended {
   static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step); }
 };
 
-// --- between workers and the coordinator (steps kept centrally) ---------------------------------
-
 /// Worker to coordinator: all owners hold the worker's update `step`, so the worker's step is now
-/// `step`. The worker asks to go on.
+/// `step`. The worker asks to go on, or says that it goes on in a run.
 struct Arrived {
   MemberId worker;
   Step step;
+  /// True in a run that the coordinator has permitted: the worker does not wait for an answer.
+  bool goes_on = false;
   static constexpr std::string_view name = "arrived";
   static constexpr bool is_barrier_control = true;
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step); }
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.goes_on); }
 };
 
 /// Coordinator to worker: go on from `step`.
 struct Proceed {
   Step step;
+  /// If this is more than `step` + 1, the worker may run: it asks again at this step only.
+  Step until = 0;
   static constexpr std::string_view name = "proceed";
   static constexpr bool is_barrier_control = true;
-  static constexpr auto fields(auto& m) { return std::tie(m.step); }
+  static constexpr auto fields(auto& m) { return std::tie(m.step, m.until); }
 };
 
 /// Member to the coordinator of a replicated job: what the sender knows about the steps. A member
@@ -187,82 +201,13 @@ struct Notice {
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
-// --- between owners and observers ---------------------------------------------------------------
-
-/// To an owner: asks for the state of all its ranges. A later Snapshot replaces one that still
-/// waits for its round.
-struct Snapshot {
-  /// A number that the owner copies into each RangeState that answers.
-  std::uint64_t request_id;
-  /// Bulk-synchronous jobs only: the owner sends each range's state when the range completes this
-  /// round, or a state without values if the range has completed a later round already. 0 asks for
-  /// the present state.
-  Step round = 0;
-
-  static constexpr std::string_view name = "snapshot";
-  static constexpr auto fields(auto& m) { return std::tie(m.request_id, m.round); }
-};
-
-/// The progress of one worker in one range.
-struct LedgerEntry {
-  Incarnation incarnation = 0;
-  /// The last step of which the owner holds the update.
-  Step step = 0;
-  /// The number of samples of the worker's steps up to `step`.
-  std::uint64_t samples = 0;
-
-  static constexpr auto fields(auto& m) { return std::tie(m.incarnation, m.step, m.samples); }
-  bool operator==(const LedgerEntry&) const = default;
-};
-
-/// A worker whose pushes the rounds of a bulk-synchronous job await: each round after
-/// `after_round`.
-struct AwaitedWorker {
-  MemberId worker = 0;
-  Incarnation incarnation = 0;
-  Step after_round = 0;
-
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.incarnation, m.after_round); }
-  bool operator==(const AwaitedWorker&) const = default;
-};
-
-/// All that an owner knows about one range, so that another owner can continue from it.
-struct RangeState {
-  RangeId range = 0;
-  Slice value;
-  /// The optimiser's state: its slots one after another, each as long as the range.
-  Slice slots;
-  /// The number of updates applied (Adam's t).
-  std::uint64_t updates = 0;
-  /// The number of samples that all workers have pushed; learning-rate schedules depend on it.
-  std::uint64_t samples = 0;
-  /// Bulk-synchronous jobs only: the number of rounds applied.
-  Step round = 0;
-  /// Indexed by worker: the last update that `value` contains.
-  std::vector<LedgerEntry> ledger;
-  /// Bulk-synchronous jobs only, from owner to owner: the pushes that wait for their round, each
-  /// worker's in order of steps.
-  std::vector<Push> gathered = {};
-  /// Bulk-synchronous jobs only: the workers that rounds await. Absent: rounds await all workers of
-  /// the job, from the first round on.
-  std::optional<std::vector<AwaitedWorker>> awaited = std::nullopt;
-  /// Copied from the Snapshot that this state answers.
-  std::uint64_t request_id = 0;
-
-  static constexpr std::string_view name = "state";
-  static constexpr auto fields(auto& m) {
-    return std::tie(m.range, m.value, m.slots, m.updates, m.samples, m.round, m.ledger, m.gathered,
-                    m.awaited, m.request_id);
-  }
-};
-
 // --- the lists ----------------------------------------------------------------------------------
 // The codec, the sizes and the simulator's network are generated from these lists.
 
-/// The messages between workers, owners and the coordinator.
-using MemberMessages = MessageList<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
-                                   StepAnswer, NotifyRequest, Notice>;
-using Messages = Joined<MemberMessages, MessageList<Snapshot, RangeState>>;
+/// The messages between workers, and between workers and the coordinator. The messages of an
+/// exchange are declared in its folder.
+using Messages =
+    MessageList<Ended, Arrived, Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>;
 using Message = AnyOf<Messages>;
 
 }  // namespace starling::core

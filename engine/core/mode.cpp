@@ -11,6 +11,14 @@ namespace {
 /// In the order of Mode's enumerators.
 const std::vector<std::string> mode_names{"central", "hybrid", "peer"};
 
+/// Returns the barriers of which no member must see every worker's step, each followed by a comma.
+std::string distributed_barriers(std::size_t workers) {
+  std::string text;
+  for (const auto& barrier : barrier::descriptions(std::min<std::size_t>(2, workers - 1)))
+    if (!barrier.central_only) text += barrier.form + ", ";
+  return text;
+}
+
 }  // namespace
 
 Result<Mode> parse_mode(std::string_view text) {
@@ -28,8 +36,7 @@ Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Re
   if (!keeps_steps_centrally(mode) && barrier::needs_every_step(barrier))
     return Error{"barrier " + barrier::print(barrier) +
                  " needs to see every worker's step, which no one does in " + print(mode) +
-                 " mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., " +
-                 "or use mode central"};
+                 " mode; valid there: " + distributed_barriers(workers) + "or use mode central"};
   if (!keeps_steps_centrally(mode) && recheck.arrival)
     return Error{"recheck arrival works in central mode only; valid in " + print(mode) +
                  " mode: notify, interval:5ms, notify+interval:auto"};

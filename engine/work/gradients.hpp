@@ -19,7 +19,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/worker/worker.hpp"
-#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/engine/exchange/layout.hpp"
 #include "starling/models/kernels/kernels.hpp"
 #include "starling/models/model.hpp"
 #include "starling/models/optimizer/clip.hpp"
@@ -71,6 +71,8 @@ struct GradientOptions {
   /// Applied to each gradient, except to parameters that are not trained.
   models::Clip clip = {};
   std::uint64_t seed = 1;
+  /// How the samples were dealt before; see models::SampleOrder.
+  std::vector<models::FormerDeal> former_deals = {};
 };
 
 /// A step's gradient.
@@ -96,7 +98,8 @@ class Gradients {
         data_(data),
         clip_(options.clip),
         workers_(options.workers),
-        order_(data.size(), options.workers, options.batch, options.seed),
+        order_(data.size(), options.workers, options.batch, options.seed, true,
+               options.former_deals),
         layout_(std::make_shared<const Layout>(std::move(layout))) {
     if constexpr (models::RowSparseModel<M, D>)
       by_rows_ = std::ranges::any_of(layout_->parameters, &models::Parameter::row_sparse);
@@ -112,18 +115,23 @@ class Gradients {
 
   /// Returns the ranges, or rows of them, that the step after `step` reads. Throws if the model
   /// names rows that its parameters do not have. Requires: by_rows().
-  [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step) const;
+  [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step,
+                                            const WorkShare& share = {}) const;
 
   /// If the data can prefetch, makes it prefetch the samples that the step after `step` will read.
-  void prefetch(MemberId worker, Step step, Scratch& scratch) const;
+  void prefetch(MemberId worker, Step step, Scratch& scratch, const WorkShare& share = {}) const;
 
   /// Returns the gradient of the step after `step`. `values` has one value for each range that
   /// plan() returned, or for each range if by_rows() is false. If `random` is Random::stream(seed,
   /// worker, step), computing a step again gives the same gradient.
   [[nodiscard]] Gradient compute(MemberId worker, Step step, std::span<const Value> values,
-                                 Random& random, Scratch& scratch) const;
+                                 Random& random, Scratch& scratch,
+                                 const WorkShare& share = {}) const;
 
  private:
+  /// Replaces `out` by the samples of the step after `step`.
+  void batch_of(MemberId worker, Step step, const WorkShare& share,
+                std::vector<std::uint32_t>& out) const;
   void check_touched(const std::vector<models::TouchedRows>& touched) const;
   std::span<const T> assemble(std::span<const Value> values, Scratch& scratch) const;
   double clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
@@ -135,7 +143,7 @@ class Gradients {
   M model_;
   const D& data_;
   models::Clip clip_;
-  /// The number of shares of the data. Worker w uses share w modulo this number.
+  /// The number of workers of the job's first deal. Worker w takes the part w modulo this number.
   std::size_t workers_;
   models::SampleOrder order_;
   std::shared_ptr<const Layout> layout_;
@@ -144,12 +152,13 @@ class Gradients {
 
 template <class M, class D>
 requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(MemberId worker,
-                                                                          Step step)
+                                                                          Step step,
+                                                                          const WorkShare& share)
 const {
   std::vector<RangeRows> wanted;
   if constexpr (models::RowSparseModel<M, D>) {
     std::vector<std::uint32_t> batch;
-    order_.batch(worker % workers_, step, batch);
+    batch_of(worker, step, share, batch);
     const auto touched = model_.touched(data_, batch);
     check_touched(touched);
     for (std::size_t p = 0; p < layout_->parameters.size(); ++p) {
@@ -177,6 +186,15 @@ const {
   return wanted;
 }
 
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::batch_of(MemberId worker, Step step, const WorkShare& share,
+                               std::vector<std::uint32_t>& out) const {
+  if (share.order) return share.order->batch(share.index, step - share.first_step, out);
+  out.clear();
+  if (step >= order_.first_step()) order_.batch(worker % workers_, step - order_.first_step(), out);
+}
+
 /// Throws if the model names rows that its row-sparse parameters do not have.
 template <class M, class D>
 requires models::Model<M, D>
@@ -197,13 +215,14 @@ void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touc
 
 template <class M, class D>
 requires models::Model<M, D>
-void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch) const {
+void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch,
+                               const WorkShare& share) const {
   static_assert(
       models::PrefetchableData<D> ||
           !requires(D data, models::Batch batch) { data.prefetch(batch); },
       "prefetch() of data must be const");
   if constexpr (models::PrefetchableData<D>) {
-    order_.batch(worker % workers_, step, scratch.batch);
+    batch_of(worker, step, share, scratch.batch);
     data_.prefetch(scratch.batch);
   }
 }
@@ -235,11 +254,12 @@ const {
 template <class M, class D>
 requires models::Model<M, D> Gradient Gradients<M, D>::compute(MemberId worker, Step step,
                                                                std::span<const Value> values,
-                                                               Random& random, Scratch& scratch)
+                                                               Random& random, Scratch& scratch,
+                                                               const WorkShare& share)
 const {
   const auto w = assemble(values, scratch);
   auto& batch = scratch.batch;
-  order_.batch(worker % workers_, step, batch);
+  batch_of(worker, step, share, batch);
   Gradient result;
   result.update.samples = static_cast<std::uint32_t>(batch.size());
 

@@ -6,7 +6,7 @@
 
 #include "starling/models/cuda/check.hpp"
 #include "starling/models/cuda/context.hpp"
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 
 namespace starling::models::cuda {
 

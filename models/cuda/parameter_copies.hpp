@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "starling/models/cuda/context.hpp"
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 #include "starling/models/cuda/memory.hpp"
 #include "starling/models/model.hpp"
 

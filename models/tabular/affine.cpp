@@ -18,7 +18,8 @@ bool are_adjacent(Batch batch) {
   return true;
 }
 
-/// Adds the product of one row and the weights to z.
+/// Adds the product of one row and the weights to z. Called for dense rows only
+/// if the layer has one output (RowReader).
 template <class T>
 void add_row_product(const Table& table, std::size_t row, std::span<const T> w, std::span<T> z) {
   if (table.is_sparse()) {

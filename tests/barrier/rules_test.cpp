@@ -172,6 +172,15 @@ TEST(Check, RefusesASampleOfMoreThanAllOthers) {
             "valid: beta = 0, as in pssp:s=4,beta=0");
 }
 
+TEST(Check, RefusesOptionsFromCodeThatTextCannotHave) {
+  EXPECT_EQ(check({Dssp{.low = 20}}, 8).error().message,
+            "barrier: dssp: high=15: valid: at least low=20");
+  EXPECT_FALSE(check({Ebsp{.ahead = 0}}, 8));
+  EXPECT_FALSE(check({Fluent{.probability = 2}}, 8));
+  EXPECT_FALSE(check({Quorum{.share = -1}}, 8));
+  EXPECT_TRUE(check({Fluent{.staleness = finished}}, 8));
+}
+
 TEST(Check, AcceptsAnyNumberOfWorkersWithoutASample) {
   EXPECT_TRUE(check({Bsp{}}, 1));
   EXPECT_TRUE(check({Ssp{4}}, 1));

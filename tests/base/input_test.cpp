@@ -164,10 +164,5 @@ TEST(ReadBudget, IsTheLimitOfTheScope) {
   EXPECT_LE(held_bytes, 8'500'000U + 1000) << "checked too rarely";
 }
 
-TEST(Memory, FreeMemoryIsNoMoreThanAllMemory) {
-  EXPECT_GT(free_memory_bytes(), 1e6);
-  EXPECT_LE(free_memory_bytes(), memory_bytes());
-}
-
 }  // namespace
 }  // namespace starling

@@ -28,13 +28,13 @@ TEST(Stragglers, RefuseAShareOrFactorOutOfBounds) {
   const auto error_of = [](const char* text) { return parse_straggler(text).error().message; };
   for (const char* share : {"0%:4x", "105%:4x", "-1%:4x"})
     EXPECT_EQ(error_of(share), "straggler '" + std::string{share} +
-                                   "': the share must be above 0 % and at most 100 %");
+                                   "': no such share; valid: above 0 % and at most 100 %");
   EXPECT_EQ(error_of("0:4x"), "straggler '0:4x': slows nobody; valid: 1 worker or more");
   for (const char* factor : {"5%:0.5x", "1:1000001x"})
     EXPECT_EQ(error_of(factor),
-              "straggler '" + std::string{factor} + "': the factor must be from 1 to 1000000");
+              "straggler '" + std::string{factor} + "': no such factor; valid: from 1 to 1000000");
   for (const char* form : {"5%", "4x", "1:x", "one:4x", "1:4x:2"})
-    EXPECT_NE(error_of(form).find("is not of the form"), std::string::npos) << form;
+    EXPECT_NE(error_of(form).find("has another form; valid: 1:4x"), std::string::npos) << form;
 }
 
 TEST(Stragglers, ArePrintedAsTheyWereWritten) {

@@ -53,6 +53,19 @@ TEST(Text, RefusesTextThatIsNotANumber) {
     EXPECT_FALSE(parse_count(text).ok()) << text;
 }
 
+TEST(Text, ParseCountNamesTheBoundThatIsMeant) {
+  const auto error = [](const char* text, std::uint64_t most) {
+    const auto count = parse_count(text, 1, most);
+    return count ? std::to_string(*count) : count.error().message;
+  };
+  EXPECT_EQ(error("9", 9), "9");
+  EXPECT_EQ(error("10", 9), "'10' must be a whole number >= 1 and <= 9");
+  EXPECT_EQ(error("x", UINT64_MAX), "'x' must be a whole number >= 1");
+  EXPECT_EQ(error("0", UINT64_MAX), "'0' must be a whole number >= 1");
+  EXPECT_EQ(error("18446744073709551616", UINT64_MAX),
+            "'18446744073709551616' must be a whole number >= 1 and <= 18446744073709551615");
+}
+
 TEST(Text, SuggestsOnlyANearName) {
   const std::vector<std::string> names{"bsp", "ssp", "pssp"};
   EXPECT_EQ(nearest("psp", names), "bsp");

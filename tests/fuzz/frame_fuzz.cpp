@@ -54,8 +54,8 @@ void copy_values(core::RangeId range, const core::Slice& slice) {
 void validate(const core::PeerMessage& peer_message) {
   for (const core::Configuration& configuration : configurations())
     for (const core::Member& member : configuration.members)
-      if (core::MessageValidator{configuration, member.id, members_max, layout(), sizeof(float)}
-              .is_valid(peer_message))
+      if (core::is_valid({configuration, member.id, members_max, layout(), sizeof(float)},
+                         peer_message))
         if (const auto* value = std::get_if<core::Value>(&peer_message))
           copy_values(value->range, value->value);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "starling/engine/work/gradients.hpp"
+#include "starling/models/sample_order.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
 #include "starling/tools/train/checkpoint.hpp"
@@ -44,10 +45,13 @@ ResolvedJob job() {
   job.options.job.mode = core::Mode::central;
   job.options.job.barrier = {barrier::Bsp{}, std::nullopt};
   job.options.optimizer = models::Adam{};
+  job.train_samples = 600;
   return job;
 }
 
-const JobIdentity identity{{"model", "softmax"}, {"seed", "1"}};
+const JobIdentity identity{{"model", "softmax"}, {"seed", "1"},       {"batch", "64"},
+                           {"workers", "2"},     {"mode", "central"}, {"shards", "1"},
+                           {"barrier", "bsp"}};
 
 std::vector<core::RangeState> states() {
   const core::Layout layout = model()->layout(job().options.job);
@@ -185,6 +189,22 @@ std::vector<Bytes> seeds() {
       write_checkpoint(output_file().path(), notes, *model(), job(), identity, states()));
   require(read_checkpoint(output_file().path(), *model(), job(), identity).ok(),
           "the checkpoint of the seeds is valid");
+  // The checkpoint of a job with other workers, which has had others before.
+  ResolvedJob changed = job();
+  changed.options.job.former_deals = {{0, 32, 64, {{1}, {1}, {2}}}};
+  const core::Step first =
+      models::SampleOrder{600, 2, 32, 1, true, changed.options.job.former_deals}.first_step();
+  auto changed_states = states();
+  for (core::RangeState& state : changed_states) {
+    state.round = first + 1;
+    state.ledger = {{0, first + 1, 64}, {0, first + 1, 64}};
+  }
+  JobIdentity other = identity;
+  other[2].second = "32";
+  add_written_file(
+      write_checkpoint(output_file().path(), notes, *model(), changed, other, changed_states));
+  require(read_checkpoint(output_file().path(), *model(), job(), identity).ok(),
+          "the checkpoint of other workers is valid");
   return all;
 }
 

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"NodeListensNowhere", "node --listen here", {"--listen: 'here' is no address"}},
         BadLine{"NodeCannotListen",
                 "node --listen 127.0.0.1:1 --listen 127.0.0.1:2",
-                {"--listen: is given twice"}},
+                {"--listen: is given twice; valid: once"}},
         BadLine{"NodeJoinsNobody",
                 "node --join host",
                 {"--join: 'host' is no address; valid: HOST:PORT"}},
@@ -82,7 +82,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "bench train --steps 5 --seconds 1",
                 {"--seconds: excludes --steps; valid: one of them"}},
         BadLine{"Seed", "bench train --seed -1", {"--seed: '-1' must be a whole number >= 0"}},
-        BadLine{"Twice", "bench train --batch 2 --batch 3", {"--batch: is given twice"}},
+        BadLine{
+            "Twice", "bench train --batch 2 --batch 3", {"--batch: is given twice; valid: once"}},
         BadLine{"Model",
                 "bench train --data digits:n=20 --model lenet",
                 {"--model: unknown model 'lenet'", "did you mean 'lenet5'?"}},
@@ -102,6 +103,11 @@ INSTANTIATE_TEST_SUITE_P(
     Flags, BadInput,
     testing::Values(
         BadLine{"Command", "trian", {"unknown command 'trian'", "did you mean 'train'?"}},
+        BadLine{"FlagForCommand",
+                "--foo",
+                {"unknown flag '--foo'; valid: --help, --version, or a command first"}},
+        BadLine{
+            "EmptyJob", "train ''", {"JOB: is empty; `starling train --help` lists what is valid"}},
         BadLine{
             "CommandForFlag", "version", {"unknown command 'version'; did you mean '--version'?"}},
         BadLine{
@@ -112,7 +118,8 @@ INSTANTIATE_TEST_SUITE_P(
             "FlagWithEquals", "train --wrokers=2", {"'--wrokers'", "did you mean '--workers'?"}},
         BadLine{"SecondFile", "train a.toml b.toml", {"'b.toml' is one argument too many"}},
         BadLine{"NoValue", "train --workers", {"--workers: needs a value"}},
-        BadLine{"Twice", "train --workers 2 --workers 3", {"--workers: is given twice"}},
+        BadLine{
+            "Twice", "train --workers 2 --workers 3", {"--workers: is given twice; valid: once"}},
         BadLine{"ZeroWorkers", "train --workers 0", {"--workers: '0'", ">= 1"}},
         BadLine{"ManyWorkers", "train --workers 99999999", {"--workers: '99999999'", "<= 65536"}},
         BadLine{"NoNumber", "train --workers four", {"--workers: 'four' must be a whole number"}},
@@ -162,9 +169,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"Clip", "train --clip norm:0", {"--clip: ", "'0' must be a number above 0"}},
         BadLine{"Delay", "train --delay exp:20", {"--delay: ", "exp:20ms"}},
         BadLine{"Straggler", "train --straggler 1:4", {"--straggler: ", "1:4x"}},
-        BadLine{"Stragglers",
-                "train --workers 2 --straggler 3:4x --barrier asp",
-                {"--straggler: ", "more stragglers than the job's 2 workers"}},
+        BadLine{
+            "Stragglers",
+            "train --workers 2 --straggler 3:4x --barrier asp",
+            {"--straggler: ", "more stragglers than the job's 2 workers; valid: up to 2 in all"}},
         BadLine{
             "StragglersNone",
             "train --straggler 5%:4x",
@@ -185,8 +193,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"TestMissing",
                 "train --data digits:n=9 --test csv:nope",
                 {"--test: nope: no such file"}},
-        BadLine{
-            "Holdout", "train --holdout 1", {"--holdout: '1' must be a share between 0 and 1"}}),
+        BadLine{"Holdout",
+                "train --holdout 1",
+                {"--holdout: '1' is no share of the rows; valid: above 0 and below 1, as 0.2"}}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -215,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
             "InspectUnknown", "inspect digts:n=4", {"unknown data source 'digts'", "'digits'?"}},
         BadLine{"InspectMissing", "inspect nope.st", {"starling: nope.st: no such file"}},
         BadLine{
-            "InspectSeed", "inspect digits:n=4 --seed x", {"--seed: 'x' is not a whole number"}},
+            "InspectSeed", "inspect digits:n=4 --seed x", {"--seed: 'x' must be a whole number"}},
         BadLine{"BarriersArgument", "barriers bsp", {"'bsp' is one argument too many"}}),
     name_of);
 

@@ -72,6 +72,23 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   EXPECT_NEAR(squared_error_sum / 100, trained["test_mse"].get<double>(), 1);
 }
 
+TEST(Quorum, IsNotedIfItNeedsAllWorkers) {
+  const Folder folder;
+  const std::string job = "train --data digits:n=100 --model softmax --mode central --steps 1 ";
+  const std::string note =
+      "starling: --barrier: quorum:q=0.9 waits for all 4 workers, as bsp does; a q of 0.75 or less "
+      "waits for fewer\n";
+  EXPECT_NE(starling(folder, job + "--barrier quorum").err.find(note), std::string::npos);
+  EXPECT_NE(
+      starling(folder, job + "--barrier pquorum:beta=2")
+          .err.find(": pquorum:q=0.9,beta=2 waits for all 3 workers that it sees, as pbsp:beta=2 "
+                    "does; a q of 0.66 or less waits for fewer\n"),
+      std::string::npos);
+  for (const char* silent : {"--barrier quorum --quiet", "--barrier quorum:q=0.75",
+                             "--barrier quorum:q=1", "--barrier quorum --workers 10"})
+    EXPECT_EQ(starling(folder, job + silent).err.find("waits for"), std::string::npos) << silent;
+}
+
 /// Bytes are divided by 255 when they are read, so they lie between 0 and 1, too.
 TEST(Scale, DoesNotScaleArraysWithFeaturesBetween0And1) {
   const Folder folder;

@@ -147,6 +147,19 @@ inline std::string with_nan(std::string file, const std::string& tensor, std::si
   return file;
 }
 
+/// Returns the content of a safetensors file, changed: the element with index `element` of the
+/// uint64 tensor `tensor` is `number`, and the checksum is gone.
+inline std::string with_number(std::string file, const std::string& tensor, std::size_t element,
+                               std::uint64_t number) {
+  file.replace(file.find("crc32"), 5, "other");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  const auto offsets = file.find("\"data_offsets\":[", file.find("\"" + tensor + "\":{"));
+  const std::size_t begin = 8 + length + std::stoull(file.substr(offsets + 16));
+  std::memcpy(file.data() + begin + 8 * element, &number, 8);
+  return file;
+}
+
 #ifdef STARLING_PROGRAM
 /// Runs `starling` with the arguments in `line`, which words() splits.
 inline ProgramResult starling(const Folder& folder, const std::string& line) {

@@ -22,8 +22,8 @@ FOLDERS = """
     models/data/source models/data/generators models/data/formats models/data
     models/tabular models/net/layers models/net models/built_in
     models/cuda/kernels models/cuda models/cuda/layers models/cuda/training
-    engine/core engine/core/channel engine/core/council engine/core/membership engine/core/worker
-    engine/exchange/ownership engine/core/member engine/work
+    engine/core engine/core/channel engine/core/council engine/core/deals engine/core/membership engine/core/worker
+    engine/exchange engine/exchange/ownership engine/exchange/broadcast engine/core/member engine/work
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos
     actor actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
@@ -35,7 +35,7 @@ LAYERS = {
     "base": [],
     "barrier": ["base"],
     "models": ["base"],
-    "engine/core": ["base", "barrier", "engine/exchange"],
+    "engine/core": ["base", "barrier", "models", "engine/exchange"],
     "engine/exchange": ["base", "barrier", "models", "engine/core"],
     "engine/work": ["base", "barrier", "models", "engine/core", "engine/exchange"],
     "engine/sim": ["base", "barrier", "models", "engine"],

@@ -37,11 +37,11 @@ std::string text_of(const ChaosFailure& failure) {
 /// Returns the line which says that all invariants held. After an interrupt, it also says in how
 /// many seeds.
 std::string success_text(const ChaosTotals& totals) {
-  if (!totals.interrupted) return "  no update lost, none applied twice, no worker stuck\n";
-  return fmt::format(
-      "  interrupted after {} of {}; in these no update lost, none applied twice, no worker "
-      "stuck\n",
-      totals.runs, print_count(totals.seeds_requested, "seed"));
+  constexpr std::string_view held =
+      "no update lost, none applied twice, no sample taken twice, no worker stuck";
+  if (!totals.interrupted) return fmt::format("  {}\n", held);
+  return fmt::format("  interrupted after {} of {}; in these {}\n", totals.runs,
+                     print_count(totals.seeds_requested, "seed"), held);
 }
 
 Json json_of(const ChaosFailure& failure) {

@@ -27,7 +27,7 @@ class PreparedTraining final : public actor::PreparedJob {
   [[nodiscard]] std::size_t ranges() const override {
     return prepared_.model->layout(options()).ranges.size();
   }
-  [[nodiscard]] core::Step steps_per_epoch() const override {
+  [[nodiscard]] core::Step steps_per_data_epoch() const override {
     return prepared_.resolved.steps_per_epoch;
   }
   [[nodiscard]] Result<void> check_memory(std::size_t nodes) const override {
@@ -56,8 +56,8 @@ class PreparedTraining final : public actor::PreparedJob {
 }  // namespace
 
 bool is_for_follower(std::string_view key) {
-  constexpr std::array<std::string_view, 10> keys{
-      "save", "metrics",    "report",           "json",       "quiet",
+  constexpr std::array<std::string_view, 11> keys{
+      "save", "metrics",    "report",           "json",       "quiet",   "trace",
       "keep", "checkpoint", "checkpoint-every", "eval-every", "patience"};
   return std::ranges::count(keys, key) > 0;
 }

@@ -24,7 +24,7 @@ wire::JobRecord record_of(wire::JobId id, const JobSnapshot& job) {
   record.began_at_ms = job.started_ms;
   record.updates = job.updates();
   if (const auto steps = job.steps(); !steps.empty()) record.step_max = steps.back();
-  record.steps_total = job.steps_total;
+  record.steps_total = job.last_step();
   return record;
 }
 

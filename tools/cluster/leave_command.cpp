@@ -18,18 +18,19 @@ constexpr auto reply_timeout = 5s;
 /// Longer than the 30 s for which a node hands over at most.
 constexpr auto leave_timeout = 35s;
 
-/// Returns true if the node that was asked to leave has left. Asks the first other live node that
-/// answers; if there is none, a node that no longer answers counts as one that has left.
-bool has_left(Access& access, const wire::NodeStatus& leaving) {
+/// Returns the state of the node that was asked to leave, as the first other live node knows it
+/// that answers. If none does, a node that no longer answers counts as one that has left.
+core::NodeState state_of(Access& access, const wire::NodeStatus& leaving) {
   for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;
     const auto status =
         access.client->ask_for<wire::NodeStatus>(other.address, wire::GetStatus{}, 2s);
     if (!status) continue;
     const auto known = std::ranges::find(status->others, leaving.self.id, &core::NodeRecord::id);
-    return known == status->others.end() || !core::is_live(known->state);
+    return known == status->others.end() ? core::NodeState::left : known->state;
   }
-  return !access.client->ask(access.seed, wire::GetStatus{}, reply_timeout);
+  return access.client->ask(access.seed, wire::GetStatus{}, reply_timeout) ? core::NodeState::alive
+                                                                           : core::NodeState::left;
 }
 
 }  // namespace
@@ -51,12 +52,18 @@ Result<int> leave_command(const Settings& settings) {
     return job_failed;
   }
   const auto deadline = std::chrono::steady_clock::now() + leave_timeout;
-  while (!has_left(*access, *node)) {
+  core::NodeState state{};
+  while (core::is_live(state = state_of(*access, *node))) {
     if (std::chrono::steady_clock::now() > deadline) {
       print_error(node->self.name + " has not left yet; it goes on handing over");
       return job_failed;
     }
     std::this_thread::sleep_for(100ms);
+  }
+  if (state == core::NodeState::dead) {
+    print_error(node->self.name +
+                " did not leave in order: the other nodes declared it dead, and go on without it");
+    return job_failed;
   }
   return write_stdout(node->self.name + " has left\n", done);
 }

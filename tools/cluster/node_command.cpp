@@ -296,6 +296,13 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
   if (!node) return std::move(node).error();
   const std::string name = (*node)->status().self.name;
   if (options->log) options->log("node " + name + " at " + wire::without_key((*node)->address()));
+  const auto is_own = [&](const std::string& seed) {
+    return wire::without_key(seed) == wire::without_key((*node)->address());
+  };
+  if (options->log && !options->seeds.empty() && std::ranges::all_of(options->seeds, is_own))
+    options->log(
+        "--join names this node's own address: it joins no other node, and is the first "
+        "of its cluster");
   ExpiryLogger expiry{*options};
   while (!is_interrupted() && !(*node)->is_asked_to_leave() && (*node)->refusal().empty()) {
     expiry.log_if_expired();

@@ -60,7 +60,7 @@ std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot
 
 /// Returns "  copies 1 of 2 wanted, 3 on their way"; empty if no node has sent the configuration.
 std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
-  if (!job.configuration) return {};
+  if (!job.configuration || job.configuration->ranges.empty()) return {};
   const std::size_t incomplete = copies_incomplete(job);
   return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, snapshot.nodes),
                      copies_wanted(job.settings),
@@ -111,7 +111,7 @@ void add_progress(nlohmann::ordered_json& json, const JobSnapshot& job) {
   if (const auto steps = job.steps(); !steps.empty())
     json["steps"] = {
         {"min", steps.front()}, {"median", steps[steps.size() / 2]}, {"max", steps.back()}};
-  if (job.steps_total > 0) json["steps_total"] = job.steps_total;
+  if (job.last_step() > 0) json["steps_total"] = job.last_step();
   if (progress.done_share) json["progress"] = *progress.done_share;
   if (const auto loss = job.loss()) json["loss"] = *loss;
   json["updates"] = job.updates();
@@ -123,10 +123,12 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
                        const JobSnapshot& job) {
   if (!job.configuration) return;
   json["configuration"] = job.configuration->epoch;
-  json["ranges"] = job.configuration->ranges.size();
-  json["copies"] = {{"wanted", copies_wanted(job.settings)},
-                    {"least", copies_held(job, snapshot.nodes)},
-                    {"on_their_way", copies_incomplete(job)}};
+  if (!job.configuration->ranges.empty()) {  // else the exchange keeps no copies of its own
+    json["ranges"] = job.configuration->ranges.size();
+    json["copies"] = {{"wanted", copies_wanted(job.settings)},
+                      {"least", copies_held(job, snapshot.nodes)},
+                      {"on_their_way", copies_incomplete(job)}};
+  }
   if (job.configuration->coordinator) json["coordinator"] = *job.configuration->coordinator;
 }
 

@@ -135,6 +135,23 @@ Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapsho
   return {};
 }
 
+/// Returns what a user can do about a job that has ended and whose nodes still hold it. `has_model`
+/// is false if its model could not be read.
+std::string kept_job_advice(const EndedJob& ended, bool has_model) {
+  const std::string& name = ended.job.name;
+  const std::string call = "`" + program_name();
+  const std::string drop = call + " stop --drop " + name + "` drops it";
+  if (has_model)
+    return "job " + name + " stays on its nodes: " + call + " attach " + name +
+           " --save FILE` saves its model, " + drop;
+  const std::string nothing = ended.saved.empty() ? ", so nothing of it is saved" : "";
+  return "job " + name + " stays on its nodes, but its model cannot be read from them: " +
+         (ended.checkpoint.empty()
+              ? "no checkpoint of it was written" + nothing
+              : call + " submit --resume " + ended.checkpoint + "` goes on from its checkpoint") +
+         "; " + drop;
+}
+
 /// Follows a job to its end and reports it as `train` does. Then asks the nodes to drop the model
 /// if it was saved, or if the user asked for no file and `on_leave` is `stop_job`; else they keep
 /// it.
@@ -159,8 +176,7 @@ Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, Met
   if (end == JobWatcher::End::ended && may_drop)
     follower.close(summary_of(ended));
   else if (end == JobWatcher::End::ended)
-    print_error(name + " stays on its nodes: " + attach_call + " --save FILE` saves its model, `" +
-                program_name() + " stop --drop " + ready.resolved.name + "` drops it");
+    print_error(kept_job_advice(ended, !watcher.outcome().model.empty()));
   return report(ended, ready.job);
 }
 
@@ -183,6 +199,10 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   own_options.push_back(detach_key());
   const Settings job = without(own_options, settings);
   const bool must_detach = !location_of(settings, "detach").empty();
+  if (const std::string location = location_of(job, "trace"); !location.empty())
+    return Error{location +
+                 ": nodes do not record what their workers do; valid: no trace, or `train`, which "
+                 "runs the job in one process"};
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto local_settings = without_device(registry, job);
@@ -257,7 +277,7 @@ const std::vector<KeyDescription>& attach_options() {
     std::vector<KeyDescription> keys = connection_options("Where");
     keys.push_back(job_key("Where"));
     for (KeyDescription key : job_keys()) {
-      if (!is_for_follower(key.name) && key.name != "until") continue;
+      if ((!is_for_follower(key.name) && key.name != "until") || key.name == "trace") continue;
       if (key.name == "metrics")
         key.help = "figures from now on, one JSON object a line; appended to the file";
       if (key.name == "report")
@@ -283,12 +303,20 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto known = from_wire(seen.settings);
   if (!known) return std::move(known).error();
-  // The file of `resume` is not read here: only nodes need it, and it may have been replaced since
-  // the job began. The file of `init` is read here, because its model says how the test data are
-  // scaled.
+  // The file of `resume` is not read here, because it may have been replaced since the job began.
+  // The file of `init` is read here, because its model says how the test data are
+  // scaled. A follower starts no own actors, and its program may not have them.
   const bool has_init = !location_of(*known, "init").empty();
+  std::vector<models::FormerDeal> former_deals;
+  if (!location_of(*known, "resume").empty()) {
+    auto description = access.client->ask_for<wire::JobDescription>(access.seed, wire::GetJob{id},
+                                                                    std::chrono::seconds{10});
+    if (!description) return std::move(description).error();
+    former_deals = std::move(description->former_deals);
+  }
   std::erase_if(*known, [&](const Setting& setting) {
-    return setting.key == "resume" || (setting.key == "trust-file" && !has_init);
+    return setting.key == "resume" || setting.key == "actors" ||
+           (setting.key == "trust-file" && !has_init);
   });
   auto own_options = connection_options("");
   own_options.push_back(job_key(""));
@@ -297,6 +325,9 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   if (!job) return job.error();
   auto ready = prepare(registry, *job, "");
   if (!ready) return std::move(ready).error();
+  if (auto valid = models::check_deals(former_deals, ready->resolved.train_samples); !valid)
+    return std::move(valid).error().within("the job's description");
+  ready->resolved.options.job.former_deals = std::move(former_deals);
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   ready->resolved.id = std::to_string(id);

@@ -43,9 +43,12 @@ Result<std::uint64_t> seed_of(const std::string& text) {
   return seed;
 }
 
+std::string bench_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry);
+}
+
 std::string train_footer(const Registry& registry) {
-  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
-         barriers_list(registry) +
+  return bench_footer(registry) + "\nBarriers:\n" + barriers_list(registry) +
          "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
          "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
          "130 interrupted.";
@@ -53,10 +56,6 @@ std::string train_footer(const Registry& registry) {
 
 std::string submit_footer(const Registry& registry) {
   return train_footer(registry) + " A job that\n`" + program_name() + " stop` ends is done.";
-}
-
-std::string bench_footer(const Registry& registry) {
-  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry);
 }
 
 std::string sim_footer(const Registry& registry) {
@@ -70,8 +69,7 @@ std::string sim_footer(const Registry& registry) {
 }
 
 std::string twin_footer(const Registry& registry) {
-  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
-         barriers_list(registry) +
+  return bench_footer(registry) + "\nBarriers:\n" + barriers_list(registry) +
          "\nRuns the job, then simulates it with its delay as the time of a step, and compares.\n"
          "If a time limit ended the job, the simulation runs for the same time; if the job made\n"
          "all its steps, until they are made. Each figure of the live run must lie between the\n"
@@ -160,7 +158,6 @@ class InspectArguments {
     command_.set_footer("\n" + sources_help(registry));
   }
   [[nodiscard]] const Command& command() const { return command_; }
-
   [[nodiscard]] Result<int> run(const Registry& registry) const {
     const auto seed = seed_of(seed_);
     if (!seed) return seed.error();
@@ -189,7 +186,7 @@ Error usage_error(const CLI::ParseError& fault) {
   const bool is_repeated = message.find("received ") != std::string::npos &&
                            message.find("received 0") == std::string::npos;
   return Error{message.substr(0, message.find(':')) + ": " +
-               (is_repeated ? "is given twice" : needs_value_text)};
+               (is_repeated ? "is given twice; valid: once" : needs_value_text)};
 }
 
 /// Makes all commands of `app`, and their commands, refuse a flag that stands where a value is
@@ -341,6 +338,8 @@ class CommandLine {
     if (train_.command().has_flag(word))
       return Error{"'" + word + "' is a flag of train; valid: " + program_name() + " train " +
                    extras[0] + " ..."};
+    if (word.starts_with('-'))
+      return Error{"unknown flag '" + word + "'; valid: --help, --version, or a command first"};
     std::vector<std::string> names;
     for (const CLI::App* command : program_.get_subcommands({}))
       names.push_back(command->get_name());

@@ -152,13 +152,24 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-/// Writes `pieces` to the descriptor `fd`, syncs it to the disk and closes it. If `fd` is -1,
+/// Returns a function that returns the pieces that are not empty, in order.
+NextPiece each_of(std::span<const std::span<const std::byte>> pieces) {
+  return [pieces]() mutable {
+    std::span<const std::byte> next;
+    while (next.empty() && !pieces.empty()) {
+      next = pieces.front();
+      pieces = pieces.subspan(1);
+    }
+    return next;
+  };
+}
+
+/// Writes all pieces to the descriptor `fd`, syncs it to the disk and closes it. If `fd` is -1,
 /// returns an Error from errno. Errors name `path`.
-Result<void> write_file(const std::string& path, int fd,
-                        std::span<const std::span<const std::byte>> pieces) {
+Result<void> write_file(const std::string& path, int fd, const NextPiece& next) {
   Descriptor file{fd};
   if (file.get() < 0) return system_error(path, "cannot be written");
-  for (const auto piece : pieces)
+  for (auto piece = next(); !piece.empty(); piece = next())
     if (!write_all(file.get(), piece)) return system_error(path, "cannot be written");
   if (::fsync(file.get()) != 0) return system_error(path, "cannot be synced to the disk");
   if (!file.close()) return system_error(path, "cannot be written");
@@ -212,8 +223,7 @@ Result<void> check_writable(const std::string& path) {
   return {};
 }
 
-Result<void> replace_file(const std::string& path,
-                          std::span<const std::span<const std::byte>> pieces) {
+Result<void> replace_file(const std::string& path, const NextPiece& next) {
   if (auto valid = check_target(path); !valid) return valid;
   const std::string target = resolve_links(path);
   remove_abandoned_temporaries(target);
@@ -222,11 +232,16 @@ Result<void> replace_file(const std::string& path,
   if (!fd) return fd.error();
   // A second descriptor keeps the lock until the rename; write_file() closes `fd`.
   const Descriptor lock{::fcntl(*fd, F_DUPFD_CLOEXEC, 0)};
-  if (auto written = write_file(path, *fd, pieces); !written) return written;
+  if (auto written = write_file(path, *fd, next); !written) return written;
   if (::rename(temporary.path().c_str(), target.c_str()) != 0)
     return system_error(path, "cannot be replaced");
   temporary.keep();
   return sync_folder(folder_of(target));
+}
+
+Result<void> replace_file(const std::string& path,
+                          std::span<const std::span<const std::byte>> pieces) {
+  return replace_file(path, each_of(pieces));
 }
 
 Result<void> replace_file(const std::string& path, const std::string& content) {
@@ -244,7 +259,7 @@ Result<void> create_secret_file(const std::string& path, const std::string& cont
   if (auto valid = check_new(path); !valid) return valid;
   const TemporaryFile temporary{temporary_beside(path)};
   const std::span<const std::byte> piece = std::as_bytes(std::span{content});
-  if (auto written = write_file(path, create_secret(temporary.path()), std::span{&piece, 1});
+  if (auto written = write_file(path, create_secret(temporary.path()), each_of({&piece, 1}));
       !written)
     return written;
   // Unlike a rename, a link never replaces an existing file.

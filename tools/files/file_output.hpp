@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,13 @@ namespace starling::program {
 [[nodiscard]] Result<void> replace_file(const std::string& path,
                                         std::span<const std::span<const std::byte>> pieces);
 [[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& content);
+
+/// Returns the next piece of a file's content, and an empty one after the last. A piece is valid
+/// until the next call.
+using NextPiece = std::function<std::span<const std::byte>()>;
+
+/// The same for content that is made while it is written, because it takes much memory as a whole.
+[[nodiscard]] Result<void> replace_file(const std::string& path, const NextPiece& next);
 
 /// Returns an Error if anything exists at `path`, even a broken symbolic link, or if no file can be
 /// created there. Leaves nothing behind.

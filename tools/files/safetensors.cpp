@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -145,51 +146,50 @@ std::uint64_t count_in(const Json& value, const std::string& what) {
   return value.get<std::uint64_t>();
 }
 
-const Json& field(const Json& tensor, const char* key, const std::string& tensor_name) {
+const Json& field(const Json& tensor, const char* key, const std::string& label) {
   const auto at = tensor.find(key);
-  if (at == tensor.end()) throw Malformed{tensor_name + " has no '" + key + "'"};
+  if (at == tensor.end()) throw Malformed{label + " has no '" + key + "'"};
   return *at;
 }
 
-Dtype dtype_in(const Json& value, const std::string& tensor_name) {
+Dtype dtype_in(const Json& value, const std::string& label) {
   if (value.is_string())
     for (const Dtype dtype :
          {Dtype::f32, Dtype::f64, Dtype::u64, Dtype::u8, Dtype::i32, Dtype::i64})
       if (value.get_ref<const std::string&>() == print(dtype)) return dtype;
-  throw Malformed{tensor_name + " has the dtype " + json_text(value) +
+  throw Malformed{label + " has the dtype " + json_text(value) +
                   "; valid: F32, F64, U64, U8, I32, I64"};
 }
 
-/// Returns the size that the tensor's shape needs, in bytes. Throws if that exceeds 64 bits.
-std::uint64_t bytes_of(const Entry& entry, const std::string& tensor_name) {
-  std::uint64_t bytes = size_of(entry.dtype);
-  for (const std::uint64_t extent : entry.shape)
-    if (__builtin_mul_overflow(bytes, extent, &bytes))
-      throw Malformed{tensor_name + " has a shape of more bytes than can be counted"};
-  return bytes;
+/// Throws unless the shape of a tensor, which is an Entry or a View, needs `bytes` bytes.
+template <class T>
+void check_size(const T& tensor, std::uint64_t bytes, const std::string& label) {
+  std::uint64_t needed = size_of(tensor.dtype);
+  for (const std::uint64_t extent : tensor.shape)
+    if (__builtin_mul_overflow(needed, extent, &needed))
+      throw Malformed{label + " has a shape of more bytes than can be counted"};
+  if (needed != bytes)
+    throw Malformed{label + " has " + std::to_string(bytes) + " bytes, but its shape needs " +
+                    std::to_string(needed)};
 }
 
 Entry entry_in(const std::string& name, const Json& tensor, std::uint64_t body_bytes) {
-  const std::string tensor_name = "tensor '" + name + "'";
-  if (!tensor.is_object()) throw Malformed{tensor_name + " is no JSON object"};
-  Entry entry{.name = name,
-              .dtype = dtype_in(field(tensor, "dtype", tensor_name), tensor_name),
-              .shape = {}};
-  const Json& shape = field(tensor, "shape", tensor_name);
-  const Json& offsets = field(tensor, "data_offsets", tensor_name);
-  if (!shape.is_array()) throw Malformed{tensor_name + " has a shape that is no list"};
-  for (const Json& extent : shape) entry.shape.push_back(count_in(extent, tensor_name + ": shape"));
+  const std::string label = "tensor '" + name + "'";
+  if (!tensor.is_object()) throw Malformed{label + " is no JSON object"};
+  Entry entry{.name = name, .dtype = dtype_in(field(tensor, "dtype", label), label), .shape = {}};
+  const Json& shape = field(tensor, "shape", label);
+  const Json& offsets = field(tensor, "data_offsets", label);
+  if (!shape.is_array()) throw Malformed{label + " has a shape that is no list"};
+  for (const Json& extent : shape) entry.shape.push_back(count_in(extent, label + ": shape"));
   if (!offsets.is_array() || offsets.size() != 2)
-    throw Malformed{tensor_name + " needs two data_offsets"};
-  entry.begin = count_in(offsets[0], tensor_name + ": data_offsets");
-  entry.end = count_in(offsets[1], tensor_name + ": data_offsets");
+    throw Malformed{label + " needs two data_offsets"};
+  entry.begin = count_in(offsets[0], label + ": data_offsets");
+  entry.end = count_in(offsets[1], label + ": data_offsets");
   if (entry.begin > entry.end || entry.end > body_bytes)
-    throw Malformed{tensor_name + " lies at bytes " + std::to_string(entry.begin) + " to " +
+    throw Malformed{label + " lies at bytes " + std::to_string(entry.begin) + " to " +
                     std::to_string(entry.end) + ", but the file holds " +
                     std::to_string(body_bytes) + " bytes of tensors"};
-  if (const auto bytes = bytes_of(entry, tensor_name); bytes != entry.end - entry.begin)
-    throw Malformed{tensor_name + " has " + std::to_string(entry.end - entry.begin) +
-                    " bytes, but its shape needs " + std::to_string(bytes)};
+  check_size(entry, entry.end - entry.begin, label);
   return entry;
 }
 
@@ -316,6 +316,15 @@ const Tensor* File::find(std::string_view name) const {
 
 Result<void> write(const std::string& path, const Metadata& metadata,
                    std::span<const View> tensors) {
+  if (metadata.contains(checksum_key))
+    return Error{path + ": metadata '" + checksum_key + "': is the name of the file's checksum; " +
+                 "valid: any other"};
+  try {
+    for (const View& tensor : tensors)
+      check_size(tensor, tensor.bytes.size(), "tensor '" + tensor.name + "'");
+  } catch (const Malformed& fault) {
+    return Error{path + ": is not written: " + fault.what()};
+  }
   const auto sorted = largest_elements_first(tensors);
   Metadata with_checksum = metadata;
   with_checksum[checksum_key] = checksum_of(metadata, sorted);
@@ -354,6 +363,8 @@ Result<File> read(const std::string& path) {
     return Error{unreadable.what()};
   } catch (const Malformed& malformed) {
     return Error{path + ": " + malformed.what()};
+  } catch (const std::bad_alloc&) {
+    return Error{path + ": does not fit in the free memory"};
   } catch (const std::exception& invalid_json) {
     return Error{path + ": the header is no valid JSON: " + invalid_json.what()};
   }

@@ -37,7 +37,7 @@ struct View {
   std::span<const std::byte> bytes;
 };
 
-/// Returns a view of `values` as a tensor. Requires: as many values as the shape has elements.
+/// Returns a view of `values` as a tensor.
 template <class T>
 [[nodiscard]] View view(std::string name, std::vector<std::uint64_t> shape,
                         std::span<const T> values) {
@@ -73,7 +73,8 @@ struct File {
 
 /// Replaces `path` as a whole or leaves it as it was (see replace_file()). Writes the tensors with
 /// the largest elements first, so that the bytes of each tensor are aligned to its element size.
-/// Adds `crc32`, a checksum of metadata and tensors, to the metadata. Requires: for all names
+/// Adds `crc32`, a checksum of metadata and tensors, to the metadata. Refuses metadata that have
+/// this key, and a tensor without as many values as its shape has elements. Requires: for all names
 /// is_valid_tensor_name() holds, and no two are equal.
 [[nodiscard]] Result<void> write(const std::string& path, const Metadata& metadata,
                                  std::span<const View> tensors);

@@ -61,7 +61,8 @@ std::string duplicate_key_message(std::string_view content, const toml::parse_er
   const std::string key{quoted.find('"') == std::string_view::npos ? quoted
                                                                    : key_of_line(content, line)};
   const auto first = line_of_key_in(before_line(content, line), key);
-  return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "");
+  return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "") +
+         "; valid: once";
 }
 
 Error syntax_error(std::string_view content, const std::string& path,

@@ -23,7 +23,7 @@ Result<void> refuse_repeats(const Settings& settings) {
     const Key* key = find_key(setting.key);
     STARLING_CHECK(key != nullptr);
     if (key->type != ValueType::texts && !seen.insert(setting.key).second)
-      return Error{setting.location + ": is given twice"};
+      return Error{setting.location + ": is given twice; valid: once"};
   }
   return {};
 }

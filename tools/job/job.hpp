@@ -53,6 +53,7 @@ struct Job {
   bool accepts_missing_checksum = false;
   std::string metrics;
   std::string report;
+  std::string trace;
 
   /// True if the summary is printed as JSON.
   bool json = false;

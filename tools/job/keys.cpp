@@ -9,6 +9,7 @@
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/member/exchanges.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/registry/device.hpp"
@@ -20,13 +21,6 @@ using Text = const std::string&;
 using In = const KeyInput&;
 
 constexpr std::uint64_t members_max = 65536;
-
-Result<std::uint64_t> read_count(Text text, std::uint64_t least, std::uint64_t most) {
-  const auto value = parse_count(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return Error{"'" + text + "' must be a whole number >= " + std::to_string(least) +
-               " and <= " + std::to_string(most)};
-}
 
 enum class Zero { allowed, refused };
 
@@ -90,15 +84,21 @@ Result<std::chrono::nanoseconds> read_wait_time(Text text) {
 Result<void> put_holdout(Job& job, Text text) {
   const auto share = parse_number(text);
   if (!share || !(*share > 0 && *share < 1))
-    return Error{"'" + text + "' must be a share between 0 and 1, both excluded"};
+    return Error{"'" + text + "' is no share of the rows; valid: above 0 and below 1, as 0.2"};
   job.data.holdout = *share;
   return {};
 }
 
 Result<void> put_seed(Job& job, Text text) {
-  const auto seed = read_count(text, 0, UINT64_MAX);
+  const auto seed = parse_count(text, 0, UINT64_MAX);
   if (!seed) return seed.error();
   job.data.seed = job.train.job.seed = *seed;
+  return {};
+}
+
+Result<void> put_exchange(Job& job, Text text) {
+  if (auto known = core::check_exchange(text); !known) return known;
+  job.train.job.exchange = text;
   return {};
 }
 
@@ -144,7 +144,7 @@ std::vector<Key> data_keys() {
        [](In in) { return put_data(in.job.data.test.emplace(), in.registry, in.text); }},
       {{"split", ValueType::count, "ROWS", "or: train on the first ROWS rows, test on the others",
         group},
-       [](In in) { return put(in.job.data.split, read_count(in.text, 1, UINT32_MAX)); }},
+       [](In in) { return put(in.job.data.split, parse_count(in.text, 1, UINT32_MAX)); }},
       {{"holdout", ValueType::number, "SHARE",
         "or: test on this share of the rows, drawn by seed [0.2]", group},
        [](In in) { return put_holdout(in.job, in.text); }},
@@ -189,7 +189,7 @@ std::vector<Key> model_keys() {
         group},
        [](In in) { return put_file(in.job.init, in.text); }},
       {{"batch", ValueType::count, "N", "samples of one step of one worker [32]", group},
-       [](In in) { return put(in.job.train.batch, read_count(in.text, 1, UINT32_MAX)); }},
+       [](In in) { return put(in.job.train.batch, parse_count(in.text, 1, UINT32_MAX)); }},
   };
 }
 
@@ -201,7 +201,7 @@ std::vector<Key> limit_keys() {
        [](In in) { return put(in.job.epochs, read_number(in.text, Zero::refused, 1e9)); }},
       {{"steps", ValueType::count, "N", "steps of each worker", group},
        [](In in) {
-         return put(in.job.train.job.steps, read_count(in.text, 1, 1'000'000'000'000));
+         return put(in.job.train.job.steps, parse_count(in.text, 1, 1'000'000'000'000));
        }},
       {{"seconds", ValueType::duration, "T", "time in seconds, or with its unit: 200ms, 2min",
         group},
@@ -213,7 +213,7 @@ std::vector<Key> limit_keys() {
        [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
       {{"patience", ValueType::count, "N",
         "end the job after so many evaluations without a better test loss, 0: never [0]", group},
-       [](In in) { return put(in.job.patience, read_count(in.text, 0, 1'000'000'000)); }},
+       [](In in) { return put(in.job.patience, parse_count(in.text, 0, 1'000'000'000)); }},
   };
 }
 
@@ -221,13 +221,17 @@ std::vector<Key> worker_keys() {
   const std::string group = "Workers and barriers";
   return {
       {{"workers", ValueType::count, "N", "the number of workers [4]", group},
-       [](In in) { return put(in.job.train.job.workers, read_count(in.text, 1, members_max)); }},
+       [](In in) { return put(in.job.train.job.workers, parse_count(in.text, 1, members_max)); }},
       {{"mode", ValueType::text, "MODE",
         "central | hybrid | peer: who holds the model and who knows the steps [peer]", group},
        [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
+      {{"exchange", ValueType::text, "EXCHANGE",
+        "owners | broadcast: how workers' updates reach others; broadcast in peer mode [owners]",
+        group},
+       [](In in) { return put_exchange(in.job, in.text); }},
       {{"shards", ValueType::count, "N",
         "servers, in modes that have any [one for each 4 workers, at most 8]", group},
-       [](In in) { return put(in.job.train.job.shards, read_count(in.text, 1, members_max)); }},
+       [](In in) { return put(in.job.train.job.shards, parse_count(in.text, 1, members_max)); }},
       {{"name", ValueType::text, "NAME",
         "on a cluster: what `status`, `stop` and `attach` call the job: letters, digits, - _ . "
         "[MODEL-DATA-N]",
@@ -235,15 +239,15 @@ std::vector<Key> worker_keys() {
        [](In in) { return put_name(in.job.name, in.text); }},
       {{"copies", ValueType::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
-       [](In in) { return put(in.job.train.job.copies, read_count(in.text, 1, 16)); }},
+       [](In in) { return put(in.job.train.job.copies, parse_count(in.text, 1, 16)); }},
       {{"wait-for-nodes", ValueType::duration, "T",
         "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
         "with a unit [30s]",
         group},
        [](In in) { return put(in.job.train.job.wait_for_nodes, read_wait_time(in.text)); }},
       {{"barrier", ValueType::text, "BARRIER",
-        "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
-        "beta = workers - 1]; see below",
+        "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 | ... [the last; with fewer than 3 "
+        "workers, beta = workers - 1]; see below",
         group},
        [](In in) {
          return put(in.job.train.job.barrier, barrier::parse(in.text, in.registry.rules()));
@@ -262,12 +266,12 @@ std::vector<Key> worker_keys() {
         "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group},
        [](In in) { return put_straggler(in.job, in.text); }},
       {{"threads", ValueType::count, "N", "compute threads [one for each processor]", group},
-       [](In in) { return put(in.job.train.job.compute_threads, read_count(in.text, 1, 4096)); }},
+       [](In in) { return put(in.job.train.job.compute_threads, parse_count(in.text, 1, 4096)); }},
       {{"actors", ValueType::texts, "NAME",
         "own actors of this program that start with the job; repeatable [none]", group},
        [](In in) { return put_actors(in.job, in.registry, in.text); }},
       {{"attempts", ValueType::count, "N", "tries of a step that throws [3]", group},
-       [](In in) { return put(in.job.train.job.attempts, read_count(in.text, 1, 1'000'000)); }},
+       [](In in) { return put(in.job.train.job.attempts, parse_count(in.text, 1, 1'000'000)); }},
   };
 }
 
@@ -287,24 +291,31 @@ std::vector<Key> output_keys() {
       {{"checkpoint-every", ValueType::count, "STEPS",
         "also write the checkpoint every so many steps", group},
        [](In in) {
-         return put(in.job.train.job.checkpoint_every, read_count(in.text, 1, 1'000'000'000'000));
+         return put(in.job.train.job.checkpoint_every, parse_count(in.text, 1, 1'000'000'000'000));
        }},
-      {{"resume", ValueType::text, "FILE", "resume from a checkpoint of the same job", group},
+      {{"resume", ValueType::text, "FILE",
+        "resume from a checkpoint of the same job, perhaps with other workers, mode or barrier",
+        group},
        [](In in) { return put_file(in.job.resume, in.text); }},
       {{"trust-file", ValueType::flag, "",
         "--resume and --init take a file without a checksum, too", group},
        [](In in) { return put_flag(in.job.accepts_missing_checksum, in.text); }},
       {{"eval-every", ValueType::count, "STEPS",
-        "steps between two tests, 0: only at the end [an epoch, or a hundredth of a job that only "
-        "steps end, if that is more]",
+        "steps between two tests, 0: only at the end [those of an epoch; without seconds and "
+        "until, at least a hundredth of the job's steps]",
         group},
-       [](In in) { return put(in.job.evaluate_every, read_count(in.text, 0, 1'000'000'000'000)); }},
+       [](In in) {
+         return put(in.job.evaluate_every, parse_count(in.text, 0, 1'000'000'000'000));
+       }},
       {{"metrics", ValueType::text, "FILE",
         "figures while training, one JSON object a line; may be a pipe; --resume appends", group},
        [](In in) { return put_file(in.job.metrics, in.text); }},
       {{"report", ValueType::text, "FILE",
         "curves, settings and figures as one HTML page, once the job has ended", group},
        [](In in) { return put_file(in.job.report, in.text); }},
+      {{"trace", ValueType::text, "FILE",
+        "in one process: what each worker does when, for Perfetto or chrome://tracing", group},
+       [](In in) { return put_file(in.job.trace, in.text); }},
       {{"json", ValueType::flag, "", "the summary as one JSON object", group},
        [](In in) { return put_flag(in.job.json, in.text); }},
       {{"quiet", ValueType::flag, "", "no progress", group},

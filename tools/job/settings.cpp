@@ -29,10 +29,8 @@ Result<void> put_count(std::uint64_t& into, const Settings& settings, const std:
                        std::uint64_t least, std::uint64_t most) {
   const std::string text = text_of(settings, key);
   if (text.empty()) return {};
-  const auto count = parse_count(text);
-  if (!count || *count < least || *count > most)
-    return Error{"--" + key + ": '" + text + "' must be a whole number >= " +
-                 std::to_string(least) + " and <= " + std::to_string(most)};
+  auto count = parse_count(text, least, most);
+  if (!count) return std::move(count).error().within("--" + key);
   into = *count;
   return {};
 }

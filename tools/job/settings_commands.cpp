@@ -75,8 +75,8 @@ Result<Settings> FlagsCommand::settings() const {
   std::set<std::string> seen;
   for (const Setting& setting : settings) {
     if (!repeatable_.contains(setting.key) && !seen.insert(setting.key).second)
-      return Error{setting.location + ": is given twice"};
-    if (setting.text.empty()) return Error{setting.location + ": is empty"};
+      return Error{setting.location + ": is given twice; valid: once"};
+    if (setting.text.empty()) return Error{setting.location + ": is empty; valid: a value"};
   }
   return settings;
 }

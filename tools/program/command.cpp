@@ -23,6 +23,8 @@ std::string Command::call() const {
   return program_name() + " " + (is_nested ? parent->get_name() + " " : "") + name();
 }
 
+std::string Command::help_hint() const { return "`" + call() + " --help` lists what is valid"; }
+
 bool Command::has_flag(const std::string& flag) const {
   return flag.starts_with("--") && app_.get_option_no_throw(flag) != nullptr;
 }
@@ -54,25 +56,31 @@ void Command::add_values(const std::string& flag, std::vector<std::string>& valu
       ->allow_extra_args(false);
 }
 
+std::function<std::string(const std::string&)> Command::refuse_empty() const {
+  return [error = "is empty; " + help_hint()](const std::string& value) {
+    return value.empty() ? error : std::string{};
+  };
+}
+
 void Command::add_argument(const std::string& name, std::string& value, const std::string& help) {
-  app_.add_option(name, value, help)->type_name("");
+  app_.add_option(name, value, help)->type_name("")->check(refuse_empty(), "");
 }
 
 void Command::add_required_argument(const std::string& name, std::string& value,
                                     const std::string& help) {
-  app_.add_option(name, value, help)->type_name("")->required();
+  app_.add_option(name, value, help)->type_name("")->required()->check(refuse_empty(), "");
 }
 
 void Command::add_arguments(const std::string& name, std::vector<std::string>& values,
                             const std::string& help) {
-  app_.add_option(name, values, help)->type_name("");
+  app_.add_option(name, values, help)->type_name("")->check(refuse_empty(), "");
 }
 
 Result<void> Command::refuse_extras() const {
   const auto extras = app_.remaining();
   if (extras.empty()) return {};
   const std::string flag = extras[0].substr(0, extras[0].find('='));
-  const std::string help = "`" + call() + " --help` lists what is valid";
+  const std::string help = help_hint();
   if (!flag.starts_with('-')) return Error{"'" + extras[0] + "' is one argument too many; " + help};
   std::vector<std::string> known;
   for (const CLI::Option* option : app_.get_options())

@@ -1,6 +1,7 @@
 /// One command of the command line with its flags and arguments.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ class Command {
   void add_values(const std::string& flag, std::vector<std::string>& values,
                   const std::string& help, const std::string& placeholder,
                   const std::string& group);
-  // Arguments without a flag: `name` stands for the argument in the help.
+  // Arguments without a flag: `name` stands for the argument in the help. Parsing refuses an empty
+  // argument.
   void add_argument(const std::string& name, std::string& value, const std::string& help);
   void add_required_argument(const std::string& name, std::string& value, const std::string& help);
   void add_arguments(const std::string& name, std::vector<std::string>& values,
@@ -58,6 +60,10 @@ class Command {
                                             const std::string& wrong) const;
 
  private:
+  [[nodiscard]] std::string help_hint() const;
+  /// Returns a check whose result is an error text if a value is empty, and else an empty text.
+  [[nodiscard]] std::function<std::string(const std::string&)> refuse_empty() const;
+
   CLI::App& app_;
 };
 

@@ -73,6 +73,7 @@ void install_signal_handlers() {
   struct sigaction hangup {};
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &action, nullptr);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 void omit_saving_from_signal_message() noexcept { abort_message = "\nstarling: interrupted\n"; }

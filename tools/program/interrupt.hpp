@@ -14,7 +14,7 @@ inline constexpr int interrupted_code = 130;
 /// Installs handlers for these signals; for SIGHUP only if it is not ignored already, as it is
 /// under nohup. While no GracefulStop exists, a signal ends the program at once: the handler
 /// removes the temporary file that is being written, prints a message, and exits with
-/// interrupted_code.
+/// interrupted_code. SIGXFSZ is ignored: a write beyond a limit of file sizes returns an error.
 void install_signal_handlers();
 
 /// For commands that have nothing to save: after this call, the message of a signal that ends the

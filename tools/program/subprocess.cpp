@@ -1,5 +1,6 @@
 #include "starling/tools/program/subprocess.hpp"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,12 +17,20 @@ Result<int> run_program(std::vector<std::string> command, std::optional<Standard
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  for (int standard = 0; files && standard < 3; ++standard)
-    posix_spawn_file_actions_adddup2(&actions, files->at(static_cast<std::size_t>(standard)),
-                                     standard);
+  int fault = 0;
+  std::vector<int> copies;  // above 2, so that no dup2 of the child overwrites one
+  for (int standard = 0; files && standard < 3 && fault == 0; ++standard) {
+    const int copy =
+        ::fcntl(files->at(static_cast<std::size_t>(standard)), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (copy < 0)
+      fault = errno;
+    else
+      fault = posix_spawn_file_actions_adddup2(&actions, copies.emplace_back(copy), standard);
+  }
   pid_t child = 0;
-  const int fault =
-      ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  if (fault == 0)
+    fault = ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  for (const int copy : copies) ::close(copy);
   posix_spawn_file_actions_destroy(&actions);
   if (fault != 0) return Error{command[0] + ": " + std::strerror(fault)};
   int status = 0;

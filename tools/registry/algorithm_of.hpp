@@ -103,13 +103,14 @@ class AlgorithmOf final : public AnyModel {
     job.start = std::move(assigned->start);
     job.applier = std::move(assigned->applier);
     job.compute = [task, scratch](core::MemberId worker, const core::Compute& read) {
-      actor::StepResult result = task->compute({worker, read.step, read.values}, *scratch);
+      actor::StepResult result =
+          task->compute({worker, read.step, read.share, read.values}, *scratch);
       if (result.fault) throw std::runtime_error{*result.fault};
       return std::move(result.update);
     };
     if (task->chooses_reads())
-      job.plan = [task](core::MemberId worker, core::Step step) {
-        return task->plan(worker, step);
+      job.plan = [task](core::MemberId worker, const core::Plan& plan) {
+        return task->plan({worker, plan.step, plan.share, {}});
       };
     job.evaluate = [task, scratch](const std::vector<core::RangeState>& states) {
       return task->evaluate(states, false, *scratch);

@@ -79,7 +79,13 @@ Result<TrainAndTest> divide(const AnyData& data, const DataRequest& request) {
           : models::hold_out(data.size(), request.holdout.value_or(models::holdout_default),
                              request.seed);
   if (!rows) return rows.error();
-  return TrainAndTest{data.select(rows->train), data.select(rows->test)};
+  TrainAndTest parts{data.select(rows->train), data.select(rows->test)};
+  for (const auto& [part, chosen] :
+       {std::pair{&parts.train, rows->train.size()}, std::pair{&*parts.test, rows->test.size()}})
+    if (part->size() != chosen)
+      return Error{"data: " + request.data + ": select(rows) of its type has returned " +
+                   print_count(part->size(), "sample") + " for " + print_count(chosen, "row")};
+  return parts;
 }
 
 /// Loads training and test data from two sources that are not in the registry.

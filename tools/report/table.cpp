@@ -9,7 +9,8 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Counts characters as a terminal does: continuation bytes of UTF-8 do not count.
+/// Counts code points, most of which take one column of a terminal: continuation bytes of UTF-8 do
+/// not count.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -36,7 +37,7 @@ std::string plain_row(const Row& row, const std::vector<std::size_t>& widths, bo
 }
 
 std::string csv_cell(const std::string& cell) {
-  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string quoted = "\"";
   for (const char c : cell) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
   return quoted + "\"";
@@ -52,7 +53,13 @@ std::string markdown_row(const Row& row) {
   std::string line = "|";
   for (const auto& cell : row) {
     line += " ";
-    for (const char c : cell) line += c == '|' ? std::string{"\\|"} : std::string{c};
+    for (const char c : cell)
+      if (c == '|')
+        line += "\\|";
+      else if (c == '\n')
+        line += "<br>";
+      else if (c != '\r')
+        line += c;
     line += " |";
   }
   return line + "\n";

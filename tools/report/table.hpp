@@ -24,6 +24,7 @@ struct TextTable {
 /// Lines end with \n.
 [[nodiscard]] std::string csv_text(const TextTable& table);
 
+/// Returns a table of GitHub's Markdown. A new line in a cell becomes <br>.
 [[nodiscard]] std::string markdown_text(const TextTable& table);
 [[nodiscard]] std::string html_text(const TextTable& table);
 

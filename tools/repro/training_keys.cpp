@@ -151,7 +151,7 @@ Result<TrainingOptions> parse_training_options(const Settings& settings, const R
     const auto made = make_job(with_barrier, registry);
     if (!made) return made.error();
     if (std::ranges::find(options.barriers, made->train.job.barrier) != options.barriers.end())
-      return Error{barrier.location + ": '" + barrier.text + "' is given twice"};
+      return Error{barrier.location + ": '" + barrier.text + "' is given twice; valid: each once"};
     options.barriers.push_back(made->train.job.barrier);
     if (options.job.empty()) options.job = std::move(with_barrier);
   }

@@ -13,13 +13,13 @@ namespace starling::program {
 /// Returns an Error if the job has no test samples, or its model does not compute an accuracy.
 [[nodiscard]] Result<void> check_accuracy(const PreparedRun& ready);
 
-/// Trains under every barrier with every seed: seed by seed, and with one seed the barriers one
-/// after another. Each seed begins with another barrier, so that other load on the machine affects
-/// all barriers alike.
+/// Makes one run for each seed and barrier. All barriers run with the first seed, then all with the
+/// second, and so on; the order of the barriers rotates from seed to seed, so that other load on
+/// the machine affects all barriers alike.
 ///
-/// No model is evaluated during its run. Each time that the workers have made a step, on average, a
-/// copy of the model is read from the servers. The last copy before each instant is kept, and
-/// evaluated after the run.
+/// During a run, a copy of the model is read from the servers each time that the workers' mean step
+/// has grown by one. For each instant of the report, the last copy before it is kept. The copies
+/// are evaluated after the run, so that evaluations do not slow it down.
 ///
 /// Returns the runs of each barrier, or the error of the first run that failed. Requires:
 /// check_accuracy() returns no error.

@@ -35,6 +35,7 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
   options.mode = job.mode;
   options.recheck = job.options.recheck;
   options.workers = job.options.workers;
+  options.exchange = train.exchange;
   actor::JobOptions sizes;
   sizes.mode = job.mode;
   sizes.workers = job.options.workers;
@@ -117,7 +118,7 @@ SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult
 const std::vector<std::string>& learning_keys() {
   static const std::vector<std::string> keys{"data",     "test",  "split",     "holdout", "scale",
                                              "model",    "dtype", "optimizer", "l2",      "clip",
-                                             "schedule", "batch", "shards"};
+                                             "schedule", "batch", "shards",    "exchange"};
   return keys;
 }
 
@@ -128,6 +129,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   const actor::TrainOptions& train = training->train;
   if (auto fits = check_shards(train.job.shards, job.mode, settings); !fits)
     return std::move(fits).error();
+  if (auto fits = core::check_exchange(train.job.exchange, job.mode); !fits)
+    return add_location(std::move(fits).error(), settings);
   auto data = load_data(registry, training->data);
   if (!data) return add_location(std::move(data).error(), settings);
   const std::string text =
@@ -136,6 +139,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   if (!model) {
     return std::move(model).error().within(location_or_flag(settings, "model"));
   }
+  if (auto valid = check_gradient_options(**model, settings); !valid)
+    return std::move(valid).error();
   if (data->test)
     if (auto fits = (*model)->accepts(*data->test); !fits)
       return std::move(fits).error().within(location_or_flag(settings, "test"));

@@ -150,6 +150,7 @@ Result<int> sim_command(const Registry& registry, const Settings& settings,
     job->learned = learning->learned;
   }
   if (!job->quiet) warn_of_unused_recheck(job->barriers, settings);
+  if (!job->quiet) note_full_quorums(job->barriers, job->options.workers, settings);
   if (!job->quiet) warn_of_few_steps(*job, settings);
   const auto simulated = simulate(*job, learning ? &*learning : nullptr);
   if (!simulated) {

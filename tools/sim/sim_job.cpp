@@ -104,7 +104,7 @@ Result<void> apply_settings(SimJob& job, const Settings& settings, const Registr
     const SimKey* key = find_sim_key(setting.key);
     if (key == nullptr) continue;
     if (key->type != ValueType::texts && !seen.insert(setting.key).second)
-      return Error{setting.location + ": is given twice"};
+      return Error{setting.location + ": is given twice; valid: once"};
     if (auto done = key->set({job, registry, setting.text}); !done)
       return with_location(setting, std::move(done).error());
   }
@@ -144,12 +144,13 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
                  std::to_string(job.options.seed) + " on: there is none beyond " +
                  std::to_string(std::numeric_limits<std::uint64_t>::max())};
   for (std::size_t i = 0; i < job.barriers.size(); ++i) {
-    const auto options = run_options(job, i, job.options.seed);
+    auto options = run_options(job, i, job.options.seed);
     if (auto valid = core::check(job.mode, options.barrier, options.recheck, options.workers);
         !valid)
       return add_location(std::move(valid).error(), settings);
-    if (auto valid = sim::check(options); !valid)
-      return with_location(std::move(valid).error(), settings);
+    const auto valid =
+        job.level == Level::protocol ? sim::check_of_both_levels(options) : sim::check(options);
+    if (!valid) return with_location(std::move(valid).error(), settings);
   }
   return {};
 }

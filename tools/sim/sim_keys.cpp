@@ -18,13 +18,6 @@ using Input = const SimKeyInput&;
 
 constexpr std::uint64_t workers_max = std::uint64_t{1} << 31U;
 
-Result<std::uint64_t> parse_count_between(Text text, std::uint64_t min, std::uint64_t max) {
-  const auto value = parse_count(text);
-  if (value && *value >= min && *value <= max) return *value;
-  return Error{"'" + text + "' must be a whole number >= " + std::to_string(min) +
-               " and <= " + std::to_string(max)};
-}
-
 /// Stores the value of `parsed` in `into`, or returns its error.
 template <class To, class From>
 Result<void> put(To& into, Result<From> parsed) {
@@ -84,7 +77,7 @@ Result<void> put_barrier(Input in) {
                  (is_list ? "; for several, repeat the flag: --barrier asp --barrier bsp" : "")};
   }
   if (std::ranges::find(in.job.barriers, *barrier) != in.job.barriers.end())
-    return Error{"'" + in.text + "' is given twice"};
+    return Error{"'" + in.text + "' is given twice; valid: each once"};
   in.job.barriers.push_back(*std::move(barrier));
   return {};
 }
@@ -106,7 +99,7 @@ Result<void> put_sampling(Input in) {
 /// Parses the number of seeds. If the text is a range A..B, which only `starling chaos` accepts,
 /// the error says which --seed and --seeds have the same meaning.
 Result<void> put_seeds(Input in) {
-  auto done = put(in.job.seeds, parse_count_between(in.text, 1, 100'000));
+  auto done = put(in.job.seeds, parse_count(in.text, 1, 100'000));
   const auto dots = in.text.find("..");
   if (done || dots == std::string::npos) return done;
   const auto first = parse_count(in.text.substr(0, dots));
@@ -122,9 +115,7 @@ std::vector<SimKey> simulation_keys() {
   return {
       {{"workers", ValueType::count, "N",
         "the number of workers [1000; with a job file, or at the protocol level, 4]", group},
-       [](Input in) {
-         return put(in.job.options.workers, parse_count_between(in.text, 1, workers_max));
-       }},
+       [](Input in) { return put(in.job.options.workers, parse_count(in.text, 1, workers_max)); }},
       {{"step-time", ValueType::text, "LAW",
         "how long a step takes: const:100ms | exp:100ms | uniform:100ms | gamma:mean=100ms,shape=2 "
         "| lognormal:mean=100ms,sigma=0.5 | pareto:mean=100ms,alpha=2.5 | trace:FILE, one duration "
@@ -139,15 +130,13 @@ std::vector<SimKey> simulation_keys() {
        [](Input in) { return put(in.job.horizon, parse_time(in.text)); }},
       {{"steps", ValueType::count, "N", "steps after which a worker is done [no limit]", group},
        [](Input in) {
-         return put(in.job.options.steps_max, parse_count_between(in.text, 1, 1'000'000'000'000));
+         return put(in.job.options.steps_max, parse_count(in.text, 1, 1'000'000'000'000));
        }},
       {{"learn", ValueType::flag, "",
         "let a linear model of 1000 parameters learn too, and show its error", group},
        [](Input in) { return put_flag(in.job.learn, in.text); }},
       {{"seed", ValueType::count, "N", "decides all random draws [1]", group},
-       [](Input in) {
-         return put(in.job.options.seed, parse_count_between(in.text, 0, UINT64_MAX));
-       }},
+       [](Input in) { return put(in.job.options.seed, parse_count(in.text, 0, UINT64_MAX)); }},
       {{"seeds", ValueType::count, "N", "runs of each barrier, under consecutive seeds [1]", group},
        [](Input in) { return put_seeds(in); }},
   };
@@ -263,7 +252,7 @@ std::vector<SimKey> run_keys() {
         group},
        put_sampling},
       {{"threads", ValueType::count, "N", "runs at the same time [one for each processor]", group},
-       [](Input in) { return put(in.job.threads, parse_count_between(in.text, 1, 4096)); }},
+       [](Input in) { return put(in.job.threads, parse_count(in.text, 1, 4096)); }},
       {{"memory", ValueType::text, "LIMIT",
         "refuse simulations that would take more: 512MiB, 4GiB [no limit]", group},
        [](Input in) {
@@ -287,9 +276,7 @@ std::vector<SimKey> output_keys() {
         group},
        [](Input in) { return put_name(in.job.plots, in.text, "folder"); }},
       {{"points", ValueType::count, "N", "points of each curve over time [200]", group},
-       [](Input in) {
-         return put(in.job.options.points, parse_count_between(in.text, 1, 100'000));
-       }},
+       [](Input in) { return put(in.job.options.points, parse_count(in.text, 1, 100'000)); }},
       {{"quiet", ValueType::flag, "", "show no progress", group},
        [](Input in) { return put_flag(in.job.quiet, in.text); }},
   };

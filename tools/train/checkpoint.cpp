@@ -11,6 +11,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/work/gradients.hpp"
+#include "starling/tools/train/checkpoint_changes.hpp"
 
 namespace starling::program {
 namespace {
@@ -21,10 +22,6 @@ using Numbers = std::vector<std::uint64_t>;
 constexpr const char* slots_name = "starling.slots";
 constexpr const char* ranges_name = "starling.ranges";
 constexpr const char* ledger_name = "starling.ledger";
-/// The prefix of the keys of a JobIdentity in the metadata.
-constexpr const char* job_prefix = "job.";
-
-std::string metadata_key(const std::string& key) { return std::string{job_prefix}.append(key); }
 
 Numbers counters_of(const States& states) {
   Numbers numbers;
@@ -142,7 +139,12 @@ bool is_dense(const AnyModel& model) {
 Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const States& states) {
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
-  const bool steps_change_all = is_dense(model) && job.train_samples >= options.job.workers;
+  const auto& former_deals = options.job.former_deals;
+  // How many updates former workers made, the ledgers do not say.
+  const bool steps_change_all =
+      is_dense(model) && job.train_samples >= options.job.workers && former_deals.empty();
+  const core::Step first = actor::order_of(options, job.train_samples).first_step();
+  const std::uint64_t samples_before = former_deals.empty() ? 0 : former_deals.back().samples;
   for (const core::RangeState& state : states) {
     const std::string range = "range " + std::to_string(state.range);
     // Under bsp, one update is a round of all workers, and there may have been more workers
@@ -152,7 +154,13 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
                                state.samples, state.updates, options.batch)};
     for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
-      if (!is_within(entry.samples, entry.step, options.batch))
+      const std::uint64_t before = former_samples(samples_before, options.job.workers, worker);
+      if (entry.step < first || entry.samples < before)
+        return Error{
+            fmt::format("holds worker {} at step {} of {} with {} samples; valid: from step {} and "
+                        "{} samples on, with which it began",
+                        worker, entry.step, range, entry.samples, first, before)};
+      if (!is_within(entry.samples - before, entry.step - first, options.batch))
         return Error{
             fmt::format("holds worker {} with {} samples at step {} of {}; valid: up to {} a step",
                         worker, entry.samples, entry.step, range, options.batch)};
@@ -164,22 +172,19 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   return {};
 }
 
-Result<void> check_identity(const StoredModel& stored, const JobIdentity& identity) {
-  const auto& metadata = stored.file.metadata;
-  const auto refuse = [&](std::string_view why) {
-    return Error{fmt::format("{}: is {}", stored.path, why)};
-  };
-  for (const auto& [key, value] : identity) {
-    const auto at = metadata.find(metadata_key(key));
-    // Checkpoints of versions without `scale` do not have this key.
-    if (at == metadata.end() && key == "scale" && value == "none") continue;
-    if (at == metadata.end())
-      return refuse(fmt::format("no checkpoint: it does not say its job's {}", key));
-    if (at->second != value)
-      return refuse(fmt::format("of another job: its {} is {}, not {}{}", key, at->second, value,
-                                key == "content" ? " (a hash of the training data)" : ""));
+/// Returns the states with the ranges that this job has, which differ if the number of owners does.
+template <class T>
+States states_for(const core::Layout& from, const core::Layout& to, const States& states,
+                  std::size_t slot_count) {
+  const auto w = core::to_vector<T>(from, states);
+  const auto slots = slots_of<T>(from, states, slot_count);
+  States all = counters_for(from, to, states);
+  const auto values = core::to_ranges<T>(to, std::span<const T>{w});
+  for (core::RangeState& state : all) {
+    state.value = values[state.range].value;
+    state.slots = range_slots(to, to.ranges[state.range], slots);
   }
-  return {};
+  return all;
 }
 
 }  // namespace
@@ -188,11 +193,12 @@ JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                             const AnyData& train) {
   const auto& options = job.options;
   const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
-  return {{"data", request.data},
-          {"test", request.test.value_or("none")},
-          {"split", text(request.split)},
+  return {{"split", text(request.split)},
           {"holdout", text(request.holdout)},
           {"seed", std::to_string(request.seed)},
+          {"scale", request.scale ? print(*request.scale) : "none"},
+          // Before all that may follow from the data.
+          {"content", train.table() != nullptr ? std::to_string(fingerprint(train)) : request.data},
           {"model", job.model},
           {"dtype", print(job.element_type)},
           {"optimizer", models::print(options.optimizer)},
@@ -203,9 +209,7 @@ JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
           {"workers", std::to_string(options.job.workers)},
           {"mode", core::print(options.job.mode)},
           {"shards", std::to_string(actor::owner_count(options.job))},
-          {"barrier", barrier::print(options.job.barrier)},
-          {"scale", request.scale ? print(*request.scale) : "none"},
-          {"content", std::to_string(fingerprint(train))}};
+          {"barrier", barrier::print(options.job.barrier)}};
 }
 
 std::uint64_t fingerprint(const States& states) {
@@ -251,25 +255,43 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   tensors.push_back(safetensors::view<std::uint64_t>(ranges_name, {ranges, 3}, counters));
   tensors.push_back(
       safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 3}, ledger));
+  const Numbers deals = numbers_of(options.job.former_deals);
+  if (!deals.empty())
+    tensors.push_back(safetensors::view<std::uint64_t>(deals_name, {deals.size()}, deals));
   auto metadata = to_metadata(notes);
   for (const auto& [key, value] : identity) metadata[metadata_key(key)] = value;
   return safetensors::write(path, metadata, tensors);
 }
 
-Result<States> read_checkpoint(const std::string& path, const AnyModel& model,
-                               const ResolvedJob& job, const JobIdentity& identity, Trust trust) {
+Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& model,
+                                   const ResolvedJob& job, const JobIdentity& identity,
+                                   Trust trust) {
   const auto stored = read_model(path, trust);
   if (!stored) return stored.error();
-  if (auto same = check_identity(*stored, identity); !same) return std::move(same).error();
-  auto states = model.element_type() == ElementType::float32
-                    ? states_in<float>(*stored, model, job)
-                    : states_in<double>(*stored, model, job);
-  if (!states) return states;
-  if (auto valid = actor::check_start(job.options.job, *states); !valid)
+  const auto writer = writer_of(*stored, job, identity);
+  if (!writer) return writer.error();
+  const bool has_floats = model.element_type() == ElementType::float32;
+  auto states = has_floats ? states_in<float>(*stored, model, *writer)
+                           : states_in<double>(*stored, model, *writer);
+  if (!states) return std::move(states).error();
+  const actor::JobOptions& options = writer->options.job;
+  if (auto valid = actor::check_start(options, *states); !valid)
     return std::move(valid).error().within(path);
-  if (auto valid = check_counts(model, job, *states); !valid)
+  if (auto valid = check_counts(model, *writer, *states); !valid)
     return std::move(valid).error().within(path);
-  return states;
+  const bool is_same = std::ranges::all_of(identity, [&](const auto& setting) {
+    const auto at = stored->file.metadata.find(metadata_key(setting.first));
+    return at == stored->file.metadata.end() || at->second == setting.second;
+  });
+  if (is_same) return Checkpoint{*std::move(states), options.former_deals, {}};
+  const core::Layout from = model.layout(options);
+  const core::Layout to = model.layout(job.options.job);
+  const std::size_t slot_count = models::slots(job.options.optimizer);
+  auto checkpoint = change_workers(*writer, job, *std::move(states));
+  if (!checkpoint) return std::move(checkpoint).error().within(path);
+  checkpoint->states = has_floats ? states_for<float>(from, to, checkpoint->states, slot_count)
+                                  : states_for<double>(from, to, checkpoint->states, slot_count);
+  return checkpoint;
 }
 
 }  // namespace starling::program

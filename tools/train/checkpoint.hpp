@@ -6,7 +6,10 @@
 /// parameter;
 /// - starling.ranges  [ranges, 3]: updates, samples and round of each range;
 /// - starling.ledger  [ranges, workers, 3]: incarnation, step and samples of each worker in each
-/// range.
+/// range;
+/// - starling.deals   [numbers]: only if the workers have changed, how samples were dealt before:
+/// for each former deal, the batch, the samples, the number of workers, and their steps
+/// (models::FormerDeal).
 #pragma once
 
 #include <string>
@@ -20,12 +23,15 @@
 
 namespace starling::program {
 
-/// The settings that a job must have in common with the job that wrote a checkpoint, as keys and
-/// values. With these, it resumes as if it had never stopped.
+/// The settings of a job that decide its result, as keys and values. A job with the identity of the
+/// one that wrote a checkpoint resumes as if it had never stopped. A job that learns by gradients
+/// may have other workers, another batch, mode or barrier: then the samples that are left of the
+/// epochs begun are dealt anew, and all workers go on from one step.
 using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
-/// `train` its training data.
+/// `train` its training data. The rows decide which data it is, not the path from which they were
+/// read. The test data does not count.
 [[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                                           const AnyData& train);
 
@@ -38,14 +44,22 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
                                             const JobIdentity& identity,
                                             const std::vector<core::RangeState>& states);
 
-/// Reads the states of all ranges. Refuses the checkpoint of a job with another identity; the error
-/// names the key that differs. Refuses states that no job with this identity can have: values that
-/// are not finite, and ledgers that contradict each other, the counters of their range or the batch
-/// size.
-[[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
-                                                                    const AnyModel& model,
-                                                                    const ResolvedJob& job,
-                                                                    const JobIdentity& identity,
-                                                                    Trust trust = Trust::checked);
+/// The state from which a job goes on.
+struct Checkpoint {
+  std::vector<core::RangeState> states;
+  std::vector<models::FormerDeal> former_deals;
+  /// Says how this job differs from the one that wrote the checkpoint, and what follows; empty if
+  /// it does not.
+  std::string changes;
+};
+
+/// Reads the states of all ranges. Refuses the checkpoint of a job whose identity differs in more
+/// than it may; the error names the key. Refuses states that no job with the writer's identity can
+/// have: values that are not finite, and ledgers that contradict each other, the counters of their
+/// range or the batch size.
+[[nodiscard]] Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& model,
+                                                 const ResolvedJob& job,
+                                                 const JobIdentity& identity,
+                                                 Trust trust = Trust::checked);
 
 }  // namespace starling::program

@@ -60,8 +60,8 @@ Result<void> check_columns(const StoredModel& stored, const models::Table& train
 Result<void> check_labels(const StoredModel& stored, const models::Table& train) {
   const models::Table& known = *stored.notes.shape;
   if (train.classes() != known.classes())
-    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path, task_of(known),
-                             task_of(train))};
+    return Error{fmt::format("{}: was trained on {}, the data have {}; valid: data of {}",
+                             stored.path, task_of(known), task_of(train), task_of(known))};
   const models::Labelling& labels = train.labelling;
   if (labels.names != known.labelling.names)
     return Error{
@@ -102,9 +102,11 @@ Result<StoredModel> read_init(Job& job) {
 Result<void> check_shape(const StoredModel& stored, const models::Table& table) {
   if (!stored.notes.shape) return {};
   const models::Table& known = *stored.notes.shape;
-  if (table.features() != known.features())
-    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
-                             print_count(known.features(), "feature"), table.features())};
+  if (table.features() != known.features()) {
+    const std::string features = print_count(known.features(), "feature");
+    return Error{fmt::format("{}: was trained on {}, the data have {}; valid: data of {}",
+                             stored.path, features, table.features(), features)};
+  }
   if (table.is_sparse() && table.first_index != known.first_index)
     return Error{
         fmt::format("{}: was trained on features that count from {}, those of the data "

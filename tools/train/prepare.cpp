@@ -55,6 +55,7 @@ Result<void> check_files(const Registry& registry, const Job& job, const Setting
   taken.push_back({location_of(settings, "resume"), job.resume});
   if (auto free = claim("save", job.save, check_writable); !free) return free;
   if (auto free = claim("report", job.report, check_report); !free) return free;
+  if (auto free = claim("trace", job.trace, check_writable); !free) return free;
   return claim("metrics", job.metrics, MetricsFile::check);
 }
 
@@ -102,20 +103,6 @@ Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry,
   return model;
 }
 
-/// Refuses options of learning by gradients for an algorithm that does not, and a job of it that
-/// nothing ends.
-Result<void> check_options_of_algorithm(const Job& job, const AnyModel& model,
-                                        const Settings& settings) {
-  if (model.learns_by_gradients()) return {};
-  const std::string name = "algorithm " + model.print();
-  for (const char* key : {"optimizer", "l2", "clip", "schedule", "batch", "epochs"})
-    if (const std::string location = location_of(settings, key); !location.empty())
-      return Error{location + ": " + name + " computes its own updates; valid: no " + key};
-  if (job.has_default_length)
-    return Error{"--steps: is needed for " + name + "; valid: steps, seconds or until"};
-  return {};
-}
-
 /// Converts epochs to steps and sets the options that depend on the data and the model, so that
 /// reports show the values that are used.
 actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const AnyModel& model) {
@@ -123,7 +110,13 @@ actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const 
   const auto samples = train.size();
   if (job.epochs) {
     auto steps = actor::steps_in_epochs(*job.epochs, options, samples);
-    if (job.has_default_length) steps = std::max<core::Step>(steps, model.recipe().steps);
+    options.epochs = job.epochs;
+    if (job.has_default_length && steps < model.recipe().steps) {
+      steps = model.recipe().steps;
+      options.epochs = static_cast<double>(steps) /
+                       static_cast<double>(actor::steps_per_epoch(options, samples));
+    }
+    options.steps_max = options.job.steps;
     options.job.steps = std::min(options.job.steps, steps);
   }
   // An epoch of a small table has only a step or two. Therefore a job that only its limit of steps
@@ -211,21 +204,36 @@ std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyMode
 /// workers have already made the job's steps.
 Result<void> resume_job(PreparedRun& ready, const Settings& settings) {
   auto& resolved = ready.resolved;
-  auto states = read_checkpoint(ready.job.resume, *ready.model, resolved, ready.identity,
-                                ready.job.accepts_missing_checksum ? Trust::any : Trust::checked);
-  if (!states) return with_location(std::move(states).error(), settings, "resume");
-  const auto entries = actor::first_ledger_entries(*states, resolved.options.job.workers);
+  auto checkpoint =
+      read_checkpoint(ready.job.resume, *ready.model, resolved, ready.identity,
+                      ready.job.accepts_missing_checksum ? Trust::any : Trust::checked);
+  if (!checkpoint) return with_location(std::move(checkpoint).error(), settings, "resume");
+  const auto entries =
+      actor::first_ledger_entries(checkpoint->states, resolved.options.job.workers);
   const core::Step limit = resolved.options.job.steps;
   if (std::ranges::all_of(entries, [&](const auto& entry) { return entry.step >= limit; }))
     return Error{location_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
                  std::to_string(entries[0].step) + " already, and the job ends at " +
                  std::to_string(limit) + "; valid: more steps or epochs"};
   for (const auto& entry : entries) resolved.updates_before += entry.step;
-  resolved.options.resume = *std::move(states);
+  if (!checkpoint->changes.empty() && !ready.job.quiet)
+    print_error(location_of(settings, "resume") + ": " + ready.job.resume + ": " +
+                checkpoint->changes);
+  resolved.options.resume = std::move(checkpoint->states);
+  resolved.options.job.former_deals = std::move(checkpoint->former_deals);
   return {};
 }
 
 }  // namespace
+
+Result<void> check_gradient_options(const AnyModel& model, const Settings& settings) {
+  if (model.learns_by_gradients()) return {};
+  for (const char* key : {"optimizer", "l2", "clip", "schedule", "batch", "epochs"})
+    if (const std::string location = location_of(settings, key); !location.empty())
+      return Error{location + ": algorithm " + model.print() +
+                   " computes its own updates; valid: no " + key};
+  return {};
+}
 
 bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
                   const Settings& settings, std::size_t samples) {
@@ -255,13 +263,34 @@ void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Se
               (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
 }
 
+void note_full_quorums(std::span<const barrier::Barrier> barriers, std::size_t workers,
+                       const Settings& settings) {
+  for (const auto& barrier : barriers) {
+    const auto* quorum = std::get_if<barrier::Quorum>(&barrier.rule);
+    const std::size_t seen = barrier::seen_workers(barrier, workers - 1) + 1;
+    if (quorum == nullptr || quorum->share >= 1 || seen == 1 ||
+        quorum->needed(seen) < static_cast<std::ptrdiff_t>(seen))
+      continue;
+    const double smaller_share = 1 - 1 / static_cast<double>(seen);
+    print_error(location_of(settings, "barrier") + ": " + print(barrier) + " waits for all " +
+                std::to_string(seen) + " workers" + (barrier.sample ? " that it sees" : "") +
+                ", as " + print(barrier::Barrier{barrier::Bsp{}, barrier.sample}) +
+                " does; a q of " + print_number(std::floor(100 * smaller_share) / 100) +
+                " or less waits for fewer");
+  }
+}
+
 Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                             const std::string& job_file) {
   auto job = make_job(settings, registry);
   if (!job) return std::move(job).error();
   if (auto fit = check_files(registry, *job, settings, job_file); !fit)
     return std::move(fit).error();
-  if (!job->quiet) warn_of_unused_recheck({&job->train.job.barrier, 1}, settings);
+  if (!job->quiet) {
+    const std::span barriers{&job->train.job.barrier, 1};
+    warn_of_unused_recheck(barriers, settings);
+    note_full_quorums(barriers, job->train.job.workers, settings);
+  }
   std::optional<StoredModel> init;
   if (!job->init.empty()) {
     auto stored = read_init(*job);
@@ -270,13 +299,20 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   }
   auto data = load_job_data(registry, *job, settings);
   if (!data) return std::move(data).error();
+  // Checked before the model is made, whose error would suggest a model that does not fit the file.
+  if (const models::Table* table = data->train.table(); init && table != nullptr)
+    if (auto fits = check_shape(*init, *table); !fits)
+      return with_location(std::move(fits).error(), settings, "init");
   auto model = make_job_model(registry, *job, *data, settings);
   if (!model) return std::move(model).error();
   if (init)
     if (auto fits = check_init(*init, **model, data->train); !fits)
       return with_location(std::move(fits).error(), settings, "init");
-  if (auto valid = check_options_of_algorithm(*job, **model, settings); !valid)
+  if (auto valid = check_gradient_options(**model, settings); !valid)
     return std::move(valid).error();
+  if (!(*model)->learns_by_gradients() && job->has_default_length)
+    return Error{"--steps: is needed for algorithm " + (*model)->print() +
+                 "; valid: steps, seconds or until"};
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(job->data, recipe, data->train);
   // Until the data is scaled, `init` is the checkpoint if the job resumes from one.

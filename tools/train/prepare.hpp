@@ -18,6 +18,9 @@ namespace starling::program {
 [[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                                           const std::string& job_file);
 
+/// Refuses options of learning by gradients for an algorithm that does not.
+[[nodiscard]] Result<void> check_gradient_options(const AnyModel& model, const Settings& settings);
+
 /// Sets the optimiser, the weight decay and the schedule as the model's recipe says, each unless
 /// the settings give it. If they give an optimiser, leaves the schedule too. Returns true if the
 /// recipe decides the schedule: a cosine over the whole job, or a constant rate if the job has no
@@ -28,5 +31,10 @@ namespace starling::program {
 
 /// Warns on stderr if the settings have a recheck policy but no barrier draws workers.
 void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Settings& settings);
+
+/// Says on stderr which barriers are quorums that need all the workers that they see. Requires:
+/// there is at least one worker.
+void note_full_quorums(std::span<const barrier::Barrier> barriers, std::size_t workers,
+                       const Settings& settings);
 
 }  // namespace starling::program

@@ -11,6 +11,7 @@
 #include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
+#include "starling/tools/train/trace_file.hpp"
 
 namespace starling::program {
 namespace {
@@ -94,9 +95,10 @@ bool Recorder::on_checkpoint(const States& states) {
   if (!actor::check_start(ready_.resolved.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
-  const bool written =
-      record_result(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
-                                     ready_.resolved, ready_.identity, states));
+  ResolvedJob writer = ready_.resolved;
+  if (former_deals_) writer.options.job.former_deals = *former_deals_;
+  const bool written = record_result(write_checkpoint(
+      ready_.job.checkpoint, ready_.notes, *ready_.model, writer, ready_.identity, states));
   if (written) checkpoint_ = ready_.job.checkpoint;
   return written;
 }
@@ -108,7 +110,7 @@ EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost
   const bool has_last_model = !outcome.model.empty();
   const bool is_last_finite = has_last_model && is_finite(ready_.weights_in(outcome.model));
   if (has_last_model && !is_last_finite && ended.error.empty())
-    ended.error = "the model holds values that are not is_last_finite";
+    ended.error = "the model holds values that are not finite";
   const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model);
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
     ended.advice = find_advice(ready_, outcome.last.test, losses_);
@@ -131,6 +133,7 @@ EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;
+  write_timeline(ended);
   write_page(ended);
   record_result(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
@@ -201,6 +204,18 @@ void Recorder::save(const States& states, const KeptModel& kept) {
 void Recorder::add_to_curves(const actor::Progress& progress) {
   curves_.add_progress(progress, ready_.resolved.options.job.workers,
                        ready_.resolved.updates_before);
+}
+
+void Recorder::write_timeline(EndedJob& ended) {
+  const actor::Timeline* timeline = ready_.resolved.options.job.timeline;
+  if (ready_.job.trace.empty() || timeline == nullptr) return;
+  if (!record_result(write_trace(ready_.job.trace, ready_.resolved, *timeline))) {
+    if (ended.error.empty()) ended.error = error_;
+    return;
+  }
+  ended.trace = ready_.job.trace;
+  if (const std::string dropped = dropped_text(*timeline); !dropped.empty())
+    warn(ready_.job.trace + ": " + dropped);
 }
 
 void Recorder::write_page(EndedJob& ended) {

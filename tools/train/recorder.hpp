@@ -40,8 +40,8 @@ struct PreparedRun {
       const std::vector<core::RangeState>& states) const;
 };
 
-/// Shows the progress of a job, and writes its metrics, checkpoints, model and report. The job's
-/// observer calls it from one thread while the job runs. After the job's end, the caller that
+/// Shows the progress of a job, and writes its metrics, checkpoints, model, trace and report. The
+/// job's observer calls it from one thread while the job runs. After the job's end, the caller that
 /// started the job calls end().
 class Recorder {
  public:
@@ -64,14 +64,18 @@ class Recorder {
   /// Returns true once as many evaluations in a row as patience allows had no better test loss.
   [[nodiscard]] bool is_patience_over() const { return selection_.is_patience_over(); }
 
+  /// Says how samples were dealt before the states of the next checkpoints, if workers have changed
+  /// since the job began.
+  void set_former_deals(std::vector<models::FormerDeal> deals) { former_deals_ = std::move(deals); }
+
   /// Replaces the checkpoint file and returns true. Returns false if it cannot be written, if the
   /// job has no checkpoint file, or if no job could resume from `states`: no update was made,
   /// values are not finite, a range has no ledger, or the ranges of a bsp job are at different
   /// rounds.
   bool on_checkpoint(const std::vector<core::RangeState>& states);
 
-  /// Writes the kept model, the last checkpoint, the report and the last line of the metrics.
-  /// Returns how the job ended.
+  /// Writes the kept model, the last checkpoint, the trace, the report and the last line of the
+  /// metrics. Returns how the job ended.
   [[nodiscard]] EndedJob end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
@@ -88,6 +92,8 @@ class Recorder {
   /// latest one whose values are finite. Returns its states, and describes it in `kept`.
   [[nodiscard]] States choose_model(const actor::Outcome& outcome, bool has_failed,
                                     KeptModel& kept) const;
+  /// Writes what the workers did, if the user named a file for it. Warns if not all was recorded.
+  void write_timeline(EndedJob& ended);
   /// Adds the last figures to the curves and writes the report, if the user named a file for it.
   void write_page(EndedJob& ended);
   /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite. Returns
@@ -97,6 +103,7 @@ class Recorder {
   [[nodiscard]] bool has_finite_figures(const States& states) const;
 
   const PreparedRun& ready_;
+  std::optional<std::vector<models::FormerDeal>> former_deals_;
   MetricsFile metrics_;
   Display display_;
   Curves curves_;

@@ -31,6 +31,12 @@ double mean_step(const ResolvedJob& job, const actor::Progress& progress) {
   return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
 }
 
+/// Returns how many epochs the workers have taken on average.
+double data_epoch(const ResolvedJob& job, const actor::Progress& progress) {
+  return progress.data_epoch.value_or(mean_step(job, progress) /
+                                      static_cast<double>(job.steps_per_epoch));
+}
+
 /// Returns whether the model was evaluated after the job began or resumed.
 bool is_tested(const ResolvedJob& job, const actor::Progress& progress) {
   const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
@@ -52,7 +58,8 @@ std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress
       static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
   const double rate = elapsed > 0 ? (step - step_before) / elapsed : 0;
   if (options.steps != barrier::finished && rate > 0 && !is_stalled) {
-    const double steps_left = static_cast<double>(options.steps) - step;
+    const double steps_left =
+        static_cast<double>(progress.last_step.value_or(options.steps)) - step;
     left = std::min(left.value_or(1e18), std::max(0.0, steps_left) / rate);
   }
   return left;
@@ -101,7 +108,7 @@ std::string end_text(const EndedJob& ended) {
 
 /// Returns the step that a job had reached when it was stopped; empty for other jobs.
 std::string reached_text(const EndedJob& ended) {
-  const core::Step steps = ended.job.options.job.steps;
+  const core::Step steps = ended.outcome.last.last_step.value_or(ended.job.options.job.steps);
   const bool is_stopped = ended.outcome.end == actor::Outcome::End::stopped || ended.patience > 0;
   if (!is_stopped || steps == barrier::finished) return {};
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
@@ -165,6 +172,7 @@ void add_settings(Json& json, const ResolvedJob& job) {
   json["mode"] = core::print(options.job.mode);
   json["barrier"] = barrier::print(options.job.barrier);
   if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
+  json["exchange"] = options.job.exchange;
   json["workers"] = options.job.workers;
   if (const auto delay = delay_text(options.job); !delay.empty()) json["delay"] = delay;
   if (const auto slow = straggler_texts(options.job); !slow.empty()) json["straggler"] = slow;
@@ -204,6 +212,7 @@ Json summary(const EndedJob& ended) {
   if (!ended.saved.empty()) json["saved"] = ended.saved;
   if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
   if (!ended.report.empty()) json["report"] = ended.report;
+  if (!ended.trace.empty()) json["trace"] = ended.trace;
   if (!ended.advice.empty()) json["notes"] = ended.advice;
   if (!ended.error.empty()) json["error"] = ended.error;
   json["version"] = version();
@@ -258,9 +267,8 @@ std::string progress_line(const ResolvedJob& job, const actor::Progress& progres
                           const std::optional<std::string>& awaited_nodes) {
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
-  std::string text =
-      fmt::format("{}  epoch {:.1f}", duration_text(in_seconds(progress.elapsed)),
-                  mean_step(job, progress) / static_cast<double>(job.steps_per_epoch));
+  std::string text = fmt::format("{}  epoch {:.1f}", duration_text(in_seconds(progress.elapsed)),
+                                 data_epoch(job, progress));
   if (learned) text += fmt::format("  {:.0f} updates/s", updates_per_second(job, progress));
   text += fmt::format("  steps {}-{}-{}", spread.min, spread.median, spread.max);
   if (learned)
@@ -283,6 +291,8 @@ std::string summary_table(const EndedJob& ended) {
   const std::string recheck = recheck_text(options.job);
   text += report_row("barrier", barrier::print(options.job.barrier) +
                                     (recheck.empty() ? "" : ", recheck " + recheck));
+  if (options.job.exchange != actor::JobOptions{}.exchange)
+    text += report_row("exchange", options.job.exchange);
   text += report_row("delay", delay_text(options.job));
   text += report_row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
   text += report_row("scale", job.scale);
@@ -308,6 +318,7 @@ std::string summary_table(const EndedJob& ended) {
   text += report_row("saved", ended.saved);
   text += report_row("checkpoint", ended.checkpoint);
   text += report_row("report", ended.report);
+  text += report_row("trace", ended.trace);
   return text;
 }
 

@@ -79,6 +79,7 @@ struct EndedJob {
   std::string saved{};
   std::string checkpoint{};
   std::string report{};
+  std::string trace{};
   /// Sentences for people about the model; see find_advice().
   std::vector<std::string> advice{};
   /// Why the job failed; empty if it did not.

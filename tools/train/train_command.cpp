@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "starling/actor/job/timeline.hpp"
 #include "starling/tools/files/metrics_file.hpp"
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/job/memory.hpp"
@@ -36,6 +37,10 @@ void print_errors_of(const EndedJob& ended, const Job& job) {
     print_error("the report is in " + ended.report);
   else if (!job.report.empty())
     print_error(unwritten_text(job.report));
+  if (!ended.trace.empty())
+    print_error("the trace is in " + ended.trace);
+  else if (!job.trace.empty())
+    print_error(unwritten_text(job.trace));
 }
 
 }  // namespace
@@ -55,6 +60,9 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
     return add_location(std::move(fits).error(), settings);
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
+  std::optional<actor::Timeline> timeline;
+  if (!ready->job.trace.empty())
+    ready->resolved.options.job.timeline = &timeline.emplace(ready->resolved.options.job.workers);
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->resolved.options;
   // Before the members begin there is nothing to save, so a signal ends the program at once, even

@@ -9,8 +9,8 @@
 namespace starling::program {
 namespace {
 
-constexpr std::array<std::string_view, 5> outputs{"save", "checkpoint", "checkpoint-every",
-                                                  "metrics", "report"};
+constexpr std::array<std::string_view, 6> outputs{"save",    "checkpoint", "checkpoint-every",
+                                                  "metrics", "report",     "trace"};
 
 bool is_output(std::string_view key) { return std::ranges::find(outputs, key) != outputs.end(); }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,9 +101,12 @@ struct Configuration {
   /// coordinator as long as it is a member. No incarnation becomes coordinator twice, so a
   /// message's sender identifies the coordinator that sent it.
   std::optional<MemberId> coordinator = std::nullopt;
+  /// The epoch since which the members have been the same incarnations.
+  Epoch members_since = 1;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.epoch, m.members, m.council, m.ranges, m.departed, m.coordinator);
+    return std::tie(m.epoch, m.members, m.council, m.ranges, m.departed, m.coordinator,
+                    m.members_since);
   }
   bool operator==(const Configuration&) const = default;
 
@@ -117,6 +121,10 @@ struct Configuration {
   [[nodiscard]] bool is_of_one_process() const { return council.empty(); }
   /// Returns the members that `other` does not name, or names in another incarnation.
   [[nodiscard]] std::vector<Member> members_not_in(const Configuration& other) const;
+  /// True if both configurations have the same members in the same incarnations.
+  [[nodiscard]] bool has_same_members_as(const Configuration& other) const {
+    return members.size() == other.members.size() && members_not_in(other).empty();
+  }
   /// True if this configuration and `former` have the same incarnation as coordinator, or both have
   /// none.
   [[nodiscard]] bool has_same_coordinator_as(const Configuration& former) const;
@@ -160,13 +168,19 @@ struct PendingChanges {
   /// change of workers renews Ownership::owner_epoch of every range.
   bool bsp = false;
   std::vector<Member> joins = {};
-  /// Members that want to leave once they own no range.
+  /// Members that want to leave. One stays until it owns no range; if configurations place no
+  /// ranges, until another member that stays holds the ranges that it holds.
   std::vector<MemberId> leaves = {};
   /// Members whose present incarnation is suspected to be dead.
   std::vector<MemberId> dead = {};
   /// Indexed by RangeId, ascending: the full owners of the range. An owner is full if it is known
   /// to hold every acknowledged update of the range.
   std::vector<std::vector<MemberId>> full = {};
+  /// By member: the ranges that it has said it holds, ascending.
+  std::map<MemberId, std::vector<RangeId>> held = {};
+  /// The number of ranges of the model if configurations place none: every worker holds all of
+  /// them, unless it has just joined.
+  std::size_t unplaced_ranges = 0;
   /// True: if no full owner of a range is alive, the next configuration gives the range no owners.
   /// False: there is no next configuration then. In both cases Successor::lost names the range.
   bool gives_up_lost_ranges = false;
@@ -176,7 +190,8 @@ struct PendingChanges {
 struct Successor {
   /// Absent if nothing changes, if no member is left, or if ranges are lost and not given up.
   std::shared_ptr<Configuration> next;
-  /// The ranges of which no full owner is alive.
+  /// The ranges of which no full owner is alive or, if configurations place no ranges, that no
+  /// living member holds.
   std::vector<RangeId> lost;
 };
 

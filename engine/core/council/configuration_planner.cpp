@@ -43,9 +43,7 @@ class ConfigurationPlanner {
 
   Successor plan() {
     Successor result;
-    for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      if (surviving_owners(r, /*only_full=*/true).empty() && !now_.ranges[r].owners.empty())
-        result.lost.push_back(r);
+    result.lost = lost_ranges();
     if (members_.empty() || (!result.lost.empty() && !pending_.gives_up_lost_ranges)) return result;
     choose_final_owners();
     auto next = std::make_shared<Configuration>();
@@ -57,6 +55,7 @@ class ConfigurationPlanner {
     remove_leavers(*next);
     next->members = members_;
     next->departed = departed();
+    next->members_since = next->has_same_members_as(now_) ? now_.members_since : next->epoch;
     next->council = council();
     next->coordinator = coordinator();
     const bool workers_change = pending_.bsp && workers_of(now_.members) != workers_of(members_);
@@ -72,6 +71,20 @@ class ConfigurationPlanner {
   }
 
  private:
+  /// Returns the ranges that no surviving member holds.
+  [[nodiscard]] std::vector<RangeId> lost_ranges() const {
+    std::vector<RangeId> lost;
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      if (surviving_owners(r, /*only_full=*/true).empty() && !now_.ranges[r].owners.empty())
+        lost.push_back(r);
+    for (RangeId r = 0; r < pending_.unplaced_ranges; ++r)
+      if (std::ranges::none_of(pending_.held, [&](const auto& report) {
+            return survives(report.first) && std::ranges::binary_search(report.second, r);
+          }))
+        lost.push_back(r);
+    return lost;
+  }
+
   static std::vector<Member> workers_of(const std::vector<Member>& members) {
     std::vector<Member> workers;
     std::ranges::copy_if(members, std::back_inserter(workers), &Member::works);
@@ -253,13 +266,24 @@ class ConfigurationPlanner {
     }
   }
 
-  /// Removes the members that want to leave and own no range in `next`.
+  /// Removes the members that want to leave and that `next` does not need.
   void remove_leavers(const Configuration& next) {
-    std::erase_if(members_, [&](const Member& member) {
-      if (!is_among(pending_.leaves, member.id) || members_.size() == 1) return false;
-      return std::ranges::none_of(
-          next.ranges, [&](const Ownership& range) { return range.find(member.id) != nullptr; });
-    });
+    for (const MemberId leaver : pending_.leaves) {
+      const auto owns = [&](const Ownership& range) { return range.find(leaver) != nullptr; };
+      if (members_.size() == 1 || std::ranges::any_of(next.ranges, owns)) continue;
+      if (next.ranges.empty() && !has_substitute(leaver)) continue;
+      std::erase_if(members_, [&](const Member& member) { return member.id == leaver; });
+    }
+  }
+
+  /// True if another member holds all ranges that this one holds.
+  [[nodiscard]] bool has_substitute(MemberId id) const {
+    const auto own = pending_.held.find(id);
+    return own != pending_.held.end() && std::ranges::any_of(members_, [&](const Member& other) {
+             const auto held = pending_.held.find(other.id);
+             return other.id != id && held != pending_.held.end() &&
+                    std::ranges::includes(held->second, own->second);
+           });
   }
 
   /// Returns the former and present members that are not members of the next configuration, each
@@ -315,36 +339,6 @@ class ConfigurationPlanner {
   std::vector<MemberId> eligible_;
   std::vector<std::vector<MemberId>> final_owners_;
 };
-
-/// Returns the least loaded of `owners` that does not own `range`; among equals, the first that a
-/// search from index `start` finds.
-MemberId least_loaded_non_owner(const Ownership& range, const std::vector<MemberId>& owners,
-                                std::size_t start, const RangeLoads& loads) {
-  std::optional<MemberId> best;
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    const MemberId id = owners[(start + i) % owners.size()];
-    if (range.find(id) == nullptr && (!best || loads.load_of(id) < loads.load_of(*best))) best = id;
-  }
-  STARLING_CHECK(best);
-  return *best;
-}
-
-/// Moves copies that are not primary from the most to the least loaded owner, until loads differ by
-/// at most one range or no copy can move.
-void balance_copies(Configuration& configuration, RangeLoads& loads) {
-  while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1) {
-    const MemberId from = loads.most_loaded();
-    const MemberId to = loads.least_loaded();
-    const auto range = std::ranges::find_if(configuration.ranges, [&](const Ownership& ownership) {
-      return ownership.find(from) != nullptr && ownership.owners.front().id != from &&
-             ownership.find(to) == nullptr;
-    });
-    if (range == configuration.ranges.end()) return;
-    std::ranges::find(range->owners, from, &RangeOwner::id)->id = to;
-    loads.remove(from);
-    loads.add(to);
-  }
-}
 
 }  // namespace
 

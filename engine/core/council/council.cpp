@@ -132,7 +132,8 @@ void Council::report_suspicions(const CouncilContext& context) {
   for (const Suspicion& suspicion : suspicions_) {
     const Time due = suspicion.suspected_at + options_.report_after;
     if (due <= context.now) silent.push_back({suspicion.id, suspicion.incarnation});
-    set_timer(context, due <= context.now ? suspicion.suspected_at + options_.stuck_after : due);
+    timer_.ensure(context,
+                  due <= context.now ? suspicion.suspected_at + options_.stuck_after : due);
   }
   if (silent == own_report_) return;
   own_report_ = std::move(silent);
@@ -157,8 +158,7 @@ bool Council::learn_round(const Ballot& ballot) {
 }
 
 void Council::receive(const CouncilContext& context, MemberId from, const Prepare& prepare) {
-  if (!configuration_->in_council(options_.self.id)) return;
-  if (!learn_round(prepare.ballot)) return;
+  if (!configuration_->in_council(options_.self.id) || !learn_round(prepare.ballot)) return;
   if (prepare.ballot < promised_) {
     context.out.push_back(CouncilSend{from, Nack{prepare.epoch, promised_}});
     return;
@@ -169,8 +169,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Prepar
 }
 
 void Council::receive(const CouncilContext& context, MemberId from, const Accept& accept) {
-  if (!configuration_->in_council(options_.self.id)) return;
-  if (!learn_round(accept.ballot)) return;
+  if (!configuration_->in_council(options_.self.id) || !learn_round(accept.ballot)) return;
   if (accept.ballot < promised_) {
     context.out.push_back(CouncilSend{from, Nack{accept.epoch, promised_}});
     return;
@@ -183,11 +182,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Accept
 // --- proposing ----------------------------------------------------------------------------------
 
 void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& report) {
-  const auto known = std::ranges::find(range_reports_, from, &MemberRanges::first);
-  if (known == range_reports_.end())
-    range_reports_.emplace_back(from, report.full);
-  else
-    known->second = report.full;
+  range_reports_[from] = report.full;
   propose_if_due(context);
 }
 
@@ -228,7 +223,7 @@ void Council::receive(const CouncilContext& context, MemberId, const Nack& nack)
   retry_at_ = context.now + wait +
               Time{static_cast<Time::rep>(
                   context.random.below(static_cast<std::uint64_t>(wait.count()) + 1))};
-  set_timer(context, retry_at_);
+  timer_.ensure(context, retry_at_);
 }
 
 void Council::receive(const CouncilContext& context, MemberId from, const SuspicionReport& report) {
@@ -247,7 +242,7 @@ void Council::propose_if_due(const CouncilContext& context) {
   if (!change_due_at_) change_due_at_ = context.now;
   const auto turns = static_cast<Time::rep>(earlier_proposers());
   const Time propose_at = std::max(*change_due_at_ + turns * options_.turn, retry_at_);
-  if (context.now < propose_at) return set_timer(context, propose_at);
+  if (context.now < propose_at) return timer_.ensure(context, propose_at);
   if (!asked_at_) ask_everyone(context);
   if (choose_proposal(context)) begin_ballot(context);
 }
@@ -259,7 +254,8 @@ std::size_t Council::earlier_proposers() const {
   }));
 }
 
-/// True if the next configuration would change anything, or lose a range, if all owners were full.
+/// True if the next configuration would change anything, or lose a range, if all owners were full
+/// and all members held the same ranges.
 bool Council::is_change_due(Time now) const {
   PendingChanges with_all_full = pending_changes(now);
   with_all_full.full.clear();
@@ -267,6 +263,8 @@ bool Council::is_change_due(Time now) const {
     auto& full = with_all_full.full.emplace_back();
     for (const RangeOwner& owner : range.owners) full.push_back(owner.id);
   }
+  with_all_full.unplaced_ranges = 0;
+  for (const Member& member : configuration_->members) with_all_full.held[member.id] = {};
   const Successor successor = next_configuration(*configuration_, with_all_full);
   return successor.next || !successor.lost.empty();
 }
@@ -275,13 +273,12 @@ void Council::ask_everyone(const CouncilContext& context) {
   asked_at_ = context.now;
   for (const Member& member : configuration_->members)
     context.out.push_back(CouncilSend{member.id, Ask{configuration_->epoch}});
-  set_timer(context, context.now + options_.answer_timeout);
+  timer_.ensure(context, context.now + options_.answer_timeout);
 }
 
 /// True if `id` is not suspected and has not answered yet.
 bool Council::is_answer_missing(MemberId id) const {
-  return !suspects(id) &&
-         std::ranges::find(range_reports_, id, &MemberRanges::first) == range_reports_.end();
+  return !suspects(id) && !range_reports_.contains(id);
 }
 
 bool Council::has_everyone_answered() const {
@@ -289,7 +286,9 @@ bool Council::has_everyone_answered() const {
                               [&](const Member& member) { return is_answer_missing(member.id); });
 }
 
-bool Council::have_owners_answered(RangeId range) const {
+/// True if no answer is missing of the members that may hold the range.
+bool Council::have_holders_answered(RangeId range) const {
+  if (configuration_->ranges.empty()) return has_everyone_answered();
   return std::ranges::none_of(configuration_->ranges[range].owners,
                               [&](const RangeOwner& owner) { return is_answer_missing(owner.id); });
 }
@@ -330,7 +329,11 @@ std::vector<MemberId> Council::choose_conflicting() const {
 }
 
 PendingChanges Council::pending_changes(Time now) const {
-  PendingChanges changes{.copies = options_.copies, .owners = options_.owners, .bsp = options_.bsp};
+  PendingChanges changes{.copies = options_.copies,
+                         .owners = options_.owners,
+                         .bsp = options_.bsp,
+                         .held = range_reports_,
+                         .unplaced_ranges = options_.unplaced_ranges};
   for (const Request& request : requests_) {
     if (request.expires_at < now) continue;
     if (request.is_leave)
@@ -355,7 +358,7 @@ PendingChanges Council::pending_changes(Time now) const {
 
 ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
   if (!has_everyone_answered() && asked_at_ && context.now < *asked_at_ + options_.answer_timeout) {
-    set_timer(context, *asked_at_ + options_.answer_timeout);
+    timer_.ensure(context, *asked_at_ + options_.answer_timeout);
     return nullptr;
   }
   PendingChanges changes = pending_changes(context.now);
@@ -369,12 +372,12 @@ ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
     range_lost_at_.reset();
     return successor.next;
   }
-  // Waits until every owner of the lost ranges has answered or is suspected.
-  if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return have_owners_answered(r); }))
+  // Waits until everybody who may hold the lost ranges has answered or is suspected.
+  if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return have_holders_answered(r); }))
     return nullptr;
   if (!range_lost_at_) range_lost_at_ = context.now;
   if (context.now < *range_lost_at_ + options_.give_up_after) {
-    set_timer(context, *range_lost_at_ + options_.give_up_after);
+    timer_.ensure(context, *range_lost_at_ + options_.give_up_after);
     return nullptr;
   }
   changes.gives_up_lost_ranges = true;
@@ -383,8 +386,7 @@ ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
 
 void Council::begin_ballot(const CouncilContext& context) {
   phase_ = Phase::preparing;
-  ballot_ = {highest_.round + 1, options_.self.id};
-  highest_ = ballot_;
+  highest_ = ballot_ = {highest_.round + 1, options_.self.id};
   voters_.clear();
   highest_accepted_ = {};
   value_ = nullptr;
@@ -394,7 +396,5 @@ void Council::begin_ballot(const CouncilContext& context) {
 void Council::send_council(const CouncilContext& context, const CouncilMessage& message) const {
   for (const MemberId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
 }
-
-void Council::set_timer(const CouncilContext& context, Time at) { timer_.ensure(context, at); }
 
 }  // namespace starling::core

@@ -126,10 +126,11 @@ struct CouncilContext {
 
 struct CouncilOptions {
   Member self;
-  /// `copies`, `owners` and `bsp` are as in PendingChanges.
+  /// These are as in PendingChanges.
   std::size_t copies = 2;
   std::size_t owners = 0;
   bool bsp = false;
+  std::size_t unplaced_ranges = 0;
   /// A proposer waits at most this long for the RangeReports of members that it does not suspect.
   Time answer_timeout = std::chrono::milliseconds{500};
   /// If a change is due and nothing is decided for this time, the next council member proposes too.
@@ -142,8 +143,8 @@ struct CouncilOptions {
   Time back_off_max = std::chrono::seconds{2};
   /// A request to join or leave expires after this time; its sender repeats it.
   Time request_expiry = std::chrono::seconds{2};
-  /// If no full owner of a range is alive for this time, the range is given up, and the job ends:
-  /// until then a suspicion may turn out to be wrong.
+  /// If no member that holds a range is alive for this time, the range is given up, and the job
+  /// ends: until then a suspicion may turn out to be wrong.
   Time give_up_after = std::chrono::seconds{30};
   /// A member that has suspected another for this time without a decision reports that the job
   /// cannot continue: there is no majority.
@@ -180,7 +181,6 @@ class Council {
 
  private:
   enum class Phase { idle, preparing, accepting };
-  using MemberRanges = std::pair<MemberId, std::vector<RangeId>>;
   struct Suspicion {
     MemberId id;
     Incarnation incarnation;
@@ -210,7 +210,7 @@ class Council {
   [[nodiscard]] bool is_change_due(Time now) const;
   [[nodiscard]] bool is_answer_missing(MemberId id) const;
   [[nodiscard]] bool has_everyone_answered() const;
-  [[nodiscard]] bool have_owners_answered(RangeId range) const;
+  [[nodiscard]] bool have_holders_answered(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> choose_conflicting() const;
   [[nodiscard]] PendingChanges pending_changes(Time now) const;
   /// Returns the configuration to propose. Returns nullptr if there is none yet, and sets a timer
@@ -218,7 +218,6 @@ class Council {
   ConfigurationPtr choose_proposal(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
   void send_council(const CouncilContext& context, const CouncilMessage& message) const;
-  void set_timer(const CouncilContext& context, Time at);
 
   CouncilOptions options_;
   ConfigurationPtr configuration_;
@@ -252,7 +251,7 @@ class Council {
   std::optional<Time> asked_at_;
   std::optional<Time> range_lost_at_;
   /// By member: the ranges in its last RangeReport of this epoch.
-  std::vector<MemberRanges> range_reports_;
+  std::map<MemberId, std::vector<RangeId>> range_reports_;
 
   /// By reporter: the members that it suspects, from its last SuspicionReport.
   std::map<MemberIncarnation, std::vector<MemberIncarnation>> suspicion_reports_;

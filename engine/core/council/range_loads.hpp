@@ -1,4 +1,4 @@
-/// Counts the ranges of each member while the next configuration is planned.
+/// Counts and balances the ranges of members while a configuration is planned.
 #pragma once
 
 #include <algorithm>
@@ -44,5 +44,35 @@ class RangeLoads {
   }
   std::vector<Entry> loads_;
 };
+
+/// Returns the least loaded of `owners` that does not own `range`; among equals, the first that a
+/// search from index `start` finds.
+inline MemberId least_loaded_non_owner(const Ownership& range, const std::vector<MemberId>& owners,
+                                       std::size_t start, const RangeLoads& loads) {
+  std::optional<MemberId> best;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const MemberId id = owners[(start + i) % owners.size()];
+    if (range.find(id) == nullptr && (!best || loads.load_of(id) < loads.load_of(*best))) best = id;
+  }
+  STARLING_CHECK(best);
+  return *best;
+}
+
+/// Moves copies that are not primary from the most to the least loaded owner, until loads differ by
+/// at most one range or no copy can move.
+inline void balance_copies(Configuration& configuration, RangeLoads& loads) {
+  while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1) {
+    const MemberId from = loads.most_loaded();
+    const MemberId to = loads.least_loaded();
+    const auto range = std::ranges::find_if(configuration.ranges, [&](const Ownership& ownership) {
+      return ownership.find(from) != nullptr && ownership.owners.front().id != from &&
+             ownership.find(to) == nullptr;
+    });
+    if (range == configuration.ranges.end()) return;
+    std::ranges::find(range->owners, from, &RangeOwner::id)->id = to;
+    loads.remove(from);
+    loads.add(to);
+  }
+}
 
 }  // namespace starling::core

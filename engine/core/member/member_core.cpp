@@ -20,40 +20,45 @@ concept Handles = requires(Core& core, const Context& context, const M& message)
   core.on(context, message);
 };
 
-/// True for the messages to owners of a range. An owner refuses such a message if its sender knows
-/// other owners of the range than this owner does.
-template <class M>
-constexpr bool is_for_owners =
-    std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
-
+/// True if the exchange gathers the updates of a step.
 bool is_bsp(const MemberOptions& options) {
-  return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier);
+  return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier) &&
+         exchange_type(options.exchange.name).gathers;
 }
 
-/// True for messages between owners and observers, for which PeerMessage has no alternative. A
-/// state for the observer is an effect of its own (ObservedState).
-template <class M>
-constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
+AnyExchange make_exchange(const MemberOptions& options) {
+  ExchangeOptions exchange = options.exchange;
+  exchange.self = options.self;
+  exchange.bsp = is_bsp(options);
+  if (exchange.workers_max == 0) exchange.workers_max = options.members_max;
+  return exchange_type(exchange.name).make(std::move(exchange));
+}
 
 }  // namespace
 
-MemberCore::MemberCore(MemberOptions options) : options_(std::move(options)) {
+MemberCore::MemberCore(MemberOptions options)
+    : options_(std::move(options)), exchange_(make_exchange(options_)) {
   options_.worker.id = options_.self.id;
   options_.worker.incarnation = options_.self.incarnation;
   options_.worker.central = keeps_steps_centrally(options_.mode);
   options_.worker.joins = !options_.first_configuration;
+  const bool is_of_one_process =
+      options_.first_configuration && options_.first_configuration->is_of_one_process();
+  if (options_.deal.samples > 0 && !is_of_one_process) {
+    dealer_ = std::make_unique<Dealer>(options_.deal, options_.first_configuration.get());
+    options_.worker.awaits_deal = options_.worker.joins;
+    options_.worker.deal_first_step = dealer_->deal().workers.front().first_step.value();
+  }
   if (options_.first_configuration) {
-    const LedgerEntry entry = first_ledger_entry(*options_.initial_states, options_.self.id);
+    const LedgerEntry entry =
+        first_ledger_entry(*options_.exchange.initial_states, options_.self.id);
     options_.worker.first_step = entry.step;
     options_.worker.samples = entry.samples;
   }
-  options_.worker.bsp = options_.shard.bsp = is_bsp(options_);
-  if (options_.shard.workers_max == 0) options_.shard.workers_max = options_.members_max;
+  options_.worker.bsp = options_.council.bsp = is_bsp(options_);
   options_.council.self = options_.self;
-  options_.council.bsp = is_bsp(options_);
-  if (!options_.first_configuration || !options_.first_configuration->is_of_one_process())
-    council_ = std::make_unique<Council>(options_.council);
-  replica_.emplace(ReplicaOptions{options_.self.id, options_.shard, options_.initial_states});
+  options_.council.unplaced_ranges = options_.exchange.layout->ranges.size() - range_count();
+  if (!is_of_one_process) council_ = std::make_unique<Council>(options_.council);
 }
 
 void MemberCore::prepare(const MemberContext& context) {
@@ -117,10 +122,7 @@ void MemberCore::on_local_message(const MemberContext& context, const LocalMessa
 
 void MemberCore::on_snapshot(const MemberContext& context, const Snapshot& request) {
   if (state_ != State::member && state_ != State::failed) return;
-  run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
-    replica.on(c, request);
-    return true;
-  });
+  run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, request); });
   finish_event(context);
 }
 
@@ -133,6 +135,8 @@ void MemberCore::on_timer(const MemberContext& context, TimerKey key) {
                     [](Coordinator& coordinator, const Context& c) { coordinator.on_timer(c); });
   } else if (key == council_key) {
     run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
+  } else if (key == exchange_key) {
+    run_exchange(context, [](auto& exchange, const auto& c) { exchange.on_timer(c); });
   } else if (key == request_key) {
     timer_.remove_due(context.now);
     repeat_request(context);
@@ -227,39 +231,22 @@ void MemberCore::receive_unreliable(const MemberContext& context, const Envelope
   finish_event(context);
 }
 
-/// Handles the request to join of a node that is not a member.
-void MemberCore::receive_join_request(const MemberContext& context, const Envelope& envelope,
-                                      const Member& member) {
-  const Incarnation incarnation = envelope.packet.from;
-  if (!configuration_ || member.id != envelope.from || member.incarnation != incarnation) return;
-  if (state_ == State::excluded || configuration_->is_or_was_member(member.id, incarnation))
-    send_unreliable(context, member.id, incarnation, make_peer_message(configuration_));
-  else if (member.id >= options_.members_max)
-    send_unreliable(context, member.id, incarnation,
-                    make_peer_message(JoinRefused{
-                        "member ids must be below " + std::to_string(options_.members_max) +
-                        ", and this id is " + std::to_string(member.id)}));
-  else if (state_ == State::member)
-    post_to_council(context, make_peer_message(JoinRequest{member}));
-}
-
 void MemberCore::finish_event(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
-  if (state_ != State::member || reported_changes_ == replica_->changes()) return;
-  reported_changes_ = replica_->changes();
-  run_council(context, [&](Council& council, const auto& c) {
-    council.on_full_ranges(c, replica_->full_ranges());
-  });
+  const std::uint64_t changes = std::visit([](const auto& e) { return e.changes(); }, exchange_);
+  if (state_ != State::member || reported_changes_ == changes) return;
+  reported_changes_ = changes;
+  report_full_ranges(context);
   finish_event(context);
 }
 
 void MemberCore::deliver(const MemberContext& context, MemberId from,
                          const PeerMessagePtr& peer_message) {
-  const MessageValidator validator{*configuration_, from, options_.members_max,
-                                   *options_.shard.layout, options_.shard.applier->element_bytes()};
-  if (!validator.is_valid(*peer_message)) return;
+  const MessageScope scope{*configuration_, from, options_.members_max, *options_.exchange.layout,
+                           options_.exchange.applier->element_bytes()};
+  if (!is_valid(scope, *peer_message)) return;
   std::visit([&](const auto& message) { handle(context, from, peer_message, message); },
              *peer_message);
 }
@@ -283,26 +270,25 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
   } else if constexpr (std::is_same_v<M, LeaveRequest>) {
     run_council(context,
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
-  } else if constexpr (is_for_owners<M>) {
-    const bool is_accepted = run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
-      if constexpr (std::is_same_v<M, Push>)
-        return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
-      else if constexpr (std::is_same_v<M, Pull>)
-        return replica.on(c, message);
+  } else if constexpr (IsIn<M, ExchangeMessages>) {
+    const bool is_accepted = run_exchange(context, [&]<class E>(E& exchange, const auto& c) {
+      if constexpr (!IsIn<M, typename E::Messages>)
+        return true;
+      else if constexpr (requires { exchange.on(c, from, std::shared_ptr<const M>{}); })
+        return exchange.on(c, from, std::shared_ptr<const M>{peer_message, &message});
       else
-        return replica.on(c, from, message);
+        return exchange.on(c, from, message);
     });
     if (!is_accepted) send_configuration(context, from);
+  } else if constexpr (IsIn<M, MessageList<DealReport, NewDeal>>) {
+    receive(context, from, message);
   } else if constexpr (std::is_same_v<M, MemberQuestion>) {
     post(context, from, make_peer_message(MemberAnswer{message.number, answer(message.question)}));
   } else if constexpr (std::is_same_v<M, MemberAnswer>) {
-    context.out.push_back(message);
+    receive_answer(context, from, message);
   } else if constexpr (Handles<Coordinator, M> && !Handles<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
-      run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
-        replica.on(c, message);
-        return true;
-      });
+      run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, message); });
     run_coordinator(
         context, [&](Coordinator& coordinator, const Context& c) { coordinator.on(c, message); });
   } else if constexpr (Handles<Worker, M>) {
@@ -347,26 +333,23 @@ void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey
     if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* send = std::get_if<Send>(&effect)) {
-      if (auto* state = std::get_if<RangeState>(&send->message)) {
-        context.out.push_back(ObservedState{std::make_shared<RangeState>(std::move(*state))});
-        continue;
-      }
-      std::optional<MemberId> to;
-      if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
-      if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
-      if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
+      std::optional<MemberId> to = configuration_->coordinator;
+      if (const auto* member = std::get_if<ToMember>(&send->to)) to = member->id;
       if (!to) continue;  // there is no coordinator
-      std::visit(
-          [&]<class M>(M& message) {
-            static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);
-            if constexpr (!is_for_observers<M>)
-              post(context, *to, make_peer_message(std::move(message)));
-          },
-          send->message);
+      std::visit([&](auto& message) { post(context, *to, make_peer_message(std::move(message))); },
+                 send->message);
     } else if (auto* plan = std::get_if<Plan>(&effect)) {
       context.out.push_back(*plan);
     } else if (auto* compute = std::get_if<Compute>(&effect)) {
       context.out.push_back(std::move(*compute));
+    } else if (auto* read = std::get_if<Read>(&effect)) {
+      run_exchange(context, [&](auto& e, const auto& c) { e.read(c, std::move(*read)); });
+    } else if (auto* write = std::get_if<Write>(&effect)) {
+      run_exchange(context, [&](auto& e, const auto& c) { e.write(c, std::move(*write)); });
+    } else if (const auto* enter = std::get_if<Enter>(&effect)) {
+      run_exchange(context, [&](auto& e, const auto& c) { e.enter(c, *enter); });
+    } else if (const auto* end = std::get_if<EndWrites>(&effect)) {
+      run_exchange(context, [&](auto& e, const auto& c) { e.end(c, *end); });
     } else if (auto* done = std::get_if<Done>(&effect)) {
       context.out.push_back(*done);
     } else {
@@ -374,12 +357,36 @@ void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey
     }
   }
   effects.clear();
-  if (context.spare != nullptr) *context.spare = std::move(effects);
+  if (context.spare != nullptr) context.spare->role = std::move(effects);
+}
+
+void MemberCore::execute_exchange(const MemberContext& context, const SetTimer& timer) {
+  context.out.push_back(MemberTimer{timer.at, exchange_key});
+}
+
+void MemberCore::execute_exchange(const MemberContext& context, ReadDone& done) {
+  run_worker(context, [&](Worker& worker, const Context& c) {
+    worker.on_values(c, done.step, std::move(done.values));
+  });
+}
+
+void MemberCore::execute_exchange(const MemberContext& context, const Written& written) {
+  run_worker(context,
+             [&](Worker& worker, const Context& c) { worker.on_written(c, written.step); });
+}
+
+void MemberCore::execute_exchange(const MemberContext& context, ObservedState& observed) {
+  context.out.push_back(std::move(observed));
+}
+
+void MemberCore::execute_exchange(const MemberContext& context, Fail& failure) {
+  fail(context, std::move(failure.why));
 }
 
 void MemberCore::fail(const MemberContext& context, std::string why) {
-  if (std::exchange(state_, State::failed) != State::failed)
-    context.out.push_back(Fail{std::move(why)});
+  if (std::exchange(state_, State::failed) == State::failed) return;
+  context.out.push_back(Fail{std::move(why)});
+  review_open_questions(context);
 }
 
 }  // namespace starling::core

@@ -1,4 +1,4 @@
-/// One member of a job as a core. It holds the member's worker, its ranges and, if this member is
+/// One member of a job as a core. It holds the member's worker, its exchange and, if this member is
 /// the coordinator, the Coordinator. In a job on several nodes it also holds its Council and a link
 /// to every other member.
 ///
@@ -10,12 +10,14 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "starling/engine/core/deals/dealer.hpp"
 #include "starling/engine/core/member/peer_message.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
@@ -37,11 +39,6 @@ struct Dispatch {
 };
 /// The job continues without this incarnation of the member.
 struct Excluded {};
-/// Send the observer this state: the answer to a Snapshot.
-struct ObservedState {
-  std::shared_ptr<RangeState> state;
-};
-
 /// LocalMessage: send it to the member of this process to which it is addressed.
 /// MemberAnswer: the answer to the question with this number, which ask() was called with.
 using MemberEffect = std::variant<Dispatch, LocalMessage, MemberTimer, Plan, Compute, Done, Fail,
@@ -51,30 +48,33 @@ using MemberEffects = std::vector<MemberEffect>;
 /// Returns the member's name for messages: "worker 3", "server (member 5)".
 [[nodiscard]] std::string name_of(const Member& member);
 
+/// Empty lists, whose memory the next event uses again.
+struct SpareEffects {
+  Effects role;
+  ExchangeEffectLists exchange;
+};
+
 struct MemberContext {
   Time now;
   Random& random;
   MemberEffects& out;
-  /// An empty list, if the driver has one: the core uses its memory, and leaves it empty. A driver
-  /// of many members saves the allocation at each event.
-  Effects* spare = nullptr;
+  /// Empty lists, if the driver has some: the core uses their memory, and leaves them empty. A
+  /// driver of many members saves the allocations at each event.
+  SpareEffects* spare = nullptr;
 };
 
 struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
   /// The worker's options if this member works. The caller sets its barrier, its last step and
-  /// whether it plans; the core sets id, incarnation, first step, bsp, members and owners.
+  /// whether it plans; the core sets id, incarnation, first step and bsp.
   WorkerOptions worker;
   /// Member ids are below this; a member with another id cannot join. It bounds the ledgers: every
   /// owner keeps one entry for each possible id in each of its ranges. All members have the same
   /// value.
   MemberId members_max = 1024;
-  /// The options of the shard that holds this member's ranges. The caller leaves `ranges` empty;
-  /// the core sets `bsp`, and `workers_max` to `members_max` if it is 0.
-  ShardOptions shard;
-  /// The state of each range when the job starts.
-  std::shared_ptr<const std::vector<RangeState>> initial_states;
+  /// The core sets `self` and `bsp`, and `workers_max` to `members_max` if it is 0.
+  ExchangeOptions exchange;
   /// The configuration of epoch 1, for the members that it names; nullptr for members that join
   /// later.
   ConfigurationPtr first_configuration;
@@ -86,6 +86,8 @@ struct MemberOptions {
   /// The council's options; the core sets `self` and `bsp`.
   CouncilOptions council;
   ChannelOptions channel;
+  /// How the training data is dealt; the caller sets all of it.
+  DealOptions deal;
   /// A request to join or to leave is repeated after this time.
   Time request_every = std::chrono::milliseconds{200};
   /// The member sends an EpochProbe to a random other member at this interval.
@@ -117,9 +119,10 @@ class MemberCore {
   /// Answers a question that an actor asks this member. A member that has failed answers too.
   [[nodiscard]] Answer answer(const Question& question);
   /// Asks a member a question, for an actor on this node: the member `to` or, if that is absent,
-  /// the one in charge, which is the coordinator or the primary of the range. A MemberAnswer
-  /// follows, at once if this member knows that there is none; it may get lost if members change
-  /// meanwhile.
+  /// the one in charge, which is the coordinator or the member that answers for the range. One
+  /// MemberAnswer follows: at once if this member knows that there is no other answer, or when the
+  /// asked member leaves the job. A member that joins asks when it has joined. Requires: no other
+  /// question has this number.
   void ask(const MemberContext& context, std::optional<MemberId> to, MemberQuestion question);
 
   /// Failure detection calls suspect() if it has received nothing from this incarnation of a member
@@ -152,9 +155,19 @@ class MemberCore {
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   /// Returns nullptr if this member is not the coordinator.
   [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
-  /// The ranges that this member owns, if any.
-  [[nodiscard]] Replica& replica() noexcept { return *replica_; }
-  [[nodiscard]] const Replica& replica() const noexcept { return *replica_; }
+  /// Returns nullptr if the job deals no samples, or if its members never change.
+  [[nodiscard]] const Dealer* dealer() const noexcept { return dealer_.get(); }
+  [[nodiscard]] AnyExchange& exchange() noexcept { return exchange_; }
+  [[nodiscard]] const AnyExchange& exchange() const noexcept { return exchange_; }
+  /// Returns the exchange as an E. Requires: the job uses this exchange.
+  template <Exchange E>
+  [[nodiscard]] E& exchange() {
+    return std::get<E>(exchange_);
+  }
+  template <Exchange E>
+  [[nodiscard]] const E& exchange() const {
+    return std::get<E>(exchange_);
+  }
 
  private:
   /// This member's link to another member: one channel for each traffic class between members.
@@ -193,6 +206,7 @@ class MemberCore {
   /// Fires when a request to join or to leave is to be repeated.
   static constexpr TimerKey request_key = 3;
   static constexpr TimerKey probe_key = 4;
+  static constexpr TimerKey exchange_key = 5;
 
   [[nodiscard]] Link* link(MemberId id) const;
   void execute_link_effects(const MemberContext& context, MemberId id, TrafficClass traffic_class,
@@ -220,6 +234,11 @@ class MemberCore {
   void inform_worker(const MemberContext& context, const Configuration* former);
   void inform_coordinator(const MemberContext& context, const Configuration* former);
   void send_status(const MemberContext& context, const Configuration* former);
+  void report_deal(const MemberContext& context);
+  void receive(const MemberContext& context, MemberId from, const DealReport& report);
+  void receive(const MemberContext& context, MemberId from, const NewDeal& next);
+  [[nodiscard]] std::size_t range_count() const;
+  void report_full_ranges(const MemberContext& context);
   void announce_configuration(const MemberContext& context, const ConfigurationPtr& former);
   void repeat_request(const MemberContext& context);
   void probe_epoch(const MemberContext& context);
@@ -231,15 +250,28 @@ class MemberCore {
   void run_worker(const MemberContext& context, Event event);
   template <class Event>
   void run_coordinator(const MemberContext& context, Event event);
+  /// Calls `event(exchange, context)` and executes the exchange's effects. Returns the event's
+  /// result, or true if it has none.
   template <class Event>
-  bool run_replica(const MemberContext& context, Event event);
+  bool run_exchange(const MemberContext& context, Event event);
   template <class Event>
   void run_council(const MemberContext& context, Event event);
-  /// Executes the effects of a worker, coordinator or replica; `key` is the key of their timers.
+  template <class Messages>
+  void execute_exchange(const MemberContext& context, SendToMember<Messages>& send);
+  void execute_exchange(const MemberContext& context, const SetTimer& timer);
+  void execute_exchange(const MemberContext& context, ReadDone& done);
+  void execute_exchange(const MemberContext& context, const Written& written);
+  void execute_exchange(const MemberContext& context, ObservedState& observed);
+  void execute_exchange(const MemberContext& context, Fail& failure);
+  /// Executes the effects of a worker or coordinator; `key` is the key of their timers.
   void execute(const MemberContext& context, Effects effects, TimerKey key);
 
   void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
               const CouncilMessage& message);
+  void open_question(const MemberContext& context, std::optional<MemberId> to,
+                     MemberQuestion question);
+  void receive_answer(const MemberContext& context, MemberId from, const MemberAnswer& answer);
+  void review_open_questions(const MemberContext& context);
   template <class M>
   void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
               const M& message);
@@ -252,14 +284,24 @@ class MemberCore {
   /// Counts the links that were ever made, for their timer keys.
   TimerKey link_count_ = 0;
   std::optional<Worker> worker_;
-  /// Never empty after the constructor.
-  std::optional<Replica> replica_;
+  AnyExchange exchange_;
   /// nullptr if this member is not the coordinator.
   std::unique_ptr<Coordinator> coordinator_;
   /// nullptr in a job of one process.
   std::unique_ptr<Council> council_;
-  /// Replica::changes() when the council was last told which ranges this member holds.
+  /// nullptr in a job of one process, and if the job deals no samples.
+  std::unique_ptr<Dealer> dealer_;
+  /// The exchange's changes() when the council was last told which ranges this member holds.
   std::uint64_t reported_changes_ = 0;
+  /// The questions that other members have not answered yet.
+  struct OpenQuestion {
+    /// Absent while this member joins, and cannot ask yet.
+    std::optional<MemberIncarnation> asked;
+    std::optional<MemberId> to;
+    Question question;
+  };
+  /// By number. Null until the first question: a process may have thousands of members.
+  std::unique_ptr<std::map<std::uint64_t, OpenQuestion>> open_questions_;
   bool is_leaving_ = false;
   Time join_started_at_{};
   /// Messages that this member sends to itself, in order.

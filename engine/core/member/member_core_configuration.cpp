@@ -1,5 +1,6 @@
-/// How a MemberCore adopts a decided configuration and passes it to its worker, replica,
+/// How a MemberCore adopts a decided configuration and passes it to its worker, exchange,
 /// coordinator and council, and to the other members.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,8 +15,7 @@ bool MemberCore::may_adopt(const ConfigurationPtr& next) const {
   if (configuration_)
     return may_follow(*configuration_, next, options_.members_max) &&
            next->epoch > configuration_->epoch;
-  return is_valid(next, options_.members_max) &&
-         next->ranges.size() == options_.shard.layout->ranges.size() &&
+  return is_valid(next, options_.members_max) && next->ranges.size() == range_count() &&
          next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
 }
 
@@ -26,6 +26,7 @@ void MemberCore::adopt(const MemberContext& context, const ConfigurationPtr& nex
     if (state_ == State::joining && !was_member) return;  // has not joined yet
     state_ = State::excluded;
     configuration_ = next;
+    review_open_questions(context);
     context.out.push_back(Excluded{});
     return;
   }
@@ -38,16 +39,33 @@ void MemberCore::adopt(const MemberContext& context, const ConfigurationPtr& nex
     renew_links(*next);
   }
   if (next->has_lost_range()) return fail(context, "a range has lost all its owners");
-  run_replica(context, [&](Replica& replica, const ReplicaContext& c) {
-    replica.on_configuration(c, *next, former ? former->epoch : 0);
-    return true;
+  run_exchange(context, [&](auto& exchange, const auto& c) {
+    exchange.on_configuration(c, next, former ? former->epoch : 0);
   });
   inform_coordinator(context, former.get());
+  const bool deal_changes = dealer_ && dealer_->begin_report(*next);
+  if (deal_changes && worker_) worker_->hold();
   inform_worker(context, former.get());
+  if (deal_changes) report_deal(context);
   send_status(context, former.get());
+  review_open_questions(context);
+  report_full_ranges(context);
   run_council(context, [&](Council& council, const CouncilContext& c) {
-    council.on_full_ranges(c, replica_->full_ranges());
     council.on_configuration(c, configuration_);
+  });
+}
+
+/// Returns how many ranges a configuration of this job places.
+std::size_t MemberCore::range_count() const {
+  return exchange_type(options_.exchange.name).places_ranges
+             ? options_.exchange.layout->ranges.size()
+             : 0;
+}
+
+/// Tells the council which ranges this member holds.
+void MemberCore::report_full_ranges(const MemberContext& context) {
+  run_council(context, [&](Council& council, const CouncilContext& c) {
+    council.on_full_ranges(c, std::visit([](const auto& e) { return e.full_ranges(); }, exchange_));
   });
 }
 
@@ -70,7 +88,7 @@ void MemberCore::renew_links(const Configuration& next) {
   }
 }
 
-/// Passes the configuration to the worker, or makes the worker if this is the first configuration.
+/// Passes the workers to the worker, or makes the worker if this is the first configuration.
 void MemberCore::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
   WorkerConfiguration next = former == nullptr && options_.first_worker_configuration
@@ -78,11 +96,9 @@ void MemberCore::inform_worker(const MemberContext& context, const Configuration
                                  : worker_configuration(*configuration_, former);
   if (worker_)
     return run_worker(context,
-                      [&](Worker& w, const Context& c) { w.on_configuration(c, std::move(next)); });
+                      [&](Worker& w, const Context& c) { w.on_workers(c, std::move(next)); });
   WorkerOptions& worker = options_.worker;
   worker.workers = std::move(next.workers);
-  worker.owner_of = std::move(next.owner_of);
-  worker.owner_epochs = std::move(next.owner_epochs);
   worker_.emplace(worker);
   if (!is_prepared_) run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
 }
@@ -102,7 +118,8 @@ void MemberCore::inform_coordinator(const MemberContext& context, const Configur
   const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
     for (const MemberId worker : workers)
-      coordinator_->add_founder(worker, first_ledger_entry(*options_.initial_states, worker).step);
+      coordinator_->add_founder(worker,
+                                first_ledger_entry(*options_.exchange.initial_states, worker).step);
     return;
   }
   coordinator_->take_over(workers, owners_of(now));
@@ -115,9 +132,40 @@ void MemberCore::send_status(const MemberContext& context, const Configuration* 
   const Configuration& now = *configuration_;
   if (!now.coordinator || now.epoch == 1) return;
   if (former != nullptr && now.has_same_coordinator_as(*former)) return;
-  WorkerStatus status = worker_ ? worker_->status() : WorkerStatus{.member = options_.self.id};
-  status.held = replica_->shard().highest_step();
+  WorkerStatus status =
+      worker_ ? worker_->report_status() : WorkerStatus{.member = options_.self.id};
+  for (const WorkerProgress& progress :
+       std::visit([](const auto& e) { return e.progress(); }, exchange_))
+    status.held = std::max(status.held, progress.step);
   post(context, *now.coordinator, make_peer_message(status));
+}
+
+/// Sends the dealer what this member knows about the samples that were taken.
+void MemberCore::report_deal(const MemberContext& context) {
+  DealReport report{.epoch = configuration_->members_since, .deal = dealer_->deal()};
+  if (worker_) {
+    report.taken = worker_->dealt_steps_begun();
+    report.begun = worker_->steps_begun();
+    report.is_done = worker_->is_done();
+  }
+  report.progress = dealer_->progress_of_gone(
+      *configuration_, std::visit([](const auto& e) { return e.progress(); }, exchange_));
+  post(context, Dealer::dealer_of(*configuration_), make_peer_message(std::move(report)));
+}
+
+void MemberCore::receive(const MemberContext& context, MemberId from, const DealReport& report) {
+  if (!dealer_) return;
+  const auto next = dealer_->on(*configuration_, from, report);
+  if (!next) return;
+  const PeerMessagePtr message = make_peer_message(NewDeal{*next});
+  for (const Member& member : configuration_->members) post(context, member.id, message);
+}
+
+void MemberCore::receive(const MemberContext& context, MemberId, const NewDeal& next) {
+  if (!dealer_ || !dealer_->on(*configuration_, next)) return;
+  run_worker(context, [&](Worker& worker, const Context& c) {
+    worker.on_deal(c, dealer_->part_of(options_.self.id));
+  });
 }
 
 /// Sends the decided configuration to all members of the former and of the new configuration.

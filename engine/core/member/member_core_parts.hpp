@@ -1,4 +1,4 @@
-/// Internal: how a MemberCore runs its worker, its coordinator, its replica and its council, and
+/// Internal: how a MemberCore runs its worker, its coordinator, its exchange and its council, and
 /// executes their effects. Only the sources of MemberCore include this file.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace starling::core {
 
 inline Effects MemberCore::take_spare(const MemberContext& context) {
-  return context.spare == nullptr ? Effects{} : std::exchange(*context.spare, {});
+  return context.spare == nullptr ? Effects{} : std::exchange(context.spare->role, {});
 }
 
 template <class Event>
@@ -31,16 +31,32 @@ void MemberCore::run_coordinator(const MemberContext& context, Event event) {
 }
 
 template <class Event>
-bool MemberCore::run_replica(const MemberContext& context, Event event) {
-  Effects effects = take_spare(context);
-  std::vector<std::pair<MemberId, ReplicaMessage>> out;
-  const Context core{context.now, context.random, effects};
-  const bool is_accepted = event(*replica_, ReplicaContext{core, out});
-  for (auto& [to, message] : out)
-    std::visit([&, to = to](auto& m) { post(context, to, make_peer_message(std::move(m))); },
-               message);
-  execute(context, std::move(effects), request_key);
-  return is_accepted;
+bool MemberCore::run_exchange(const MemberContext& context, Event event) {
+  return std::visit(
+      [&]<class E>(E& exchange) {
+        using List = ExchangeEffects<typename E::Context::Messages>;
+        List effects;
+        if (context.spare != nullptr)
+          effects = std::exchange(std::get<List>(context.spare->exchange), {});
+        const typename E::Context own{context.now, context.random, effects};
+        bool result = true;
+        if constexpr (std::is_void_v<decltype(event(exchange, own))>)
+          event(exchange, own);
+        else
+          result = event(exchange, own);
+        for (auto& effect : effects)
+          std::visit([&](auto& e) { execute_exchange(context, e); }, effect);
+        effects.clear();
+        if (context.spare != nullptr) std::get<List>(context.spare->exchange) = std::move(effects);
+        return result;
+      },
+      exchange_);
+}
+
+template <class Messages>
+void MemberCore::execute_exchange(const MemberContext& context, SendToMember<Messages>& send) {
+  std::visit([&](auto& message) { post(context, send.to, make_peer_message(std::move(message))); },
+             send.message);
 }
 
 template <class Event>

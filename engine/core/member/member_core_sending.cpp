@@ -98,4 +98,20 @@ void MemberCore::send_unreliable(const MemberContext& context, MemberId to,
       Dispatch{{options_.self.id, to, epoch, TrafficClass::control, std::move(packet)}});
 }
 
+/// Handles the request to join of a node that is not a member.
+void MemberCore::receive_join_request(const MemberContext& context, const Envelope& envelope,
+                                      const Member& member) {
+  const Incarnation incarnation = envelope.packet.from;
+  if (!configuration_ || member.id != envelope.from || member.incarnation != incarnation) return;
+  if (state_ == State::excluded || configuration_->is_or_was_member(member.id, incarnation))
+    send_unreliable(context, member.id, incarnation, make_peer_message(configuration_));
+  else if (member.id >= options_.members_max)
+    send_unreliable(context, member.id, incarnation,
+                    make_peer_message(JoinRefused{
+                        "member ids must be below " + std::to_string(options_.members_max) +
+                        ", and this id is " + std::to_string(member.id)}));
+  else if (state_ == State::member)
+    post_to_council(context, make_peer_message(JoinRequest{member}));
+}
+
 }  // namespace starling::core

@@ -3,99 +3,95 @@
 #include <algorithm>
 #include <functional>
 
+#include "starling/engine/core/deals/dealer.hpp"
+
 namespace starling::core {
 namespace {
 
 /// Returns true if the sender may send a message: one overload for each type of message. A type
 /// without an overload does not compile.
 struct Check {
-  const MessageValidator& validator;
+  const MessageScope& scope;
 
-  [[nodiscard]] bool has_range(RangeId range) const {
-    return range < validator.configuration.ranges.size() && range < validator.layout.ranges.size();
-  }
-  [[nodiscard]] bool fits_range(RangeId range, const Slice& slice) const {
-    return has_range(range) && fits(validator.layout.ranges[range], slice, validator.element_bytes);
-  }
-  [[nodiscard]] bool has_valid_update(const Push& push) const {
-    return push.update.empty() ? has_range(push.range) : fits_range(push.range, push.update);
-  }
-  [[nodiscard]] bool is_from_primary(RangeId range) const {
-    return has_range(range) && !validator.configuration.ranges[range].owners.empty() &&
-           validator.configuration.ranges[range].owners.front().id == validator.from;
-  }
   [[nodiscard]] bool is_possible_next(const ConfigurationPtr& next) const {
-    return may_follow(validator.configuration, next, validator.members_max);
+    return may_follow(scope.configuration, next, scope.members_max);
   }
   /// True if `worker` is the sender, and the sender computes updates.
   [[nodiscard]] bool is_senders_worker(MemberId worker) const {
-    const Member* sender = validator.configuration.find(validator.from);
-    return worker == validator.from && sender != nullptr && sender->works;
+    const Member* sender = scope.configuration.find(scope.from);
+    return worker == scope.from && sender != nullptr && sender->works;
   }
 
   bool operator()(const ConfigurationPtr& m) const { return is_possible_next(m); }
-  bool operator()(const Pull& m) const { return m.worker == validator.from && has_range(m.range); }
-  bool operator()(const Value& m) const { return fits_range(m.range, m.value); }
-  bool operator()(const Push& m) const {
-    return validator.configuration.contains(m.worker, m.incarnation) &&
-           m.worker == validator.from && has_valid_update(m);
-  }
-  bool operator()(const Ack& m) const { return is_from_primary(m.range); }
+  /// The exchanges check their own messages.
+  template <class M>
+  requires IsIn<M, ExchangeMessages>
+  bool operator()(const M& m) const { return core::is_valid(scope, m); }
   bool operator()(const Ended& m) const {
     return is_senders_worker(m.worker) && m.step <= barrier::finished;
   }
   bool operator()(const Arrived& m) const {
     return is_senders_worker(m.worker) && m.step < barrier::finished;
   }
-  bool operator()(const Proceed&) const {
-    return validator.from == validator.configuration.coordinator;
-  }
-  bool operator()(const Stop&) const {
-    return validator.from == validator.configuration.coordinator;
-  }
+  bool operator()(const Proceed&) const { return scope.from == scope.configuration.coordinator; }
+  bool operator()(const Stop&) const { return scope.from == scope.configuration.coordinator; }
   bool operator()(const WorkerStatus& m) const {
-    const bool is_senders = m.phase == WorkerStatus::Phase::idle ? m.member == validator.from
-                                                                 : is_senders_worker(m.member);
+    const bool is_senders =
+        m.phase == WorkerStatus::Phase::idle ? m.member == scope.from : is_senders_worker(m.member);
     return is_senders && m.step <= barrier::finished && m.held < barrier::finished;
   }
   /// These messages name their sender, and no other field of them can be invalid.
   template <class M>
   requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
-  bool operator()(const M& m) const { return m.from == validator.from; }
-  bool operator()(const Install& m) const { return m.state && has_range(m.state->range); }
-  bool operator()(const Forward& m) const {
-    const MemberId worker = m.push ? m.push->worker : m.ended;
-    return has_range(m.range) && worker < validator.members_max &&
-           (!m.push || (m.push->range == m.range && has_valid_update(*m.push)));
-  }
-  bool operator()(const Held& m) const { return has_range(m.range); }
+  bool operator()(const M& m) const { return m.from == scope.from; }
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
   bool operator()(const SuspicionReport&) const { return true; }
-  bool operator()(const Prepare& m) const { return m.ballot.proposer == validator.from; }
+  bool operator()(const Prepare& m) const { return m.ballot.proposer == scope.from; }
   /// A council member that promises a ballot has accepted no later one.
   bool operator()(const Promise& m) const {
     return m.accepted <= m.ballot && (!m.value || has_epoch(m.value, m.epoch));
   }
   bool operator()(const Nack&) const { return true; }
   bool operator()(const Accept& m) const {
-    return m.ballot.proposer == validator.from && has_epoch(m.value, m.epoch);
+    return m.ballot.proposer == scope.from && has_epoch(m.value, m.epoch);
   }
   bool operator()(const Accepted&) const { return true; }
-  bool operator()(const JoinRequest& m) const { return m.member.id < validator.members_max; }
+  bool operator()(const JoinRequest& m) const { return m.member.id < scope.members_max; }
   bool operator()(const LeaveRequest& m) const {
-    return m.member.id == validator.from &&
-           validator.configuration.contains(validator.from, m.member.incarnation);
+    return m.member.id == scope.from &&
+           scope.configuration.contains(scope.from, m.member.incarnation);
+  }
+  /// The dealer checks the former deals, because these depend on the job's data.
+  bool operator()(const DealReport& m) const {
+    return m.epoch <= scope.configuration.epoch && m.deal.epoch < m.epoch &&
+           m.taken.value_or(0) < barrier::finished && m.begun.value_or(0) <= barrier::finished &&
+           has_valid_workers(m.deal) && std::ranges::all_of(m.progress, is_valid_progress);
+  }
+  bool operator()(const NewDeal& m) const {
+    return scope.from == Dealer::dealer_of(scope.configuration) &&
+           m.deal.epoch <= scope.configuration.epoch && has_valid_workers(m.deal);
+  }
+  [[nodiscard]] bool has_valid_workers(const Deal& deal) const {
+    return std::ranges::adjacent_find(deal.workers, std::greater_equal<>{}, &DealtWorker::id) ==
+               deal.workers.end() &&
+           (deal.workers.empty() || deal.workers.back().id < scope.members_max) &&
+           std::ranges::all_of(deal.workers, [](const DealtWorker& worker) {
+             return worker.first_step.value_or(0) <= barrier::finished;
+           });
+  }
+  static bool is_valid_progress(const WorkerProgress& progress) {
+    return progress.step <= barrier::finished && progress.samples < barrier::finished;
   }
   bool operator()(const EpochProbe&) const { return true; }
   bool operator()(const MemberQuestion& m) const {
     const auto* value = std::get_if<AskValue>(&m.question);
-    return value == nullptr || has_range(value->range);
+    return value == nullptr || scope.has_range(value->range);
   }
   bool operator()(const MemberAnswer& m) const {
     const auto* value = std::get_if<Value>(&m.answer);
-    return value == nullptr || (*this)(*value);
+    return value == nullptr || scope.fits_range(value->range, value->value);
   }
   bool operator()(const JoinRefused&) const { return false; }  // members do not ask to join
 
@@ -106,12 +102,12 @@ struct Check {
 
 }  // namespace
 
-bool MessageValidator::is_valid(const PeerMessage& peer_message) const {
-  return std::visit(Check{*this}, peer_message);
+bool is_valid(const MessageScope& scope, const PeerMessage& peer_message) {
+  return std::visit(Check{scope}, peer_message);
 }
 
 bool is_valid(const ConfigurationPtr& next, MemberId members_max) {
-  if (!next || next->epoch > epoch_max) return false;
+  if (!next || next->epoch > epoch_max || next->members_since > next->epoch) return false;
   const auto& members = next->members;
   const auto is_member = [&](MemberId id) { return next->find(id) != nullptr; };
   return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==

@@ -14,20 +14,8 @@ inline constexpr Epoch epoch_max = Epoch{1} << 60U;
 /// epochs.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
-/// Validates the messages that one member receives from another.
-struct MessageValidator {
-  /// The receiver's configuration. Requires: it names the sender.
-  const Configuration& configuration;
-  MemberId from;
-  /// Member ids are below this.
-  MemberId members_max;
-  /// The layout of the job's parameters.
-  const Layout& layout;
-  std::size_t element_bytes;
-
-  /// Returns true if the sender may send this message.
-  [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const;
-};
+/// Returns true if the sender may send this message.
+[[nodiscard]] bool is_valid(const MessageScope& scope, const PeerMessage& peer_message);
 
 /// Returns true if `next` is not null and valid: its members ascend and are below `members_max`,
 /// its council, which is not empty, owners and coordinator are among the members, and its epoch is

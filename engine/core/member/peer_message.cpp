@@ -6,8 +6,13 @@ namespace starling::core {
 
 TrafficClass traffic_class_of(const PeerMessage& peer_message) {
   return std::visit(
-      []<class M>(const M&) {
-        return holds_tensors<M> ? TrafficClass::data : TrafficClass::control;
+      []<class M>(const M& message) {
+        // An answer without values does not wait behind tensors.
+        if constexpr (std::is_same_v<M, MemberAnswer>)
+          return std::holds_alternative<Value>(message.answer) ? TrafficClass::data
+                                                               : TrafficClass::control;
+        else
+          return holds_tensors<M> ? TrafficClass::data : TrafficClass::control;
       },
       peer_message);
 }

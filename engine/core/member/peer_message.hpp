@@ -10,9 +10,10 @@
 
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/council/council.hpp"
+#include "starling/engine/core/deals/deal.hpp"
+#include "starling/engine/core/member/exchanges.hpp"
 #include "starling/engine/core/member/question.hpp"
 #include "starling/engine/core/traffic_class.hpp"
-#include "starling/engine/exchange/ownership/replica.hpp"
 
 namespace starling::core {
 
@@ -42,10 +43,11 @@ struct JoinRefused {
 };
 
 /// The messages from one member to another.
-using PeerMessages =
-    Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
-           MessageList<Install, Forward, Held, CouncilMessage, JoinRequest, LeaveRequest,
-                       EpochProbe, JoinRefused, WorkerStatus, MemberQuestion, MemberAnswer>>;
+using PeerMessages = Joined<Joined<MessageList<ConfigurationPtr, CouncilMessage, JoinRequest,
+                                               LeaveRequest, EpochProbe, JoinRefused, WorkerStatus,
+                                               DealReport, NewDeal, MemberQuestion, MemberAnswer>,
+                                   Messages>,
+                            ExchangeMessages>;
 using PeerMessage = AnyOf<PeerMessages>;
 /// Immutable and shared: all copies of a packet, including resent ones, point to the same message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;

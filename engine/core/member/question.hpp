@@ -17,8 +17,8 @@ namespace starling::core {
 struct AskStep {};
 /// To the coordinator: asks for the workers' steps; answered by StepsReport.
 struct AskSteps {};
-/// To the primary of a range: asks for the present values of its elements, or of rows of it,
-/// without waiting for a round; answered by Value.
+/// To the member that answers for a range: asks for the present values of its elements, or of rows
+/// of it, without waiting for a round; answered by Value.
 struct AskValue {
   RangeId range = 0;
   /// nullptr: the whole range.

@@ -60,8 +60,8 @@ struct NodeChanged {
 struct HasJoined {};
 /// The news that this node leaves was sent as often as `gossip_repeats` asks: its process may end.
 struct HasLeft {};
-/// `holder` has the same name as this node, and stays: this node has to leave.
-struct NameRefused {
+/// This node must leave, because `holder` has the same name and stays.
+struct MustLeave {
   NodeRecord holder;
 };
 /// This node has refused the node of `record`, because `holder` has the same name.
@@ -70,8 +70,8 @@ struct NodeRefused {
   NodeRecord holder;
 };
 
-using MembershipEffect = std::variant<MembershipSend, SetTimer, NodeChanged, HasJoined, HasLeft,
-                                      NameRefused, NodeRefused>;
+using MembershipEffect =
+    std::variant<MembershipSend, SetTimer, NodeChanged, HasJoined, HasLeft, MustLeave, NodeRefused>;
 
 struct MembershipContext {
   Time now;

@@ -75,7 +75,7 @@ void Membership::receive(const MembershipContext& context, const NodeRecord&,
       holder.id == self_.id)
     return;
   if (!has_joined_ || has_precedence(holder, self_))
-    context.out.push_back(NameRefused{holder});
+    context.out.push_back(MustLeave{holder});
   else
     send(context, holder.address, holder.id, NameTaken{holder.id, self_});
 }

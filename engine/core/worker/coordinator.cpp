@@ -1,6 +1,7 @@
 #include "starling/engine/core/worker/coordinator.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"
@@ -23,12 +24,20 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
   if (arrived.step == state.step) {
     // The worker repeats its Arrived. If it is not waiting, the coordinator has answered it
     // already, and the answer may have been lost with the worker's driver.
-    if (!state.waiting) send_decision(context, arrived.worker);
+    if (!state.waiting && !arrived.goes_on) send_decision(context, arrived.worker);
     return;
   }
-  state.step_times.add(context.now - state.step_started_at);
+  state.duration = context.now - state.step_started_at;
+  state.step_times.add(state.duration);
+  if (barrier::needs_paces(options_.barrier)) state.chance = context.random.real();
+  if (state.arrived_at > Time{}) state.interval = context.now - state.arrived_at;
+  state.arrived_at = context.now;
   set_step(arrived.worker, arrived.step);
-  if (stopping_) return release(context, arrived.worker);
+  if (stopping_) return release(context, arrived.worker, 0);
+  if (arrived.goes_on) {
+    state.step_started_at = context.now;
+    return reconsider_waiting(context, arrived.worker);
+  }
   state.waiting = true;
   if (!try_to_release(context, arrived.worker)) waiting_.push_back(arrived.worker);
   reconsider_waiting(context, arrived.worker);
@@ -146,6 +155,7 @@ void Coordinator::finish_takeover(const Context& context) {
   const auto [min, max] = spread();
   max_lag_ = initial_spread_ = max - min;
   std::erase_if(waiting_, [&](MemberId id) { return try_to_release(context, id); });
+  if (barrier::has_rounds(options_.barrier)) begin_round(context);
 }
 
 // --- steps --------------------------------------------------------------------------------------
@@ -162,7 +172,7 @@ Step Coordinator::entry_step() const {
 
 void Coordinator::on(const Context& context, const Stop&) {
   stopping_ = true;
-  for (const MemberId id : std::exchange(waiting_, {})) release(context, id);
+  for (const MemberId id : std::exchange(waiting_, {})) release(context, id, 0);
 }
 
 void Coordinator::on_timer(const Context& context) {
@@ -206,6 +216,7 @@ Coordinator::Spread Coordinator::spread() const {
 /// `moved` has made a step, has ended or is gone: lets all waiting workers go on that may do so
 /// now.
 void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
+  if (barrier::has_rounds(options_.barrier)) return begin_round(context);
   // A rule with a floor, over all workers, can only decide otherwise once the lowest step has
   // risen.
   const Step former_min = reviewed_min_;
@@ -213,9 +224,30 @@ void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
   const bool depends_on_min_only =
       !options_.barrier.sample && barrier::floor(options_.barrier, 0).has_value();
   if (depends_on_min_only && former_min == reviewed_min_) return;
+  // Without draws and paces, the rule decides alike for all workers at one step.
+  const bool depends_on_step = !options_.barrier.sample && !barrier::needs_paces(options_.barrier);
+  std::set<Step> refused;
   std::erase_if(waiting_, [&](MemberId id) {
-    return id != moved && should_reconsider(workers_[id], moved) && try_to_release(context, id);
+    const WorkerState& state = workers_[id];
+    if (id == moved || !should_reconsider(state, moved)) return false;
+    if (!state.entering && refused.contains(state.step)) return false;
+    if (try_to_release(context, id)) return true;
+    if (depends_on_step) refused.insert(state.step);
+    return false;
   });
+}
+
+/// Rules with rounds: once all running workers wait, lets them go on.
+void Coordinator::begin_round(const Context& context) {
+  const auto is_going = [&](MemberId id) {
+    return workers_[id].step < barrier::finished && !workers_[id].waiting;
+  };
+  if (!knows_all_steps_ || waiting_.empty() || std::ranges::any_of(live_workers_, is_going)) return;
+  seen_paces_.clear();
+  for (const MemberId id : waiting_) seen_paces_.push_back(pace_of(id, context.now));
+  const std::vector<Step> until = barrier::round(options_.barrier, seen_paces_);
+  const std::vector<MemberId> round = std::exchange(waiting_, {});
+  for (std::size_t i = 0; i < round.size(); ++i) release(context, round[i], until[i]);
 }
 
 /// True if a waiting worker, with `state`, may have to draw or be checked again after `moved`
@@ -229,12 +261,13 @@ bool Coordinator::should_reconsider(const WorkerState& state, MemberId moved) co
 
 bool Coordinator::try_to_release(const Context& context, MemberId id) {
   if (!knows_all_steps_) return false;
-  if (workers_[id].entering || may_pass(context, id)) {
-    release(context, id);
+  WorkerState& state = workers_[id];
+  const Step until = state.entering ? state.step + 1 : permitted_step(context, id);
+  if (until > state.step) {
+    release(context, id, until);
     return true;
   }
   if (!options_.barrier.sample) return false;
-  WorkerState& state = workers_[id];
   const auto& interval = options_.recheck.interval;
   // If a step of another worker makes this one draw again, it needs no timer.
   const bool is_woken = options_.recheck.arrival || (options_.recheck.notify && state.laggard);
@@ -243,6 +276,25 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
   set_next_draw(id, context.now + (automatic ? state.step_times.recheck_interval() : *interval));
   timer_.ensure(context, state.next_draw_at);
   return false;
+}
+
+Step Coordinator::permitted_step(const Context& context, MemberId id) {
+  const Step own = workers_[id].step;
+  if (!barrier::needs_paces(options_.barrier)) return may_pass(context, id) ? own + 1 : own;
+  seen_paces_.clear();
+  for (const MemberId other : live_workers_)
+    if (other != id) seen_paces_.push_back(pace_of(other, context.now));
+  return barrier::run_to(options_.barrier, pace_of(id, context.now), seen_paces_);
+}
+
+barrier::Pace Coordinator::pace_of(MemberId id, Time now) const {
+  const WorkerState& state = workers_[id];
+  return {.step = state.step,
+          .pushed_at = state.arrived_at,
+          .interval = state.interval,
+          .waits = state.waiting && state.arrived_at < now,
+          .duration = state.duration,
+          .chance = state.chance};
 }
 
 bool Coordinator::may_pass(const Context& context, MemberId id) {
@@ -289,12 +341,13 @@ void Coordinator::set_next_draw(MemberId id, Time at) {
 }
 
 /// Sends a waiting or entering worker Proceed, or Stop if the job stops.
-void Coordinator::release(const Context& context, MemberId id) {
+void Coordinator::release(const Context& context, MemberId id, Step until) {
   WorkerState& state = workers_[id];
+  state.run_end = until > state.step + 1 ? until : 0;
   state.waiting = state.entering = false;
   state.step_started_at = context.now;
   state.was_sent_stop = stopping_;
-  if (!stopping_) highest_allowed_ = std::max(highest_allowed_, state.step + 1);
+  if (!stopping_) highest_allowed_ = std::max(highest_allowed_, until);
   set_next_draw(id, Time::max());
   send_decision(context, id);
 }
@@ -303,9 +356,9 @@ void Coordinator::release(const Context& context, MemberId id) {
 /// Proceed before the job stopped is sent Proceed again, because the others make that round too.
 void Coordinator::send_decision(const Context& context, MemberId id) const {
   if (workers_[id].was_sent_stop)
-    context.send(ToWorker{id}, Stop{});
+    context.send(ToMember{id}, Stop{});
   else
-    context.send(ToWorker{id}, Proceed{workers_[id].step});
+    context.send(ToMember{id}, Proceed{workers_[id].step, workers_[id].run_end});
 }
 
 }  // namespace starling::core

@@ -86,8 +86,16 @@ class Coordinator {
     bool waiting = false;
     /// True if the last decision for it was Stop, false if it was Proceed.
     bool was_sent_stop = false;
-    /// When it was last sent Stop or Proceed, or reported its status.
+    /// When it was last sent Stop or Proceed, or reported its status, or went on in a run.
     Time step_started_at{};
+    /// When it last arrived, and the time since the arrival before; 0 if there was none.
+    Time arrived_at{};
+    Time interval{};
+    /// How long its last step took, and the random number of its last arrival (barrier::Pace).
+    Time duration{};
+    double chance = 0;
+    /// The end of the run that it was permitted; 0 if it was none.
+    Step run_end = 0;
     /// Sampled barriers: the workers in its last draw, the first laggard among them, and when to
     /// draw again.
     std::vector<MemberId> drawn;
@@ -105,14 +113,19 @@ class Coordinator {
   [[nodiscard]] Step entry_step() const;
   void stop_tracking(MemberId id);
   void reconsider_waiting(const Context& context, MemberId moved);
+  void begin_round(const Context& context);
   [[nodiscard]] bool should_reconsider(const WorkerState& state, MemberId moved) const;
   /// Lets the worker go on if it may, and returns whether it did. If not, and the barrier samples,
   /// sets when the worker draws again. The caller updates waiting_.
   bool try_to_release(const Context& context, MemberId id);
+  /// Returns the step up to which a worker may go on; its own step if it must wait.
+  [[nodiscard]] Step permitted_step(const Context& context, MemberId id);
+  [[nodiscard]] barrier::Pace pace_of(MemberId id, Time now) const;
   bool may_pass(const Context& context, MemberId id);
   bool sample_admits(const Context& context, MemberId id);
   void set_next_draw(MemberId id, Time at);
-  void release(const Context& context, MemberId id);
+  /// Sends Proceed up to step `until`, or Stop if the job stops; `until` then means nothing.
+  void release(const Context& context, MemberId id, Step until);
   void send_decision(const Context& context, MemberId id) const;
 
   CoordinatorOptions options_;
@@ -146,9 +159,10 @@ class Coordinator {
   std::uint64_t draws_ = 0;
   std::uint64_t passes_ = 0;
   Timer timer_;
-  /// Scratch memory of may_pass() and sample_admits().
+  /// Scratch memory of permitted_step(), may_pass() and sample_admits().
   std::vector<std::uint32_t> drawn_positions_;
   std::vector<Step> seen_steps_;
+  std::vector<barrier::Pace> seen_paces_;
 };
 
 }  // namespace starling::core

@@ -66,7 +66,7 @@ void SampleGate::ask_random(const Context& context, std::uint32_t count) {
   for (const std::uint32_t pick : drawn_positions_) {
     const MemberId other = (*workers_)[pick < own_position_ ? pick : pick + 1];
     unanswered_.push_back(other);
-    context.send(ToWorker{other}, StepQuery{self_, draw_number_});
+    context.send(ToMember{other}, StepQuery{self_, draw_number_});
   }
   wait_until(context, context.now + query_timeout);
 }
@@ -169,7 +169,7 @@ bool SampleGate::waits_only_for_notice() const {
 }
 
 void SampleGate::ask_for_notice(const Context& context) const {
-  context.send(ToWorker{*laggard_},
+  context.send(ToMember{*laggard_},
                NotifyRequest{self_, draw_number_, *barrier::floor(barrier_, own_step_)});
 }
 

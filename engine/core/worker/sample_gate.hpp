@@ -71,6 +71,9 @@ class SampleGate {
     std::uint64_t passes = 0;
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+  /// Returns the laggard that decided the present draw; nullopt if the draw is not decided, or if
+  /// no single worker has decided it. Meaningless while the gate is idle.
+  [[nodiscard]] std::optional<MemberId> laggard() const noexcept { return laggard_; }
 
  private:
   enum class Phase { idle, asking, refused, entering };

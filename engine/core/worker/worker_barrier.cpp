@@ -1,24 +1,30 @@
 /// The part of a worker that passes barriers and reports its step to others.
+#include <utility>
+
 #include "starling/engine/core/worker/worker.hpp"
 
 namespace starling::core {
 
 void Worker::ask_to_pass_barrier(const Context& context) {
   if (!gate_) {
-    context.send(ToCoordinator{}, Arrived{options_.id, step_});
+    const bool goes_on = step_ < run_end_;
+    context.send(ToCoordinator{}, Arrived{options_.id, step_, goes_on});
+    if (goes_on) pass_barrier(context);
   } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
     pass_barrier(context);
   }
 }
 
 void Worker::pass_barrier(const Context& context) {
-  waited_ += context.now - wait_started_at_;
+  waited_ += context.now - std::exchange(wait_started_at_, context.now);
   begin_step(context);
 }
 
 void Worker::on(const Context& context, const Proceed& proceed) {
   if (phase_ == Phase::entering && !gate_) return begin_at(context, proceed.step);
-  if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass_barrier(context);
+  if (phase_ != Phase::waiting || gate_ || proceed.step != step_) return;
+  run_end_ = proceed.until;
+  pass_barrier(context);
 }
 
 void Worker::go_on(const Context& context) {
@@ -42,7 +48,7 @@ void Worker::on(const Context& context, const Notice& notice) {
 
 void Worker::on(const Context& context, const StepQuery& query) {
   ++drawn_;
-  context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
+  context.send(ToMember{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
 }
 
 void Worker::on(const Context& context, const NotifyRequest& request) {
@@ -50,7 +56,7 @@ void Worker::on(const Context& context, const NotifyRequest& request) {
   if (latest.draw > request.draw) return;  // a newer request has come before this one
   latest = request;
   if (reported_step() < request.floor) return;
-  context.send(ToWorker{request.from}, Notice{options_.id, request.draw});
+  context.send(ToMember{request.from}, Notice{options_.id, request.draw});
   notify_requests_.erase(request.from);
 }
 
@@ -59,7 +65,7 @@ void Worker::notify_waiters(const Context& context) {
   std::erase_if(notify_requests_, [&](const auto& entry) {
     const NotifyRequest& request = entry.second;
     if (step < request.floor) return false;
-    context.send(ToWorker{request.from}, Notice{options_.id, request.draw});
+    context.send(ToMember{request.from}, Notice{options_.id, request.draw});
     return true;
   });
 }
@@ -69,7 +75,8 @@ Step Worker::reported_step() const noexcept {
   return phase_ == Phase::done ? barrier::finished : step_;
 }
 
-WorkerStatus Worker::status() const {
+WorkerStatus Worker::report_status() {
+  run_end_ = 0;
   const auto status_in = [&](WorkerStatus::Phase phase) {
     return WorkerStatus{options_.id, phase, step_};
   };

@@ -21,14 +21,8 @@ std::vector<MemberId> owners_of(const Configuration& now) {
 }
 
 WorkerConfiguration worker_configuration(const Configuration& now, const Configuration* former) {
-  auto owner_of = std::make_shared<std::vector<OwnerId>>();
-  auto owner_epochs = std::make_shared<std::vector<Epoch>>();
-  for (const Ownership& range : now.ranges) {
-    owner_of->push_back(range.owners.front().id);
-    owner_epochs->push_back(range.owner_epoch);
-  }
-  WorkerConfiguration result{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
-                             std::move(owner_of), std::move(owner_epochs)};
+  WorkerConfiguration result{
+      std::make_shared<const std::vector<MemberId>>(workers_of(now.members))};
   if (former != nullptr) result.changed = workers_of(former->members_not_in(now));
   return result;
 }

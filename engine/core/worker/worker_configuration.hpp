@@ -11,10 +11,6 @@ namespace starling::core {
 
 struct WorkerConfiguration {
   WorkerIds workers;
-  /// The primary owner of each range, and the configuration epoch of its present owners
-  /// (Ownership::owner_epoch).
-  std::shared_ptr<const std::vector<OwnerId>> owner_of;
-  std::shared_ptr<const std::vector<Epoch>> owner_epochs;
   /// The former workers that are not workers any more, or only in a new incarnation; ascending.
   std::vector<MemberId> changed = {};
 };
@@ -25,7 +21,7 @@ struct WorkerConfiguration {
 [[nodiscard]] std::vector<MemberId> owners_of(const Configuration& now);
 
 /// Returns the part of `now` that a worker uses, with the changes since `former`, if there is a
-/// former configuration. Requires: no range is lost.
+/// former configuration.
 [[nodiscard]] WorkerConfiguration worker_configuration(const Configuration& now,
                                                        const Configuration* former);
 

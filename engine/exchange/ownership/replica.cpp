@@ -6,13 +6,17 @@
 
 namespace starling::core {
 
-Replica::Replica(ReplicaOptions options) : options_(std::move(options)), shard_(options_.shard) {}
+Replica::Replica(ExchangeOptions options)
+    : self_(options.self.id),
+      bsp_(options.bsp),
+      initial_states_(options.initial_states),
+      shard_(std::move(options)) {}
 
-void Replica::on_configuration(const ReplicaContext& context, const Configuration& next,
+void Replica::on_configuration(const OwnershipContext& context, const Configuration& next,
                                Epoch former) {
   for (RangeId r = 0; r < next.ranges.size(); ++r) {
     const Ownership& ownership = next.ranges[r];
-    const RangeOwner* self = ownership.find(options_.self);
+    const RangeOwner* self = ownership.find(self_);
     if (ranges_.empty() && self == nullptr) continue;
     if (ranges_.empty()) ranges_.resize(next.ranges.size());
     OwnedRange& owned = ranges_[r];
@@ -27,6 +31,8 @@ void Replica::on_configuration(const ReplicaContext& context, const Configuratio
     if (owned.owner_epoch != ownership.owner_epoch)
       begin_owner_epoch(context, r, next, former == 0 && next.epoch == 1);
   }
+  if (std::ranges::any_of(ranges_, &OwnedRange::primary))
+    workers_ = static_cast<std::uint32_t>(std::ranges::count(next.members, true, &Member::works));
 }
 
 void Replica::release(RangeId range) {
@@ -35,22 +41,23 @@ void Replica::release(RangeId range) {
   shard_.release(range);
 }
 
-void Replica::begin_owner_epoch(const ReplicaContext& context, RangeId range,
+void Replica::begin_owner_epoch(const OwnershipContext& context, RangeId range,
                                 const Configuration& next, bool is_first_epoch) {
   const Ownership& ownership = next.ranges[range];
   OwnedRange& owned = ranges_[range];
   if (is_first_epoch) {
-    RangeState start = options_.initial_states->at(range);
+    OwnerState start{initial_states_->at(range)};
     start.awaited.emplace();
     for (const Member& member : next.members)
-      if (member.works) start.awaited->push_back({member.id, member.incarnation, start.round});
+      if (member.works)
+        start.awaited->push_back({member.id, member.incarnation, start.state.round});
     shard_.put_range(start);
     owned.full = true;
     ++changes_;
   }
   owned.owner_epoch = ownership.owner_epoch;
   owned.primary_id = ownership.owners.front().id;
-  owned.primary = owned.primary_id == options_.self;
+  owned.primary = owned.primary_id == self_;
   owned.installed = owned.primary || is_first_epoch;
   owned.number = 0;
   owned.others.clear();
@@ -58,29 +65,29 @@ void Replica::begin_owner_epoch(const ReplicaContext& context, RangeId range,
   if (!owned.primary) return;
   STARLING_CHECK(owned.full);
   for (const RangeOwner& owner : ownership.owners)
-    if (owner.id != options_.self) owned.others.push_back({owner.id, is_first_epoch, 0});
+    if (owner.id != self_) owned.others.push_back({owner.id, is_first_epoch, 0});
   if (is_first_epoch) return;
-  if (options_.shard.bsp)  // before the state is handed over, because it names the awaited workers
-    shard_.await_only(context.core, range, [&](MemberId worker, Incarnation incarnation) {
+  if (bsp_)  // before the state is handed over, because it names the awaited workers
+    shard_.await_only(context, range, [&](MemberId worker, Incarnation incarnation) {
       return next.contains(worker, incarnation);
     });
   if (owned.others.empty()) return;
-  const auto state = std::make_shared<const RangeState>(shard_.full_state(range));
+  const auto state = std::make_shared<const OwnerState>(shard_.full_state(range));
   for (const OtherOwner& other : owned.others)
-    context.out.emplace_back(other.id, Install{owned.owner_epoch, state});
+    context.send(other.id, Install{owned.owner_epoch, state});
 }
 
-bool Replica::on(const ReplicaContext& context, const std::shared_ptr<const Push>& push) {
+bool Replica::on(const OwnershipContext& context, const std::shared_ptr<const Push>& push) {
   if (!owned_range(push->range).primary) return false;
   OwnedRange& owned = ranges_[push->range];
   if (owned.owner_epoch != push->owner_epoch) return false;
-  const PushResult result = shard_.accept(context.core, *push);
+  const PushResult result = shard_.accept(context, *push, workers_);
   if (result == PushResult::refused) return true;
   if (result == PushResult::accepted && !owned.others.empty()) {
     ++owned.number;
     for (const OtherOwner& other : owned.others)
-      context.out.emplace_back(other.id,
-                               Forward{push->range, owned.owner_epoch, owned.number, push});
+      context.send(other.id,
+                   Forward{push->range, owned.owner_epoch, owned.number, push, 0, workers_});
   }
   // This member may have accepted a repeated push in a former owner epoch, or other owners may not
   // hold it yet. All owners hold it once they hold everything up to the present number.
@@ -91,25 +98,24 @@ bool Replica::on(const ReplicaContext& context, const std::shared_ptr<const Push
   return true;
 }
 
-bool Replica::on(const ReplicaContext& context, const Pull& pull) {
+bool Replica::on(const OwnershipContext& context, const Pull& pull) {
   if (!owned_range(pull.range).primary) return false;
-  shard_.on(context.core, pull);
+  shard_.on(context, pull);
   return true;
 }
 
-void Replica::on(const ReplicaContext& context, const Ended& ended) {
+void Replica::on(const OwnershipContext& context, const Ended& ended) {
   for (RangeId r = 0; r < ranges_.size(); ++r) {
     OwnedRange& owned = ranges_[r];
-    if (!owned.primary || !shard_.end_worker(context.core, r, ended.worker)) continue;
+    if (!owned.primary || !shard_.end_worker(context, r, ended.worker)) continue;
     ++owned.number;
     for (const OtherOwner& other : owned.others)
-      context.out.emplace_back(other.id,
-                               Forward{r, owned.owner_epoch, owned.number, nullptr, ended.worker});
+      context.send(other.id, Forward{r, owned.owner_epoch, owned.number, nullptr, ended.worker});
   }
 }
 
-bool Replica::on(const ReplicaContext& context, MemberId from, const Install& install) {
-  const RangeId range = install.state->range;
+bool Replica::on(const OwnershipContext& context, MemberId from, const Install& install) {
+  const RangeId range = install.state->state.range;
   if (!is_held_from(range, install.owner_epoch, from)) return false;
   OwnedRange& owned = ranges_[range];
   if (owned.installed || !shard_.fits(*install.state)) return true;
@@ -117,11 +123,11 @@ bool Replica::on(const ReplicaContext& context, MemberId from, const Install& in
   owned.installed = true;
   changes_ += owned.full ? 0 : 1;
   owned.full = true;
-  context.out.emplace_back(from, Held{range, owned.owner_epoch, 0});
+  context.send(from, Held{range, owned.owner_epoch, 0});
   return true;
 }
 
-bool Replica::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
+bool Replica::on(const OwnershipContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
   if (!is_held_from(range, forward.owner_epoch, from)) return false;
   OwnedRange& owned = ranges_[range];
@@ -130,15 +136,15 @@ bool Replica::on(const ReplicaContext& context, MemberId from, const Forward& fo
   // This shard has the primary's state and handles the same pushes in the same order, so it accepts
   // this push as the primary did.
   if (forward.push)
-    STARLING_CHECK(shard_.accept(context.core, *forward.push) == PushResult::accepted);
+    STARLING_CHECK(shard_.accept(context, *forward.push, forward.workers) == PushResult::accepted);
   else
-    STARLING_CHECK(shard_.end_worker(context.core, range, forward.ended));
+    STARLING_CHECK(shard_.end_worker(context, range, forward.ended));
   owned.number = forward.number;
-  context.out.emplace_back(from, Held{range, owned.owner_epoch, owned.number});
+  context.send(from, Held{range, owned.owner_epoch, owned.number});
   return true;
 }
 
-bool Replica::on(const ReplicaContext& context, MemberId from, const Held& held) {
+bool Replica::on(const OwnershipContext& context, MemberId from, const Held& held) {
   if (!owned_range(held.range).primary) return false;
   OwnedRange& owned = ranges_[held.range];
   if (owned.owner_epoch != held.owner_epoch) return false;
@@ -162,13 +168,13 @@ bool Replica::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {
   });
 }
 
-void Replica::acknowledge(const ReplicaContext& context, OwnedRange& owned) {
+void Replica::acknowledge(const OwnershipContext& context, OwnedRange& owned) {
   const auto is_pending = [&](const PendingAck& next) {
     return !is_held_by_all(owned, next.number);
   };
   const auto end = std::ranges::find_if(owned.pending_acks, is_pending);
   for (auto next = owned.pending_acks.begin(); next != end; ++next)
-    context.core.send(ToWorker{next->worker}, next->ack);
+    context.send(next->worker, next->ack);
   owned.pending_acks.erase(owned.pending_acks.begin(), end);
 }
 

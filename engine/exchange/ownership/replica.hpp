@@ -10,10 +10,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
-#include <tuple>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "starling/engine/core/council/configuration.hpp"
@@ -21,82 +17,29 @@
 
 namespace starling::core {
 
-/// Primary to the other owners: the state with which `owner_epoch` begins.
-struct Install {
-  Epoch owner_epoch;
-  std::shared_ptr<const RangeState> state;
-
-  [[nodiscard]] bool is_well_formed() const { return state != nullptr; }
-  static constexpr std::string_view name = "install";
-  static constexpr auto fields(auto& m) { return std::tie(m.owner_epoch, m.state); }
-};
-/// Primary to the other owners: the next push that it has accepted, or in bulk-synchronous jobs the
-/// end of a worker. `number` counts from 1 within the owner epoch.
-struct Forward {
-  RangeId range;
-  Epoch owner_epoch;
-  std::uint64_t number;
-  /// nullptr if a worker has ended.
-  std::shared_ptr<const Push> push;
-  /// The worker that has ended, if `push` is nullptr.
-  MemberId ended = 0;
-
-  static constexpr std::string_view name = "forward";
-  static constexpr auto fields(auto& m) {
-    return std::tie(m.range, m.owner_epoch, m.number, m.push, m.ended);
-  }
-};
-/// To the primary: the sender holds the range in this owner epoch up to and including `number`.
-struct Held {
-  RangeId range;
-  Epoch owner_epoch;
-  std::uint64_t number;
-
-  static constexpr std::string_view name = "held";
-  static constexpr auto fields(auto& m) { return std::tie(m.range, m.owner_epoch, m.number); }
-};
-using ReplicaMessage = std::variant<Install, Forward, Held>;
-
-/// Passed to every event. The replica appends acknowledgements and values to the effects of `core`,
-/// and messages to other owners, with their receivers, to `out`.
-struct ReplicaContext {
-  const Context& core;
-  std::vector<std::pair<MemberId, ReplicaMessage>>& out;
-};
-
-struct ReplicaOptions {
-  MemberId self = 0;
-  /// The shard's options, without ranges.
-  ShardOptions shard;
-  /// The state of each range when the job starts.
-  std::shared_ptr<const std::vector<RangeState>> initial_states;
-};
-
 /// One call at a time; not thread-safe. Requires: messages between owners come once and in order,
 /// as channels deliver them. If on() returns false, it has refused a message of another owner
 /// epoch, and the caller must send the sender the configuration.
 class Replica {
  public:
-  explicit Replica(ReplicaOptions options);
+  explicit Replica(ExchangeOptions options);
 
   /// Adopts configuration `next`. `former` is the epoch of the configuration that this member knew
   /// before, perhaps several epochs earlier, or 0 if it knew none. Requires: `next` names this
   /// member.
-  void on_configuration(const ReplicaContext& context, const Configuration& next, Epoch former);
+  void on_configuration(const OwnershipContext& context, const Configuration& next, Epoch former);
 
   /// Requires: the push comes from the worker that it names, and this incarnation is a member.
-  [[nodiscard]] bool on(const ReplicaContext& context, const std::shared_ptr<const Push>& push);
-  [[nodiscard]] bool on(const ReplicaContext& context, const Pull& pull);
+  [[nodiscard]] bool on(const OwnershipContext& context, const std::shared_ptr<const Push>& push);
+  [[nodiscard]] bool on(const OwnershipContext& context, const Pull& pull);
   /// Ignores the message unless the job is bulk-synchronous. Requires: the message comes from the
   /// worker itself.
-  void on(const ReplicaContext& context, const Ended& ended);
+  void on(const OwnershipContext& context, const Ended& ended);
   /// Answers with the states of the ranges that this member holds.
-  void on(const ReplicaContext& context, const Snapshot& request) {
-    shard_.on(context.core, request);
-  }
-  [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Install& install);
-  [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
-  [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Held& held);
+  void on(const OwnershipContext& context, const Snapshot& request) { shard_.on(context, request); }
+  [[nodiscard]] bool on(const OwnershipContext& context, MemberId from, const Install& install);
+  [[nodiscard]] bool on(const OwnershipContext& context, MemberId from, const Forward& forward);
+  [[nodiscard]] bool on(const OwnershipContext& context, MemberId from, const Held& held);
 
   /// Returns the ranges of which this member is a full owner, ascending.
   [[nodiscard]] std::vector<RangeId> full_ranges() const;
@@ -154,21 +97,25 @@ class Replica {
     return range < ranges_.size() ? ranges_[range] : not_owned;
   }
   void release(RangeId range);
-  void begin_owner_epoch(const ReplicaContext& context, RangeId range, const Configuration& next,
+  void begin_owner_epoch(const OwnershipContext& context, RangeId range, const Configuration& next,
                          bool is_first_epoch);
   /// True if `primary` is the primary of the range in this owner epoch, and this member another
   /// owner.
   [[nodiscard]] bool is_held_from(RangeId range, Epoch owner_epoch, MemberId primary) const;
   /// True if every owner in the owner epoch holds everything up to `number`.
   [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
-  void acknowledge(const ReplicaContext& context, OwnedRange& owned);
+  void acknowledge(const OwnershipContext& context, OwnedRange& owned);
 
-  ReplicaOptions options_;
+  MemberId self_;
+  bool bsp_;
+  std::shared_ptr<const std::vector<RangeState>> initial_states_;
   Shard shard_;
   /// By range. Empty until this member owns a range: a process may have thousands of members that
   /// never do.
   std::vector<OwnedRange> ranges_;
   std::uint64_t changes_ = 0;
+  /// The number of workers in the present configuration, if this member is primary of a range.
+  std::uint32_t workers_ = 0;
 };
 
 }  // namespace starling::core

@@ -1,6 +1,7 @@
 #include "starling/engine/exchange/ownership/shard.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "starling/base/check.hpp"
@@ -10,47 +11,31 @@ namespace {
 
 constexpr std::uint32_t not_held = UINT32_MAX;  // in index_of_
 
-LedgerEntry ledger_entry_of(const RangeState& state, MemberId worker) {
-  return worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
-}
-
 }  // namespace
 
-LedgerEntry first_ledger_entry(const std::vector<RangeState>& start, MemberId worker) {
-  const auto least = std::ranges::min_element(
-      start, {}, [&](const RangeState& state) { return ledger_entry_of(state, worker).step; });
-  return least == start.end() ? LedgerEntry{} : ledger_entry_of(*least, worker);
-}
-
-Shard::Shard(ShardOptions options)
+Shard::Shard(ExchangeOptions options)
     : options_(std::move(options)),
       pending_snapshot_(options_.pending_snapshot),
       index_of_(options_.layout->ranges.size(), not_held) {
   if (options_.workers_max == 0) options_.workers_max = options_.workers;
 }
 
-void Shard::put_range(const RangeState& state) {
-  STARLING_CHECK(fits(state));
-  const std::size_t width = options_.applier->element_bytes();
-  const std::size_t slots = options_.applier->slots() * options_.layout->ranges[state.range].count;
-  HeldRange range{
-      .values = {.value = Buffer::copy_of(state.value.bytes(), width),
-                 .slots = state.slots.empty() ? Buffer::zeros(slots, width)
-                                              : Buffer::copy_of(state.slots.bytes(), width),
-                 .updates = state.updates,
-                 .samples = state.samples},
-      .round = state.round,
-      .ledger = state.ledger,
-      .gathered = {},
-      .missing_pushes = 0,
-      .waiting_pulls = {}};
+void Shard::put_range(const OwnerState& owned) {
+  STARLING_CHECK(fits(owned));
+  const RangeState& state = owned.state;
+  HeldRange range{.values = values_of(*options_.layout, *options_.applier, state),
+                  .round = state.round,
+                  .ledger = state.ledger,
+                  .gathered = {},
+                  .missing_pushes = 0,
+                  .waiting_pulls = {}};
   range.ledger.resize(options_.workers_max);
   if (options_.bsp) {
     range.gathered.resize(options_.workers_max);
-    for (const Push& push : state.gathered) range.gathered.at(push.worker).push_back(push);
+    for (const Push& push : owned.gathered) range.gathered.at(push.worker).push_back(push);
     range.awaited.resize(options_.workers_max);
-    if (state.awaited)
-      for (const AwaitedWorker& awaited : *state.awaited)
+    if (owned.awaited)
+      for (const AwaitedWorker& awaited : *owned.awaited)
         range.awaited.at(awaited.worker) = awaited;
     else
       for (MemberId worker = 0; worker < options_.workers; ++worker)
@@ -83,10 +68,7 @@ Shard::HeldRange& Shard::held(RangeId range) {
 }
 
 bool Shard::holds_rows(RangeId id, const Rows& rows) const {
-  if (id >= index_of_.size() || index_of_[id] == not_held) return false;
-  if (!rows || rows->empty()) return true;
-  const Range& range = options_.layout->ranges[id];
-  return range.row_size > 0 && std::ranges::max(*rows) < range.count / range.row_size;
+  return holds(id) && has_rows(options_.layout->ranges[id], rows);
 }
 
 bool Shard::is_valid(const Pull& pull) const {
@@ -99,26 +81,22 @@ bool Shard::is_valid(const Push& push) const {
                                            options_.applier->element_bytes());
 }
 
-bool Shard::fits(const RangeState& state) const {
-  const auto& ranges = options_.layout->ranges;
+bool Shard::fits(const OwnerState& owned) const {
+  const RangeState& state = owned.state;
+  if (!core::fits(*options_.layout, *options_.applier, state)) return false;
   const std::size_t width = options_.applier->element_bytes();
-  if (state.range >= ranges.size() || state.value.rows || state.slots.rows ||
-      !core::fits(ranges[state.range], state.value, width))
-    return false;
-  const Range slots{0, options_.applier->slots() * ranges[state.range].count, 0, {}};
+  const Range& range = options_.layout->ranges[state.range];
   const auto is_worker = [&](const auto& entry) { return entry.worker < options_.workers_max; };
-  return (state.slots.empty() || core::fits(slots, state.slots, width)) &&
-         state.ledger.size() <= options_.workers_max &&
-         std::ranges::all_of(
-             state.gathered,
-             [&](const Push& push) {
-               return is_worker(push) && push.range == state.range &&
-                      (push.update.empty() || core::fits(ranges[state.range], push.update, width));
-             }) &&
-         (!state.awaited || std::ranges::all_of(*state.awaited, is_worker));
+  const auto is_valid_push = [&](const Push& push) {
+    return is_worker(push) && push.range == state.range &&
+           (push.update.empty() || core::fits(range, push.update, width));
+  };
+  return state.ledger.size() <= options_.workers_max &&
+         std::ranges::all_of(owned.gathered, is_valid_push) &&
+         (!owned.awaited || std::ranges::all_of(*owned.awaited, is_worker));
 }
 
-void Shard::on(const Context& context, const Pull& pull) {
+void Shard::on(const OwnershipContext& context, const Pull& pull) {
   if (!is_valid(pull)) return;
   HeldRange& range = held(pull.range);
   if (!options_.bsp || range.round >= pull.at) return send_value(context, pull, range);
@@ -126,31 +104,17 @@ void Shard::on(const Context& context, const Pull& pull) {
   range.waiting_pulls.push_back(pull);
 }
 
-void Shard::send_value(const Context& context, const Pull& pull, const HeldRange& range) const {
-  context.send(ToWorker{pull.worker}, value_of(pull, range));
+void Shard::send_value(const OwnershipContext& context, const Pull& pull,
+                       const HeldRange& range) const {
+  context.send(pull.worker, value_of(pull, range));
 }
 
 Value Shard::value_of(const Pull& pull, const HeldRange& range) const {
-  const std::shared_ptr<Buffer>& value = range.values.value;
-  const std::size_t row_size = options_.layout->ranges[pull.range].row_size;
-  if (!pull.rows || row_size == 0) return {pull.range, pull.at, {value, 0, value->size(), nullptr}};
-  const std::size_t count = pull.rows->size() * row_size;
-  auto rows = Buffer::make(count, value->element_bytes());
-  const std::size_t row_bytes = row_size * value->element_bytes();
-  auto to = rows->bytes().begin();
-  for (const std::uint32_t row : *pull.rows)
-    to = std::ranges::copy(std::as_const(*value).bytes().subspan(row * row_bytes, row_bytes), to)
-             .out;
-  return {pull.range, pull.at, {std::move(rows), 0, count, pull.rows}};
+  return {pull.range, pull.at,
+          slice_of(options_.layout->ranges[pull.range], range.values, pull.rows)};
 }
 
-void Shard::on(const Context& context, const Push& push) {
-  if (accept(context, push) == PushResult::refused) return;
-  context.send(ToWorker{push.worker},
-               Ack{push.range, push.step, push.incarnation, push.owner_epoch});
-}
-
-PushResult Shard::accept(const Context& context, const Push& push) {
+PushResult Shard::accept(const OwnershipContext& context, const Push& push, std::size_t workers) {
   if (!is_valid(push)) return PushResult::refused;
   HeldRange& range = held(push.range);
   if (options_.bsp && push.is_join) return add_joiner(context, push, range);
@@ -169,15 +133,16 @@ PushResult Shard::accept(const Context& context, const Push& push) {
   if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
   if (push.step <= last.step) return PushResult::duplicate;
   last.step = push.step;
-  process(context, push, range);
+  process(context, push, range, workers);
   return PushResult::accepted;
 }
 
-void Shard::process(const Context& context, const Push& push, HeldRange& range) {
+void Shard::process(const OwnershipContext& context, const Push& push, HeldRange& range,
+                    std::size_t workers) {
   if (options_.bsp) return queue_push(context, push, range);
   if (!push.update.empty())
     options_.applier->apply(*options_.layout, push.range, range.values, push.update,
-                            options_.applier->weight(push.samples, options_.workers));
+                            options_.applier->weight(push.samples, workers));
   count_samples(push, range);
 }
 
@@ -188,7 +153,7 @@ void Shard::count_samples(const Push& push, HeldRange& range) {
   counted = push.samples_total;
 }
 
-void Shard::on(const Context& context, const Snapshot& request) {
+void Shard::on(const OwnershipContext& context, const Snapshot& request) {
   if (request.round > 0) {
     if (!options_.bsp) return;  // the job has no rounds
     pending_snapshot_ = request;
@@ -196,14 +161,14 @@ void Shard::on(const Context& context, const Snapshot& request) {
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const Step round = held_[i].round;
     if (request.round == 0 || round == request.round)
-      context.send(ToObserver{}, make_state(ranges_[i], held_[i], request.request_id));
+      context.observe(make_state(ranges_[i], held_[i], request.request_id));
     else if (round > request.round)
-      context.send(ToObserver{}, RangeState{.range = ranges_[i],
-                                            .value = {},
-                                            .slots = {},
-                                            .round = round,
-                                            .ledger = {},
-                                            .request_id = request.request_id});
+      context.observe({.range = ranges_[i],
+                       .value = {},
+                       .slots = {},
+                       .round = round,
+                       .ledger = {},
+                       .request_id = request.request_id});
   }
 }
 
@@ -222,18 +187,31 @@ RangeState Shard::make_state(RangeId id, const HeldRange& range, std::uint64_t r
           .request_id = request_id};
 }
 
-Step Shard::highest_step() const {
-  Step highest = 0;
-  for (const HeldRange& range : held_)
-    for (const LedgerEntry& entry : range.ledger) highest = std::max(highest, entry.step);
-  return highest;
+std::vector<WorkerProgress> Shard::progress() const {
+  std::vector<WorkerProgress> all;
+  for (MemberId worker = 0; worker < options_.workers_max; ++worker) {
+    WorkerProgress highest{.worker = {worker, 0}};
+    for (const HeldRange& range : held_) {
+      const LedgerEntry& entry = range.ledger[worker];
+      WorkerProgress here{{worker, entry.incarnation}, entry.step, entry.samples};
+      // The samples of a push that waits for its round are not in the ledger yet.
+      if (options_.bsp && !range.gathered[worker].empty())
+        here.samples = range.gathered[worker].back().samples_total;
+      const auto rank = [](const WorkerProgress& p) {
+        return std::tuple{p.worker.incarnation, p.step, p.samples};
+      };
+      if (rank(here) > rank(highest)) highest = here;
+    }
+    if (highest.step > 0) all.push_back(highest);
+  }
+  return all;
 }
 
-RangeState Shard::full_state(RangeId id) const {
+OwnerState Shard::full_state(RangeId id) const {
   STARLING_CHECK(holds(id));
   const HeldRange& range = held_[index_of_[id]];
-  RangeState copy = make_state(id, range, 0);
-  copy.ledger = range.ledger;  // make_state() leaves out the steps whose pushes wait
+  OwnerState copy{make_state(id, range, 0)};
+  copy.state.ledger = range.ledger;  // make_state() leaves out the steps whose pushes wait
   for (const auto& queue : range.gathered)
     copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
   if (options_.bsp) {

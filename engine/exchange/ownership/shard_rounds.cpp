@@ -11,7 +11,7 @@
 
 namespace starling::core {
 
-void Shard::queue_push(const Context& context, const Push& push, HeldRange& range) {
+void Shard::queue_push(const OwnershipContext& context, const Push& push, HeldRange& range) {
   auto& queue = range.gathered[push.worker];
   if (queue.empty() && is_awaited(range, push.worker)) --range.missing_pushes;
   queue.push_back(push);
@@ -30,7 +30,7 @@ std::size_t Shard::count_missing(const HeldRange& range) {
   return missing_pushes;
 }
 
-void Shard::complete_rounds(const Context& context, RangeId id, HeldRange& range) {
+void Shard::complete_rounds(const OwnershipContext& context, RangeId id, HeldRange& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
   // If all workers of a round are gone, it is completed without pushes if workers have joined for a
   // later round.
@@ -45,24 +45,26 @@ void Shard::complete_rounds(const Context& context, RangeId id, HeldRange& range
       if (range.round >= pull.at) send_value(context, pull, range);
     std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return range.round >= pull.at; });
     if (range.round == pending_snapshot_.round)
-      context.send(ToObserver{}, make_state(id, range, pending_snapshot_.request_id));
+      context.observe(make_state(id, range, pending_snapshot_.request_id));
   }
 }
 
 void Shard::apply_round(RangeId id, HeldRange& range) {
-  std::vector<Push> round;
+  std::vector<Push> pushes;
+  std::vector<RoundPart> round;
   ++range.round;
   for (auto& queue : range.gathered) {
     if (queue.empty()) continue;
     STARLING_CHECK(queue.front().step == range.round);
-    round.push_back(std::move(queue.front()));
+    round.push_back({queue.front().update, queue.front().samples});
+    pushes.push_back(std::move(queue.front()));
     queue.erase(queue.begin());
   }
   options_.applier->apply_round(*options_.layout, id, range.values, round, round_scratch_);
-  for (const Push& push : round) count_samples(push, range);
+  for (const Push& push : pushes) count_samples(push, range);
 }
 
-bool Shard::end_worker(const Context& context, RangeId id, MemberId worker) {
+bool Shard::end_worker(const OwnershipContext& context, RangeId id, MemberId worker) {
   if (!options_.bsp) return false;
   HeldRange& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
@@ -71,7 +73,7 @@ bool Shard::end_worker(const Context& context, RangeId id, MemberId worker) {
   return true;
 }
 
-void Shard::await_only(const Context& context, RangeId id,
+void Shard::await_only(const OwnershipContext& context, RangeId id,
                        const std::function<bool(MemberId, Incarnation)>& is_member) {
   HeldRange& range = held(id);
   for (auto& awaited : range.awaited) {
@@ -85,13 +87,12 @@ void Shard::await_only(const Context& context, RangeId id,
 }
 
 /// Handles the entry of a worker that joins: rounds after push.step await its pushes.
-PushResult Shard::add_joiner(const Context& context, const Push& push, HeldRange& range) {
+PushResult Shard::add_joiner(const OwnershipContext& context, const Push& push, HeldRange& range) {
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return PushResult::refused;
   auto& awaited = range.awaited[push.worker];
   if (awaited && awaited->incarnation == push.incarnation) return PushResult::duplicate;
-  last.incarnation = push.incarnation;
-  last.step = std::max(last.step, push.step);
+  last = {push.incarnation, std::max(last.step, push.step), 0};
   awaited = AwaitedWorker{push.worker, push.incarnation, push.step};
   range.missing_pushes = count_missing(range);
   complete_rounds(context, push.range, range);

@@ -289,28 +289,26 @@ std::string ChaosRun::why_ranges_move() const {
   const auto staying_members = std::ranges::count_if(
       latest.members,
       [&](const core::Member& member) { return !machines_[member.id].wants_to_leave; });
-  if (latest.fewest_copies() < std::min<std::size_t>(scenario_.copies, staying_members))
-    return "a range has too few owners";
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-    for (const core::RangeOwner& owner : latest.ranges[r].owners)
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
+    const auto holders = checker_.holders(latest, r);
+    if (holders.size() < std::min<std::size_t>(scenario_.copies, staying_members))
+      return "a range has too few owners";
+    for (const core::RangeOwner& owner : holders)
       if (owner.retiring || checker_.full_owner(r, owner) == nullptr)
         return "range " + std::to_string(r) + " is moving";
+  }
   return {};
 }
 
 /// Describes a range of which an owner lacks updates that the primary has. Returns an empty text if
 /// there is no such range.
 std::string ChaosRun::why_replicas_differ() const {
-  const auto has_all = [&](const core::RangeOwner& owner, NodeId primary, core::RangeId range) {
-    const auto& replica = machines_[owner.id].core->replica();
-    return replica.is_installed(range) &&
-           replica.number(range) == machines_[primary].core->replica().number(range);
-  };
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    const auto& owners = checker_.latest()->ranges[r].owners;
-    for (const core::RangeOwner& owner : owners)
-      if (!has_all(owner, owners.front().id, r))
-        return "range " + std::to_string(r) + " is behind at node " + std::to_string(owner.id);
+    const auto holders = checker_.holders(*checker_.latest(), r);
+    for (const core::RangeOwner& holder : holders)
+      if (checker_.oracle().is_behind(*machines_[holder.id].core,
+                                      *machines_[holders.front().id].core, r))
+        return "range " + std::to_string(r) + " is behind at node " + std::to_string(holder.id);
   }
   return {};
 }

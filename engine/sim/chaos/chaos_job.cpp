@@ -19,6 +19,33 @@ void merge(const core::MergeTarget& target, std::span<double> value,
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
 }
 
+/// Applies updates with momentum, which shows their order. Every update has the weight 1, so that
+/// counts are exact; the number of workers by which it was weighed shows in `order`.
+class MomentumApplier final : public core::Applier {
+ public:
+  [[nodiscard]] std::size_t element_bytes() const noexcept override {
+    return inner_->element_bytes();
+  }
+  [[nodiscard]] std::size_t slots() const noexcept override { return inner_->slots(); }
+  [[nodiscard]] double weight(std::uint32_t, std::size_t workers) const noexcept override {
+    return static_cast<double>(workers);
+  }
+  void apply(const core::Layout& layout, core::RangeId range, core::RangeValues& values,
+             const core::Slice& update, double weight) const override {
+    inner_->apply(layout, range, values, update, 1);
+    values.value->as<double>().back() += 64 * weight;
+  }
+  void apply_round(const core::Layout& layout, core::RangeId range, core::RangeValues& values,
+                   std::span<const core::RoundPart> round,
+                   core::RoundScratch& scratch) const override {
+    inner_->apply_round(layout, range, values, round, scratch);
+  }
+
+ private:
+  core::ApplierPtr inner_ = core::gradient_applier<double>(
+      {.optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1});
+};
+
 }  // namespace
 
 ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
@@ -44,10 +71,12 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   }
   layout_ = std::make_shared<const core::Layout>(std::move(layout));
   start_ = std::move(start);
+  const std::uint32_t placed =
+      core::exchange_type(scenario_.exchange).places_ranges ? scenario_.ranges : 0;
   std::vector<core::Member> members;
   for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(member(id, 1));
   first_configuration_ = std::make_shared<const core::Configuration>(core::first_configuration(
-      std::move(members), scenario_.ranges, scenario_.copies, scenario_.has_coordinator()));
+      std::move(members), placed, scenario_.copies, scenario_.has_coordinator()));
 }
 
 core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
@@ -63,22 +92,26 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   core::MemberOptions options;
   options.self = self;
   options.mode = scenario_.mode;
-  options.worker.last_step = scenario_.steps;
+  options.deal = deal();
+  const core::Dealer dealer{options.deal};
+  const auto last_step =
+      dealer.order_of(dealer.deal()).steps_until(options.deal.epochs.value_or(0));
+  options.worker.last_step = options.deal.epochs ? last_step : scenario_.steps;
   options.worker.asks_for_plan = true;
   options.worker.barrier = scenario_.barrier;
   options.worker.recheck = scenario_.recheck;
-  options.shard.layout = layout_;
+  options.exchange.name = scenario_.exchange;
+  options.exchange.layout = layout_;
   // If pushes are applied as they arrive, momentum shows their order. If they are applied in
   // rounds, they are merged one by one, because their mean would not keep the counts whole; then a
   // hash shows their order.
   if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
-    options.shard.applier = core::merge_applier<double>(merge);
+    options.exchange.applier = core::merge_applier<double>(merge);
   else
-    options.shard.applier = core::gradient_applier<double>(
-        {.optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1});
-  options.shard.workers = scenario_.workers;
+    options.exchange.applier = std::make_shared<const MomentumApplier>();
+  options.exchange.workers = scenario_.workers;
   options.members_max = nodes_max;
-  options.initial_states = start_;
+  options.exchange.initial_states = start_;
   if (is_founder) options.first_configuration = first_configuration_;
   options.seeds = std::move(seeds);
   options.council.copies = scenario_.copies;
@@ -87,9 +120,18 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   return options;
 }
 
-core::Update ChaosJob::update(std::size_t slot, core::Step step) const {
+core::DealOptions ChaosJob::deal() const {
+  core::DealOptions deal{.samples = 4 * scenario_.workers + scenario_.seed % 7,
+                         .batch = 1 + scenario_.seed % 3,
+                         .seed = scenario_.seed,
+                         .workers = scenario_.workers};
+  if (scenario_.seed % 2 == 1) deal.epochs = static_cast<double>(scenario_.steps * deal.batch) / 4;
+  return deal;
+}
+
+core::Update ChaosJob::update(std::size_t slot, core::Step step, std::size_t samples) const {
   core::Update update;
-  update.samples = scenario_.workers;  // with a batch of 1 its weight is 1, and counts are exact
+  update.samples = static_cast<std::uint32_t>(samples);
   auto values = core::Buffer::make<double>(4);
   const auto number = static_cast<double>(1009 * slot + step + 1);
   std::ranges::copy(std::array{1.0, static_cast<double>(step + 1), number, number},

@@ -22,13 +22,18 @@ class ChaosJob {
   [[nodiscard]] core::MemberOptions options(core::Member self, bool is_founder,
                                             std::vector<core::MemberId> seeds) const;
 
+  /// Returns how the job deals its samples: so few that the workers take them several times. In
+  /// half of the scenarios the workers end after a number of epochs.
+  [[nodiscard]] core::DealOptions deal() const;
+
   /// Returns the plan of every step: it reads all ranges.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
-  /// Returns the update of the step after `step` of the incarnation with slot `slot`. In every
-  /// range it adds 1 to the incarnation's count of steps, and the step's number to its sum of
-  /// steps. It also changes the last row of the range, which depends on the order of all updates.
-  [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
+  /// Returns the update of the step after `step`, which has so many samples, of the incarnation
+  /// with slot `slot`. In every range it adds 1 to the incarnation's count of steps, and the step's
+  /// number to its sum of steps. It also changes the last row of the range, which depends on the
+  /// order of all updates.
+  [[nodiscard]] core::Update update(std::size_t slot, core::Step step, std::size_t samples) const;
 
  private:
   Scenario scenario_;

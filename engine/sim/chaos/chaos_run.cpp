@@ -99,6 +99,7 @@ ChaosReport ChaosRun::run() {
   }
   if (report_.violation.empty() && !report_.gave_up) {
     checker_.expect_equal_replicas();
+    checker_.expect_samples_taken_once();
     report_.violation = checker_.violation();
   }
   report_.end = now();
@@ -157,7 +158,9 @@ void ChaosRun::handle_at(Machine& machine, Event& event) {
         core.on_plan(context, event.step, job_.plan());
         break;
       default:
-        core.on_update(context, event.step, job_.update(machine.slot, event.step));
+        core.on_update(context, event.step,
+                       job_.update(machine.slot, event.step,
+                                   checker_.samples().batch_size(machine.slot, event.step)));
     }
   });
 }

@@ -79,11 +79,11 @@ class ChaosRun : public ChaosWorld {
   ChaosRun(const Scenario& scenario, Sabotage* sabotage)
       : scenario_(scenario),
         sabotage_(sabotage),
-        checker_(scenario),
+        job_(scenario),
+        checker_(scenario, job_.deal()),
         random_(Random::stream(scenario.seed, 1)),
         network_(link_options(scenario), mix(scenario.seed)),
-        machines_(nodes_max),
-        job_(scenario) {}
+        machines_(nodes_max) {}
 
   ChaosReport run();
 
@@ -162,12 +162,12 @@ class ChaosRun : public ChaosWorld {
 
   const Scenario scenario_;
   Sabotage* sabotage_;
+  const ChaosJob job_;
   InvariantChecker checker_;
   Random random_;
   Network network_;
   Queue<Event> queue_;
   std::vector<Machine> machines_;
-  const ChaosJob job_;
 
   /// By fault: true while it is active.
   std::vector<bool> is_active_;

@@ -55,8 +55,9 @@ bool FaultBudget::is_healthy(NodeId node, NodeSet side) const {
 bool FaultBudget::keeps_all_updates(core::RangeId range, const core::RangeOwner& owner) const {
   if (checker_.full_owner(range, owner) == nullptr) return false;
   return std::ranges::all_of(checker_.proposed(), [&](const auto& value) {
-    const auto* next = value->ranges[range].find(owner.id);
-    return next != nullptr && next->since == owner.since;
+    const auto holders = checker_.holders(*value, range);
+    const auto next = std::ranges::find(holders, owner.id, &core::RangeOwner::id);
+    return next != holders.end() && next->since == owner.since;
   });
 }
 
@@ -77,7 +78,7 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
     bool must_wait = false;
     bool is_side_safe = true;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-      const auto& owners = checker_.latest()->ranges[r].owners;
+      const auto owners = checker_.holders(*checker_.latest(), r);
       const bool is_safe = has_safe_owner(r, side, without);
       is_side_safe = is_side_safe && is_safe;
       is_every_range_safe =
@@ -94,7 +95,7 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
 /// Returns true if a node on `side` and not in `without` is healthy and keeps all updates of
 /// `range`.
 bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const {
-  return std::ranges::any_of(checker_.latest()->ranges[range].owners, [&](const auto& owner) {
+  return std::ranges::any_of(checker_.holders(*checker_.latest(), range), [&](const auto& owner) {
     return contains(side & ~without, owner.id) && is_healthy(owner.id, side) &&
            keeps_all_updates(range, owner);
   });

@@ -17,37 +17,12 @@ double sum_of_steps(Step first, Step count) {
          static_cast<double>(count) * static_cast<double>(count + 1) / 2;
 }
 
-bool equal(const core::Slice& a, const core::Slice& b) {
-  return std::ranges::equal(a.as<double>(), b.as<double>());
-}
-
-bool equal(const core::Push& a, const core::Push& b) {
-  const auto numbers = [](const core::Push& push) {
-    return std::tuple{push.worker,  push.incarnation,   push.step,
-                      push.samples, push.samples_total, push.is_join};
-  };
-  return numbers(a) == numbers(b) && equal(a.update, b.update);
-}
-
-/// Returns what differs between two states of a range; nullptr if they are the same.
-const char* difference(const core::RangeState& a, const core::RangeState& b) {
-  if (!equal(a.value, b.value)) return "their values";
-  if (!equal(a.slots, b.slots)) return "the optimiser's slots";
-  if (a.updates != b.updates) return "the updates applied";
-  if (a.samples != b.samples) return "the samples seen";
-  if (a.round != b.round) return "their round";
-  if (a.ledger != b.ledger) return "their ledgers";
-  if (!std::ranges::equal(a.gathered, b.gathered,
-                          [](const auto& x, const auto& y) { return equal(x, y); }))
-    return "the gathered pushes";
-  if (a.awaited != b.awaited) return "the awaited workers";
-  return nullptr;
-}
-
 }  // namespace
 
-InvariantChecker::InvariantChecker(const Scenario& scenario)
+InvariantChecker::InvariantChecker(const Scenario& scenario, const core::DealOptions& deal)
     : scenario_(scenario),
+      oracle_(make_oracle(scenario.exchange)),
+      samples_(deal),
       nodes_(nodes_max),
       epochs_(1),
       acknowledged_(incarnations_max * scenario.ranges),
@@ -93,21 +68,19 @@ void InvariantChecker::on_event(NodeId id) {
   if (node_state.core->configuration()->epoch != node_state.epoch) on_configuration(node_state);
   if (node_state.core->state() != MemberCore::State::member) return;
   follow_worker(id, node_state);
-  const auto& replica = node_state.core->replica();
+  const core::Worker* worker = node_state.core->worker();
+  if (worker != nullptr && worker->is_held() && !node_state.held_since)
+    node_state.held_since = epoch_of_pass(node_state);
   for (core::RangeId r = 0; r < node_state.checked_ranges.size(); ++r) {
-    CheckedRange& checked = node_state.checked_ranges[r];
-    if (!replica.shard().holds(r)) {
-      checked = {};
+    std::optional<ExchangeOracle::Version>& checked = node_state.checked_ranges[r];
+    if (oracle_->values(*node_state.core, r).empty()) {
+      checked.reset();
       continue;
     }
-    const CheckedRange now{replica.owner_epoch(r), replica.shard().updates(r),
-                           replica.is_full_owner(r)};
-    if (now.owner_epoch == checked.owner_epoch && now.updates == checked.updates &&
-        now.full == checked.full)
-      continue;
+    const ExchangeOracle::Version now = oracle_->version(*node_state.core, r);
+    if (checked == now) continue;
     checked = now;
-    const auto* owner = latest()->ranges[r].find(id);
-    check_range(id, r, owner != nullptr && full_owner(r, *owner) != nullptr);
+    check_range(id, r, is_full_holder(id, r));
   }
 }
 
@@ -153,22 +126,23 @@ const InvariantChecker::MemberCore* InvariantChecker::full_owner(
   const MemberCore* core = nodes_[owner.id].core;
   if (core == nullptr || core->state() != MemberCore::State::member) return nullptr;
   if (!latest()->contains(owner.id, core->self().incarnation)) return nullptr;
-  const auto* self = core->configuration()->ranges[range].find(owner.id);
-  if (self == nullptr || self->since != owner.since) return nullptr;
-  return core->replica().is_full_owner(range) ? core : nullptr;
+  const auto known = holders(*core->configuration(), range);
+  const auto self = std::ranges::find(known, owner.id, &core::RangeOwner::id);
+  if (self == known.end() || self->since != owner.since) return nullptr;
+  return oracle_->is_full(*core, range) ? core : nullptr;
 }
 
-/// Counts the steps of an incarnation that a range holds at a node, or has gathered for a later
-/// round.
+bool InvariantChecker::is_full_holder(NodeId id, core::RangeId range) const {
+  const auto all = holders(*latest(), range);
+  const auto holder = std::ranges::find(all, id, &core::RangeOwner::id);
+  return holder != all.end() && full_owner(range, *holder) != nullptr;
+}
+
+/// Counts the steps of an incarnation that a range holds at a node, or that wait there.
 Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
                                   core::RangeId range) const {
-  const auto& shard = core.replica().shard();
-  auto count = static_cast<Step>(shard.value<double>(range)[2 * slot]);
-  if (shard.gathered(range).empty()) return count;
-  const core::Member& member = incarnations_[slot].member;
-  for (const core::Push& push : shard.gathered(range)[member.id])
-    count += push.incarnation == member.incarnation && !push.update.empty() ? 1 : 0;
-  return count;
+  return static_cast<Step>(oracle_->values(core, range)[2 * slot]) +
+         oracle_->count_waiting(core, range, incarnations_[slot].member);
 }
 
 /// Records that the push of `step` of the slot's worker was acknowledged, and checks that every
@@ -177,24 +151,24 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
   Step& known = acknowledged(slot, range);
   if (step <= known || !incarnations_[slot].begun) return;
   known = step;
-  std::size_t holders = 0;
-  for (const core::RangeOwner& owner : latest()->ranges[range].owners) {
+  std::size_t count = 0;
+  for (const core::RangeOwner& owner : holders(*latest(), range)) {
     const MemberCore* core = full_owner(range, owner);
     if (core == nullptr) continue;
-    ++holders;
+    ++count;
     if (count_held(*core, slot, range) < step - incarnations_[slot].first_step)
       report_violation("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
                        " was acknowledged and is not in range " + std::to_string(range) +
                        " at node " + std::to_string(owner.id));
   }
-  if (holders == 0 && !scenario_.exceeds_fault_budget && !latest()->has_lost_range())
+  if (count == 0 && !scenario_.exceeds_fault_budget && !latest()->has_lost_range())
     report_violation("range " + std::to_string(range) + " has no full owner");
 }
 
 /// Checks that a range at a node holds no step twice. If `must_hold`, also checks that it holds
 /// every acknowledged step.
 void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hold) {
-  const auto value = nodes_[id].core->replica().shard().value<double>(range);
+  const auto value = oracle_->values(*nodes_[id].core, range);
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
     const IncarnationProgress& incarnation = incarnations_[slot];
@@ -212,20 +186,66 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
 
 void InvariantChecker::expect_equal_replicas() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    std::optional<core::RangeState> previous;
-    for (const core::RangeOwner& owner : latest()->ranges[r].owners) {
+    const MemberCore* previous = nullptr;
+    for (const core::RangeOwner& owner : holders(*latest(), r)) {
       const MemberCore* core = full_owner(r, owner);
       if (core == nullptr) {
         report_violation("range " + std::to_string(r) + " is not held by its owner " +
                          std::to_string(owner.id));
         continue;
       }
-      auto state = core->replica().shard().full_state(r);
-      if (const char* what = previous ? difference(*previous, state) : nullptr)
-        report_violation("replicas of range " + std::to_string(r) + " differ in " + what);
-      previous = std::move(state);
+      const std::string_view what =
+          previous == nullptr ? std::string_view{} : oracle_->difference(*previous, *core, r);
+      if (!what.empty())
+        report_violation("replicas of range " + std::to_string(r) + " differ in " +
+                         std::string{what});
+      previous = core;
       check_range(owner.id, r, true);
     }
+  }
+}
+
+void InvariantChecker::expect_samples_taken_once() {
+  std::vector<Step> held(incarnations_.size());
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+    for (const core::RangeOwner& owner : holders(*latest(), r))
+      if (const MemberCore* core = full_owner(r, owner))
+        for (std::size_t slot = 0; slot < held.size(); ++slot)
+          held[slot] = std::max(held[slot], count_held(*core, slot, r));
+  const core::Deal* deal = nullptr;
+  std::map<core::MemberId, core::DealReport> reports;
+  for (const core::Member& member : latest()->members) {
+    const MemberCore* core = nodes_[member.id].core;
+    if (core == nullptr || core->dealer() == nullptr) return;
+    if (deal == nullptr || core->dealer()->deal().epoch > deal->epoch)
+      deal = &core->dealer()->deal();
+    core::DealReport& report = reports[member.id];
+    report.deal = core->dealer()->deal();
+    if (core->worker() != nullptr) report.taken = core->worker()->dealt_steps_begun();
+    report.progress = std::visit([](const auto& e) { return e.progress(); }, core->exchange());
+  }
+  if (deal == nullptr) return;
+  const auto ended = static_cast<std::size_t>(
+      std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {
+        return incarnation.begun && !incarnation.done &&
+               !latest()->contains(incarnation.member.id, incarnation.member.incarnation);
+      }));
+  const std::string why =
+      samples_.why_not_once(held, *deal, core::Dealer::taken_of(*deal, *latest(), reports), ended);
+  if (!why.empty()) report_violation(why);
+  const auto wanted = samples_.steps_wanted(*deal);
+  for (const core::DealtWorker& dealt : deal->workers) {
+    // The members may have changed since the deal.
+    const MemberCore* core = nodes_[dealt.id].core;
+    if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
+    const core::Worker& worker = *core->worker();
+    const std::uint64_t taken_steps = reports[dealt.id].taken.value_or(0);
+    // A worker that joins when the others have ended ends at once.
+    const bool came_late = worker.options().joins && taken_steps == 0;
+    if (wanted && !worker.is_stopping() && !came_late && taken_steps < *wanted)
+      report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
+                       std::to_string(taken_steps) + " of its " + std::to_string(*wanted) +
+                       " steps of the last deal");
   }
 }
 
@@ -280,7 +300,7 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::Install& install) {
-  expect_primary(id, install.state->range, install.owner_epoch, "begins an owner epoch");
+  expect_primary(id, install.state->state.range, install.owner_epoch, "begins an owner epoch");
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,

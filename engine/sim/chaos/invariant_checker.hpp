@@ -17,18 +17,23 @@
 ///   that the worker's configuration names;
 /// * the values that a worker reads include all updates up to the reader's step - s of each worker
 ///   in the view that let it pass, where s is the staleness;
-/// * in the end all replicas of a range are equal in everything that an owner stores.
+/// * in the end all replicas of a range are equal in everything that an owner stores;
+/// * each sample of each epoch is taken once (SampleChecker).
+///
+/// Which members hold a range, and are its owners here, depends on the exchange (ExchangeOracle).
 ///
 /// A node of a scenario runs one member. Not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "starling/engine/core/member/member_core.hpp"
+#include "starling/engine/sim/chaos/exchange_oracle.hpp"
+#include "starling/engine/sim/chaos/sample_checker.hpp"
 #include "starling/engine/sim/chaos/scenario.hpp"
 
 namespace starling::sim {
@@ -40,7 +45,8 @@ class InvariantChecker {
  public:
   using MemberCore = core::MemberCore;
 
-  explicit InvariantChecker(const Scenario& scenario);
+  /// `deal` says how the job deals its samples.
+  InvariantChecker(const Scenario& scenario, const core::DealOptions& deal);
 
   /// Registers a new incarnation of a node. Returns its slot, or nothing if there are
   /// `incarnations_max` already. Requires: `core` lives until on_incarnation_ended() or until the
@@ -59,6 +65,8 @@ class InvariantChecker {
   /// Checks that all owners of a range hold the same state. Call when all faults have ended and no
   /// update is in flight.
   void expect_equal_replicas();
+  /// Checks that each sample was taken once. Call when all workers have ended.
+  void expect_samples_taken_once();
 
   /// Describes the first violation; empty while there is none.
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
@@ -70,6 +78,13 @@ class InvariantChecker {
   /// it has owned the range without a break. It must hold every acknowledged update.
   [[nodiscard]] const MemberCore* full_owner(core::RangeId range,
                                              const core::RangeOwner& owner) const;
+  /// Returns the members that are to hold the range in a configuration; see ExchangeOracle.
+  [[nodiscard]] std::vector<core::RangeOwner> holders(const core::Configuration& configuration,
+                                                      core::RangeId range) const {
+    return oracle_->holders(configuration, range);
+  }
+  [[nodiscard]] const SampleChecker& samples() const noexcept { return samples_; }
+  [[nodiscard]] const ExchangeOracle& oracle() const noexcept { return *oracle_; }
 
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
@@ -94,6 +109,8 @@ class InvariantChecker {
     /// The slot of the coordinator's incarnation.
     std::size_t coordinator_slot;
     core::Step step;
+    /// The step at which the worker asks again: the next one, unless it runs.
+    core::Step until;
     /// The slots of the workers whose steps the coordinator saw then.
     std::vector<std::size_t> view = {};
     /// Why these steps do not let the worker go on; empty if they do.
@@ -112,12 +129,6 @@ class InvariantChecker {
     bool used = false;
     std::vector<AskedWorker> asked;
   };
-  /// The state of a range at a node when it was last checked.
-  struct CheckedRange {
-    core::Epoch owner_epoch = 0;
-    std::uint64_t updates = 0;
-    bool full = false;
-  };
   /// The sequence numbers of the messages sent to one receiver, by which a message that the channel
   /// sends again is recognised.
   struct SentSequences {
@@ -134,7 +145,11 @@ class InvariantChecker {
     /// The configurations that the core knew before its last event, and after it.
     core::ConfigurationPtr previous_configuration = nullptr;
     core::ConfigurationPtr configuration = nullptr;
-    std::vector<CheckedRange> checked_ranges = {};
+    /// The epoch that the core knew before its worker was held; absent if it has begun a step
+    /// since.
+    std::optional<core::Epoch> held_since = std::nullopt;
+    /// The version of each range when it was last checked; absent if the node has none.
+    std::vector<std::optional<ExchangeOracle::Version>> checked_ranges = {};
     Draw draw = {};
     /// The slots of the workers by whose steps the node's worker passed its last barrier.
     std::vector<std::size_t> view = {};
@@ -156,6 +171,7 @@ class InvariantChecker {
   }
   void on_configuration(NodeState& node_state);
   void follow_worker(NodeId id, NodeState& node_state);
+  [[nodiscard]] bool is_full_holder(NodeId id, core::RangeId range) const;
   void check_range(NodeId id, core::RangeId range, bool must_hold);
   [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,
                                       core::RangeId range) const;
@@ -179,18 +195,22 @@ class InvariantChecker {
   /// Checks that the node is the range's primary in `owner_epoch`. `action` says what the node does
   /// in the range.
   void expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch, const char* action);
+  /// Returns the epoch that the node knew before the event in which its worker passed the barrier:
+  /// before its last event or, if the worker was held, before it was.
+  [[nodiscard]] static core::Epoch epoch_of_pass(const NodeState& node_state);
   /// Returns true if this incarnation was the coordinator in one of the configurations that the
-  /// node knew before, during or after its last event.
+  /// node has known since epoch_of_pass().
   [[nodiscard]] bool is_coordinator(const core::Member& member, const NodeState& node_state) const;
+  void check_begin(NodeId id, core::Step step);
   /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
-  /// True if only one worker was a member before, during or after the node's last event. The event
-  /// may have adopted several configurations; one that no other node has may have had one worker.
+  /// True if only one worker was a member at some time since epoch_of_pass(). An event may adopt
+  /// several configurations; one that no other node has may have had one worker.
   [[nodiscard]] bool was_alone(const NodeState& node_state) const;
   /// Returns why the draw does not let a worker pass; empty if it does.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
   /// Records that the coordinator `id` lets the worker of `to` go on.
-  void record_permission(NodeId id, NodeId to, std::size_t slot, core::Step step,
+  void record_permission(NodeId id, NodeId to, std::size_t slot, const core::Proceed& proceed,
                          const core::Configuration& configuration);
   /// Returns the slots of the workers whose steps the coordinator `id` uses now for the worker of
   /// `to`.
@@ -205,6 +225,8 @@ class InvariantChecker {
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
 
   Scenario scenario_;
+  std::shared_ptr<const ExchangeOracle> oracle_;
+  SampleChecker samples_;
   /// By slot.
   std::vector<IncarnationProgress> incarnations_;
   std::vector<NodeState> nodes_;

@@ -20,15 +20,21 @@ bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
 
 /// Called when the worker of node `id` goes on from `step`. Checks that the barrier permits this.
 void InvariantChecker::on_plan(NodeId id, Step step) {
+  check_begin(id, step);
+  nodes_[id].held_since.reset();
+}
+
+void InvariantChecker::check_begin(NodeId id, Step step) {
   const std::size_t slot = nodes_[id].slot;
   if (step == incarnations_[slot].first_step) return;  // no barrier stands before the first step
   if (!scenario_.has_coordinator()) return check_pass(id, step);
   NodeState& node_state = nodes_[id];
   // A coordinator's permission to its own worker is not dispatched as a message.
   if (node_state.core->coordinator() != nullptr)
-    record_permission(id, id, slot, step, *node_state.configuration);
+    record_permission(id, id, slot, {step, node_state.core->worker()->run_end()},
+                      *node_state.configuration);
   const auto permission = std::ranges::find_if(permissions_[slot], [&](const Permission& one) {
-    return one.step == step &&
+    return one.step <= step && step < one.until &&
            is_coordinator(incarnations_[one.coordinator_slot].member, node_state);
   });
   if (permission == permissions_[slot].end())
@@ -43,10 +49,8 @@ void InvariantChecker::on_plan(NodeId id, Step step) {
 
 bool InvariantChecker::is_coordinator(const core::Member& member,
                                       const NodeState& node_state) const {
-  const core::Epoch first = (node_state.previous_configuration ? node_state.previous_configuration
-                                                               : node_state.configuration)
-                                ->epoch;
-  for (core::Epoch epoch = first; epoch <= node_state.configuration->epoch; ++epoch) {
+  core::Epoch epoch = epoch_of_pass(node_state);
+  for (; epoch <= node_state.configuration->epoch; ++epoch) {
     const core::Configuration* configuration = configuration_of(epoch);
     if (configuration != nullptr && configuration->coordinator == member.id &&
         configuration->contains(member.id, member.incarnation))
@@ -55,8 +59,15 @@ bool InvariantChecker::is_coordinator(const core::Member& member,
   return false;
 }
 
+core::Epoch InvariantChecker::epoch_of_pass(const NodeState& node_state) {
+  if (node_state.held_since) return *node_state.held_since;
+  return (node_state.previous_configuration ? node_state.previous_configuration
+                                            : node_state.configuration)
+      ->epoch;
+}
+
 void InvariantChecker::check_pass(NodeId id, Step step) {
-  const auto floor = barrier::floor(scenario_.barrier, step);
+  const auto floor = barrier::promised_floor(scenario_.barrier, step);
   NodeState& node_state = nodes_[id];
   node_state.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
@@ -73,10 +84,8 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
 }
 
 bool InvariantChecker::was_alone(const NodeState& node_state) const {
-  const core::Epoch last = node_state.configuration->epoch;
-  core::Epoch epoch =
-      node_state.previous_configuration ? node_state.previous_configuration->epoch : last;
-  for (; epoch <= last; ++epoch) {
+  core::Epoch epoch = epoch_of_pass(node_state);
+  for (; epoch <= node_state.configuration->epoch; ++epoch) {
     const core::Configuration* configuration = configuration_of(epoch);
     if (configuration == nullptr || other_worker_count(*configuration) == 0) return true;
   }
@@ -131,8 +140,9 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope&,
   if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
     report_false_status("is at " + std::to_string(status.step));
   if (status.phase == going && status.step != incarnation.first_step &&
-      std::ranges::find(permissions_[slot], status.step, &Permission::step) ==
-          permissions_[slot].end())
+      std::ranges::none_of(permissions_[slot], [&](const Permission& one) {
+        return one.step <= status.step && status.step < one.until;
+      }))
     report_false_status("was let go from " + std::to_string(status.step));
 }
 
@@ -147,20 +157,24 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                      " go on and is not the coordinator in epoch " +
                      std::to_string(envelope.epoch));
   if (nodes_[id].core == nullptr || nodes_[id].core->coordinator() == nullptr) return;
-  record_permission(id, envelope.to, *slot, proceed.step, *configuration);
+  record_permission(id, envelope.to, *slot, proceed, *configuration);
 }
 
-void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot, Step step,
+void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
+                                         const core::Proceed& proceed,
                                          const core::Configuration& configuration) {
+  const Step step = proceed.step;
+  const Step until = std::max(proceed.until, step + 1);
   const std::size_t coordinator_slot = nodes_[id].slot;
   auto permission =
       std::ranges::find(permissions_[slot], coordinator_slot, &Permission::coordinator_slot);
   if (permission == permissions_[slot].end())
-    permission = permissions_[slot].insert(permission, Permission{coordinator_slot, step});
-  else if (permission->step >= step)
-    return;  // the coordinator repeats a permission
-  *permission = {coordinator_slot, step};
-  const auto floor = barrier::floor(scenario_.barrier, step);
+    permission = permissions_[slot].insert(permission, Permission{coordinator_slot, step, until});
+  else if (permission->step >= step || permission->until > step)
+    return;  // the coordinator repeats a permission, or the worker runs
+  *permission = {coordinator_slot, step, until};
+  // The promise holds for the last step of a run, and so for all.
+  const auto floor = barrier::promised_floor(scenario_.barrier, until - 1);
   if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   permission->view = view_of_coordinator(id, to, configuration);
@@ -203,7 +217,8 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
 /// in its view, up to the step that the barrier promises.
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
-  const auto floor = barrier::floor(scenario_.barrier, compute.step);
+  samples_.on_compute(node_state.slot, id, compute.step, compute.share);
+  const auto floor = barrier::promised_floor(scenario_.barrier, compute.step);
   if (compute.step == incarnations_[node_state.slot].first_step || !floor || *floor == 0) return;
   if (barrier::always_passes(scenario_.barrier)) return;
   const auto expect_read = [&](std::size_t slot) {

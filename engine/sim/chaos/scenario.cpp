@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "starling/base/random.hpp"
+#include "starling/engine/core/member/exchanges.hpp"
 
 namespace starling::sim {
 namespace {
@@ -29,12 +30,22 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
     std::visit(
         [&](auto& rule) {
           if constexpr (requires { rule.staleness; }) rule.staleness = staleness;
+          if constexpr (requires { rule.probability; })
+            rule.probability = random.below(2) == 0 ? 1 : 0.5;
+          if constexpr (requires { rule.ahead; }) rule.ahead = 1 + random.below(6);
+          if constexpr (requires { rule.share; }) rule.share = random.real(0.2, 0.95);
+          if constexpr (requires { rule.is_capped; }) {
+            rule.low = staleness;
+            rule.high = staleness + random.below(6);
+            rule.is_capped = random.below(2) == 0;
+          }
         },
         any_rule);
   std::vector<barrier::Barrier> choices;
   for (const auto& rule : rules)
-    choices.push_back(barrier::always_passes({rule}) ? barrier::Barrier{rule}
-                                                     : barrier::sampled(rule, beta));
+    if (!barrier::needs_paces({rule}))
+      choices.push_back(barrier::always_passes({rule}) ? barrier::Barrier{rule}
+                                                       : barrier::sampled(rule, beta));
   for (const auto& rule : rules)
     if (core::keeps_steps_centrally(mode) && barrier::needs_every_step({rule}))
       choices.push_back({rule});
@@ -161,6 +172,9 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   scenario.straggling = random.below(3) == 0 ? 4 : 1;
   scenario.exceeds_fault_budget = random.below(16) == 0;
+  // Another stream, so that seeds draw all else as they would without this choice.
+  if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
+    scenario.exchange = core::BroadcastExchange::name;
   auto next_new_node = static_cast<NodeId>(scenario.founders());
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)

@@ -70,6 +70,8 @@ struct Scenario {
   /// The seed of everything that is drawn while the scenario runs.
   std::uint64_t seed = 1;
   core::Mode mode = core::Mode::peer;
+  /// The name of an exchange (core/member/exchanges.hpp).
+  std::string exchange = "owners";
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
   /// The number of workers at the beginning; they are peers in peer mode. Their nodes are numbered

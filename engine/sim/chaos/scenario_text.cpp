@@ -9,6 +9,7 @@
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/member/exchanges.hpp"
 #include "starling/engine/sim/chaos/scenario.hpp"
 
 namespace starling::sim {
@@ -30,6 +31,7 @@ std::string print(const Scenario& scenario) {
   };
   line("seed", std::to_string(scenario.seed));
   line("mode", core::print(scenario.mode));
+  line("exchange", scenario.exchange);
   line("barrier", barrier::print(scenario.barrier));
   line("recheck", barrier::print(scenario.recheck));
   line("workers", std::to_string(scenario.workers));
@@ -63,9 +65,10 @@ std::string print(const Scenario& scenario) {
 namespace {
 
 /// The keys that a file has once each. After their lines come the lines `fault`, and `faults`.
-constexpr std::array<std::string_view, 16> scenario_keys{
-    "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
-    "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
+constexpr std::array<std::string_view, 17> scenario_keys{
+    "seed",       "mode",    "exchange", "barrier",    "recheck", "workers",
+    "servers",    "ranges",  "copies",   "steps",      "loss",    "duplication",
+    "reordering", "latency", "compute",  "straggling", "beyond"};
 
 /// These limits ensure that a run can finish in the virtual time that it has after the last fault,
 /// 120 s: with all values at their limits it takes about 80 s.
@@ -179,6 +182,10 @@ Result<void> set_time(Time& target, std::string_view text, Time most) {
 Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {
   if (key == "seed") return set_count(scenario.seed, value, 0, UINT64_MAX);
   if (key == "mode") return set(scenario.mode, core::parse_mode(value));
+  if (key == "exchange") {
+    scenario.exchange = value;
+    return core::check_exchange(value);
+  }
   if (key == "barrier") return set(scenario.barrier, barrier::parse(value));
   if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
@@ -237,6 +244,7 @@ Result<void> check(const Scenario& scenario) {
   if (auto valid = core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers);
       !valid)
     return valid;
+  if (auto valid = core::check_exchange(scenario.exchange, scenario.mode); !valid) return valid;
   if (core::has_servers(scenario.mode) == (scenario.servers == 0))
     return Error{"servers=" + std::to_string(scenario.servers) + " in mode " +
                  core::print(scenario.mode) + "; valid: 0 in peer mode, at least 1 in the others"};
@@ -275,7 +283,8 @@ Result<Scenario> parse_scenario(std::string_view text) {
     const std::string location =
         "line " + std::to_string(number) + ": " + name.substr(1, name.size() - 2);
     if (seen.contains("faults")) return Error{location + ": comes after the last line, faults"};
-    if (key != "fault" && !seen.insert(key).second) return Error{location + ": is given twice"};
+    if (key != "fault" && !seen.insert(key).second)
+      return Error{location + ": is given twice; valid: once"};
     if (key == "fault") fault_locations.push_back(location);
     if (auto done = set_key(scenario, key, value); !done)
       return std::move(done).error().within(location);

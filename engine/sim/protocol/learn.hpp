@@ -81,16 +81,23 @@ requires models::Model<M, D>
                                            .schedule = options.schedule,
                                            .l2 = options.l2,
                                            .batch = gradients->batch_size()});
+  job.deal = {.samples = data.size(),
+              .batch = options.batch,
+              .seed = protocol.seed,
+              .epochs = options.epochs,
+              .workers = protocol.workers};
   job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
                     MemberId worker, const core::Compute& read) {
     Random step_random = Random::stream(seed, worker, read.step);
     core::Gradient gradient =
-        gradients->compute(worker, read.step, read.values, step_random, *scratch);
+        gradients->compute(worker, read.step, read.values, step_random, *scratch, read.share);
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
     return std::move(gradient.update);
   };
   if (gradients->by_rows())
-    job.plan = [gradients](MemberId worker, Step step) { return gradients->plan(worker, step); };
+    job.plan = [gradients](MemberId worker, const core::Plan& plan) {
+      return gradients->plan(worker, plan.step, plan.share);
+    };
   if (figures)
     job.evaluate = [layout = job.layout,
                     figures = std::move(figures)](const std::vector<core::RangeState>& states) {

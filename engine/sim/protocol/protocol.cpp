@@ -26,6 +26,7 @@ Result<void> check(const ProtocolOptions& options) {
   const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
   if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
     return valid;
+  if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
   if (auto valid = check(options.link); !valid) return std::move(valid).error().within("link");
   if (owner_count(options) == 0) return Error{"shards=0: a job needs at least 1 server shard"};
   if (options.copies == 0) return Error{"copies=0: a range needs at least 1 owner"};
@@ -56,13 +57,14 @@ Protocol::Protocol(ProtocolOptions options, Job job)
 
 core::ConfigurationPtr Protocol::first_configuration() const {
   const std::size_t owners = owner_count(options_);
-  auto first =
-      core::one_process_configuration(options_.mode, options_.workers, owners,
-                                      core::assign_ranges(job_.layout->ranges.size(), owners));
+  const bool is_placed = core::exchange_type(options_.exchange).places_ranges;
+  const std::size_t ranges = is_placed ? job_.layout->ranges.size() : 0;
+  auto first = core::one_process_configuration(options_.mode, options_.workers, owners,
+                                               core::assign_ranges(ranges, owners));
   if (has_channels(options_)) {
     for (core::Member& member : first.members) member.incarnation = 1;
-    first = core::first_configuration(std::move(first.members), job_.layout->ranges.size(),
-                                      options_.copies, core::keeps_steps_centrally(options_.mode));
+    first = core::first_configuration(std::move(first.members), ranges, options_.copies,
+                                      core::keeps_steps_centrally(options_.mode));
   }
   return std::make_shared<const core::Configuration>(std::move(first));
 }
@@ -74,10 +76,13 @@ void Protocol::make_members() {
   member.worker.asks_for_plan = static_cast<bool>(job_.plan);
   member.worker.barrier = options_.barrier;
   member.worker.recheck = options_.recheck.value_or(core::default_recheck(options_.mode));
-  member.shard.layout = job_.layout;
-  member.shard.applier = job_.applier;
-  member.shard.workers = options_.workers;
-  member.initial_states = std::make_shared<const std::vector<core::RangeState>>(job_.start);
+  member.exchange.name = options_.exchange;
+  member.exchange.layout = job_.layout;
+  member.exchange.applier = job_.applier;
+  member.exchange.workers = options_.workers;
+  member.exchange.initial_states =
+      std::make_shared<const std::vector<core::RangeState>>(job_.start);
+  member.deal = job_.deal;
   member.first_configuration = first_configuration();
   member.first_worker_configuration = std::make_shared<const core::WorkerConfiguration>(
       core::worker_configuration(*member.first_configuration, nullptr));
@@ -177,12 +182,12 @@ void Protocol::handle(TimerDue& due) {
 void Protocol::handle(PlanDue& due) {
   std::vector<core::RangeRows> rows;
   try {
-    rows = job_.plan(due.at, due.step);
+    rows = job_.plan(due.at, due.plan);
   } catch (const std::exception& fault) {
-    return fail_step(due.at, due.step, fault.what());
+    return fail_step(due.at, due.plan.step, fault.what());
   }
   run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
-    member.on_plan(context, due.step, std::move(rows));
+    member.on_plan(context, due.plan.step, std::move(rows));
   });
 }
 
@@ -240,7 +245,7 @@ void Protocol::execute(MemberId id, const core::MemberTimer& timer) {
 }
 
 void Protocol::execute(MemberId id, const core::Plan& plan) {
-  queue_.push(now(), PlanDue{id, plan.step});
+  queue_.push(now(), PlanDue{id, plan});
 }
 
 void Protocol::execute(MemberId id, core::Compute& read) {

@@ -38,6 +38,8 @@ namespace starling::sim {
 
 struct ProtocolOptions {
   core::Mode mode = core::Mode::central;
+  /// The name of an exchange (core/member/exchanges.hpp).
+  std::string exchange = "owners";
   barrier::Barrier barrier = {};
   /// Absent: the mode's default.
   std::optional<barrier::Recheck> recheck = std::nullopt;
@@ -93,11 +95,13 @@ struct Job {
   /// The state of each range at the start.
   std::vector<core::RangeState> start;
   core::ApplierPtr applier;
+  /// How the training data is dealt; without samples if the job has none.
+  core::DealOptions deal = {};
   /// Computes an update. It is called when the step's virtual time is over. An exception fails the
   /// step.
   std::function<core::Update(MemberId, const core::Compute&)> compute;
   /// Returns the rows that a step reads; absent if steps read everything.
-  std::function<std::vector<core::RangeRows>(MemberId, Step)> plan = {};
+  std::function<std::vector<core::RangeRows>(MemberId, const core::Plan&)> plan = {};
   /// Computes the model's metrics for a point of the curve; absent if the curve has none.
   std::function<models::Metrics(const std::vector<core::RangeState>&)> evaluate = {};
 };
@@ -166,6 +170,9 @@ class Protocol {
   void at(Time at, std::function<void()> action);
 
   [[nodiscard]] Network& network() noexcept { return network_; }
+  /// True once the member has a worker, at the beginning of the run at the latest.
+  [[nodiscard]] bool has_worker(MemberId id) const { return nodes_[id].core->worker() != nullptr; }
+  /// Requires: has_worker(id).
   [[nodiscard]] const core::Worker& worker(MemberId id) const { return *nodes_[id].core->worker(); }
   /// Returns the coordinator, or the last one if there were several; nullptr if there is none.
   [[nodiscard]] const core::Coordinator* coordinator() const;
@@ -207,7 +214,7 @@ class Protocol {
   };
   struct PlanDue {
     MemberId at;
-    Step step;
+    core::Plan plan;
   };
   /// The time of a step is over: the worker's update is due.
   struct UpdateDue {
@@ -273,7 +280,7 @@ class Protocol {
   bool is_over_ = false;
   std::string error_;
   core::MemberEffects effects_;
-  core::Effects spare_;
+  core::SpareEffects spare_;
 };
 
 }  // namespace starling::sim

@@ -23,9 +23,9 @@ std::vector<core::RangeState> Protocol::model() {
     for (core::MemberEffect& effect : effects) {
       auto& observed = std::get<core::ObservedState>(effect).state;
       const core::RangeId range = observed->range;
-      const bool is_primary =
-          configuration->ranges[range].owners.front().id == node.core->self().id;
-      if (!is_primary || configuration->epoch < epoch_of[range]) continue;
+      const bool answers = std::visit([&](const auto& e) { return e.answers_for(range); },
+                                      std::as_const(*node.core).exchange());
+      if (!answers || configuration->epoch < epoch_of[range]) continue;
       epoch_of[range] = configuration->epoch;
       states[range] = std::move(*observed);
     }

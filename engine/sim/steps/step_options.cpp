@@ -22,7 +22,7 @@ Result<void> check_slowness(const StepOptions& options) {
 
 }  // namespace
 
-Result<void> check(const StepOptions& options) {
+Result<void> check_of_both_levels(const StepOptions& options) {
   constexpr std::size_t workers_max = std::size_t{1} << 31U;
   constexpr Time horizon_max = std::chrono::hours{24LL * 365 * 200};
   if (options.workers == 0 || options.workers > workers_max)
@@ -40,6 +40,14 @@ Result<void> check(const StepOptions& options) {
     return Error{"recheck: the interval must be longer than 0"};
   if (options.steps_max == 0) return Error{"last step: 0; valid: 1 or more"};
   return check_slowness(options);
+}
+
+Result<void> check(const StepOptions& options) {
+  if (barrier::needs_paces(options.barrier))
+    return Error{"barrier " + barrier::print(options.barrier) +
+                 ": needs the times at which workers push their updates, which a simulation at the "
+                 "step level does not have; valid: --level protocol, or another barrier"};
+  return check_of_both_levels(options);
 }
 
 }  // namespace starling::sim

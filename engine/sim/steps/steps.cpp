@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "starling/barrier/sampling.hpp"
@@ -203,9 +204,12 @@ class Simulation {
                        [&](MemberId worker) { end_waiting(worker); });
       if (draws_others_) count_draws(before, before - waiting_);
     } else {
+      // Without draws, all workers at one step see the same steps.
+      std::set<Step> refused;
       std::erase_if(waiters_in_order_, [&](MemberId worker) {
-        const bool pass = try_to_pass(worker).pass;
+        const bool pass = !refused.contains(steps_[worker]) && try_to_pass(worker).pass;
         if (pass) end_waiting(worker);
+        if (!pass && !draws_others_) refused.insert(steps_[worker]);
         return pass;
       });
     }

@@ -131,10 +131,12 @@ struct Learner {
   virtual void on_end(MemberId worker, Step step, Time now) = 0;
 };
 
-/// Returns an error if the options cannot be simulated: if there are no workers or more than 2^31,
-/// if the sample is too large, if the horizon is not longer than 0 or exceeds 200 years, if steps
-/// or the recheck interval take no time, if the last step is 0, or if the slowness factors are
-/// invalid or not as many as the workers.
+/// Returns an error if neither level of simulation can have the options: if there are no workers or
+/// more than 2^31, if the sample is too large, if the horizon is not longer than 0 or exceeds 200
+/// years, if steps or the recheck interval take no time, if the last step is 0, or if the slowness
+/// factors are invalid or not as many as the workers.
+[[nodiscard]] Result<void> check_of_both_levels(const StepOptions& options);
+/// Returns an error if steps cannot be simulated with the options: also if the barrier needs paces.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
 /// Returns an estimate of the bytes of memory that simulate() uses, so that the caller can refuse a

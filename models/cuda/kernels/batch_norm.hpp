@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 
 namespace starling::models::cuda {
 

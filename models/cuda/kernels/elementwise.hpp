@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 #include "starling/models/cuda/kernels/philox.hpp"
 
 namespace starling::models::cuda {

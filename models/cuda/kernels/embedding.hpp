@@ -1,7 +1,7 @@
 /// Internal: the kernel body of an embedding's backward pass; the forward pass is GatherRows.
 #pragma once
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 
 namespace starling::models::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 #include "starling/models/cuda/kernels/philox.hpp"
 
 namespace starling::models::cuda {

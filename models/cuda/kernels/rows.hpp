@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 
 namespace starling::models::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/index.hpp"
 #include "starling/models/optimizer/clip.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 

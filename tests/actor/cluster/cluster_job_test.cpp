@@ -14,8 +14,9 @@ class RecordingJob final : public LocalJob {
   RecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr configuration)
       : senders_(senders), configuration_(std::move(configuration)) {}
   Result<void> start_own_actors(const core::ConfigurationPtr&) override { return {}; }
-  void start_founders(const std::vector<core::Member>&, const core::ConfigurationPtr&) override {}
-  void join(const core::Member&, const std::vector<core::MemberId>&) override {}
+  void add_founders(const std::vector<core::Member>&, const core::ConfigurationPtr&) override {}
+  void add_joiner(const core::Member&, const std::vector<core::MemberId>&) override {}
+  void start_members() override {}
   void deliver(core::Envelope envelope, bool) override { senders_.push_back(envelope.from); }
   void report_liveness(const actor::LivenessUpdate&) override {}
   void stop() override {}
@@ -60,8 +61,8 @@ TEST(ClusterJob, DropsPacketsOfAMemberFromAnotherNode) {
       {{0, 1, true, true, own_node}, {1, 1, true, true, node_of_1}}, 1, 2, false));
   std::vector<core::MemberId> senders;
   const auto prepared = std::make_shared<PreparedRecordingJob>(senders, first);
-  ClusterJob job{1, own_node, {}, {}, prepared, {}, {}, {}};
-  ASSERT_TRUE(job.start(first, true));
+  ClusterJob job{1, own_node, {}, {}, prepared, {}, {}, {}, {}};
+  ASSERT_TRUE(job.found(first));
   const auto deliver = [&](wire::NodeId node, core::MemberId from, core::Incarnation incarnation) {
     core::Envelope envelope;
     envelope.from = from;

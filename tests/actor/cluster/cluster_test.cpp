@@ -27,7 +27,7 @@ TEST_F(Cluster, RunsAJobOnAllNodes) {
   EXPECT_EQ(members().size(), 5U);
   const auto states = model();
   ASSERT_FALSE(states.empty());
-  EXPECT_EQ(states[0].value.as<float>()[0], 500);
+  EXPECT_EQ(states[0].value.as<float>()[0], 500 * full_batch);
   expect_exact_counts(states);
 }
 

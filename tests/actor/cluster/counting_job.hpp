@@ -38,9 +38,7 @@ class CountingJob final : public PreparedJob {
   }
 
  private:
-  [[nodiscard]] Assignment job() const {
-    return assign_training(Counters{}, data_, nullptr, options_).value();
-  }
+  [[nodiscard]] Assignment job() const { return counting_assignment(data_, options_); }
 
   models::Table data_;
   wire::JobSettings settings_;

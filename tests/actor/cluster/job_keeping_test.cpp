@@ -47,6 +47,13 @@ TEST(JobName, IsTheJobIdIfTheSettingIsMissingOrInvalid) {
   EXPECT_EQ(name_of({{"name", "two words"}}, 42), "42");
 }
 
+TEST(JobSummary, NamesTheExchangeUnlessItIsTheDefault) {
+  wire::JobSettings settings{{"model", "softmax"}, {"mode", "peer"}, {"exchange", "broadcast"}};
+  EXPECT_EQ(summary_of(settings), "softmax, peer, broadcast");
+  settings.back().second = "owners";
+  EXPECT_EQ(summary_of(settings), "softmax, peer");
+}
+
 TEST(JobSlots, RefuseTheNameOfAnotherJob) {
   JobSlots slots{JobLimits{}};
   ASSERT_TRUE(slots.reserve(1, {{"name", "x"}, {"model", "softmax"}}, "alice", 0s));

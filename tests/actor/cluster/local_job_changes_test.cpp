@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "starling/actor/interfaces.hpp"
 #include "tests/actor/cluster/local_jobs.hpp"
 
 namespace starling::actor {
@@ -35,12 +36,43 @@ TEST(LocalJob, ANodeThatJoinsComputesAndOwns) {
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   const Member joiner{3, 1, true, true};
-  nodes.local(nodes.add({joiner})).join(joiner, {0});
+  join(nodes, nodes.add({joiner}), joiner);
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.step(3), 200U);
   const auto owns = [](const core::Ownership& range) { return range.find(3) != nullptr; };
   EXPECT_TRUE(std::ranges::any_of(nodes.local(3).configuration()->ranges, owns));
   nodes.expect_exact();
+}
+
+TEST(LocalJob, AnOwnActorMayAskBeforeItsNodeHasJoined) {
+  auto answer = std::make_shared<std::promise<core::Step>>();
+  const OnStart on_start = [answer](const auto& actors, caf::actor_system& system) {
+    system.spawn([answer, worker = actors->workers.at(0)](caf::event_based_actor* self) {
+      self->request(worker, 20s, step_atom_v)
+          .then([answer](core::Step step) { answer->set_value(step); },
+                [answer](const caf::error& error) {
+                  ADD_FAILURE() << caf::to_string(error);
+                  answer->set_value(barrier::finished);
+                });
+    });
+  };
+  const auto make_counters = make_counting_job(options_of(3, 200, sampled_barrier));
+  Nodes nodes{[=] {
+    Assignment assignment = make_counters();
+    assignment.job.on_start = on_start;
+    return assignment;
+  }};
+  add_peers(nodes, 3);
+  nodes.start();
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
+  const Member joiner{3, 1, true, true};
+  LocalJob& joining = nodes.local(nodes.add({joiner}));
+  joining.add_joiner(joiner, {0});
+  ASSERT_TRUE(joining.start_own_actors(nodes.local(0).configuration()));
+  joining.start_members();
+  const core::Step step = answer->get_future().get();
+  EXPECT_GE(step, 30U);
+  EXPECT_LE(step, 200U);
 }
 
 TEST(LocalJob, ANodeThatLeavesHandsOverItsRanges) {
@@ -64,7 +96,7 @@ TEST(LocalJob, LosesNoUpdateInAPartition) {
   std::this_thread::sleep_for(500ms);
   nodes.partition_off(std::nullopt);
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
-  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
+  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600 * full_batch);
   nodes.expect_exact();
 }
 
@@ -93,11 +125,11 @@ TEST(LocalJob, AnExcludedMemberGetsNoPacketsForAnotherMemberOfItsId) {
   ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
   const Member namesake{1, 2, true, true};
   const std::size_t elsewhere = nodes.add({namesake});
-  nodes.local(elsewhere).join(namesake, {0});
+  join(nodes, elsewhere, namesake);
   ASSERT_TRUE(wait_until([&] { return nodes.step(elsewhere) > 0; }));
   const Member returning{4, 1, true, true};
   nodes.route_to(4, 1);
-  nodes.local(1).join(returning, {0});
+  join(nodes, 1, returning);
   // The returning member pulls ranges from the namesake, which has the id of the excluded member.
   ASSERT_TRUE(wait_until([&] {
     const auto reports = nodes.local(1).reports();
@@ -114,7 +146,7 @@ TEST_P(LocalJobWithServers, MakesEachUpdateOnce) {
   add_servers(nodes);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
-  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
+  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600 * full_batch);
 }
 
 /// Node 2 has a server and two workers. Node 0 also has the coordinator.

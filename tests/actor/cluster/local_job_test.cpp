@@ -28,7 +28,7 @@ TEST(LocalJob, ThreeNodesMakeEachUpdateOnce) {
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
-  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
+  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600 * full_batch);
   nodes.expect_exact();
 }
 

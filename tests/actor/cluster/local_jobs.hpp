@@ -76,8 +76,10 @@ class Nodes {
     std::ranges::sort(all);
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
-      nodes_[node].local->start_founders(members_[node], first);
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      nodes_[node].local->add_founders(members_[node], first);
+      nodes_[node].local->start_members();
+    }
   }
 
   LocalJob& local(std::size_t node) { return *nodes_.at(node).local; }
@@ -181,7 +183,7 @@ class Nodes {
 /// Returns a function that makes a job which trains Counters.
 inline MakeJob make_counting_job(const TrainOptions& options) {
   return [options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
-    return assign_training(Counters{}, *data, nullptr, options).value();
+    return counting_assignment(*data, options);
   };
 }
 
@@ -189,6 +191,12 @@ inline TrainOptions options_of(std::size_t workers, core::Step steps, const char
                                core::Mode mode = core::Mode::peer,
                                core::Time delay = std::chrono::milliseconds{2}) {
   return counting_options(mode, workers, steps, barrier, delay);
+}
+
+/// Adds `joiner`, who asks member 0, to node number `node`, and starts it.
+inline void join(Nodes& nodes, std::size_t node, const core::Member& joiner) {
+  nodes.local(node).add_joiner(joiner, {0});
+  nodes.local(node).start_members();
 }
 
 /// Adds `count` nodes with one peer each.

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "starling/actor/engines/engine.hpp"
+#include "starling/actor/engines/engine_task.hpp"
+#include "starling/actor/system.hpp"
 
 namespace starling::actor {
 namespace {
@@ -55,13 +57,14 @@ TEST(EngineMake, RefusesOptionsThatCannotWork) {
             "peer engine: mode central does not run on this engine; valid: peer");
   EXPECT_EQ(refusal<PeerEngine<double>>({.barrier = barrier::parse("bsp").value(), .steps = 1}),
             "peer engine: barrier bsp needs to see every worker's step, which no one does in peer "
-            "mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., or use mode central");
+            "mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, or use "
+            "mode central");
   EXPECT_EQ(
       refusal(
           {.mode = core::Mode::hybrid, .barrier = barrier::parse("ssp:s=2").value(), .steps = 1}),
       "parameter engine: barrier ssp:s=2 needs to see every worker's step, which no one does "
-      "in hybrid mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., or use mode "
-      "central");
+      "in hybrid mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, or "
+      "use mode central");
   EXPECT_EQ(refusal({.workers = 2, .barrier = barrier::parse("pbsp:beta=2").value(), .steps = 1}),
             "parameter engine: barrier pbsp:beta=2: beta=2 others cannot be drawn among 2 workers; "
             "valid: beta = 0 to 1, as in pbsp:beta=1");
@@ -83,7 +86,8 @@ TEST(EngineMake, RefusesMissingHooks) {
 TEST(EngineMake, RefusesInvalidTensors) {
   const EngineOptions one_step{.steps = 1};
   EXPECT_EQ(refusal(one_step, {}), "parameter engine: there is no key; valid: at least 1");
-  EXPECT_EQ(refusal(one_step, {{"a"}, {"b"}, {"a"}}), "parameter engine: key 'a' is given twice");
+  EXPECT_EQ(refusal(one_step, {{"a"}, {"b"}, {"a"}}),
+            "parameter engine: key 'a' is given twice; valid: each name once");
   EXPECT_EQ(refusal(one_step, {{""}}), "parameter engine: a key has no name");
   EXPECT_EQ(refusal(one_step, {{"a", {2, 2}, {1, 2, 3}}}),
             "parameter engine: key 'a': 3 values are given; valid: 4");
@@ -347,6 +351,30 @@ TEST(EngineReads, GiveUpOnABusyOwner) {
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
   EXPECT_EQ(message, "key 'bias': no answer of the owners within 20ms");
+}
+
+/// Refuses all questions.
+class Refuser : public MemberHandle::base {
+ public:
+  using MemberHandle::base::base;
+  MemberHandle::behavior_type make_behavior() override {
+    return {[](step_atom) -> Answer<core::Step> { return actor::refusal("no"); },
+            [](steps_atom) -> Answer<core::StepsReport> { return actor::refusal("no"); },
+            [](read_atom, const core::AskValue&) -> Answer<core::Value> {
+              return actor::refusal("member 3 has left the job");
+            }};
+  }
+};
+
+TEST(EngineReads, SayWhyAnOwnerRefuses) {
+  Config config{1};
+  caf::actor_system system{config};
+  const auto model = system.spawn<Refuser>();
+  detail::Fetcher fetcher{std::chrono::seconds{10}};
+  fetcher.attach(model, system);
+  const auto values = fetcher.read(std::vector<core::RangeRows>{{0, nullptr}});
+  ASSERT_FALSE(values);
+  EXPECT_EQ(values.error().message, "member 3 has left the job");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// A model that counts updates, for jobs on several nodes.
+/// Models that count samples, for jobs on several nodes.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace starling::actor {
 
-/// A model whose gradient is -1 everywhere. With sgd, a learning rate equal to the number of
-/// workers, and batches of `full_batch` samples, each update adds 1 to every parameter.
+/// A model whose gradient is everywhere minus the number of samples. In a job of
+/// counting_assignment(), each update adds this number to every parameter.
 struct Counters {
   using Scalar = float;
 
@@ -20,9 +20,9 @@ struct Counters {
     return {{.name = "counts", .shape = {8192}}};
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
-  double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
-                  models::Pass&) const {
-    std::ranges::fill(g, -1.0F);
+  double gradient(std::span<const float>, const models::Table&, models::Batch batch,
+                  std::span<float> g, models::Pass&) const {
+    std::ranges::fill(g, -static_cast<float>(batch.size()));
     return 1;
   }
   models::Metrics evaluate(std::span<const float>, const models::Table&, models::Batch,
@@ -31,11 +31,25 @@ struct Counters {
   }
 };
 
-/// The number of samples in each step.
+/// A model with a parameter for each sample. In a job of counting_assignment(), the parameters say
+/// how often each sample was taken.
+struct SampleCounters : Counters {
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "taken", .shape = {1200}}};
+  }
+  double gradient(std::span<const float>, const models::Table&, models::Batch batch,
+                  std::span<float> g, models::Pass&) const {
+    std::ranges::fill(g, 0.0F);
+    for (const std::uint32_t sample : batch) g[sample] -= 1;
+    return 1;
+  }
+};
+
+/// The number of samples in a full batch.
 inline constexpr std::size_t full_batch = 10;
 
-/// Returns options with which each update adds 1 to every parameter. `delay` is the mean of an
-/// exponential delay of each step; 0: no delay.
+/// Returns options for counting_assignment(). `delay` is the mean of an exponential delay of each
+/// step; 0: no delay.
 inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core::Step steps,
                                      const std::string& barrier, core::Time delay) {
   TrainOptions options;
@@ -46,19 +60,27 @@ inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core:
   if (delay > core::Time{}) options.job.delay = Distribution{laws::Exponential{delay}};
   options.job.compute_threads = 1;
   options.batch = full_batch;
-  options.optimizer = models::Sgd{.lr = static_cast<float>(workers)};
   return options;
+}
+
+/// Returns a job in which every update has the weight 1, however many workers there are.
+template <class Model = Counters>
+Assignment counting_assignment(const models::Table& data, const TrainOptions& options) {
+  Assignment assignment = assign_training(Model{}, data, nullptr, options).value();
+  assignment.applier = core::merge_applier<float>(
+      [](const core::MergeTarget&, std::span<float> value, std::span<const float> update) {
+        for (std::size_t i = 0; i < value.size(); ++i) value[i] -= update[i];
+      });
+  return assignment;
 }
 
 /// Expects that every range contains each update in its ledger exactly once, and no other.
 inline void expect_exact_counts(std::span<const core::RangeState> model) {
   for (const auto& state : model) {
-    // A worker that joined late has not made the steps before its first one, so its number of
-    // updates is computed from its samples and not from its step.
-    core::Step updates = 0;
-    for (const auto& entry : state.ledger) updates += entry.samples / full_batch;
+    std::uint64_t samples = 0;
+    for (const auto& entry : state.ledger) samples += entry.samples;
     for (const float count : state.value.as<float>())
-      ASSERT_EQ(static_cast<core::Step>(count), updates) << "range " << state.range;
+      ASSERT_EQ(static_cast<std::uint64_t>(count), samples) << "range " << state.range;
   }
 }
 

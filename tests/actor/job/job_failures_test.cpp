@@ -115,7 +115,8 @@ TEST(InvalidParameters, AreRefused) {
   };
   EXPECT_EQ(refusal({}), "the model has no parameters: there is nothing to train");
   EXPECT_EQ(refusal({{.name = ""}}), "a parameter has no name");
-  EXPECT_EQ(refusal({{.name = "a"}, {.name = "a"}}), "parameter 'a' is given twice");
+  EXPECT_EQ(refusal({{.name = "a"}, {.name = "a"}}),
+            "parameter 'a' is given twice; valid: each name once");
   EXPECT_EQ(refusal({{.name = "a", .shape = {3, 0}}}),
             "parameter 'a': shape [3, 0] has no elements; every extent is at least 1");
   EXPECT_EQ(refusal({{.name = "a", .shape = {1UL << 40U, 1UL << 40U}}}),

@@ -171,10 +171,10 @@ TEST(Job, RefusesInvalidOptions) {
             "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
             "stop_when");
   EXPECT_EQ(refusal([](TrainOptions& o) { o.job.stragglers = {{.count = 9, .factor = 2}}; }),
-            "straggler 9:2x: more stragglers than the job's 3 workers");
+            "straggler 9:2x: more stragglers than the job's 3 workers; valid: up to 3 in all");
   EXPECT_NE(refusal([](TrainOptions& o) {
               o.job.barrier = {barrier::Bsp{}};
-            }).find("valid there: asp, pbsp"),
+            }).find("valid there: pbsp:beta=2, "),
             std::string::npos);
   EXPECT_NE(refusal([](TrainOptions& o) {
               o.job.recheck = barrier::Recheck::central();

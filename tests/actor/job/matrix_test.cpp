@@ -1,4 +1,5 @@
-// Trains five built-in models in every mode, under every barrier, with 1, 2, 7 and 16 workers.
+// Trains five built-in models by every exchange, in every mode, under every barrier, with 1, 2, 7
+// and 16 workers.
 // Invalid combinations must be refused with the reason.
 #include <gtest/gtest.h>
 
@@ -24,17 +25,18 @@ const std::vector<TrainingCase>& training_cases() {
   return all;
 }
 
-/// The mode and the barrier.
-using Combination = std::tuple<std::string, std::string>;
+/// The exchange, the mode and the barrier.
+using Combination = std::tuple<std::string, std::string, std::string>;
 
 class Matrix : public testing::TestWithParam<Combination> {};
 
 TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
-  const auto& [mode, barrier] = GetParam();
+  const auto& [exchange, mode, barrier] = GetParam();
   for (const std::size_t workers : {1U, 2U, 7U, 16U}) {
     for (const TrainingCase& training_case : training_cases()) {
       SCOPED_TRACE(training_case.model + ", " + std::to_string(workers) + " workers");
       TrainOptions options;
+      options.job.exchange = exchange;
       options.job.mode = core::parse_mode(mode).value();
       options.job.barrier = barrier::parse(barrier).value();
       options.job.workers = workers;
@@ -50,10 +52,12 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
       const bool needs_all_steps =
           mode != "central" && barrier::needs_every_step(options.job.barrier);
       const bool sample_is_too_large = options.job.barrier.sample.value_or(0) >= workers;
-      if (needs_all_steps || sample_is_too_large) {
+      const bool needs_peers = !core::exchange_type(exchange).supports(options.job.mode);
+      if (needs_all_steps || sample_is_too_large || needs_peers) {
         ASSERT_FALSE(outcome.ok());
         EXPECT_NE(outcome.error().message.find(needs_all_steps ? "needs to see every worker's step"
-                                                               : "cannot be drawn among"),
+                                               : sample_is_too_large ? "cannot be drawn among"
+                                                                     : "does not work in"),
                   std::string::npos);
         continue;
       }
@@ -74,7 +78,8 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BarriersAndModes, Matrix,
-                         testing::Combine(testing::Values("central", "hybrid", "peer"),
+                         testing::Combine(testing::Values("owners", "broadcast"),
+                                          testing::Values("central", "hybrid", "peer"),
                                           testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1",
                                                           "pbsp:beta=4", "pssp:s=3,beta=1",
                                                           "pssp:s=3,beta=4", "pbsp:beta=0",

@@ -22,7 +22,7 @@ namespace starling::actor {
 class Schedule final : public TestScheduler {
  public:
   /// Called with each message of the cores, and its receiver, before the receiver handles it.
-  std::function<void(const std::string& to, const core::Message&)> on_message;
+  std::function<void(const std::string& to, const core::TranscriptMessage&)> on_message;
   /// Called after each act with the number of acts so far.
   std::function<void(std::size_t)> on_act;
   /// If not null, a line is appended for each act.
@@ -141,7 +141,7 @@ class Schedule final : public TestScheduler {
   void report_next_message(const caf::scheduled_actor& actor, caf::type_erased_tuple& content) {
     const auto found = names_.find(actor.id());
     const std::string to = found == names_.end() ? "another" : found->second;
-    const auto message = core_message(content, static_cast<core::Message*>(nullptr));
+    const auto message = core_message(content, static_cast<core::TranscriptMessage*>(nullptr));
     if (message && on_message) on_message(to, *message);
     if (trace != nullptr)
       add_to_trace(to + ": " + (message ? core::to_text(*message) : content.stringify()));
@@ -149,9 +149,9 @@ class Schedule final : public TestScheduler {
 
   /// Returns `content` as a message of the cores, or nullopt if it is another message.
   template <class... Ms>
-  static std::optional<core::Message> core_message(caf::type_erased_tuple& content,
-                                                   std::variant<Ms...>*) {
-    std::optional<core::Message> message;
+  static std::optional<core::TranscriptMessage> core_message(caf::type_erased_tuple& content,
+                                                             std::variant<Ms...>*) {
+    std::optional<core::TranscriptMessage> message;
     const auto match = [&]<class M>(const M*) {
       if (content.size() == 1 && content.match_element<M>(0)) message = content.get_as<M>(0);
     };
@@ -159,7 +159,8 @@ class Schedule final : public TestScheduler {
     if (content.size() == 1 && content.match_element<core::LocalMessage>(0))
       std::visit(
           [&]<class M>(const M& local) {
-            if constexpr (core::IsIn<M, core::Messages>) message = local;
+            if constexpr (std::is_constructible_v<core::TranscriptMessage, const M&>)
+              message = local;
           },
           *content.get_as<core::LocalMessage>(0).message);
     return message;

@@ -85,7 +85,7 @@ class BarrierChecker {
       : options_(std::move(options)), answers_(options_.workers) {}
 
   /// Called with each message of the cores before its receiver `to` handles it.
-  void on_message(const std::string& to, const core::Message& message) {
+  void on_message(const std::string& to, const core::TranscriptMessage& message) {
     if (const auto* arrived = std::get_if<core::Arrived>(&message))
       arrived_[arrived->worker] = arrived->step;
     if (const auto* ended = std::get_if<core::Ended>(&message); ended && to == "coordinator")
@@ -170,7 +170,7 @@ inline ScheduledRun run(const JobOptions& options, const barrier::Barrier& check
   };
   ScheduledRun run_result;
   Schedule schedule{options.seed};
-  schedule.on_message = [&](const std::string& to, const core::Message& message) {
+  schedule.on_message = [&](const std::string& to, const core::TranscriptMessage& message) {
     checker.on_message(to, message);
   };
   schedule.on_act = std::move(hooks.on_act);

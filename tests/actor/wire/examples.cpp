@@ -17,6 +17,12 @@ Configuration example_configuration() {
           .coordinator = 3};
 }
 
+Deal deal() {
+  return {4,
+          {{1, 2, 7}, {3, 1, std::nullopt}},
+          {{.first_epoch = 1, .batch = 32, .samples = 96, .taken = {{3, 0}, {0, 40}}}}};
+}
+
 ConfigurationPtr shared_configuration() {
   return std::make_shared<const Configuration>(example_configuration());
 }
@@ -45,9 +51,13 @@ RangeState example_state() {
           .samples = 320,
           .round = 5,
           .ledger = {{1, 10, 320}, {}},
-          .gathered = {example_push(slice_of<float>({4})), example_push({})},
-          .awaited = std::vector<AwaitedWorker>{{3, 2, 5}},
           .request_id = 9};
+}
+
+OwnerState example_owner_state() {
+  return {.state = example_state(),
+          .gathered = {example_push(slice_of<float>({4})), example_push({})},
+          .awaited = std::vector<AwaitedWorker>{{3, 2, 5}}};
 }
 
 NodeRecord record(NodeState state) {
@@ -80,8 +90,8 @@ std::vector<PeerMessage> example_messages() {
       entry,
       Ack{11, 18, 2, 6},
       Ended{3, 100},
-      Arrived{3, 18},
-      Proceed{18},
+      Arrived{3, 18, true},
+      Proceed{18, 25},
       WorkerStatus{3, WorkerStatus::Phase::waiting, 18, 0},
       WorkerStatus{9, WorkerStatus::Phase::idle, 0, 1234567890123},
       Stop{},
@@ -89,10 +99,18 @@ std::vector<PeerMessage> example_messages() {
       StepAnswer{9, 77, 16},
       NotifyRequest{3, 77, 18},
       Notice{9, 77},
-      Install{6, std::make_shared<const RangeState>(example_state())},
-      Forward{11, 6, 4, push, 0},
+      Install{6, std::make_shared<const OwnerState>(example_owner_state())},
+      Forward{11, 6, 4, push, 0, 4},
       Forward{11, 6, 5, nullptr, 3},
       Held{11, 6, 4},
+      Share{{3, 2}, 11, 18, 32, 640, slice_of<float>({1, 2}), 4},
+      ShareApplied{{3, 2}, 11, 18},
+      CopyRequest{11},
+      CopyReply{2, std::make_shared<const RangeCopy>(
+                       RangeCopy{example_state(),
+                                 {{{3, 2}, 18, 640}},
+                                 {Share{{3, 2}, 11, 18, 32, 640, slice_of<float>({1, 2}), 4}}})},
+      CopyReply{2, nullptr},
       CouncilMessage{Ask{7}},
       CouncilMessage{RangeReport{7, {0, 1, 11}}},
       CouncilMessage{Prepare{8, {2, 0}}},
@@ -106,6 +124,9 @@ std::vector<PeerMessage> example_messages() {
       LeaveRequest{{3, 2, true, false}},
       EpochProbe{},
       JoinRefused{"no room"},
+      DealReport{5, deal(), 3, 9, true, {{{2, 1}, 8, 64}}},
+      DealReport{5, {}, std::nullopt, std::nullopt, false, {}},
+      NewDeal{deal()},
       MemberQuestion{7, AskStep{}},
       MemberQuestion{8, AskSteps{}},
       MemberQuestion{9, AskValue{11, rows({0, 4})}},
@@ -186,7 +207,8 @@ std::vector<ControlMessage> example_control_messages() {
                          0.25,
                          77}},
                        {78}});
-  add_reply(JobDescription{settings, 4, founding(), 60000, "alice"});
+  add_reply(
+      JobDescription{settings, 4, founding(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, deal()});
   add_reply(Ranges{{state}, 9});
   add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};

@@ -138,7 +138,7 @@ TEST(Transport, ClosesAConnectionWhoseMessageNeverEnds) {
 
 /// A ROUTER of libzmq 4.3.4 with heartbeats would end the process in this case: it has stopped
 /// reading a connection, learns that the connection was reset, and then sends a heartbeat on it.
-TEST(Transport, ReceivesOnAfterAConnectionIsResetThatItDoesNotRead) {
+TEST(Transport, KeepsReceivingAfterAnUnreadConnectionIsReset) {
   const Frame frame = numbered_frame(1);
   std::string message = '\0' + std::string(1, static_cast<char>(frame.head.size()));
   for (const std::byte byte : frame.head) message += static_cast<char>(byte);
@@ -158,7 +158,7 @@ TEST(Transport, ReceivesOnAfterAConnectionIsResetThatItDoesNotRead) {
   }
 }
 
-/// A client that sends a broken pack loses only the broken part of that message.
+/// A client that sends a broken pack loses only the frames of that message from the broken one on.
 TEST(Transport, DropsBrokenPacks) {
   const auto packed = [](const std::vector<Frame>& frames, BodyPart body_part) {
     Bytes pack(pack_bytes_max);

@@ -34,11 +34,11 @@ class TransferTask final : public actor::Task {
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
   [[nodiscard]] bool chooses_reads() const override { return true; }
 
-  std::vector<core::RangeRows> plan(core::MemberId, core::Step step) override {
+  std::vector<core::RangeRows> plan(const actor::StepInput& input) override {
     const auto now = Clock::now();
     raise_priority();
-    if (step > warm_up(load_)) push_time += now - transfer_started_at_;
-    if (step == warm_up(load_) + load_.rounds) done.set_value();
+    if (input.step > warm_up(load_)) push_time += now - transfer_started_at_;
+    if (input.step == warm_up(load_) + load_.rounds) done.set_value();
     std::vector<core::RangeRows> reads(layout_.ranges.size());
     for (core::RangeId r = 0; r < reads.size(); ++r) reads[r].range = r;
     transfer_started_at_ = Clock::now();
@@ -136,9 +136,10 @@ class JobProcess {
     std::vector<core::Member> own_members;
     for (const auto& member : setup.members)
       if (member.node == node) own_members.push_back(member);
-    local->start_founders(own_members,
-                          std::make_shared<const core::Configuration>(core::first_configuration(
-                              setup.members, task->layout().ranges.size(), 1)));
+    local->add_founders(own_members,
+                        std::make_shared<const core::Configuration>(core::first_configuration(
+                            setup.members, task->layout().ranges.size(), 1)));
+    local->start_members();
   }
   JobProcess(const JobProcess&) = delete;
   JobProcess& operator=(const JobProcess&) = delete;

@@ -5,114 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "starling/engine/core/member/message_validator.hpp"
+#include "tests/engine/core/single_member.hpp"
 
 namespace starling::core {
 namespace {
-
-constexpr MemberId members_max = 8;
-
-Configuration founding_configuration() {
-  std::vector<Member> members;
-  for (MemberId id = 0; id < 3; ++id) members.push_back({id, 1});
-  return first_configuration(std::move(members), 1, 2);
-}
-
-/// Runs the core of one member of a job of three peers, and records its effects. The test plays the
-/// other members.
-class SingleMember {
- public:
-  explicit SingleMember(Member self = {0, 1}, bool is_founder = true,
-                        std::optional<MemberId> coordinator = std::nullopt)
-      : core_(options(self, is_founder, coordinator)) {
-    run([](auto& core, const auto& context) { core.start(context); });
-  }
-
-  /// Calls `event(core, context)`. The effects replace those of the last event.
-  template <class Event>
-  void run(Event event) {
-    effects_.clear();
-    event(core_, MemberContext{now_, random_, effects_});
-  }
-  void receive(const Envelope& envelope) {
-    run([&](auto& core, const auto& context) { core.on_packet(context, envelope); });
-  }
-  /// Delivers a message of another member, through its channel.
-  void receive(MemberId from, PeerMessage peer_message, Epoch epoch = 1) {
-    receive({.from = from,
-             .to = core_.self().id,
-             .epoch = epoch,
-             .packet = {.from = 1,
-                        .to = core_.self().incarnation,
-                        .sequence = ++sequences_[from],
-                        .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
-  }
-  /// Delivers a message that any sender has sent without a channel.
-  void receive_unreliable(MemberId from, Incarnation incarnation, PeerMessage peer_message) {
-    receive({.from = from,
-             .to = core_.self().id,
-             .packet = {.from = incarnation,
-                        .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
-  }
-
-  /// Returns the messages of type `M` that the last event sent, each with its receiver.
-  template <class M>
-  std::vector<std::pair<MemberId, M>> sent() const {
-    std::vector<std::pair<MemberId, M>> all;
-    for (const MemberEffect& effect : effects_)
-      if (const auto* dispatch = std::get_if<Dispatch>(&effect); dispatch != nullptr)
-        if (const auto& payload = dispatch->envelope.packet.payload)
-          if (const auto* message = std::get_if<M>(&**payload))
-            all.emplace_back(dispatch->envelope.to, *message);
-    return all;
-  }
-  std::vector<MemberTimer> timers() const {
-    std::vector<MemberTimer> all;
-    for (const MemberEffect& effect : effects_)
-      if (const auto* timer = std::get_if<MemberTimer>(&effect)) all.push_back(*timer);
-    return all;
-  }
-  /// Returns why the member failed in the last event; empty if it did not fail.
-  std::string failure() const {
-    for (const MemberEffect& effect : effects_)
-      if (const auto* fail = std::get_if<Fail>(&effect)) return fail->why;
-    return {};
-  }
-  MemberCore& core() { return core_; }
-  void advance(Time time) { now_ += time; }
-
- private:
-  static MemberOptions options(Member self, bool is_founder, std::optional<MemberId> coordinator) {
-    MemberOptions options;
-    options.self = self;
-    if (coordinator) options.mode = Mode::central;
-    options.members_max = members_max;
-    options.worker.barrier = {barrier::Asp{}, std::nullopt};
-    Layout layout;
-    layout.parameters.push_back({.name = "sum", .shape = {1}});
-    layout.offsets.push_back(0);
-    layout.ranges.push_back({0, 1, 0, {{0, 0, 0, 1}}});
-    layout.size = 1;
-    options.shard.layout = std::make_shared<const Layout>(std::move(layout));
-    options.shard.applier = merge_applier<double>([](const auto&, auto, auto) {});
-    auto zero = Buffer::make<double>(1);
-    zero->as<double>()[0] = 0;
-    options.initial_states = std::make_shared<const std::vector<RangeState>>(
-        1, RangeState{
-               .range = 0, .value = {std::move(zero), 0, 1, nullptr}, .slots = {}, .ledger = {}});
-    Configuration first = founding_configuration();
-    first.coordinator = coordinator;
-    if (is_founder)
-      options.first_configuration = std::make_shared<const Configuration>(std::move(first));
-    options.seeds = {1, 2};
-    return options;
-  }
-
-  Time now_{};
-  Random random_{1};
-  MemberEffects effects_;
-  MemberCore core_;
-  std::map<MemberId, std::uint64_t> sequences_;
-};
 
 TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
   SingleMember member;
@@ -123,17 +19,17 @@ TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
   EXPECT_EQ(member.sent<StepAnswer>()[0].first, 1U);
 }
 
-/// Returns a validator of messages from member `from`, in a job with one range.
-MessageValidator validator_of(const Configuration& current, MemberId from) {
+/// Returns true if member `from` of a job with one range may send the message.
+bool is_valid_from(const Configuration& current, MemberId from, const PeerMessage& peer_message) {
   static const Layout layout = make_layout({{.name = "w", .shape = {4}}}, sizeof(float), 1);
-  return {current, from, members_max, layout, sizeof(float)};
+  return is_valid({current, from, members_max, layout, sizeof(float)}, peer_message);
 }
 
 TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
   Configuration current = founding_configuration();
   current.coordinator = 2;
   const auto is_valid_from = [&](MemberId from, const PeerMessage& peer_message) {
-    return validator_of(current, from).is_valid(peer_message);
+    return starling::core::is_valid_from(current, from, peer_message);
   };
   for (const MemberId named : {0U, 1U}) {
     const bool is_own = named == 1;
@@ -171,7 +67,7 @@ TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
 TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
   const Configuration current = founding_configuration();
   const auto is_valid = [&](const PeerMessage& peer_message) {
-    return validator_of(current, 1).is_valid(peer_message);
+    return is_valid_from(current, 1, peer_message);
   };
   EXPECT_FALSE(is_valid(Pull{1, 1, 0, nullptr})) << "the job has one range";
   EXPECT_FALSE(is_valid(Value{1, 0, {}}));
@@ -179,6 +75,16 @@ TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
   EXPECT_FALSE(is_valid(Held{1, 1, 1}));
   EXPECT_FALSE(is_valid(Install{1, nullptr}));
   EXPECT_FALSE(is_valid(Forward{0, 1, 1, nullptr, members_max}));
+  const auto pushed = std::make_shared<const Push>(Push{.worker = 0,
+                                                        .incarnation = 1,
+                                                        .range = 0,
+                                                        .step = 1,
+                                                        .samples = 1,
+                                                        .samples_total = 1,
+                                                        .update = {}});
+  EXPECT_TRUE(is_valid(Forward{0, 1, 1, pushed, 0, 3}));
+  for (const std::uint32_t workers : {0U, members_max + 1})
+    EXPECT_FALSE(is_valid(Forward{0, 1, 1, pushed, 0, workers}));
   EXPECT_FALSE(is_valid(JoinRequest{{members_max, 1}}));
   EXPECT_TRUE(is_valid(JoinRequest{{members_max - 1, 1}}));
   auto next = std::make_shared<Configuration>(current);
@@ -209,7 +115,7 @@ TEST(MessageValidator, AcceptsConfigurationsWhoseCoordinatorIsAMember) {
     auto next = std::make_shared<Configuration>(current);
     next->epoch = 2;
     next->coordinator = coordinator;
-    return validator_of(current, 1).is_valid(ConfigurationPtr{std::move(next)});
+    return is_valid_from(current, 1, ConfigurationPtr{std::move(next)});
   };
   EXPECT_TRUE(may_be_next(2));
   EXPECT_TRUE(may_be_next(0));
@@ -289,19 +195,6 @@ TEST(MemberCore, IncarnationThatWasAMemberDoesNotJoinAgain) {
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.core().state(), MemberCore::State::excluded);
-}
-
-/// Returns a configuration of epoch 2 without member `departed`, and with this coordinator.
-ConfigurationPtr without(MemberId departed, MemberId coordinator) {
-  auto next = std::make_shared<Configuration>(founding_configuration());
-  next->epoch = 2;
-  std::erase_if(next->members, [&](const Member& member) { return member.id == departed; });
-  std::erase(next->council, departed);
-  for (Ownership& range : next->ranges)
-    std::erase_if(range.owners, [&](const RangeOwner& owner) { return owner.id == departed; });
-  next->departed = {{departed, 1}};
-  next->coordinator = coordinator;
-  return next;
 }
 
 TEST(MemberCore, SendsANewCoordinatorItsStatusOnce) {

@@ -25,7 +25,7 @@ TEST_F(MembershipNames, RefusesAJoinerOnceTheHolderOfItsNameAnswers) {
   receive(1);
   ask_to_join(with_name_of(2, 1));
   EXPECT_FALSE(state(2)) << "node 2 has not joined";
-  EXPECT_TRUE(sent<NameTaken>().empty()) << "the holder of the name may be dead";
+  EXPECT_TRUE(sent<NameTaken>().empty()) << "node 3, which has precedence, may be dead";
   EXPECT_FALSE(sent_to<Ping>(1).empty()) << "the holder of the name is probed";
   for (int i = 0; i < 10; ++i) {
     clear_effects();
@@ -42,12 +42,12 @@ TEST_F(MembershipNames, RefusesAJoinerOnceTheHolderOfItsNameAnswers) {
   EXPECT_EQ(state(1), NodeState::alive);
 }
 
-TEST_F(MembershipNames, AddsARestartedNodeOnceItsFormerIncarnationIsDead) {
+TEST_F(MembershipNames, AddsARestartedNodeOnceItsFormerProcessIsDead) {
   receive(1);
   ask_to_join(with_name_of(2, 1));
   advance(500ms);
   ask_to_join(with_name_of(2, 1));
-  EXPECT_TRUE(sent<NameTaken>().empty()) << "the former incarnation does not answer";
+  EXPECT_TRUE(sent<NameTaken>().empty()) << "the former process does not answer";
   receive(5, Gossip{}, {{record(1, 0, NodeState::dead), 5}});
   ask_to_join(with_name_of(2, 1));
   EXPECT_EQ(state(2), NodeState::alive);
@@ -61,7 +61,7 @@ TEST_F(MembershipNames, AddsARestartedNodeAtItsOldAddressAtOnce) {
   EXPECT_EQ(state(1), NodeState::dead);
 }
 
-TEST_F(MembershipNames, RefusesAJoinerWithItsOwnNameAtOnce) {
+TEST_F(MembershipNames, RefusesAJoinerWithTheNameOfThisNodeAtOnce) {
   ask_to_join(with_name_of(2, self_id));
   EXPECT_EQ(sent_to<NameTaken>(2).size(), 1U);
   EXPECT_FALSE(state(2));
@@ -79,7 +79,7 @@ TEST_F(MembershipNames, KeepsTheNodeWithTheLowerId) {
     clear_effects();
     if (!lower_speaks_first) {
       receive({with_name_of(4, 8), Gossip{}});
-      EXPECT_TRUE(sent<NameTaken>().empty()) << "the holder of the name may be dead";
+      EXPECT_TRUE(sent<NameTaken>().empty()) << "node 3, which has precedence, may be dead";
       EXPECT_FALSE(sent_to<Ping>(3).empty());
     }
     receive({with_name_of(3, 8), Gossip{}});
@@ -91,13 +91,13 @@ TEST_F(MembershipNames, KeepsTheNodeWithTheLowerId) {
 
 TEST_F(MembershipNames, EndsIfANodeWithALowerIdHasItsName) {
   receive({record(1), NameTaken{self_id, with_name_of(2, self_id)}});
-  EXPECT_TRUE(has_effect<NameRefused>());
+  EXPECT_TRUE(has_effect<MustLeave>());
 }
 
 TEST_F(MembershipNames, RefusesANodeWithAHigherIdThatHasItsName) {
   const NodeRecord higher = with_name_of(self_id + 1, self_id);
   receive({record(1), NameTaken{self_id, higher}});
-  EXPECT_FALSE(has_effect<NameRefused>());
+  EXPECT_FALSE(has_effect<MustLeave>());
   ASSERT_EQ(sent_to<NameTaken>(higher.id).size(), 1U);
   EXPECT_EQ(std::get<NameTaken>(sent_to<NameTaken>(higher.id)[0].message.body).to, higher.id);
 }
@@ -105,17 +105,17 @@ TEST_F(MembershipNames, RefusesANodeWithAHigherIdThatHasItsName) {
 TEST_F(MembershipNames, JoinerEndsIfAnyNodeHasItsName) {
   start_with({.self = {}, .seeds = {"seed"}});
   receive({record(1), NameTaken{self_id, with_name_of(self_id + 1, self_id)}});
-  EXPECT_TRUE(has_effect<NameRefused>());
+  EXPECT_TRUE(has_effect<MustLeave>());
 }
 
 TEST_F(MembershipNames, IgnoresNameTakenForOtherNodesAndOtherNames) {
   receive({record(1), NameTaken{self_id + 5, with_name_of(2, self_id)}});
   receive({record(1), NameTaken{self_id, record(2)}});
   receive({record(1), NameTaken{self_id, record(self_id)}});
-  EXPECT_FALSE(has_effect<NameRefused>());
+  EXPECT_FALSE(has_effect<MustLeave>());
 }
 
-TEST_F(MembershipNames, ManyJoinAttemptsTakeBoundedMemory) {
+TEST_F(MembershipNames, AddsAJoinerAfterManyAttemptsOnceTheHolderHasLeft) {
   receive(1);
   for (NodeId id = 100; id < 1100; ++id) ask_to_join(with_name_of(id, 1));
   EXPECT_EQ(membership_->nodes().size(), 1U);

@@ -20,7 +20,7 @@ class MessageValidatorTest : public testing::Test {
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(indices));
   }
   [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const {
-    return MessageValidator{configuration_, 1, 16, layout_, sizeof(float)}.is_valid(peer_message);
+    return core::is_valid({configuration_, 1, 16, layout_, sizeof(float)}, peer_message);
   }
   /// Returns three booleans: the tensor is accepted as a value, as an update, as a forwarded
   /// update.
@@ -32,7 +32,7 @@ class MessageValidatorTest : public testing::Test {
     push.step = 1;
     push.update = tensor;
     return {is_valid(Value{range, 0, tensor}), is_valid(push),
-            is_valid(Forward{range, 1, 1, std::make_shared<const Push>(push)})};
+            is_valid(Forward{range, 1, 1, std::make_shared<const Push>(push), 0, 2})};
   }
 
   const Layout layout_ =

@@ -43,9 +43,15 @@ TEST(Mode, RefusesBarriersOverAllWorkersWithoutACoordinator) {
     EXPECT_EQ(refusal(mode, *barrier::parse("ssp:s=4"), default_recheck(mode)),
               "barrier ssp:s=4 needs to see every worker's step, which no one does in " +
                   print(mode) +
-                  " mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., "
+                  " mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, "
                   "or use mode central");
   }
+}
+
+TEST(Mode, ListsBarriersThatAJobOfThisSizeCanHave) {
+  EXPECT_TRUE(refusal(Mode::peer, {}, default_recheck(Mode::peer), 2)
+                  .ends_with("valid there: pbsp:beta=1, pssp:s=4,beta=1, asp, "
+                             "pquorum:q=0.9,beta=1, or use mode central"));
 }
 
 TEST(Mode, RefusesRecheckAtArrivalsWithoutACoordinator) {

@@ -34,11 +34,11 @@ class Members {
       options.worker.recheck = default_recheck(mode);
       options.worker.last_step = last_step;
       options.members_max = static_cast<MemberId>(configuration_->members.size());
-      options.shard.layout = shared_layout;
-      options.shard.workers = options.shard.workers_max = worker_count;
-      options.shard.applier = merge_applier<double>(
+      options.exchange.layout = shared_layout;
+      options.exchange.workers = options.exchange.workers_max = worker_count;
+      options.exchange.applier = merge_applier<double>(
           [](const auto&, auto value, auto update) { value[0] += update[0]; });
-      options.initial_states = zero;
+      options.exchange.initial_states = zero;
       options.first_configuration = configuration_;
       cores_.emplace_back(std::move(options));
     }
@@ -284,13 +284,15 @@ TEST(Questions, AreRefusedByMembersWithoutTheRole) {
   EXPECT_EQ(refusal(owner, AskStep{}), "server (member 3) computes no updates");
   EXPECT_EQ(refusal(1, AskSteps{}), "worker 1 is not the coordinator");
   EXPECT_EQ(refusal(1, AskValue{0, nullptr}),
-            "range 0: not owned by worker 1, or without such rows");
+            "range 0: not owned by worker 1, or without such rows, which must ascend, each once");
   EXPECT_EQ(refusal(std::nullopt, AskValue{1, nullptr}), "range 1: valid: below 1");
-  EXPECT_EQ(refusal(owner, AskValue{0, std::make_shared<const std::vector<std::uint32_t>>(
-                                           std::vector<std::uint32_t>{3})}),
-            "range 0: not owned by server (member 3), or without such rows");
+  using RowList = std::vector<std::uint32_t>;
+  for (const RowList& rows : {RowList{3}, RowList{0, 0}})
+    EXPECT_EQ(refusal(owner, AskValue{0, std::make_shared<const RowList>(rows)}),
+              "range 0: not owned by server (member 3), or without such rows, which must ascend, "
+              "each once");
   EXPECT_EQ(refusal(77, AskStep{}), "member 77 is not in the job, or not any more");
-  EXPECT_EQ(refusal(std::nullopt, AskStep{}), "no worker is named");
+  EXPECT_EQ(refusal(std::nullopt, AskStep{}), "no member is named");
   Members peers{Mode::peer, "asp", 5};
   peers.start(0);
   EXPECT_EQ(refusal_of(peers.ask(0, std::nullopt, AskSteps{})),

@@ -94,7 +94,7 @@ TEST_P(PassRate, WorkerPassesAsOftenAsExpectedAndAsksUniformly) {
     for (const Effect& effect : queries) {
       const auto* send = std::get_if<Send>(&effect);
       if (send == nullptr) continue;
-      const MemberId other = std::get<ToWorker>(send->to).id;
+      const MemberId other = std::get<ToMember>(send->to).id;
       ++asked[other - 1];
       Effects out;
       passed = gate.on({now, random, out}, StepAnswer{other, gate.counts().draws, step_of(other)});
@@ -124,7 +124,7 @@ TEST(SampleGate, DrawsEveryPairOfLiveOthersEquallyOften) {
     std::vector<MemberId> asked;
     for (const Effect& effect : out)
       if (const auto* send = std::get_if<Send>(&effect))
-        asked.push_back(std::get<ToWorker>(send->to).id);
+        asked.push_back(std::get<ToMember>(send->to).id);
     ASSERT_EQ(asked.size(), 2U);
     ++drawn[std::minmax(asked[0], asked[1])];
   }

@@ -38,16 +38,25 @@ std::string slice(std::string_view name, const Slice& slice) {
 }
 
 std::string address(const Address& to) {
-  return std::visit(Overloaded{[](ToWorker w) { return "worker " + std::to_string(w.id); },
-                               [](ToOwner o) { return "owner " + std::to_string(o.id); },
-                               [](ToCoordinator) { return std::string{"coordinator"}; },
-                               [](ToObserver) { return std::string{"observer"}; }},
+  return std::visit(Overloaded{[](ToMember m) { return "worker " + std::to_string(m.id); },
+                               [](ToCoordinator) { return std::string{"coordinator"}; }},
                     to);
+}
+
+/// Converts a message, which is of a type that transcripts contain.
+template <class Narrow>
+TranscriptMessage widen(const Narrow& message) {
+  return std::visit(
+      []<class M>(const M& m) -> TranscriptMessage {
+        if constexpr (std::is_constructible_v<TranscriptMessage, const M&>) return m;
+        return Stop{};
+      },
+      message);
 }
 
 }  // namespace
 
-std::string to_text(const Message& message) {
+std::string to_text(const TranscriptMessage& message) {
   return std::visit(
       Overloaded{
           [](const Pull& m) {
@@ -69,9 +78,12 @@ std::string to_text(const Message& message) {
             return "ended" + field("worker", m.worker) + field("step", m.step);
           },
           [](const Arrived& m) {
-            return "arrived" + field("worker", m.worker) + field("step", m.step);
+            return "arrived" + field("worker", m.worker) + field("step", m.step) +
+                   (m.goes_on ? " goes-on" : "");
           },
-          [](const Proceed& m) { return "proceed" + field("step", m.step); },
+          [](const Proceed& m) {
+            return "proceed" + field("step", m.step) + (m.until > 0 ? field("until", m.until) : "");
+          },
           [](const Stop&) { return std::string{"stop"}; },
           [](const StepQuery& m) {
             return "query" + field("from", m.from) + field("draw", m.draw);
@@ -105,19 +117,35 @@ std::string to_text(const Message& message) {
 }
 
 std::string to_text(const Effect& effect) {
+  return std::visit(Overloaded{[](const Send& e) {
+                                 return "send " + address(e.to) + " " + to_text(widen(e.message));
+                               },
+                               [](const SetTimer& e) { return "timer " + print_duration(e.at); },
+                               [](const Plan& e) { return "plan" + field("step", e.step); },
+                               [](const Compute& e) {
+                                 std::string text = "compute" + field("step", e.step);
+                                 for (const Value& value : e.values)
+                                   text += " range" + field("", value.range).substr(2) + ":" +
+                                           slice("", value.value).substr(2);
+                                 return text;
+                               },
+                               [](const Done& e) { return "done" + field("step", e.step); },
+                               [](const Fail& e) { return "fail " + e.why; },
+                               [](const auto&) { return std::string{"for the exchange"}; }},
+                    effect);
+}
+
+std::string to_text(const OwnershipEffect& effect) {
+  const auto is_to_owner = []<class M>(const M&) {
+    return IsIn<M, MessageList<Pull, Push, Ended>>;
+  };
   return std::visit(
-      Overloaded{[](const Send& e) { return "send " + address(e.to) + " " + to_text(e.message); },
-                 [](const SetTimer& e) { return "timer " + print_duration(e.at); },
-                 [](const Plan& e) { return "plan" + field("step", e.step); },
-                 [](const Compute& e) {
-                   std::string text = "compute" + field("step", e.step);
-                   for (const Value& value : e.values)
-                     text += " range" + field("", value.range).substr(2) + ":" +
-                             slice("", value.value).substr(2);
-                   return text;
+      Overloaded{[&](const SendToMember<OwnershipContext::Messages>& e) {
+                   return (std::visit(is_to_owner, e.message) ? "send owner " : "send worker ") +
+                          std::to_string(e.to) + " " + to_text(widen(e.message));
                  },
-                 [](const Done& e) { return "done" + field("step", e.step); },
-                 [](const Fail& e) { return "fail " + e.why; }},
+                 [](const ObservedState& e) { return "send observer " + to_text(*e.state); },
+                 [](const auto&) { return std::string{"for the worker"}; }},
       effect);
 }
 

@@ -5,11 +5,18 @@
 
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/effect.hpp"
+#include "starling/engine/exchange/ownership/messages.hpp"
 
 namespace starling::core {
 
+/// The messages in transcripts.
+using TranscriptMessage =
+    AnyOf<Joined<Messages, MessageList<Pull, Value, Push, Ack, Snapshot, RangeState>>>;
+using OwnershipEffect = ExchangeEffect<OwnershipContext::Messages>;
+
 [[nodiscard]] std::string to_text(const Effect& effect);
-[[nodiscard]] std::string to_text(const Message& message);
+[[nodiscard]] std::string to_text(const OwnershipEffect& effect);
+[[nodiscard]] std::string to_text(const TranscriptMessage& message);
 [[nodiscard]] std::string to_text(const ChannelEffect<std::string>& effect);
 
 }  // namespace starling::core

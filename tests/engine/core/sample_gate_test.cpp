@@ -22,7 +22,7 @@ TEST(SampleGate, JoinerDrawsAgainAsLongAsNoOtherWorkerHasBegun) {
       const auto* send = std::get_if<Send>(&effect);
       if (send == nullptr) continue;
       ++asked;
-      const MemberId other = std::get<ToWorker>(send->to).id;
+      const MemberId other = std::get<ToMember>(send->to).id;
       ASSERT_FALSE(gate.on({now, random, out}, StepAnswer{other, round, not_begun}));
     }
     ASSERT_EQ(asked, round == 1 ? 1U : 2U) << "round " << round;

@@ -17,9 +17,6 @@
 namespace starling::core {
 namespace {
 
-/// Effects, each as a line of text.
-using Lines = std::vector<std::string>;
-
 /// Runs the events of a transcript on one core.
 class CoreRunner {
  public:
@@ -27,47 +24,41 @@ class CoreRunner {
   virtual Lines run_event(Time now, Random& random, const std::string& event, Words& words) = 0;
 };
 
-void remove_worker(Worker& worker, const Context& context, MemberId left) {
-  const WorkerOptions& options = worker.options();
-  std::vector<MemberId> others = *options.workers;
-  std::erase(others, left);
-  worker.on_configuration(context, {std::make_shared<const std::vector<MemberId>>(others),
-                                    options.owner_of,
-                                    options.owner_epochs,
-                                    {left}});
-}
-void remove_worker(OwnerWithoutReplicas& owner, const Context& context, MemberId left) {
+void remove_worker(OwnerWithoutReplicas& owner, const OwnershipContext& context, MemberId left) {
   owner.remove_worker(context, left);
 }
 void remove_worker(Coordinator& coordinator, const Context& context, MemberId left) {
   coordinator.on_members(context, {left}, {});
 }
 
-/// Runs events on a worker, shard or coordinator:
+/// The events of a shard and of a coordinator:
 ///
-///     <- MESSAGE            every core: receives a message
-///     timer                 a worker or coordinator: a timer fires
+///     <- MESSAGE            receives a message
 ///     left worker=I         the death or departure of a worker
-///     start, failed, planned, computed            a worker; see run_worker_event()
-///     stands PHASE member=I step=S held=S         a coordinator: receives a WorkerStatus
-///     takes-over workers=I,... owners=I,...       a coordinator: replaces another one
-///     members left=I,... joined=I,...             a coordinator: the workers have changed
-template <class Core>
+///
+/// and of a coordinator:
+///
+///     timer                                       a timer fires
+///     stands PHASE member=I step=S held=S         receives a WorkerStatus
+///     takes-over workers=I,... owners=I,...       replaces another coordinator
+///     members left=I,... joined=I,...             the workers have changed
+template <class Core, class EventContext>
 class TypedCoreRunner : public CoreRunner {
  public:
   explicit TypedCoreRunner(Core core) : core_(std::move(core)) {}
 
   Lines run_event(Time now, Random& random, const std::string& event, Words& words) override {
-    Effects effects;
+    std::remove_cvref_t<decltype(std::declval<EventContext>().out)> effects;
     run_event({now, random, effects}, event, words);
     Lines lines;
-    for (const Effect& effect : effects) lines.push_back(to_text(effect));
+    for (const auto& effect : effects) lines.push_back(to_text(effect));
     return lines;
   }
 
  private:
-  void run_event(const Context& context, const std::string& event, Words& words) {
+  void run_event(const EventContext& context, const std::string& event, Words& words) {
     if constexpr (std::same_as<Core, Coordinator>) {
+      if (event == "timer") return core_.on_timer(context);
       if (event == "stands") return core_.on(context, read_status(words));
       if (event == "takes-over")
         return core_.take_over(words.ids<MemberId>("workers"), words.ids<MemberId>("owners"));
@@ -77,14 +68,10 @@ class TypedCoreRunner : public CoreRunner {
     }
     if (event == "<-") return receive(context, read_message(words));
     if (event == "left") return remove_worker(core_, context, words.id("worker"));
-    if (event == "timer") {
-      if constexpr (requires { core_.on_timer(context); }) return core_.on_timer(context);
-    }
-    if constexpr (std::same_as<Core, Worker>) return run_worker_event(core_, context, event, words);
     throw UnreadableLine{"'" + event + "' is not an event of this core"};
   }
 
-  void receive(const Context& context, const Message& message) {
+  void receive(const EventContext& context, const TranscriptMessage& message) {
     std::visit(
         [&](const auto& m) {
           if constexpr (requires { core_.on(context, m); })
@@ -95,9 +82,38 @@ class TypedCoreRunner : public CoreRunner {
         message);
   }
 
-  /// Calls the function of Worker that the event names. `planned whole=R,... rows-of=R rows=I,...`
-  /// gives the ranges that a step reads; `computed ranges=R,...` gives an update of 1 to each of
-  /// the ranges.
+  Core core_;
+};
+
+/// The events of a worker:
+///
+///     <- MESSAGE            receives a message
+///     timer                 a timer fires
+///     left worker=I         the death or departure of another worker
+///     start, failed, planned, computed
+///
+/// `planned whole=R,... rows-of=R rows=I,...` gives the ranges that a step reads; `computed
+/// ranges=R,...` gives an update of 1 to each of the ranges.
+class WorkerRunner : public CoreRunner {
+ public:
+  explicit WorkerRunner(WorkerWithOwners worker) : worker_(std::move(worker)) {}
+
+  Lines run_event(Time now, Random& random, const std::string& event, Words& words) override {
+    const WorkerWithOwners::At at{now, random};
+    Lines lines;
+    if (!std::exchange(has_configuration_, true)) worker_.adopt(at, lines);
+    if (event == "<-")
+      worker_.receive(at, lines, read_message(words));
+    else if (event == "left")
+      worker_.remove_worker(at, lines, words.id("worker"));
+    else
+      worker_.run_worker(at, lines, [&](Worker& worker, const Context& context) {
+        run_worker_event(worker, context, event, words);
+      });
+    return lines;
+  }
+
+ private:
   static void run_worker_event(Worker& worker, const Context& context, const std::string& event,
                                Words& words) {
     if (event == "start") return worker.start(context);
@@ -124,7 +140,8 @@ class TypedCoreRunner : public CoreRunner {
     worker.on_update(context, step, std::move(update));
   }
 
-  Core core_;
+  WorkerWithOwners worker_;
+  bool has_configuration_ = false;
 };
 
 /// Runs the events `send PAYLOAD`, `<- packet ...` and `timer` on one end of a channel. Payloads
@@ -173,22 +190,19 @@ class ChannelRunner : public CoreRunner {
   Channel<std::string> channel_;
 };
 
-template <class Core>
-std::unique_ptr<CoreRunner> make_runner(Core core) {
-  return std::make_unique<TypedCoreRunner<Core>>(std::move(core));
-}
-
 std::unique_ptr<CoreRunner> make_core(Words& words) {
   const std::string kind = words.next();
-  if (kind == "worker") return make_runner(Worker{read_worker(words)});
-  if (kind == "shard") return make_runner(read_shard(words));
+  if (kind == "worker") return std::make_unique<WorkerRunner>(read_worker(words));
+  if (kind == "shard")
+    return std::make_unique<TypedCoreRunner<OwnerWithoutReplicas, OwnershipContext>>(
+        read_shard(words));
   if (kind == "coordinator") {
     CoordinatorOptions options;
     options.barrier = read_barrier(words);
     options.recheck = read_recheck(words, barrier::Recheck::central());
     Coordinator coordinator{std::move(options)};
     add_founders(coordinator, words.ids<Step>("first"));
-    return make_runner(std::move(coordinator));
+    return std::make_unique<TypedCoreRunner<Coordinator, Context>>(std::move(coordinator));
   }
   if (kind == "channel") return std::make_unique<ChannelRunner>(words);
   throw UnreadableLine{"'" + kind + "' is not a core"};

@@ -11,7 +11,59 @@
 
 namespace starling::core {
 
-Message read_message(Words& words) {
+void WorkerWithOwners::receive(const At& at, Lines& lines, const TranscriptMessage& message) {
+  std::visit(
+      [&]<class M>(const M& m) {
+        if constexpr (requires(const Context& c) { worker_.on(c, m); })
+          run_worker(at, lines, [&](Worker& worker, const Context& c) { worker.on(c, m); });
+        else if constexpr (requires(const OwnershipContext& c) { client_.on(c, m); })
+          run_client(at, lines, [&](RangeClient& client, const auto& c) { client.on(c, m); });
+        else
+          throw UnreadableLine{"a worker has no handler for this message"};
+      },
+      message);
+}
+
+void WorkerWithOwners::adopt(const At& at, Lines& lines) {
+  run_client(at, lines, [&](RangeClient& client, const OwnershipContext& c) {
+    client.on_configuration(c, configuration_);
+  });
+}
+
+void WorkerWithOwners::remove_worker(const At& at, Lines& lines, MemberId left) {
+  adopt(at, lines);
+  std::vector<MemberId> others = *worker_.options().workers;
+  std::erase(others, left);
+  run_worker(at, lines, [&](Worker& worker, const Context& c) {
+    worker.on_workers(c, {std::make_shared<const std::vector<MemberId>>(others), {left}});
+  });
+}
+
+void WorkerWithOwners::execute(const At& at, Lines& lines, Effect& effect) {
+  const auto ask = [&](auto event) { run_client(at, lines, event); };
+  if (auto* read = std::get_if<Read>(&effect))
+    return ask([&](RangeClient& client, const auto& c) { client.read(c, std::move(*read)); });
+  if (auto* write = std::get_if<Write>(&effect))
+    return ask([&](RangeClient& client, const auto& c) { client.write(c, std::move(*write)); });
+  if (const auto* enter = std::get_if<Enter>(&effect))
+    return ask([&](RangeClient& client, const auto& c) { client.enter(c, *enter); });
+  if (const auto* end = std::get_if<EndWrites>(&effect))
+    return ask([&](RangeClient& client, const auto& c) { client.end(c, *end); });
+  lines.push_back(to_text(effect));
+}
+
+void WorkerWithOwners::execute(const At& at, Lines& lines, OwnershipEffect& effect) {
+  if (auto* done = std::get_if<ReadDone>(&effect))
+    return run_worker(at, lines, [&](Worker& worker, const Context& c) {
+      worker.on_values(c, done->step, std::move(done->values));
+    });
+  if (const auto* written = std::get_if<Written>(&effect))
+    return run_worker(
+        at, lines, [&](Worker& worker, const Context& c) { worker.on_written(c, written->step); });
+  lines.push_back(to_text(effect));
+}
+
+TranscriptMessage read_message(Words& words) {
   const std::string kind = words.next();
   if (kind == "pull")
     return Pull{words.id("worker"), words.id("range"), words.count("at"), words.rows()};
@@ -29,8 +81,11 @@ Message read_message(Words& words) {
   }
   if (kind == "ack") return Ack{words.id("range"), words.count("step")};
   if (kind == "ended") return Ended{words.id("worker"), words.count("step")};
-  if (kind == "arrived") return Arrived{words.id("worker"), words.count("step")};
-  if (kind == "proceed") return Proceed{words.count("step")};
+  if (kind == "arrived") {
+    const Arrived arrived{words.id("worker"), words.count("step")};
+    return Arrived{arrived.worker, arrived.step, words.flag("goes-on")};
+  }
+  if (kind == "proceed") return Proceed{words.count("step"), words.count("until", 0)};
   if (kind == "stop") return Stop{};
   if (kind == "query") return StepQuery{words.id("from"), words.count("draw")};
   if (kind == "answer")
@@ -68,7 +123,7 @@ barrier::Recheck read_recheck(Words& words, const barrier::Recheck& default_valu
       barrier::parse_recheck(words.text("recheck", barrier::print(default_value))));
 }
 
-WorkerOptions read_worker(Words& words) {
+WorkerWithOwners read_worker(Words& words) {
   WorkerOptions options;
   options.id = words.id("id");
   options.incarnation = static_cast<Incarnation>(words.count("incarnation", 0));
@@ -83,15 +138,13 @@ WorkerOptions read_worker(Words& words) {
   std::vector<MemberId> everyone(words.count("workers", 1));
   std::iota(everyone.begin(), everyone.end(), MemberId{0});
   options.workers = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
-  options.owner_of = std::make_shared<const std::vector<OwnerId>>(words.ids<OwnerId>("owners"));
-  options.owner_epochs = std::make_shared<const std::vector<Epoch>>(options.owner_of->size());
-  return options;
+  return {options, words.ids<OwnerId>("owners"), words.count("window", 64)};
 }
 
 OwnerWithoutReplicas read_shard(Words& words) {
   Layout layout;
   std::vector<RangeState> states;
-  ShardOptions options;
+  ExchangeOptions options;
   options.workers = words.count("workers", 1);
   const std::string ranges = words.text("ranges", "1");
   for (const std::string_view part : split(ranges, ',')) {

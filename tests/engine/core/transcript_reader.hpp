@@ -15,7 +15,9 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/exchange/ownership/range_client.hpp"
 #include "starling/engine/exchange/ownership/shard.hpp"
+#include "tests/engine/core/print.hpp"
 
 namespace starling::core {
 
@@ -34,26 +36,83 @@ T value_or_throw(Result<T> result) {
 /// A Shard that is the only owner of its ranges: what Replica does for several owners.
 class OwnerWithoutReplicas {
  public:
-  OwnerWithoutReplicas(const ShardOptions& options, const std::vector<RangeState>& states)
-      : is_bsp_(options.bsp), range_count_(states.size()), shard_(options) {
-    for (const RangeState& state : states) shard_.put_range(state);
+  OwnerWithoutReplicas(const ExchangeOptions& options, const std::vector<RangeState>& states)
+      : is_bsp_(options.bsp),
+        workers_(options.workers),
+        range_count_(states.size()),
+        shard_(options) {
+    for (const RangeState& state : states) shard_.put_range({state});
   }
 
-  void on(const Context& context, const Pull& pull) { shard_.on(context, pull); }
-  void on(const Context& context, const Push& push) { shard_.on(context, push); }
-  void on(const Context& context, const Snapshot& request) { shard_.on(context, request); }
-  void on(const Context& context, const Ended& ended) {
+  void on(const OwnershipContext& context, const Pull& pull) { shard_.on(context, pull); }
+  void on(const OwnershipContext& context, const Push& push) {
+    if (shard_.accept(context, push, workers_) != PushResult::refused)
+      context.send(push.worker, Ack{push.range, push.step, push.incarnation, push.owner_epoch});
+  }
+  void on(const OwnershipContext& context, const Snapshot& request) { shard_.on(context, request); }
+  void on(const OwnershipContext& context, const Ended& ended) {
     for (RangeId r = 0; r < range_count_; ++r) (void)shard_.end_worker(context, r, ended.worker);
   }
-  void remove_worker(const Context& context, MemberId left) {
+  void remove_worker(const OwnershipContext& context, MemberId left) {
     for (RangeId r = 0; is_bsp_ && r < range_count_; ++r)
       shard_.await_only(context, r, [left](MemberId id, Incarnation) { return id != left; });
   }
 
  private:
   bool is_bsp_;
+  std::size_t workers_;
   std::size_t range_count_;
   Shard shard_;
+};
+
+/// Effects, each as a line of text.
+using Lines = std::vector<std::string>;
+
+/// A worker and its part of the ownership exchange, as MemberCore runs them.
+class WorkerWithOwners {
+ public:
+  /// `owner_of` has the owner of each range. Owners never change.
+  WorkerWithOwners(const WorkerOptions& options, const std::vector<OwnerId>& owner_of,
+                   std::size_t window)
+      : worker_(options),
+        client_({.worker = options.id,
+                 .incarnation = options.incarnation,
+                 .bsp = options.bsp,
+                 .window = window}) {
+    Configuration configuration;
+    for (const OwnerId owner : owner_of) configuration.ranges.push_back({0, {{.id = owner}}});
+    configuration_ = std::make_shared<const Configuration>(std::move(configuration));
+  }
+
+  struct At {
+    Time now;
+    Random& random;
+  };
+  /// Gives the client its configuration. Call it first.
+  void adopt(const At& at, Lines& lines);
+  void receive(const At& at, Lines& lines, const TranscriptMessage& message);
+  void remove_worker(const At& at, Lines& lines, MemberId left);
+  /// Calls `event(worker, context)`, and appends the effects to `lines`.
+  template <class Event>
+  void run_worker(const At& at, Lines& lines, Event event) {
+    Effects effects;
+    event(worker_, Context{at.now, at.random, effects});
+    for (Effect& effect : effects) execute(at, lines, effect);
+  }
+
+ private:
+  template <class Event>
+  void run_client(const At& at, Lines& lines, Event event) {
+    ExchangeEffects<OwnershipContext::Messages> effects;
+    event(client_, OwnershipContext{at.now, at.random, effects});
+    for (OwnershipEffect& effect : effects) execute(at, lines, effect);
+  }
+  void execute(const At& at, Lines& lines, Effect& effect);
+  void execute(const At& at, Lines& lines, OwnershipEffect& effect);
+
+  Worker worker_;
+  RangeClient client_;
+  ConfigurationPtr configuration_;
 };
 
 /// The words of a line that were not read yet: `word key=value key=value flag`. Each function that
@@ -134,11 +193,11 @@ class Words {
 
 // Each of these functions reads a message or options from the words, and throws UnreadableLine if a
 // word is missing or invalid.
-[[nodiscard]] Message read_message(Words& words);
+[[nodiscard]] TranscriptMessage read_message(Words& words);
 [[nodiscard]] WorkerStatus read_status(Words& words);
 [[nodiscard]] barrier::Barrier read_barrier(Words& words);
 [[nodiscard]] barrier::Recheck read_recheck(Words& words, const barrier::Recheck& default_value);
-[[nodiscard]] WorkerOptions read_worker(Words& words);
+[[nodiscard]] WorkerWithOwners read_worker(Words& words);
 
 /// Reads the options of a shard, and makes it. `ranges=3,2x4` stands for a dense parameter of 3
 /// elements and a row-sparse one of 2 rows of 4 elements. Each parameter is one range, and all

@@ -16,7 +16,7 @@ class ReplicaTest : public testing::Test {
   struct SentMessage {
     MemberId from;
     MemberId to;
-    ReplicaMessage message;
+    AnyOf<OwnershipContext::Messages> message;
   };
 
   ReplicaTest() {
@@ -31,19 +31,19 @@ class ReplicaTest : public testing::Test {
   Replica& replica_of(MemberId id) {
     const auto known = replicas_.find(id);
     if (known != replicas_.end()) return known->second;
-    ReplicaOptions options;
-    options.self = id;
-    options.shard.layout = layout_;
-    options.shard.applier = merge_applier<double>(
+    ExchangeOptions options;
+    options.self.id = id;
+    options.layout = layout_;
+    options.applier = merge_applier<double>(
         [](const MergeTarget&, std::span<double> value, std::span<const double> update) {
           for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
         });
-    if (uses_momentum_)  // with one worker and a batch of one sample, the rate is lr
-      options.shard.applier = gradient_applier<double>(
-          {.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}});
-    options.shard.workers = uses_momentum_ ? 1 : 10;
-    options.shard.workers_max = 10;
-    options.shard.bsp = bsp_;
+    if (uses_momentum_)  // with two workers and a batch of one sample, the rate is lr / 2
+      options.applier = gradient_applier<double>(
+          {.optimizer = models::Sgd{.lr = 2, .momentum = 0.5}, .schedule = {}});
+    options.workers = 10;
+    options.workers_max = 10;
+    options.bsp = bsp_;
     auto start = std::make_shared<std::vector<RangeState>>();
     start->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
     options.initial_states = std::move(start);
@@ -74,26 +74,27 @@ class ReplicaTest : public testing::Test {
   /// acknowledgements that it sends.
   template <class Event>
   auto run(MemberId id, Event event) {
-    Effects effects;
-    std::vector<std::pair<MemberId, ReplicaMessage>> out;
-    const Context core{Time{}, random_, effects};
+    ExchangeEffects<OwnershipContext::Messages> effects;
+    const OwnershipContext context{Time{}, random_, effects};
     auto& replica = replica_of(id);
-    if constexpr (std::is_void_v<decltype(event(replica, ReplicaContext{core, out}))>) {
-      event(replica, ReplicaContext{core, out});
-      collect(id, effects, out);
+    if constexpr (std::is_void_v<decltype(event(replica, context))>) {
+      event(replica, context);
+      collect(id, effects);
     } else {
-      const auto result = event(replica, ReplicaContext{core, out});
-      collect(id, effects, out);
+      const auto result = event(replica, context);
+      collect(id, effects);
       return result;
     }
   }
 
-  void collect(MemberId id, const Effects& effects,
-               std::vector<std::pair<MemberId, ReplicaMessage>>& out) {
-    for (auto& [to, message] : out) in_flight_.push_back({id, to, std::move(message)});
-    for (const Effect& effect : effects)
-      if (const auto* ack = std::get_if<Ack>(&std::get<Send>(effect).message))
+  void collect(MemberId id, const ExchangeEffects<OwnershipContext::Messages>& effects) {
+    for (const auto& effect : effects) {
+      const auto& sent = std::get<SendToMember<OwnershipContext::Messages>>(effect);
+      if (const auto* ack = std::get_if<Ack>(&sent.message))
         acks_.push_back(ack->step);
+      else
+        in_flight_.push_back({id, sent.to, sent.message});
+    }
   }
 
   /// Passes a configuration to a member.
@@ -123,8 +124,13 @@ class ReplicaTest : public testing::Test {
       const SentMessage message = in_flight_[i];
       in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
       run(to, [&](auto& replica, const auto& context) {
-        return std::visit([&](const auto& m) { return replica.on(context, message.from, m); },
-                          message.message);
+        return std::visit(
+            [&](const auto& m) {
+              if constexpr (requires { replica.on(context, message.from, m); })
+                return replica.on(context, message.from, m);
+              return true;
+            },
+            message.message);
       });
     }
   }
@@ -212,6 +218,22 @@ TEST_F(ReplicaTest, NewOwnerGetsTheOptimisersState) {
   adopt(3, configuration_of(3, {{3, 2}}));
   push(3, 2, 3);
   EXPECT_EQ(sum(3), -2.5);  // -1 - (1 + 0.5 * 1); without the optimiser's slots, it would be -2
+}
+
+/// The primary knows sooner than another owner that a worker is gone.
+TEST_F(ReplicaTest, AllOwnersWeighAPushByThePrimarysNumberOfWorkers) {
+  uses_momentum_ = true;
+  Configuration first = configuration_of(1, {{0, 1}, {1, 1}});
+  for (const MemberId id : {0U, 1U}) adopt(id, first);
+  push(0, 1, 1);
+  deliver(1);
+  first.epoch = 2;
+  std::erase_if(first.members, [](const Member& member) { return member.id == 8; });
+  adopt(0, first);
+  push(0, 2, 1);
+  EXPECT_EQ(sum(0), -1 - 2 * (1 + 0.5 * 1)) << "one worker is left, so its gradient counts twice";
+  deliver(1);
+  EXPECT_EQ(sum(1), sum(0));
 }
 
 TEST_F(ReplicaTest, FullOwnerTakesOverEvenIfItDidNotGetTheLastOwnerEpochsState) {

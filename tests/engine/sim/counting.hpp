@@ -92,10 +92,10 @@ inline Job counting_job(const ProtocolOptions& options, std::size_t ranges, cons
     return update;
   };
   if (touches)
-    job.plan = [=](MemberId worker, Step step) {
+    job.plan = [=](MemberId worker, const core::Plan& plan) {
       std::vector<core::RangeRows> wanted;
       for (core::RangeId r = 0; r < ranges; ++r)
-        if (touches(worker, step, r)) wanted.push_back({r, nullptr});
+        if (touches(worker, plan.step, r)) wanted.push_back({r, nullptr});
       return wanted;
     };
   return job;
@@ -189,7 +189,7 @@ class CountingRun {
   void expect_fresh_enough(MemberId reader, const core::Compute& compute) {
     last_read_[reader] = counters(compute);
     const auto& options = protocol_.options();
-    const Step floor = barrier::floor(options.barrier, compute.step).value_or(0);
+    const Step floor = barrier::promised_floor(options.barrier, compute.step).value_or(0);
     const bool sees_everyone =
         barrier::needs_every_step(options.barrier) || options.barrier.sample == options.workers - 1;
     for (const core::Value& value : compute.values) {
@@ -198,6 +198,10 @@ class CountingRun {
       for (MemberId other = 0; other < options.workers; ++other) {
         if (other == reader || protocol_.is_dead(other)) continue;
         if (!sees_everyone && !last_draws_[reader].second.contains(other)) continue;
+        if (!protocol_.has_worker(other)) {
+          EXPECT_EQ(floor, 0U) << "worker " << other << " has not started";
+          continue;
+        }
         const core::Worker& worker = protocol_.worker(other);
         const Step required = worker.is_done() ? std::min(floor, worker.step()) : floor;
         ASSERT_GE(counters[other], expected_count(other, value.range, required))

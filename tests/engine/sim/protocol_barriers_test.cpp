@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "tests/engine/sim/counting.hpp"
 
@@ -53,6 +54,10 @@ INSTANTIATE_TEST_SUITE_P(
                     BarrierPair{Mode::central, "asp", "pbsp:beta=0"},
                     BarrierPair{Mode::central, "asp", "pssp:s=inf,beta=3"},
                     BarrierPair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
+                    BarrierPair{Mode::central, "ssp:s=2", "fluent:s=2,p=1"},
+                    BarrierPair{Mode::central, "asp", "fluent:s=2,p=0"},
+                    BarrierPair{Mode::central, "bsp", "quorum:q=1"},
+                    BarrierPair{Mode::central, "pbsp:beta=2", "pquorum:q=1,beta=2"},
                     BarrierPair{Mode::peer, "asp", "pbsp:beta=0"},
                     BarrierPair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
                     BarrierPair{Mode::hybrid, "asp", "ssp:s=inf"},
@@ -69,6 +74,89 @@ TEST(SpreadBound, IsReachedButNotPassed) {
     EXPECT_EQ(job.largest_spread(), *barrier::spread_bound(options.barrier)) << text;
     EXPECT_EQ(job->coordinator()->max_lag(), job.largest_spread()) << text;
   }
+}
+
+/// Returns the updates of jobs with 9 seeds in 20 s of simulated time, with workers that are slower
+/// by these factors than a mean of 100 ms a step. The shape 400 is a scatter of 5 %, 11 one of 30
+/// %.
+double updates_under(const char* barrier, const std::vector<double>& slowness,
+                     const char* step_time = "gamma:mean=100ms,shape=400") {
+  std::size_t sum = 0;
+  for (std::uint64_t seed = 1; seed <= 9; ++seed) {
+    ProtocolOptions options = small_job();
+    options.workers = slowness.size();
+    options.steps = barrier::finished;
+    options.horizon = std::chrono::seconds{20};
+    options.barrier = barrier::parse(barrier).value();
+    options.step_time = parse_distribution(step_time).value();
+    options.slowness = slowness;
+    options.seed = seed;
+    CountingRun job{options};
+    job->run();  // the horizon ends it, not the last steps
+    sum += job.passes.size();
+  }
+  return static_cast<double>(sum);
+}
+
+/// SSP makes as many updates as BSP if one worker takes twice as long for ever, and more if all are
+/// slow from time to time.
+TEST(Ssp, AbsorbsDelaysButNoPermanentStraggler) {
+  EXPECT_LT(updates_under("ssp:s=3", {1, 1, 1, 2}), 1.04 * updates_under("bsp", {1, 1, 1, 2}));
+  const char* scattered = "gamma:mean=100ms,shape=11.1";
+  const double gain = updates_under("ssp:s=3", {1, 1, 1, 1}, scattered) /
+                      updates_under("bsp", {1, 1, 1, 1}, scattered);
+  EXPECT_GT(gain, 1.2);
+  EXPECT_LT(gain, 1.4);
+}
+
+/// Workers whose speeds differ for ever make steps in proportion to them. EBSP gains nothing if the
+/// durations scatter so much that no prediction holds.
+TEST(Ebsp, LetsWorkersOfDifferentSpeedsMeet) {
+  EXPECT_GT(updates_under("ebsp:ahead=15", {1, 1, 1, 2}),
+            1.55 * updates_under("bsp", {1, 1, 1, 2}));
+  EXPECT_GT(updates_under("ebsp:ahead=15", {1, 2}), 1.35 * updates_under("bsp", {1, 2}));
+  const char* scattered = "gamma:mean=100ms,shape=11.1";
+  const double gain = updates_under("ebsp:ahead=15", {1, 1, 1, 1}, scattered) /
+                      updates_under("bsp", {1, 1, 1, 1}, scattered);
+  EXPECT_GT(gain, 0.95);
+  EXPECT_LT(gain, 1.05);
+}
+
+TEST(Fluent, MakesMoreUpdatesTheLessOftenTheFastestPauses) {
+  const double often = updates_under("fluent:s=3,p=0.9", {1, 1, 1, 2});
+  const double rarely = updates_under("fluent:s=3,p=0.1", {1, 1, 1, 2});
+  EXPECT_GT(rarely, 1.02 * often);
+  EXPECT_GT(updates_under("asp", {1, 1, 1, 2}), 1.1 * rarely);
+}
+
+/// Three of four workers go on together. The fourth makes what it can, half as many steps.
+TEST(Quorum, DoesNotWaitForTheSlowest) {
+  const double bsp = updates_under("bsp", {1, 1, 1, 2});
+  EXPECT_GT(updates_under("quorum:q=0.75", {1, 1, 1, 2}), 1.6 * bsp);
+  EXPECT_LT(updates_under("quorum:q=0.76", {1, 1, 1, 2}), 1.05 * bsp) << "all four";
+  EXPECT_GT(updates_under("pquorum:q=0.6,beta=2", {1, 1, 1, 2}), 1.2 * bsp);
+}
+
+/// One of four workers takes twice as long, for ever. SSP then makes as many updates as BSP. DSSP
+/// as published makes more, because the fastest worker gets far ahead; with a cap it gains less.
+TEST(Dssp, GainsWithAPermanentStraggler) {
+  const double ssp = updates_under("ssp:s=3", {1, 1, 1, 2});
+  const double capped = updates_under("dssp:low=3,high=15,cap", {1, 1, 1, 2});
+  const double published = updates_under("dssp:low=3,high=15", {1, 1, 1, 2});
+  EXPECT_GT(capped, 1.01 * ssp);
+  EXPECT_LT(capped, 1.07 * ssp);
+  EXPECT_GT(published, 1.03 * capped);
+}
+
+TEST(Dssp, WithACapKeepsItsSpreadBound) {
+  ProtocolOptions options = small_job();
+  options.barrier = barrier::parse("dssp:low=1,high=4,cap").value();
+  options.slowness = first_is_slow(options.workers, 10);
+  CountingRun job{options};
+  job.run();
+  EXPECT_GT(job.largest_spread(), 2U) << "workers run";
+  EXPECT_LE(job.largest_spread(), 5U);
+  EXPECT_EQ(job->coordinator()->max_lag(), job.largest_spread());
 }
 
 TEST(Asp, LeavesStragglersFarBehind) {

@@ -23,10 +23,11 @@ struct ProtocolCase {
   Mode mode;
   const char* barrier;
   const char* recheck;
+  const char* exchange = "owners";
 };
 
 void PrintTo(const ProtocolCase& c, std::ostream* out) {
-  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck;
+  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck << " " << c.exchange;
 }
 
 class EveryJob : public testing::TestWithParam<ProtocolCase> {
@@ -36,9 +37,10 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
   /// Returns the options of the run with this seed. A sample size above the number of other workers
   /// is reduced to that number.
   static ProtocolOptions options(std::uint64_t seed) {
-    const auto [mode, text, recheck] = GetParam();
+    const auto [mode, text, recheck, exchange] = GetParam();
     ProtocolOptions options = small_job();
     options.mode = mode;
+    options.exchange = exchange;
     options.barrier = barrier::parse(text).value();
     options.recheck = barrier::parse_recheck(recheck).value();
     options.seed = seed;
@@ -204,8 +206,14 @@ const std::vector<ProtocolCase> peer_cases{
     {Mode::peer, "pssp:s=2,beta=2", "notify+interval:auto"},
     {Mode::peer, "pssp:s=0,beta=3", "interval:auto"},
 };
+const std::vector<ProtocolCase> broadcast_cases{
+    {Mode::peer, "asp", "notify", "broadcast"},
+    {Mode::peer, "pbsp:beta=7", "notify+interval:auto", "broadcast"},
+    {Mode::peer, "pssp:s=2,beta=2", "notify+interval:auto", "broadcast"},
+};
 INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
 INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
+INSTANTIATE_TEST_SUITE_P(Broadcast, EveryJob, testing::ValuesIn(broadcast_cases));
 
 }  // namespace
 }  // namespace starling::sim

@@ -2,6 +2,7 @@
 /// coordinators use or report wrong steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -200,6 +201,22 @@ TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
   EXPECT_EQ(report.faults[static_cast<std::size_t>(Fault::Kind::crash)], 2U);
   HeldStepsDropped saboteur;
   EXPECT_NE(run_chaos(scenario, &saboteur).violation.find("was acknowledged"), std::string::npos);
+}
+
+/// Workers run three steps further than the coordinator permits.
+class LongRuns : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    const auto* proceed = payload_as<core::Proceed>(envelope);
+    if (proceed != nullptr)
+      replace_payload(
+          envelope, core::Proceed{proceed->step, std::max(proceed->until, proceed->step + 1) + 3});
+    return true;
+  }
+};
+
+TEST(Sabotage, WorkersThatRunFurtherThanPermittedAreFound) {
+  EXPECT_TRUE(seeds_until_found<LongRuns>(50, "goes on without the coordinator's permission"));
 }
 
 }  // namespace

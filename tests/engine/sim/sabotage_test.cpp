@@ -28,17 +28,18 @@ class NoLedger : public Sabotage {
     const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
-    auto& shard = node->replica().shard();
+    auto& shard = node->exchange<core::OwnershipExchange>().replica().shard();
     if (!shard.holds(push->range)) return true;
-    core::RangeState state = shard.full_state(push->range);
-    for (core::LedgerEntry& entry : state.ledger) entry = {};
+    core::OwnerState state = shard.full_state(push->range);
+    for (core::LedgerEntry& entry : state.state.ledger) entry = {};
     shard.put_range(state);
     return true;
   }
 };
 
+/// Either a range does not hold each step once, or its replicas differ.
 TEST(Sabotage, UpdatesThatAreAppliedTwiceAreFound) {
-  EXPECT_TRUE(seeds_until_found<NoLedger>(1000, "once"));
+  EXPECT_TRUE(seeds_until_found<NoLedger>(1000, "range "));
 }
 
 /// The primary acknowledges a push 1 ms after its arrival, and applies it 5 ms later.
@@ -48,7 +49,7 @@ class HastyPrimary : public Sabotage {
     const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
-    if (!node->replica().is_primary(push->range)) return true;
+    if (!node->exchange<core::OwnershipExchange>().replica().is_primary(push->range)) return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
     world.forge_sending(soon, envelope.to, envelope.from,
                         core::Ack{push->range, push->step, push->incarnation, push->owner_epoch});
@@ -113,8 +114,8 @@ class SlotsForgotten : public Sabotage {
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
     const auto* install = payload_as<core::Install>(envelope);
     if (install == nullptr) return true;
-    auto state = std::make_shared<core::RangeState>(*install->state);
-    state->slots = {};
+    auto state = std::make_shared<core::OwnerState>(*install->state);
+    state->state.slots = {};
     replace_payload(envelope, core::Install{install->owner_epoch, std::move(state)});
     return true;
   }
@@ -185,6 +186,23 @@ class AlteredPushes : public Sabotage {
 
 TEST(Sabotage, PushesThatAreAlteredOnTheirWayToReplicasAreFound) {
   EXPECT_TRUE(seeds_until_found<AlteredPushes>(20, "differ in"));
+}
+
+/// Owners that are not primary weigh pushes by another number of workers than the primary.
+class OtherWeights : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    const auto* forward = payload_as<core::Forward>(envelope);
+    if (forward == nullptr || forward->push == nullptr) return true;
+    core::Forward altered = *forward;
+    altered.workers = forward->workers % 2 + 1;
+    replace_payload(envelope, altered);
+    return true;
+  }
+};
+
+TEST(Sabotage, CopiesThatWeighUpdatesInAnotherWayAreFound) {
+  EXPECT_TRUE(seeds_until_found<OtherWeights>(20, "differ in"));
 }
 
 /// Every read is answered with the value that the worker first read of the range.

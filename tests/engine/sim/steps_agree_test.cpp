@@ -130,7 +130,7 @@ class CoordinatorDriver : public Driver {
       if (const auto* timer = std::get_if<core::SetTimer>(&effect))
         set_timer(0, timer->at);
       else
-        begin(std::get<core::ToWorker>(std::get<core::Send>(effect).to).id);
+        begin(std::get<core::ToMember>(std::get<core::Send>(effect).to).id);
     }
   }
 
@@ -190,7 +190,7 @@ class SampleGateDriver : public Driver {
         continue;
       }
       const auto& send = std::get<core::Send>(effect);
-      const MemberId other = std::get<core::ToWorker>(send.to).id;
+      const MemberId other = std::get<core::ToMember>(send.to).id;
       if (const auto* query = std::get_if<core::StepQuery>(&send.message))
         asked.emplace_back(other, *query);
       else

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <vector>
+
+#include "starling/base/random.hpp"
 
 namespace starling::models {
 namespace {
@@ -74,6 +77,116 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SampleOrderMatrix,
                          testing::Combine(testing::Values(1, 7, 100, 1001),
                                           testing::Values(1, 3, 8, 130),
                                           testing::Values(1, 5, 64, 5000)));
+
+/// Adds the samples that the workers have taken. Requires: if only a number of samples is known of
+/// a worker, it is that of some of its first batches.
+void add_taken(const SampleOrder& order, const std::vector<Taken>& taken,
+               std::vector<DealtSample>& all) {
+  for (std::uint64_t w = 0; w < taken.size(); ++w) {
+    std::uint64_t samples = 0;
+    std::vector<DealtSample> dealt;
+    for (std::uint64_t step = 0; step < taken[w].steps || samples < taken[w].samples; ++step) {
+      order.batch(w, step, dealt);
+      samples += dealt.size();
+      all.insert(all.end(), dealt.begin(), dealt.end());
+    }
+  }
+}
+
+/// Whatever the workers have taken when others take over: when these have taken what was left, each
+/// sample of each epoch was taken once.
+TEST(SampleOrder, LosesAndRepeatsNothingWhenTheWorkersChange) {
+  Random random{5};
+  for (int trial = 0; trial < 500; ++trial) {
+    const std::uint64_t n = 1 + random.below(60);
+    const bool shuffle = random.below(2) == 0;
+    std::vector<FormerDeal> former;
+    std::vector<DealtSample> all;
+    for (std::uint64_t changes = random.below(5);; --changes) {
+      const std::uint64_t workers = 1 + random.below(7);
+      const std::uint64_t size = 1 + random.below(9);
+      ASSERT_TRUE(check_deals(former, n)) << check_deals(former, n).error().message;
+      const SampleOrder order{n, workers, size, 7, shuffle, former};
+      if (changes == 0) {
+        add_taken(order, std::vector<Taken>(workers, {.steps = order.rest_steps()}), all);
+        std::ranges::sort(all);
+        ASSERT_EQ(std::ranges::adjacent_find(all), all.end()) << "trial " << trial;
+        ASSERT_EQ(all.size(), n * order.first_epoch()) << "trial " << trial;
+        break;
+      }
+      FormerDeal deal{.batch = order.batch_size(), .taken = std::vector<Taken>(workers)};
+      for (std::uint64_t w = 0; w < workers; ++w) {
+        Taken& taken = deal.taken[w];
+        taken.steps = random.below(3 * order.steps_per_epoch() + order.rest_steps());
+        if (random.below(4) > 0) continue;
+        // Only the number of its samples is known.
+        std::vector<DealtSample> dealt;
+        for (std::uint64_t step = 0; step < taken.steps; ++step) {
+          order.batch(w, step, dealt);
+          taken.samples += dealt.size();
+        }
+        taken.steps = 0;
+      }
+      add_taken(order, deal.taken, all);
+      const auto left = order.left(deal.taken);
+      ASSERT_EQ(all.size() + left.size(), n * order.epochs_begun(deal.taken));
+      ASSERT_EQ(order.count_left(deal.taken), left.size());
+      former = deals_after(former, order, deal);
+    }
+  }
+}
+
+TEST(SampleOrder, ForgetsFormerDealsWhenTheirSamplesAreTaken) {
+  const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};
+  const SampleOrder order{60, 3, 5, 7, true, former};
+  const std::uint64_t end = order.rest_steps();
+  EXPECT_EQ(deals_after(former, order, {0, 5, 40, {{end}, {end - 1}, {end}}}).size(), 2U);
+  const auto later = deals_after(former, order, {0, 5, 60, {{end}, {end}, {end + 1}}});
+  EXPECT_EQ(later, (std::vector<FormerDeal>{{1, 5, 60, {{0}, {0}, {1}}}}));
+}
+
+TEST(SampleOrder, ForgetsDealsOfWhichNobodyHasTakenAnything) {
+  const SampleOrder first{60, 3, 5, 7};
+  EXPECT_TRUE(deals_after({}, first, {0, 5, 0, {{}, {}, {}}}).empty());
+  const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};
+  EXPECT_EQ(deals_after(former, SampleOrder{60, 3, 5, 7, true, former}, {0, 5, 0, {{}, {}, {}}}),
+            former);
+}
+
+TEST(SampleOrder, CountsStepsUntilTheEndOfEpochs) {
+  const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};  // 15 of 60 samples
+  const SampleOrder order{60, 3, 5, 7, true, former};
+  EXPECT_EQ(order.rest_steps(), 3U);
+  EXPECT_EQ(order.steps_per_epoch(), 4U);
+  EXPECT_EQ(order.first_step(), 1U) << "the second epoch begins at step 4";
+  EXPECT_EQ(order.steps_until(0.2), 0U) << "15 samples are more than 0.2 epochs";
+  EXPECT_EQ(order.steps_until(0.5), 1U) << "15 of the 45 samples that are left";
+  EXPECT_EQ(order.steps_until(1), 3U);
+  EXPECT_EQ(order.steps_until(2.5), 3U + 6U);
+  EXPECT_EQ((SampleOrder{60, 3, 5, 7}.steps_until(2.5)), 10U);
+}
+
+TEST(SampleOrder, RefusesDealsThatNoJobCanHaveHad) {
+  const auto refusal = [](const FormerDeal& deal) {
+    const auto valid = check_deals(std::vector{deal}, 60);
+    return valid ? "" : valid.error().message;
+  };
+  EXPECT_EQ(refusal({0, 5, 0, {{600}, {1}}}), "");
+  EXPECT_EQ(refusal({0, 0, 0, {{1}}}),
+            "samples were dealt to 1 workers in batches of 0; valid: at least 1 of each");
+  EXPECT_EQ(refusal({0, 5, 0, {}}),
+            "samples were dealt to 0 workers in batches of 5; valid: at least 1 of each");
+  const std::uint64_t huge = std::uint64_t{1} << 60U;
+  EXPECT_EQ(refusal({0, 5, 0, {{huge}}}), "holds step 1152921504606846976, which no job reaches");
+  EXPECT_EQ(refusal({0, 5, 0, {{0, huge}}}),
+            "holds step 1152921504606846976, which no job reaches");
+  EXPECT_EQ(refusal({0, 5, 0, {{601}, {0}}}), "the workers are 101 epochs apart; valid: up to 100");
+  EXPECT_EQ(refusal({UINT32_MAX, 5, 0, {{0}}}),
+            "holds a deal from epoch 4294967295 on; valid: 4294967095");
+  const std::vector<FormerDeal> gap{{0, 5, 0, {{1}}}, {2, 5, 0, {{1}}}};
+  EXPECT_FALSE(check_deals(gap, 60)) << "the second deal begins with epoch 1";
+  EXPECT_FALSE(check_deals(std::vector<FormerDeal>(101, {0, 5, 0, {{1}}}), 60));
+}
 
 TEST(SampleOrder, IsAFunctionOfItsSeed) {
   const SampleOrder one{1000, 4, 10, 1};

@@ -48,7 +48,8 @@ TEST(ChaosReport, CallsAScenarioTheShortestOnlyIfItWasShrunk) {
 TEST(ChaosReport, CountsOnlyTheSeedsThatRan) {
   ChaosTotals totals{.runs = 3, .seeds_requested = 3};
   EXPECT_TRUE(
-      contains(chaos_text(totals, {}), "  no update lost, none applied twice, no worker stuck\n"));
+      contains(chaos_text(totals, {}),
+               "  no update lost, none applied twice, no sample taken twice, no worker stuck\n"));
   totals.seeds_requested = 1000;
   totals.interrupted = true;
   EXPECT_TRUE(contains(chaos_text(totals, {}),

@@ -71,6 +71,34 @@ TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
 }
 
+/// The first worker waits for the second one, whose step takes 10 s.
+TEST_F(Nodes, ShowAShareOfWaitingBelowOneIfAttachComesLate) {
+  ASSERT_EQ(starling(work_,
+                     "submit --detach --data digits:n=300 --model softmax --workers 2 "
+                     "--mode central --barrier bsp --delay const:500ms --straggler 1:20x "
+                     "--steps 100" +
+                         to(0))
+                .code,
+            0);
+  ASSERT_TRUE(wait_until([&] {
+    const auto json = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !json["jobs"].empty() && json["jobs"][0].value("updates", 0) > 0;
+  })) << status();
+  std::this_thread::sleep_for(std::chrono::seconds{2});
+  const Folder other;
+  Process attach{other, STARLING_PROGRAM, words("attach --quiet --metrics m" + to(1))};
+  EXPECT_TRUE(wait_until([&] {
+    return other.has("m") && other.read("m").find("waiting_share") != std::string::npos;
+  }));
+  attach.signal(SIGINT);
+  (void)attach.wait();
+  std::istringstream lines{other.read("m")};
+  for (std::string line; std::getline(lines, line);) {
+    const double share = nlohmann::json::parse(line).value("waiting_share", 0.0);
+    EXPECT_LE(share, 1) << line;
+  }
+}
+
 TEST_F(Nodes, EndADetachedJobWhenItsTimeIsUp) {
   const ProgramResult submitted = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
   ASSERT_EQ(submitted.code, 0) << submitted.err;
@@ -115,6 +143,11 @@ TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {
     return ran.err;
   };
   EXPECT_NE(refusal("attach" + to(0)).find("no job runs on these nodes"), std::string::npos);
+  for (const char* command : {"attach", "status", "stop"})
+    EXPECT_NE(refusal(command + std::string{" gone"} + to(0))
+                  .find("JOB: 'gone': no job runs on these nodes"),
+              std::string::npos)
+        << command;
   EXPECT_NE(refusal("attach --steps 9" + to(0)).find("--steps"), std::string::npos);
   EXPECT_NE(refusal("submit --detach --until accuracy=0.9 --data digits:n=300" + to(0))
                 .find("--detach: no program sees when --until is reached; valid beside it: epochs, "

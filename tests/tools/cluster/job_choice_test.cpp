@@ -43,7 +43,8 @@ TEST(JobChoice, ListsTheMatchingJobsIfThereAreSeveral) {
       chosen(""),
       "there are several jobs, and none is named; valid: iris (softmax), iris-2 (mlp), digits "
       "(lenet5)");
-  EXPECT_EQ(chosen("a", {}), "none");
+  EXPECT_EQ(chosen("a", {}), "'a': none");
+  EXPECT_EQ(chosen("", {}), "none");
 }
 
 TEST(JobChoice, DistinguishesJobsOfOneNameByTheirNumbers) {
@@ -51,6 +52,22 @@ TEST(JobChoice, DistinguishesJobsOfOneNameByTheirNumbers) {
   EXPECT_EQ(chosen("same", both),
             "'same' matches more than one job; valid: one of same (11, a), same (12)");
   EXPECT_EQ(*choose("12", both, ""), 1U);
+}
+
+TEST(Snapshot, ListsANodeThatCameBackOnce) {
+  using core::NodeState;
+  const auto node = [](core::NodeId id, const char* name, NodeState state) {
+    return core::NodeRecord{
+        .id = id, .address = std::string{"tcp://"} + name, .name = name, .state = state};
+  };
+  std::vector<core::NodeRecord> nodes{
+      node(1, "a", NodeState::alive), node(2, "b", NodeState::dead),
+      node(3, "c", NodeState::dead),  node(4, "b", NodeState::dead),
+      node(5, "c", NodeState::left),  node(6, "c", NodeState::alive)};
+  erase_replaced_nodes(nodes);
+  std::vector<core::NodeId> ids;
+  for (const core::NodeRecord& listed : nodes) ids.push_back(listed.id);
+  EXPECT_EQ(ids, (std::vector<core::NodeId>{1, 2, 6}));
 }
 
 TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {

@@ -79,7 +79,8 @@ TEST_F(NodeLosses, DoNotKeepCtrlCFromDroppingAJobThatIsBeingPrepared) {
 
 TEST_F(NodeLosses, OfTheMajorityEndTheJobAfterWaitForNodes) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM, endless_job("--wait-for-nodes 5s --copies 3")};
+  Process submit{other, STARLING_PROGRAM,
+                 endless_job("--wait-for-nodes 5s --copies 3 --save m --eval-every 0")};
   ASSERT_TRUE(wait_until([&] { return is_training(); }));
   processes_[1]->signal(SIGKILL);
   processes_[2]->signal(SIGKILL);
@@ -94,7 +95,27 @@ TEST_F(NodeLosses, OfTheMajorityEndTheJobAfterWaitForNodes) {
   EXPECT_LT(Clock::now() - killed_at, 40s);
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(contains(ran.err, "given up after 5 s (--wait-for-nodes): no majority: ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err,
+                       "stays on its nodes, but its model cannot be read from them: no checkpoint "
+                       "of it was written, so nothing of it is saved; `starling stop --drop "))
+      << ran.err;
   EXPECT_TRUE(contains(log(0), "given up after 5 s (--wait-for-nodes): no majority: ")) << log(0);
+}
+
+TEST_F(NodeLosses, OfTheMajorityLeaveTheCheckpointToResumeFrom) {
+  const Folder other;
+  Process submit{
+      other, STARLING_PROGRAM,
+      endless_job("--wait-for-nodes 5s --copies 3 --checkpoint c --checkpoint-every 20")};
+  ASSERT_TRUE(wait_until([&] { return other.has("c"); })) << submit.err();
+  processes_[1]->signal(SIGKILL);
+  processes_[2]->signal(SIGKILL);
+  const ProgramResult ran = submit.wait();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(contains(ran.err,
+                       "cannot be read from them: `starling submit --resume c` goes on "
+                       "from its checkpoint; `starling stop --drop "))
+      << ran.err;
 }
 
 TEST_F(NodeLosses, OfTheMajorityForLessThanWaitForNodesDoNotEndTheJob) {

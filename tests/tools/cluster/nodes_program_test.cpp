@@ -153,8 +153,8 @@ constexpr const char* small_job_flags =
 TEST_F(Nodes, ResumeFromACheckpointThatOtherMembersMade) {
   const std::string file = (work_.path() / "c.ckpt").string();
   for (const std::string mode_flags :
-       {"--mode peer --barrier pssp:s=4,beta=2 ", "--mode hybrid --barrier asp ",
-        "--mode central --barrier bsp "}) {
+       {"--mode peer --barrier pssp:s=4,beta=2 ", "--mode peer --exchange broadcast ",
+        "--mode hybrid --barrier asp ", "--mode central --barrier bsp "}) {
     const ProgramResult first =
         starling(work_, "submit" + to(1) + small_job_flags + mode_flags +
                             "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
@@ -172,11 +172,18 @@ TEST_F(Nodes, ResumeFromACheckpointThatOtherMembersMade) {
       EXPECT_GT(json["test_accuracy"], 0.7) << mode_flags << command << ran.out;
     }
   }
+  // With 6 workers of 20 samples an epoch has 9 steps. 4 workers have made 40 steps, 3 epochs and a
+  // part, so the others end theirs at step 4 * 9.
   const ProgramResult other = starling(
-      work_, "submit" + to(1) + small_job_flags + "--mode peer --steps 90 --resume " + file);
-  EXPECT_EQ(other.code, 2);
-  EXPECT_NE(other.err.find("is of another job: its mode is central"), std::string::npos)
-      << other.err;
+      work_, "submit" + to(1) +
+                 "--data digits:n=1000 --model softmax --workers 6 --optimizer adam:lr=0.01 "
+                 "--batch 20 --quiet --json --mode peer --barrier pssp:s=4,beta=2 --steps 90 "
+                 "--resume " +
+                 file);
+  ASSERT_EQ(other.code, 0) << other.err;
+  const auto json = nlohmann::json::parse(other.out);
+  EXPECT_EQ(json["spread"]["min"], 90);
+  EXPECT_GT(json["test_accuracy"], 0.7);
 }
 
 TEST_F(Nodes, SaveConsistentCheckpointsWhileTheyTrain) {
@@ -271,6 +278,22 @@ TEST_F(Nodes, PrintTheirLogsAndLeaveOnRequest) {
   EXPECT_EQ(starling(work_, "leave" + to(2)).code, 1);
 }
 
+/// Node c cannot hand over its ranges, because b, which must take some of them, is frozen.
+TEST_F(Nodes, SayThatANodeDiedThatWasAskedToLeave) {
+  ASSERT_EQ(run(work_, program(), job_of_three(0, "--steps 100000 --detach")).code, 0);
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
+  processes_[1]->signal(SIGSTOP);
+  Process leave{work_, STARLING_PROGRAM, words("leave" + to(2))};
+  std::this_thread::sleep_for(std::chrono::milliseconds{700});
+  processes_[2]->signal(SIGKILL);
+  processes_[1]->signal(SIGCONT);
+  const ProgramResult left = leave.wait();
+  EXPECT_EQ(left.code, 1) << left.out;
+  EXPECT_EQ(left.err,
+            "starling: c did not leave in order: the other nodes declared it dead, and go on "
+            "without it\n");
+}
+
 TEST_F(Nodes, RefuseImpossibleJobs) {
   work_.write("job.toml", "checkpoint = \"nowhere/c\"\n");
   for (const auto& [flags, error] : {
@@ -307,6 +330,19 @@ TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
   lone.signal(SIGKILL);
 }
 
+TEST(Node, SaysThatItCannotJoinItself) {
+  const Folder folder;
+  const std::string address = "127.0.0.1:" + std::to_string(10000 + ::getpid() % 5000);
+  Process lone{folder, STARLING_PROGRAM,
+               words("node --name lone --listen " + address + " --join " + address)};
+  EXPECT_TRUE(wait_until([&] {
+    return lone.err().find(
+               "--join names this node's own address: it joins no other node, and is "
+               "the first of its cluster\n") != std::string::npos;
+  })) << lone.err();
+  lone.signal(SIGKILL);
+}
+
 /// The path /proc/self/cwd makes each node read the file in its own working folder.
 TEST_F(Nodes, NameTheNodeWhoseDataDiffer) {
   for (std::size_t node = 0; node < 3; ++node)
@@ -320,31 +356,6 @@ TEST_F(Nodes, NameTheNodeWhoseDataDiffer) {
                          "; these do not: " + addresses_[1] + "\n"),
             std::string::npos)
       << ran.err;
-}
-
-/// Nodes that run a user's program.
-class OwnNodes : public Nodes {
- protected:
-  const char* program() override { return STARLING_OWN_PROGRAM; }
-};
-
-TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
-  for (const char* mode_flags :
-       {"--mode peer --barrier phalf:beta=2", "--mode central --barrier half"}) {
-    const ProgramResult ran =
-        run(work_, program(),
-            words("submit" + to(1) +
-                  "--model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
-                  "--workers 3 --epochs 300 --quiet --json --save m " +
-                  mode_flags));
-    ASSERT_EQ(ran.code, 0) << mode_flags << "\n" << ran.err;
-    EXPECT_NE(ran.out.find("\"test_samples\":80"), std::string::npos) << ran.out;
-    EXPECT_EQ(run(work_, program(), words("evaluate m")).code, 0);
-  }
-  // `starling` itself does not contain the model, and refuses the job before it asks a node.
-  const ProgramResult other = starling(work_, "submit" + to(1) + "--model circle --data digits");
-  EXPECT_EQ(other.code, 2);
-  EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;
 }
 
 TEST(Submit, NeedsKeysOrInsecureToReachAnotherMachine) {

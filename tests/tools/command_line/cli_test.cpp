@@ -38,7 +38,8 @@ TEST(Help, ForTrainNamesEveryKey) {
                           "eval-every", "checkpoint", "checkpoint-every",
                           "resume",     "save",       "metrics",
                           "json",       "quiet",      "dtype",
-                          "copies",     "device",     "report"})
+                          "copies",     "device",     "report",
+                          "trace"})
     EXPECT_TRUE(contains(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }

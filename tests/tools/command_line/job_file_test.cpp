@@ -118,6 +118,7 @@ const std::vector<std::pair<std::string, std::string>> key_values{
     {"shards", "2"},
     {"name", "a-job"},
     {"copies", "3"},
+    {"exchange", "broadcast"},
     {"wait-for-nodes", "2min"},
     {"barrier", "pssp:s=3,beta=1"},
     {"recheck", "interval:5ms"},
@@ -137,6 +138,7 @@ const std::vector<std::pair<std::string, std::string>> key_values{
     {"eval-every", "11"},
     {"metrics", "m.jsonl"},
     {"report", "r.html"},
+    {"trace", "t.json"},
     {"json", "true"},
     {"quiet", "true"},
 };
@@ -210,13 +212,13 @@ auto fields_set_by_keys(const Job& job) {
                  train.schedule, job.init, train.batch},
       std::tuple{job.epochs, job.has_default_length, options.steps, options.time, until.metric,
                  until.value, until.at_least, job.patience},
-      std::tuple{options.workers, options.mode, options.shards, job.name, options.copies,
-                 options.wait_for_nodes, options.barrier, options.recheck, options.delay,
-                 options.stragglers, options.compute_threads, options.attempts,
+      std::tuple{options.workers, options.mode, options.exchange, options.shards, job.name,
+                 options.copies, options.wait_for_nodes, options.barrier, options.recheck,
+                 options.delay, options.stragglers, options.compute_threads, options.attempts,
                  static_cast<bool>(options.on_start)},
       std::tuple{job.save, job.keep, job.checkpoint, options.checkpoint_every, job.resume,
                  job.accepts_missing_checksum, job.evaluate_every, job.metrics, job.report,
-                 job.json, job.quiet}};
+                 job.trace, job.json, job.quiet}};
 }
 
 TEST(JobFile, GivesTheSameJobAsTheFlagForAnyKey) {
@@ -233,10 +235,12 @@ TEST(JobFile, GivesTheSameJobAsTheFlagForAnyKey) {
   }
 }
 
-/// All keys but `init`, which excludes `resume`.
+/// All keys but `init`, which excludes `resume`, and `exchange`, whose other value excludes
+/// servers.
 TEST(JobFile, GivesTheSameJobAsTheFlagsForAllKeys) {
   std::vector<std::string> keys = key_names();
   ASSERT_EQ(std::erase(keys, "init"), 1U);
+  ASSERT_EQ(std::erase(keys, "exchange"), 1U);
   EXPECT_TRUE(fields_set_by_keys(job_of_file(keys)) ==
               fields_set_by_keys(job_of_arguments(flags_of(keys))));
 }

@@ -1,6 +1,7 @@
 /// A user's program with a model over data of its own type, models over tables, data sources, a
 /// barrier, own actors, and models that fail. own_program_test.cpp and tests of clusters run it.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -139,6 +140,39 @@ struct Throwing : Mean {
   }
 };
 
+/// Like Mean, but every third gradient throws an exception.
+struct Flaky : Mean {
+  static double gradient(std::span<const float> w, const Table& data, Batch batch,
+                         std::span<float> g, Pass& pass) {
+    static std::atomic<int> calls = 0;
+    if (calls++ % 3 == 0) throw std::runtime_error{"try again"};
+    return Mean::gradient(w, data, batch, g, pass);
+  }
+};
+
+/// A model that counts how often workers take each sample: with the optimizer sgd:lr=1, and under
+/// other barriers than bsp, a sample adds 1 / workers to its parameter.
+struct SampleCounts {
+  using Scalar = float;
+  std::size_t samples = 0;
+  double batch_size = 1;
+
+  [[nodiscard]] std::vector<Parameter> parameters() const {
+    return {{.name = "counts", .shape = {samples}}};
+  }
+  static void initialise(std::span<float> w, Random&) { std::ranges::fill(w, 0.0F); }
+  double gradient(std::span<const float>, const Table&, Batch batch, std::span<float> g,
+                  Pass&) const {
+    // An update of fewer samples than a full batch counts less.
+    for (const auto row : batch)
+      g[row] -= static_cast<float>(batch_size / static_cast<double>(batch.size()));
+    return 1;
+  }
+  static Metrics evaluate(std::span<const float>, const Table&, Batch, Pass&) {
+    return {{"loss", 1}};
+  }
+};
+
 /// A model that takes an hour to initialise if there is a file `hang`. It writes a file `hanging`
 /// first.
 struct Slow : Mean {
@@ -188,6 +222,15 @@ int main(int argc, char** argv) {
                             return model;
                           })
           .model<Throwing>("throwing", "throws")
+          .model<Flaky>("flaky", "throws now and then")
+          .model<SampleCounts>("counts", "counts how often each sample is taken: counts[:batch=5]",
+                               [](SpecReader& options, const Table& data) {
+                                 SampleCounts model;
+                                 model.samples = data.size();
+                                 model.batch_size =
+                                     static_cast<double>(options.count("batch", 5, 1));
+                                 return model;
+                               })
           .model<Slow>("slow", "hangs if there is a file `hang`")
           .model<Named>("named", "has names: named[:first=a,second=b]",
                         [](SpecReader& options, const Table&) {

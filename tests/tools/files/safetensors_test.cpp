@@ -62,6 +62,24 @@ TEST_F(Safetensors, AreLaidOutAsTheFormatSays) {
   EXPECT_EQ(wide, 2) << "wide elements come first";
 }
 
+TEST_F(Safetensors, AreNotReplacedByOnesThatCannotBeRead) {
+  const std::vector<float> w{1, 2, 3};
+  ASSERT_TRUE(write(path(), {}, std::vector{view<float>("w", {3}, w)}));
+  const std::string good = folder_.read("t");
+  const auto refusal = [&](const Metadata& metadata, std::vector<std::uint64_t> shape) {
+    const auto written =
+        write(path(), metadata, std::vector{view<float>("w", std::move(shape), w)});
+    return written ? "" : written.error().message;
+  };
+  EXPECT_EQ(refusal({}, {2, 2}),
+            path() + ": is not written: tensor 'w' has 12 bytes, but its shape needs 16");
+  EXPECT_EQ(refusal({}, {UINT64_MAX, 3}),
+            path() + ": is not written: tensor 'w' has a shape of more bytes than can be counted");
+  EXPECT_EQ(refusal({{"crc32", "x"}}, {3}),
+            path() + ": metadata 'crc32': is the name of the file's checksum; valid: any other");
+  EXPECT_EQ(folder_.read("t"), good);
+}
+
 TEST_F(Safetensors, EveryCutOffFileIsRefused) {
   const std::vector<float> w{1, 2, 3};
   ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "starling/tools/cluster/job_preparer.hpp"
+
 namespace starling::program {
 namespace {
 
@@ -86,6 +88,14 @@ TEST(AddLocation, AddsTheLocationOfTheSettingThatTheMessageNames) {
   EXPECT_EQ(add_location(Error{"recheck arrival works"}, settings).message,
             "--workers: recheck arrival works");
   EXPECT_EQ(add_location(Error{"something else"}, settings).message, "something else");
+}
+
+/// A node must not touch files that a submitter names.
+TEST(SettingsOfNodes, HaveNoOutputs) {
+  for (const char* key : {"save", "checkpoint", "metrics", "report", "trace"}) {
+    EXPECT_TRUE(to_wire({{key, "file", ""}}).empty()) << key;
+    EXPECT_FALSE(from_wire({{key, "file"}})) << key;
+  }
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ TEST(Table, MarkdownAlignsFiguresToTheRight) {
             "| a\\|b | c |\n| --- | ---: |\n| 1 | 2 |\n");
 }
 
+TEST(Table, MarkdownKeepsTheLinesOfACellInOneRow) {
+  EXPECT_EQ(markdown_text({{"a\nb\r\nc"}}), "| a<br>b<br>c |\n| --- |\n");
+}
+
 TEST(Table, HtmlEscapesMarkup) {
   EXPECT_EQ(html_text(TextTable{{"a"}, {{"<b> & \"c\""}}}),
             "<table>\n<thead>\n<tr><th>a</th></tr>\n</thead>\n<tbody>\n"

@@ -244,7 +244,7 @@ class WrongChoice : public testing::TestWithParam<WrongFlags> {};
 
 /// The test writes models and data to which the flags refer. `m` is a float32 softmax model of 20
 /// standardised features and the classes 0 and 1; `c` is its checkpoint. `r` is a linear model of
-/// 20 features. `bare` is `m` with a NaN and without a checksum.
+/// 20 features, and `p` a perceptron. `bare` is `m` with a NaN and without a checksum.
 TEST_P(WrongChoice, IsRefusedWithItsLocationAndValidInput) {
   const Folder folder;
   folder.write("a.csv", noisy(40, 1));
@@ -260,6 +260,9 @@ TEST_P(WrongChoice, IsRefusedWithItsLocationAndValidInput) {
       starling(folder, "train --data csv:a.csv --steps 3 --quiet --save m --checkpoint c").code, 0);
   ASSERT_EQ(starling(folder, "train --data csv:a.csv,task=value --steps 3 --quiet --save r").code,
             0);
+  ASSERT_EQ(
+      starling(folder, "train --data csv:a.csv --model mlp:20-4-2 --steps 3 --quiet --save p").code,
+      0);
   folder.write("bare", with_nan(folder.read("m"), "weights", 0));
   const auto before = folder.names();
   const ProgramResult ran = starling(folder, "train --quiet " + GetParam().flags);
@@ -293,9 +296,13 @@ INSTANTIATE_TEST_SUITE_P(
         WrongFlags{"InitOfAnotherModel",
                    "--data csv:a.csv --init m --model logistic",
                    {"--init: m: holds the model softmax, not logistic"}},
-        WrongFlags{"InitOfAnotherShape",
-                   "--data csv:wide.csv --init m",
-                   {"--init: m: was trained on 20 features, the data have 3"}},
+        WrongFlags{
+            "InitOfAnotherShape",
+            "--data csv:wide.csv --init m",
+            {"--init: m: was trained on 20 features, the data have 3; valid: data of 20 features"}},
+        WrongFlags{"InitOfAnotherInputLayer",
+                   "--data csv:wide.csv --init p",
+                   {"--init: p: was trained on 20 features, the data have 3; valid: data of 20"}},
         WrongFlags{"InitOfAnotherType",
                    "--data csv:a.csv --init m --dtype float64",
                    {"--init: m: holds parameters in float32, and dtype says float64"}},
@@ -309,10 +316,11 @@ INSTANTIATE_TEST_SUITE_P(
              "1"}},
         WrongFlags{"InitOfMoreClasses",
                    "--data csv:three.csv --init m",
-                   {"--init: m: was trained on 2 classes, the data have 3 classes"}},
+                   {"--init: m: was trained on 2 classes, the data have 3 classes; valid: data of "
+                    "2 classes"}},
         WrongFlags{"InitOfRealTargets",
                    "--data csv:a.csv,task=class --init r --model softmax",
-                   {"--init: r: holds the model linear, not softmax"}},
+                   {"--init: r: was trained on real targets, the data have 2 classes"}},
         WrongFlags{
             "InitWithoutASum", "--data csv:a.csv --init bare", {"--init: bare: has no checksum"}},
         WrongFlags{"InitThatIsNotFinite",

@@ -3,6 +3,7 @@
 #include "starling/engine/work/gradients.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "tests/tools/program.hpp"
+#include "tests/tools/train/linear_run.hpp"
 
 namespace starling::program {
 namespace {
@@ -43,12 +44,7 @@ class Checkpoint : public testing::Test {
   Folder folder_;
   Registry registry_ = with_built_in({});
   AnyData data_ = load_source(registry_, "linear:d=20000,n=4", 1).value();
-  PreparedRun ready_{.job = {},
-                     .data = {.train = data_, .test = std::nullopt},
-                     .model = make_model(registry_, "linear", data_, std::nullopt).value(),
-                     .resolved = {},
-                     .notes = {},
-                     .identity = {}};
+  PreparedRun ready_ = linear_run(registry_, data_);
 };
 
 TEST_F(Checkpoint, IsReplacedByALaterOne) {

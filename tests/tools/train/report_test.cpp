@@ -147,6 +147,15 @@ TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
       << table_of(job);
 }
 
+TEST(Summary, NamesTheExchangeInTheTableUnlessItIsTheDefault) {
+  ResolvedJob job = resolved_job();
+  EXPECT_EQ(json_of(job)["exchange"], "owners");
+  EXPECT_EQ(table_of(job).find("exchange"), std::string::npos) << table_of(job);
+  job.options.job.exchange = "broadcast";
+  EXPECT_EQ(json_of(job)["exchange"], "broadcast");
+  EXPECT_NE(table_of(job).find("\n  exchange    broadcast\n"), std::string::npos) << table_of(job);
+}
+
 TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
   ResolvedJob job = resolved_job();
   EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");

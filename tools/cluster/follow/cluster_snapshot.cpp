@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "starling/actor/cluster/job_name.hpp"
@@ -67,6 +68,7 @@ void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& nod
   add_figures(job, report);
   for (wire::MemberStatus member : report.local_members) {
     member.why = printable(std::move(member.why));
+    if (!std::isfinite(member.deal.data_epoch.value_or(0))) member.deal.data_epoch.reset();
     const auto known = job.members.find(member.member);
     // The latest incarnation counts; an earlier one may not know yet that it has ended.
     if (known == job.members.end() || known->second.status.incarnation < member.incarnation)
@@ -80,16 +82,6 @@ void add(ClusterSnapshot& snapshot, const wire::NodeStatus& status) {
   snapshot.revoked.insert(status.revoked.begin(), status.revoked.end());
   for (const wire::JobStatus& report : status.jobs)
     add(snapshot.jobs[report.job], report, printable(status.self.name));
-}
-
-/// Erases dead nodes and nodes that have left if a live node has their name.
-void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes) {
-  std::set<std::string> live_names;
-  for (const core::NodeRecord& node : nodes)
-    if (core::is_live(node.state)) live_names.insert(node.name);
-  std::erase_if(nodes, [&](const core::NodeRecord& node) {
-    return !core::is_live(node.state) && !node.name.empty() && live_names.contains(node.name);
-  });
 }
 
 wire::JobRecord with_printable_texts(wire::JobRecord record) {
@@ -147,15 +139,38 @@ std::uint64_t JobSnapshot::updates() const {
   return sum;
 }
 
-std::vector<core::Step> JobSnapshot::steps() const {
-  std::vector<core::Step> steps;
+std::vector<const wire::MemberStatus*> JobSnapshot::workers() const {
+  std::vector<const wire::MemberStatus*> workers;
   for (const auto& [id, member] : members) {
     const core::Member* known = configuration ? configuration->find(id) : nullptr;
     if (known != nullptr && known->works && known->incarnation == member.status.incarnation)
-      steps.push_back(member.status.step);
+      workers.push_back(&member.status);
   }
+  return workers;
+}
+
+std::vector<core::Step> JobSnapshot::steps() const {
+  std::vector<core::Step> steps;
+  for (const wire::MemberStatus* worker : workers()) steps.push_back(worker->step);
   std::ranges::sort(steps);
   return steps;
+}
+
+core::Step JobSnapshot::last_step() const {
+  core::Step last = 0;
+  for (const wire::MemberStatus* worker : workers())
+    last = std::max(last, worker->deal.last_step.value_or(0));
+  return last > 0 && last < barrier::finished ? last : steps_total;
+}
+
+std::optional<double> JobSnapshot::data_epoch() const {
+  if (steps_per_data_epoch == 0) return std::nullopt;
+  std::vector<double> epochs;
+  for (const wire::MemberStatus* worker : workers())
+    epochs.push_back(worker->deal.data_epoch.value_or(static_cast<double>(worker->step) /
+                                                      static_cast<double>(steps_per_data_epoch)));
+  std::ranges::sort(epochs);
+  return epochs.empty() ? 0 : epochs[epochs.size() / 2];
 }
 
 std::optional<double> JobSnapshot::loss() const {
@@ -168,6 +183,17 @@ std::vector<std::string> ClusterSnapshot::live_addresses() const {
   for (const core::NodeRecord& node : nodes)
     if (core::is_live(node.state) && !revoked.contains(node.id)) addresses.push_back(node.address);
   return addresses;
+}
+
+void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes) {
+  std::set<std::string> live_names;
+  for (const core::NodeRecord& node : nodes)
+    if (core::is_live(node.state)) live_names.insert(node.name);
+  std::set<std::pair<std::string, std::string>> listed;
+  std::erase_if(nodes, [&](const core::NodeRecord& node) {
+    if (core::is_live(node.state) || node.name.empty()) return false;
+    return live_names.contains(node.name) || !listed.emplace(node.name, node.address).second;
+  });
 }
 
 std::string print(wire::JobState state) {
@@ -207,7 +233,8 @@ Result<wire::JobId> find_requested_job(const Settings& settings, const ClusterSn
   const auto chosen = choose(text_of(settings, "job"), candidates, "no job runs on these nodes");
   if (chosen) return candidates[*chosen].job;
   Error error = chosen.error();
-  return candidates.empty() ? error : std::move(error).within(location.empty() ? "JOB" : location);
+  const bool names_none = candidates.empty() && location.empty();
+  return names_none ? error : std::move(error).within(location.empty() ? "JOB" : location);
 }
 
 std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterSnapshot& snapshot) {

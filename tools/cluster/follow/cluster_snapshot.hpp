@@ -42,9 +42,9 @@ struct JobSnapshot {
   std::int64_t started_ms = 0;
   /// The job's age, in ms, when a worker last completed a step; 0 if none has.
   std::uint64_t last_step_ms = 0;
-  /// The steps that each worker has to make; 0 if their number is not limited.
+  /// As the job began: the steps that each worker has to make, and those for one pass over the
+  /// training data; 0 if their number is not limited or not known.
   core::Step steps_total = 0;
-  /// Steps of a worker for one pass over the training data; 0 if it is unknown.
   core::Step steps_per_data_epoch = 0;
   /// 0 if the job has no time limit.
   std::uint64_t time_limit_ms = 0;
@@ -59,18 +59,24 @@ struct JobSnapshot {
   [[nodiscard]] wire::JobState state() const;
   /// Returns why the job has failed; empty if it has not.
   [[nodiscard]] std::string failure_reason() const;
+  /// Returns the members that are workers of the configuration, as they have reported.
+  [[nodiscard]] std::vector<const wire::MemberStatus*> workers() const;
   /// Returns how many updates the workers have made, without those of nodes that have not answered.
   [[nodiscard]] std::uint64_t updates() const;
   /// Returns the steps of the workers in the configuration, ascending.
   [[nodiscard]] std::vector<core::Step> steps() const;
+  /// Returns the steps that each worker has to make; 0 if their number is not limited. If the
+  /// samples were dealt anew, they are those of the worker that makes most.
+  [[nodiscard]] core::Step last_step() const;
+  /// Returns how many epochs the median worker has taken; nullopt if the job has no data.
+  [[nodiscard]] std::optional<double> data_epoch() const;
   /// Returns the mean loss over the batches of the last seconds; nothing if there were none.
   [[nodiscard]] std::optional<double> loss() const;
 };
 
 struct ClusterSnapshot {
   std::chrono::steady_clock::time_point taken_at;
-  /// The seed node, and then the nodes that it knows. A dead node, or one that has left, is not
-  /// listed if a live node has its name.
+  /// The seed node, and then the nodes that it knows, without those of erase_replaced_nodes().
   std::vector<core::NodeRecord> nodes;
   /// The nodes whose certificate was revoked.
   std::set<core::NodeId> revoked;
@@ -81,6 +87,10 @@ struct ClusterSnapshot {
   /// Returns the addresses of the nodes that are live and not revoked.
   [[nodiscard]] std::vector<std::string> live_addresses() const;
 };
+
+/// Erases dead nodes and nodes that have left if a live node has their name; of several that had
+/// the same name and address, one after the other, leaves one.
+void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes);
 
 [[nodiscard]] std::string print(wire::JobState state);
 

@@ -1,6 +1,7 @@
 #include "starling/tools/cluster/follow/copies.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -10,12 +11,27 @@
 
 namespace starling::program {
 
-std::size_t copies_wanted(const wire::JobSettings& settings) {
+namespace {
+
+/// Returns the text of a setting; nullopt if it is not set.
+std::optional<std::string> find_setting(const wire::JobSettings& settings, std::string_view key) {
   const auto setting =
-      std::ranges::find(settings, "copies", &std::pair<std::string, std::string>::first);
-  if (setting != settings.end())
-    if (const auto count = parse_count(setting->second)) return *count;
+      std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
+  if (setting == settings.end()) return std::nullopt;
+  return setting->second;
+}
+
+}  // namespace
+
+std::size_t copies_wanted(const wire::JobSettings& settings) {
+  if (const auto text = find_setting(settings, "copies"))
+    if (const auto count = parse_count(*text)) return *count;
   return actor::JobOptions{}.copies;
+}
+
+std::string exchange_of(const wire::JobSettings& settings) {
+  const auto text = find_setting(settings, "exchange");
+  return text && core::check_exchange(*text) ? *text : actor::JobOptions{}.exchange;
 }
 
 namespace {
@@ -63,6 +79,7 @@ std::size_t copies_incomplete(const JobSnapshot& job) {
 }
 
 std::string CopyMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {
+  if (latest.ranges.empty()) return {};  // the exchange has no owners
   const std::size_t fewest = latest.fewest_copies();
   const std::size_t missing = wanted - std::min(fewest, wanted);
   if (missing == std::exchange(missing_, missing)) return {};

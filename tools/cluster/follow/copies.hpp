@@ -13,8 +13,12 @@ namespace starling::program {
 /// factor.
 [[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
 
+/// Returns the exchange of a job with these settings.
+[[nodiscard]] std::string exchange_of(const wire::JobSettings& settings);
+
 /// Returns the smallest number of copies that any range has in the latest configuration. An owner
-/// counts as a copy if `nodes` lists its node as live. Returns 0 if no configuration is known.
+/// counts as a copy if `nodes` lists its node as live. Returns 0 if no
+/// configuration is known or the job's exchange has no owners.
 [[nodiscard]] std::size_t copies_held(const JobSnapshot& job,
                                       const std::vector<core::NodeRecord>& nodes);
 

@@ -1,6 +1,7 @@
 #include "starling/tools/cluster/follow/follower.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -23,7 +24,7 @@ constexpr auto silence_reported_after = 3s;
 /// If nodes of the job answer for this time and none of them has it, the job counts as dropped.
 constexpr auto dropped_after = 3s;
 /// About 35 years. A node that reports a greater age of the job is not believed.
-constexpr std::uint64_t age_max_ms = std::uint64_t{1} << 40U;
+constexpr core::Time age_max = std::chrono::hours{24 * 365 * 35};
 
 bool is_done(const wire::MemberStatus& member) {
   return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::done);
@@ -131,14 +132,20 @@ std::string Follower::missing_nodes() const {
 }
 
 void Follower::receive(const wire::JobStatus& status) {
-  // The job may have begun before this object was made.
-  if (status.last_step_ms > 0 && status.last_step_ms < age_max_ms)
-    began_at_ = std::min(began_at_, Clock::now() - std::chrono::milliseconds{status.last_step_ms});
+  // The job may have begun before this object was made. It is older than its last step, and no
+  // worker has waited for longer.
+  const auto note_age = [&](core::Time age) {
+    if (age > core::Time{} && age < age_max) began_at_ = std::min(began_at_, Clock::now() - age);
+  };
+  if (status.last_step_ms < std::uint64_t{age_max / 1ms})
+    note_age(std::chrono::milliseconds{status.last_step_ms});
+  for (const auto& member : status.local_members) note_age(core::Time{member.waited_ns});
   const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
   if (status.configuration && core::is_valid(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
     if (configuration_) count_losses(*status.configuration);
     configuration_ = status.configuration;
+    exchange_ = exchange_of(status.settings);
     if (auto line = copies_.describe_change(*configuration_, copies_wanted(status.settings));
         !line.empty())
       events_.push_back(std::move(line));
@@ -168,6 +175,7 @@ JobReport Follower::make_report() {
   if (!configuration_) began_at_ = Clock::now();
   if (configuration_) progress.elapsed = Clock::now() - began_at_;
   std::vector<core::Step> steps;
+  std::vector<double> epochs;
   core::Time waited{};
   std::uint64_t loss_count = 0;
   double loss_sum = 0;
@@ -199,6 +207,13 @@ JobReport Follower::make_report() {
       // A joining worker has no step until it knows at which one to begin.
       if (!is_known || (member.incarnation > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
+      if (known->second.deal.data_epoch) {
+        epochs.push_back(*known->second.deal.data_epoch);
+        report.has_made_all_steps = report.has_made_all_steps.value_or(true) &&
+                                    known->second.step >= known->second.deal.last_step;
+        progress.last_step =
+            std::max(progress.last_step.value_or(0), known->second.deal.last_step.value_or(0));
+      }
       waited += core::Time{known->second.waited_ns};
     }
   if (!steps.empty()) {
@@ -209,6 +224,9 @@ JobReport Follower::make_report() {
     progress.waiting_share =
         in_seconds(waited) / (in_seconds(progress.elapsed) * static_cast<double>(steps.size()));
   }
+  if (!epochs.empty())
+    progress.data_epoch =
+        std::accumulate(epochs.begin(), epochs.end(), 0.0) / static_cast<double>(epochs.size());
   if (loss_count > loss_count_)
     loss_ = (loss_sum - loss_sum_) / static_cast<double>(loss_count - loss_count_);
   loss_count_ = loss_count;
@@ -233,12 +251,12 @@ bool Follower::is_member(const wire::MemberStatus& member) const {
   return !configuration_ || configuration_->contains(member.member, member.incarnation);
 }
 
-std::string Follower::primary_address(std::size_t range) const {
-  if (!configuration_ || range >= configuration_->ranges.size()) return {};
-  const auto& owners = configuration_->ranges[range].owners;
-  const core::Member* primary = owners.empty() ? nullptr : configuration_->find(owners.front().id);
+std::string Follower::address_of(core::RangeId range) const {
+  if (!configuration_) return {};
+  const auto answerer = core::exchange_type(exchange_).answerer(*configuration_, range);
+  const core::Member* member = answerer ? configuration_->find(*answerer) : nullptr;
   const auto node =
-      primary == nullptr ? address_of_node_.end() : address_of_node_.find(primary->node);
+      member == nullptr ? address_of_node_.end() : address_of_node_.find(member->node);
   return node == address_of_node_.end() ? std::string{} : node->second;
 }
 

@@ -30,12 +30,21 @@ struct JobReport {
   /// How many workers have died or left so far. A worker that was restarted and lost again counts
   /// twice.
   std::uint64_t workers_lost = 0;
+  /// If the samples were dealt anew: true if all workers have made their last step.
+  std::optional<bool> has_made_all_steps = std::nullopt;
   /// The names of the nodes that are dead or have left and whose members the latest configuration
   /// still has; empty if there are none.
   std::string missing_nodes;
   /// The reason why the job cannot go on now, and the nodes for which it waits; empty if it goes
   /// on.
   std::string blocked_reason;
+};
+
+/// The states of all ranges at one moment, from which a job can go on.
+struct ModelCut {
+  std::vector<core::RangeState> states;
+  /// How samples were dealt before; see actor::JobOptions::former_deals.
+  std::vector<models::FormerDeal> former_deals;
 };
 
 /// How long Follower waits for the ranges of a model.
@@ -70,18 +79,18 @@ class Follower {
   /// Asks the workers to end after their current step. `is_done` is true if the job has reached its
   /// goal, and false if it is stopped early.
   void stop(bool is_done);
-  /// Fetches the values of all ranges, in the order of their ids. Fetches each range from its
-  /// primary (the first of its owners), because the other owners may hold an older state. An Error
-  /// names a range that could not be fetched.
+  /// Fetches the values of all ranges, in the order of their ids. Fetches each range from the
+  /// member that answers for it, because other members may hold an older state. An Error names a
+  /// range that could not be fetched.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(const core::Layout& layout,
                                                             FetchTimeouts timeouts);
   /// Fetches a consistent cut of the values and the optimiser's state, from which a job with
   /// `options` can resume: all ranges have counted the same steps of each worker. Pauses the
   /// workers meanwhile. Returns an Error if they do not pause, or if members come or go; the job
-  /// then goes on, and the caller may try again.
-  [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(const core::Layout& layout,
-                                                                const actor::TrainOptions& options,
-                                                                FetchTimeouts timeouts);
+  /// then goes on, and the caller may try again. `samples` is the number of training samples.
+  [[nodiscard]] Result<ModelCut> fetch_cut(const core::Layout& layout,
+                                           const actor::TrainOptions& options,
+                                           std::uint64_t samples, FetchTimeouts timeouts);
   /// Asks the nodes to drop the job and its model, and to keep `summary`.
   void close(wire::JobSummary summary);
 
@@ -117,17 +126,24 @@ class Follower {
   static void align_ledgers(std::vector<core::RangeState>& states,
                             const std::map<core::MemberId, core::LedgerEntry>& workers,
                             const actor::JobOptions& options);
+  /// Returns the present deal of the job, if the members have changed since the job began; nullopt
+  /// if they have not, or if the job deals no samples.
+  [[nodiscard]] Result<std::optional<core::Deal>> fetch_deal();
+  /// Lets the job go on from the states of a cut, in which the samples were dealt by `deal`.
+  [[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
+      const core::Deal& deal, const actor::TrainOptions& options, std::uint64_t samples,
+      std::vector<core::RangeState>& states) const;
   /// Returns the incarnation, step and samples of each worker, as it reports them.
   [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> worker_entries() const;
-  /// Reads all ranges from their primaries. With `with_state`, also reads the optimiser's state and
+  /// Reads all ranges. With `with_state`, also reads the optimiser's state and
   /// the ledgers, and renews the pause meanwhile.
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout,
                                                            bool with_state, FetchTimeouts timeouts);
   [[nodiscard]] JobReport make_report();
   /// True if the latest configuration has this incarnation of the member, or none is known.
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
-  /// Returns the address of the node of the primary of `range`; empty if it is unknown.
-  [[nodiscard]] std::string primary_address(std::size_t range) const;
+  /// Returns the address of the node that answers for `range`; empty if it is unknown.
+  [[nodiscard]] std::string address_of(core::RangeId range) const;
 
   actor::ClusterClient& client_;
   wire::JobId job_;
@@ -155,6 +171,8 @@ class Follower {
   /// The nodes that answered at the last poll.
   std::set<wire::NodeId> answering_nodes_;
   core::ConfigurationPtr configuration_;
+  /// The name of the job's exchange.
+  std::string exchange_ = actor::JobOptions{}.exchange;
   std::map<core::MemberId, wire::MemberStatus> members_;
   /// The time of the last request for a pause.
   Clock::time_point paused_at_{};

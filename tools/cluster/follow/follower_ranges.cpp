@@ -7,6 +7,7 @@
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/train/checkpoint_changes.hpp"
 
 namespace starling::program {
 namespace {
@@ -81,9 +82,52 @@ std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
   return entries;
 }
 
-Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
-                                                          const actor::TrainOptions& options,
-                                                          FetchTimeouts timeouts) {
+Result<std::optional<core::Deal>> Follower::fetch_deal() {
+  if (configuration_->members_since == 1) return std::optional<core::Deal>{};
+  const auto address = address_of_node_.find(configuration_->members.front().node);
+  if (address == address_of_node_.end()) return Error{"not all nodes answer"};
+  auto description =
+      client_.ask_for<wire::JobDescription>(address->second, wire::GetJob{job_}, reply_timeout);
+  if (!description) return std::move(description).error();
+  if (description->deal && description->deal->epoch != configuration_->members_since)
+    return Error{"members came or went"};
+  return std::move(description->deal);
+}
+
+Result<std::vector<models::FormerDeal>> Follower::end_deal(
+    const core::Deal& deal, const actor::TrainOptions& options, std::uint64_t samples,
+    std::vector<core::RangeState>& states) const {
+  std::uint64_t samples_taken = 0;
+  for (const core::RangeState& state : states)
+    samples_taken = std::max(samples_taken, state.samples);
+  models::FormerDeal last{.batch = options.batch, .samples = samples_taken, .taken = {}};
+  for (const core::DealtWorker& worker : deal.workers) {
+    const auto member = members_.find(worker.id);
+    if (member == members_.end()) return Error{"members came or went"};
+    if (!worker.first_step) {  // it began later; all its samples are of this deal
+      last.taken.push_back({.samples = core::first_ledger_entry(states, worker.id).samples});
+      continue;
+    }
+    // Under BSP, an update that waits for the next round is not in the cut.
+    core::Step step = member->second.step;
+    if (barrier::is_bsp(options.job.barrier)) step = std::min(step, states.front().round);
+    if (step < *worker.first_step) return Error{"a step of the former workers is not finished"};
+    last.taken.push_back({.steps = step - *worker.first_step});
+  }
+  std::vector<models::FormerDeal> former = deal.former;
+  if (!deal.workers.empty())
+    former = models::deals_after(deal.former,
+                                 models::SampleOrder{samples, deal.workers.size(), options.batch,
+                                                     options.job.seed, true, deal.former},
+                                 std::move(last));
+  if (!former.empty()) former.back().samples = samples_taken;
+  if (auto first = go_on_after(former, options, samples, samples_taken, states); !first)
+    return std::move(first).error();
+  return former;
+}
+
+Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::TrainOptions& options,
+                                     std::uint64_t samples, FetchTimeouts timeouts) {
   // Checked before the pause, so that workers do not pause for a cut that cannot be complete.
   if (!have_all_members_answered()) return Error{"not all nodes answer"};
   struct EndPause {
@@ -96,7 +140,7 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
   timeouts.reply = std::min(timeouts.reply,
                             std::chrono::floor<std::chrono::seconds>(pause_time - pause_renewal));
   auto states = read(layout, true, timeouts);
-  if (!states) return states;
+  if (!states) return std::move(states).error();
   // If all workers are still paused, at the same steps as before, none has pushed while the ranges
   // were read. A worker that has just passed the barrier counts as paused only once it has read the
   // model.
@@ -108,9 +152,18 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
       return Error{"range " + std::to_string(state.range) + " lacks the state of this optimiser"};
     if (state.round != states->front().round) return Error{"ranges are of different rounds"};
   }
-  align_ledgers(*states, entries, options.job);
-  actor::reset_ledgers(*states, options.job);
-  return states;
+  auto deal = fetch_deal();
+  if (!deal) return std::move(deal).error();
+  ModelCut cut{*std::move(states), options.job.former_deals};
+  if (*deal) {
+    auto former = end_deal(**deal, options, samples, cut.states);
+    if (!former) return std::move(former).error();
+    cut.former_deals = *std::move(former);
+    return cut;
+  }
+  align_ledgers(cut.states, entries, options.job);
+  actor::reset_ledgers(cut.states, options.job);
+  return cut;
 }
 
 void Follower::align_ledgers(std::vector<core::RangeState>& states,
@@ -152,10 +205,10 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
       std::this_thread::sleep_for(100ms);
       if (auto report = poll(); !report) return std::move(report).error();
     }
-    std::set<std::string> primaries;
+    std::set<std::string> addresses;
     for (core::RangeId range = 0; range < ranges; ++range)
-      if (!state_of_range.contains(range)) primaries.insert(primary_address(range));
-    for (const std::string& address : primaries) {
+      if (!state_of_range.contains(range)) addresses.insert(address_of(range));
+    for (const std::string& address : addresses) {
       if (address.empty() || silent_at_.contains(address)) continue;
       core::RangeId first_range = 0;
       do {
@@ -165,7 +218,7 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
             address, wire::ReadRanges{job_, first_range, with_state}, timeouts.reply);
         if (!reply) break;
         for (auto& state : reply->states) {
-          if (primary_address(state.range) != address) continue;
+          if (address_of(state.range) != address) continue;
           if (state.range >= ranges || state.value.rows ||
               state.value.count != layout.ranges[state.range].count)
             return Error{"range " + std::to_string(state.range) + " is not of this model"};

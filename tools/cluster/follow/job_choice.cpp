@@ -1,5 +1,7 @@
 #include "starling/tools/cluster/follow/job_choice.hpp"
 
+#include "starling/base/text.hpp"
+
 namespace starling::program {
 namespace {
 
@@ -41,7 +43,8 @@ std::vector<std::size_t> indices_of(const std::vector<JobCandidate>& candidates,
 Result<std::size_t> choose(std::string_view text, const std::vector<JobCandidate>& candidates,
                            const std::string& no_candidate) {
   const auto all = indices_of(candidates, [](const auto&) { return true; });
-  if (all.empty()) return Error{no_candidate};
+  const std::string quoted = quote(text);
+  if (all.empty()) return Error{text.empty() ? no_candidate : quoted + ": " + no_candidate};
   if (text.empty()) {
     if (all.size() == 1) return std::size_t{0};
     return Error{"there are several jobs, and none is named; valid: " + list(candidates, all)};
@@ -55,7 +58,6 @@ Result<std::size_t> choose(std::string_view text, const std::vector<JobCandidate
              (candidate.job != 0 && std::to_string(candidate.job).starts_with(text));
     });
   if (found.size() == 1) return found[0];
-  const std::string quoted = "'" + std::string{text} + "'";
   if (found.empty()) return Error{quoted + " is no job here; valid: " + list(candidates, all)};
   return Error{quoted + " matches more than one job; valid: one of " + list(candidates, found)};
 }

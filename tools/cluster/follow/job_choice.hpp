@@ -20,7 +20,7 @@ struct JobCandidate {
 
 /// Returns the index of the candidate whose name or number is `text`; if there is none, that of the
 /// only candidate whose name or number begins with `text`. An empty `text` stands for the only
-/// candidate. Returns an Error if no candidate or several match. `no_candidate` is the error
+/// candidate. Returns an Error if no candidate or several match. `no_candidate` ends the error
 /// message if `candidates` is empty. A job with the number 0 can be chosen by its name only.
 [[nodiscard]] Result<std::size_t> choose(std::string_view text,
                                          const std::vector<JobCandidate>& candidates,

@@ -18,8 +18,8 @@ std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& pr
   if (job.time_limit_ms > 0)
     left = std::max(0.0, static_cast<double>(job.time_limit_ms) / 1000 - worked_s);
   const double workers = static_cast<double>(job.steps().size());
-  if (job.steps_total > 0 && job.updates_per_s > 0 && workers > 0) {
-    const auto steps_left = job.steps_total - std::min(job.steps_total, progress.step);
+  if (job.last_step() > 0 && job.updates_per_s > 0 && workers > 0) {
+    const auto steps_left = job.last_step() - std::min(job.last_step(), progress.step);
     left = std::min(left.value_or(1e18),
                     static_cast<double>(steps_left) * workers / job.updates_per_s);
   }
@@ -33,13 +33,12 @@ JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
   if (job.state() == wire::JobState::preparing) return progress;
   if (const auto steps = job.steps(); !steps.empty()) progress.step = steps[steps.size() / 2];
   const auto step = static_cast<double>(progress.step);
-  if (job.steps_per_data_epoch > 0)
-    progress.data_epoch = step / static_cast<double>(job.steps_per_data_epoch);
+  progress.data_epoch = job.data_epoch();
   const bool is_running = job.state() == wire::JobState::running;
   const double age_s =
       static_cast<double>(std::max<std::int64_t>(0, now_ms - job.started_ms)) / 1000;
   const double worked_s = is_running ? age_s : static_cast<double>(job.last_step_ms) / 1000;
-  if (job.steps_total > 0) progress.done_share = step / static_cast<double>(job.steps_total);
+  if (job.last_step() > 0) progress.done_share = step / static_cast<double>(job.last_step());
   if (job.time_limit_ms > 0)
     progress.done_share =
         std::max(progress.done_share.value_or(0),
@@ -60,7 +59,7 @@ std::string progress_text(const JobSnapshot& job, std::int64_t now_ms) {
   const JobProgress progress = progress_of(job, now_ms);
   if (progress.data_epoch) text += fmt::format(", epoch {:.1f}", *progress.data_epoch);
   text += fmt::format(", step {}", progress.step);
-  if (job.steps_total > 0) text += fmt::format(" of {}", job.steps_total);
+  if (job.last_step() > 0) text += fmt::format(" of {}", job.last_step());
   if (const auto loss = job.loss()) text += fmt::format(", loss {:.4g}", *loss);
   if (progress.updates_per_s) text += fmt::format(", {:.0f} updates/s", *progress.updates_per_s);
   if (progress.remaining_s) text += ", " + time_text(*progress.remaining_s) + " left";

@@ -93,6 +93,8 @@ void JobWatcher::report_blocked(const std::string& reason) {
 
 void JobWatcher::update_from(const JobReport& report) {
   workers_lost_ = report.workers_lost;
+  has_made_all_steps_ =
+      report.has_made_all_steps.value_or(report.progress.spread.min >= job().job.steps);
   actor::Progress progress = report.progress;
   actor::Progress& last = outcome_.last;
   progress.test = std::move(last.test);
@@ -119,7 +121,7 @@ bool JobWatcher::is_time_up() const {
 }
 
 void JobWatcher::set_early_end() {
-  if (is_stopping_ || outcome_.last.spread.min >= job().job.steps) return;
+  if (is_stopping_ || has_made_all_steps_) return;
   stop(is_time_up() ? actor::Outcome::End::reached : actor::Outcome::End::stopped);
 }
 
@@ -155,7 +157,7 @@ void JobWatcher::evaluate(double step) {
 
 bool JobWatcher::keep_target_model(States model) {
   if (!ready_.job.checkpoint.empty())
-    if (auto cut = follower_.fetch_cut(layout_, job(), short_timeouts)) {
+    if (auto cut = fetch_cut(short_timeouts)) {
       if (!actor::reached(*job().job.until, ready_.evaluate_on_test_data(*cut))) return false;
       model = *std::move(cut);
     }
@@ -166,7 +168,7 @@ bool JobWatcher::keep_target_model(States model) {
 void JobWatcher::count_final_evaluations() {
   actor::EvaluationCounts& counts = outcome_.last.counts;
   if (!is_stopping_) {
-    const double last_step = static_cast<double>(job().job.steps);
+    const auto last_step = static_cast<double>(outcome_.last.last_step.value_or(job().job.steps));
     const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
     std::uint64_t due = evaluations_.advance_to(std::max(step_, last_step));
     if (due > 0 && std::fmod(last_step, every) == 0) --due;
@@ -184,7 +186,7 @@ void JobWatcher::save_if_due(double step) {
 void JobWatcher::save(double step) {
   const auto started_at = Clock::now();
   if (started_at < next_save_at_) return;
-  auto states = follower_.fetch_cut(layout_, job(), short_timeouts);
+  const auto states = fetch_cut(short_timeouts);
   if (states) {
     must_save_ = false;
     recorder_.on_checkpoint(*states);
@@ -197,12 +199,19 @@ void JobWatcher::save(double step) {
                 last_save_error_ + "; it is tried again");
 }
 
+Result<JobWatcher::States> JobWatcher::fetch_cut(FetchTimeouts timeouts) {
+  auto cut = follower_.fetch_cut(layout_, job(), ready_.resolved.train_samples, timeouts);
+  if (!cut) return std::move(cut).error();
+  recorder_.set_former_deals(std::move(cut->former_deals));
+  return std::move(cut->states);
+}
+
 Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int tries) {
   if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, timeouts);
-  auto cut = follower_.fetch_cut(layout_, job(), timeouts);
+  auto cut = fetch_cut(timeouts);
   while (!cut && --tries > 0) {
     std::this_thread::sleep_for(1s);
-    cut = follower_.fetch_cut(layout_, job(), timeouts);
+    cut = fetch_cut(timeouts);
   }
   if (cut) return cut;
   print_error("no checkpoint of the last model: " + cut.error().message);

@@ -78,6 +78,8 @@ class JobWatcher {
   void save(double step);
   /// Returns the time until the next poll, which is shorter if an evaluation is due sooner.
   [[nodiscard]] std::chrono::nanoseconds time_to_next_poll();
+  /// Fetches a cut, and tells the recorder how its samples were dealt.
+  [[nodiscard]] Result<States> fetch_cut(FetchTimeouts timeouts);
   /// If the user asked for a checkpoint, tries `tries` times to fetch a cut from which a job can
   /// resume. Else, or if no try succeeds, fetches the values alone.
   [[nodiscard]] Result<States> fetch_states(FetchTimeouts timeouts, int tries);
@@ -111,6 +113,7 @@ class JobWatcher {
   States target_model_;
   actor::Outcome outcome_;
   std::uint64_t workers_lost_ = 0;
+  bool has_made_all_steps_ = false;
 };
 
 }  // namespace starling::program

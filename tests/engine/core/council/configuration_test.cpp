@@ -238,5 +238,41 @@ TEST(Configuration, CouncilHasOneMemberOfEachNode) {
   EXPECT_EQ(current.council, (std::vector<MemberId>{0, 4, 6, 9}));
 }
 
+TEST(Configurations, LeaverStaysUntilAnotherMemberHoldsItsRangesIfNoneArePlaced) {
+  Configuration now;
+  now.epoch = 3;
+  for (MemberId id = 0; id < 3; ++id) now.members.push_back({id, 1, true, true});
+  const auto members_after = [&](std::map<MemberId, std::vector<RangeId>> held) {
+    const auto next = next_configuration(now, {.leaves = {0, 1}, .held = std::move(held)}).next;
+    std::vector<MemberId> ids;
+    for (const Member& member : next ? next->members : now.members) ids.push_back(member.id);
+    return ids;
+  };
+  using Ids = std::vector<MemberId>;
+  EXPECT_EQ(members_after({{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}}), (Ids{2}));
+  EXPECT_EQ(members_after({{0, {0, 1}}, {1, {0, 1}}, {2, {0}}}), (Ids{1, 2})) << "one stays";
+  EXPECT_EQ(members_after({{0, {0, 1}}, {1, {}}, {2, {}}}), (Ids{0, 2})) << "1 holds nothing";
+  EXPECT_EQ(members_after({{1, {0, 1}}, {2, {0, 1}}}), (Ids{0, 2})) << "0 has not said";
+}
+
+TEST(Configurations, RangeIsLostIfNoLivingMemberHoldsItAndNoneArePlaced) {
+  Configuration now;
+  now.epoch = 3;
+  for (MemberId id = 0; id < 3; ++id) now.members.push_back({id, 1, true, true});
+  PendingChanges pending{
+      .dead = {0}, .held = {{0, {0, 1}}, {1, {0}}, {2, {}}}, .unplaced_ranges = 2};
+  Successor successor = next_configuration(now, pending);
+  EXPECT_FALSE(successor.next);
+  EXPECT_EQ(successor.lost, std::vector<RangeId>{1}) << "only the dead member holds it";
+  pending.held[2] = {1};
+  successor = next_configuration(now, pending);
+  ASSERT_TRUE(successor.next);
+  EXPECT_TRUE(successor.lost.empty());
+  EXPECT_EQ(successor.next->members.size(), 2U);
+  pending.held[2].clear();
+  pending.gives_up_lost_ranges = true;
+  EXPECT_TRUE(next_configuration(now, pending).next) << "the job ends, and says why";
+}
+
 }  // namespace
 }  // namespace starling::core

@@ -1,4 +1,4 @@
-#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/engine/exchange/layout.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,7 @@
-#include "starling/engine/exchange/ownership/applier.hpp"
+#include "starling/engine/exchange/applier.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "starling/base/sole_owner.hpp"
@@ -68,9 +69,9 @@ class MergeApplier final : public Applier {
   }
 
   void apply_round(const Layout& layout, RangeId id, RangeValues& values,
-                   std::span<const Push> round, RoundScratch&) const override {
-    for (const Push& push : round)
-      if (!push.update.empty()) apply(layout, id, values, push.update, 1);
+                   std::span<const RoundPart> round, RoundScratch&) const override {
+    for (const RoundPart& part : round)
+      if (!part.update.empty()) apply(layout, id, values, part.update, 1);
   }
 
  private:
@@ -103,7 +104,7 @@ class GradientApplier final : public Applier {
   }
 
   void apply_round(const Layout& layout, RangeId id, RangeValues& values,
-                   std::span<const Push> round, RoundScratch& scratch) const override;
+                   std::span<const RoundPart> round, RoundScratch& scratch) const override;
 
  private:
   void apply_piece(const Layout& layout, RangeId id, const RangeValues& values, std::size_t from,
@@ -139,9 +140,10 @@ void GradientApplier<T>::apply_piece(const Layout& layout, RangeId id, const Ran
 /// some push contains change.
 template <class T>
 void GradientApplier<T>::apply_round(const Layout& layout, RangeId id, RangeValues& values,
-                                     std::span<const Push> round, RoundScratch& scratch) const {
+                                     std::span<const RoundPart> round,
+                                     RoundScratch& scratch) const {
   std::uint64_t samples = 0;
-  for (const Push& push : round) samples += push.samples;
+  for (const RoundPart& part : round) samples += part.samples;
   const Range& range = layout.ranges[id];
   const std::size_t unit_size = range.row_size > 0 ? range.row_size : range.count;
   if (!scratch.sum || scratch.sum->size() < range.count) scratch.sum = Buffer::make<T>(range.count);
@@ -149,11 +151,11 @@ void GradientApplier<T>::apply_round(const Layout& layout, RangeId id, RangeValu
   std::ranges::fill(sum, T{0});
   std::vector<bool>& touched = scratch.touched;
   touched.assign(range.count / unit_size, false);
-  for (const Push& push : round) {
-    if (push.samples == 0) continue;
+  for (const RoundPart& part : round) {
+    if (part.samples == 0) continue;
     const T share =
-        static_cast<T>(static_cast<double>(push.samples) / static_cast<double>(samples));
-    for_each_piece<T>(range, push.update, [&](std::size_t from, std::span<const T> update) {
+        static_cast<T>(static_cast<double>(part.samples) / static_cast<double>(samples));
+    for_each_piece<T>(range, part.update, [&](std::size_t from, std::span<const T> update) {
       models::axpy(share, update, sum.subspan(from, update.size()));
       for (std::size_t u = from / unit_size; u < (from + update.size()) / unit_size; ++u)
         touched[u] = true;
@@ -188,5 +190,44 @@ template ApplierPtr gradient_applier<float>(OptimizerOptions);
 template ApplierPtr gradient_applier<double>(OptimizerOptions);
 template ApplierPtr merge_applier<float>(Merge<float>);
 template ApplierPtr merge_applier<double>(Merge<double>);
+
+bool fits(const Layout& layout, const Applier& applier, const RangeState& state) {
+  const std::size_t width = applier.element_bytes();
+  if (state.range >= layout.ranges.size() || state.value.rows || state.slots.rows) return false;
+  const Range& range = layout.ranges[state.range];
+  const Range slots{0, applier.slots() * range.count, 0, {}};
+  return fits(range, state.value, width) &&
+         (state.slots.empty() || fits(slots, state.slots, width));
+}
+
+RangeValues values_of(const Layout& layout, const Applier& applier, const RangeState& state) {
+  const std::size_t width = applier.element_bytes();
+  const std::size_t slots = applier.slots() * layout.ranges[state.range].count;
+  return {.value = Buffer::copy_of(state.value.bytes(), width),
+          .slots = state.slots.empty() ? Buffer::zeros(slots, width)
+                                       : Buffer::copy_of(state.slots.bytes(), width),
+          .updates = state.updates,
+          .samples = state.samples};
+}
+
+bool has_rows(const Range& range, const Rows& rows) {
+  if (!rows) return true;
+  if (range.row_size == 0) return false;
+  if (rows->empty()) return true;
+  return rows->back() < range.count / range.row_size &&
+         std::ranges::adjacent_find(*rows, std::greater_equal<>{}) == rows->end();
+}
+
+Slice slice_of(const Range& range, const RangeValues& values, const Rows& rows) {
+  const std::shared_ptr<Buffer>& all = values.value;
+  if (!rows || range.row_size == 0) return {all, 0, all->size(), nullptr};
+  const std::size_t count = rows->size() * range.row_size;
+  auto chosen = Buffer::make(count, all->element_bytes());
+  const std::size_t row_bytes = range.row_size * all->element_bytes();
+  auto to = chosen->bytes().begin();
+  for (const std::uint32_t row : *rows)
+    to = std::ranges::copy(std::as_const(*all).bytes().subspan(row * row_bytes, row_bytes), to).out;
+  return {std::move(chosen), 0, count, rows};
+}
 
 }  // namespace starling::core

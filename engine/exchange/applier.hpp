@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "starling/engine/core/message.hpp"
-#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/engine/exchange/layout.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 #include "starling/models/optimizer/schedule.hpp"
 
@@ -24,6 +24,13 @@ struct RangeValues {
   std::uint64_t updates = 0;
   /// The number of samples from which the applied updates were computed.
   std::uint64_t samples = 0;
+};
+
+/// The part of one worker in a bulk-synchronous round of a range. Its update may be empty.
+struct RoundPart {
+  Slice update;
+  /// The number of samples from which the update was computed.
+  std::uint32_t samples = 0;
 };
 
 /// Memory that an owner keeps from one round to the next.
@@ -49,12 +56,26 @@ class Applier {
   /// element_bytes()), and that `update` is not empty.
   virtual void apply(const Layout& layout, RangeId range, RangeValues& values, const Slice& update,
                      double weight) const = 0;
-  /// Applies the pushes of a bulk-synchronous round, which are in the order of the workers, so that
-  /// the result is reproducible.
+  /// Applies the updates of a bulk-synchronous round, which are in the order of the workers, so
+  /// that the result is reproducible.
   virtual void apply_round(const Layout& layout, RangeId range, RangeValues& values,
-                           std::span<const Push> round, RoundScratch& scratch) const = 0;
+                           std::span<const RoundPart> round, RoundScratch& scratch) const = 0;
 };
 using ApplierPtr = std::shared_ptr<const Applier>;
+
+/// Returns false for states that are not of a range of the layout: whose values or slots are of the
+/// wrong size.
+[[nodiscard]] bool fits(const Layout& layout, const Applier& applier, const RangeState& state);
+/// Returns the values of a range in buffers of their own. If the state has no slots, they start as
+/// zeros. Requires: fits(layout, applier, state).
+[[nodiscard]] RangeValues values_of(const Layout& layout, const Applier& applier,
+                                    const RangeState& state);
+/// Returns true if the range has these rows, which ascend, each once; nullptr stands for the whole
+/// range.
+[[nodiscard]] bool has_rows(const Range& range, const Rows& rows);
+/// Returns the present values of the whole range, or of rows of it. Requires: has_rows(range,
+/// rows).
+[[nodiscard]] Slice slice_of(const Range& range, const RangeValues& values, const Rows& rows);
 
 /// Updates are gradients, applied by an optimiser.
 ///

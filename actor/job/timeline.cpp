@@ -1,0 +1,82 @@
+#include "starling/actor/job/timeline.hpp"
+
+#include <array>
+
+namespace starling::actor {
+
+std::string_view name_of(Activity activity) {
+  constexpr std::array<std::string_view, 7> names{"start", "plan",  "read", "compute",
+                                                  "delay", "write", "wait"};
+  return names.at(static_cast<std::size_t>(activity));
+}
+
+Activity WorkerTimeline::activity_in(core::Worker::Phase phase) {
+  using Phase = core::Worker::Phase;
+  switch (phase) {
+    case Phase::planning:
+      return Activity::plan;
+    case Phase::reading:
+      return Activity::read;
+    case Phase::computing:
+      return Activity::compute;
+    case Phase::writing:
+      return Activity::write;
+    case Phase::waiting:
+      return Activity::wait;
+    case Phase::idle:
+    case Phase::entering:  // only on nodes
+    case Phase::held:      // only on nodes
+    case Phase::done:
+    case Phase::failed:
+      break;
+  }
+  return Activity::start;
+}
+
+void WorkerTimeline::change(const core::Worker& worker, core::Time now) {
+  using Phase = core::Worker::Phase;
+  phase_ = worker.phase();
+  step_ = worker.step();
+  if (phase_ == Phase::idle) return;
+  begin(now, activity_in(phase_), phase_ == Phase::waiting ? step_ : step_ + 1);
+  open_.awaited = worker.laggard();
+  if (phase_ == Phase::done || phase_ == Phase::failed) is_over_ = true;
+}
+
+/// The interval goes on if the worker waits for nobody else than before. Until its first draw is
+/// decided, nobody knows for whom it waits.
+void WorkerTimeline::set_awaited(std::optional<core::MemberId> laggard, core::Time now) {
+  if (!laggard || laggard == open_.awaited) return;
+  if (open_.awaited) begin(now, Activity::wait, step_);
+  open_.awaited = laggard;
+}
+
+void WorkerTimeline::begin(core::Time now, Activity activity, core::Step step) {
+  close(now);
+  open_ = {.from = now, .to = now, .step = step, .activity = activity};
+}
+
+void WorkerTimeline::close(core::Time now) {
+  if (is_over_ || now <= open_.from) return;
+  if (intervals_.size() == intervals_max_) {
+    if (dropped_++ == 0) dropped_from_ = open_.from;
+    return;
+  }
+  open_.to = now;
+  intervals_.push_back(open_);
+}
+
+std::uint64_t Timeline::dropped() const {
+  std::uint64_t dropped = 0;
+  for (const WorkerTimeline& worker : workers_) dropped += worker.dropped();
+  return dropped;
+}
+
+std::optional<core::Time> Timeline::dropped_from() const {
+  std::optional<core::Time> first;
+  for (const WorkerTimeline& worker : workers_)
+    if (const auto from = worker.dropped_from(); from && (!first || *from < *first)) first = from;
+  return first;
+}
+
+}  // namespace starling::actor

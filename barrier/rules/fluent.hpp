@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+
+#include "starling/barrier/rules/ssp.hpp"
+
+namespace starling::barrier {
+
+/// The probabilistic form of SSP of FluentPS (Yao et al., CLUSTER 2019): only the fastest worker
+/// pauses if it is more than `staleness` steps ahead of the slowest, and only with a probability.
+/// A paused worker waits until it is at most `staleness` steps ahead. With probability 1 this is
+/// SSP, with 0 it is ASP. Every push draws anew whether the worker pauses.
+struct Fluent {
+  static constexpr std::string_view name = "fluent";
+  static constexpr std::string_view summary = "as ssp, but only the fastest waits, by chance";
+
+  Step staleness = 4;
+  double probability = 0.5;
+
+  [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {
+    return Ssp{staleness}.admits(own_step, seen);
+  }
+  [[nodiscard]] std::optional<Step> floor(Step own_step) const {
+    return Ssp{staleness}.floor(own_step);
+  }
+  [[nodiscard]] std::optional<Step> max_lag() const {
+    if (probability <= 0) return finished;
+    return probability >= 1 ? std::optional{staleness} : std::nullopt;
+  }
+
+  [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {
+    const bool is_near = std::ranges::all_of(
+        others, [&](const Pace& other) { return other.step + staleness >= own.step; });
+    if (is_near) return own.step + 1;
+    if (own.waits) return own.step;
+    return is_fastest(own, others) && own.chance < probability ? own.step : own.step + 1;
+  }
+
+  static Fluent parse(SpecReader& reader) {
+    Fluent rule;
+    rule.staleness = std::min(reader.count_or_inf("s", rule.staleness), finished);
+    rule.probability = reader.number("p", rule.probability, 0, 1);
+    return rule;
+  }
+  [[nodiscard]] std::string options() const {
+    return Ssp{staleness}.options() + ",p=" + print_number(probability);
+  }
+
+  bool operator==(const Fluent&) const = default;
+};
+
+}  // namespace starling::barrier

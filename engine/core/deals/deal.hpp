@@ -1,0 +1,121 @@
+/// Which samples the workers of a job take while workers join, leave and die: plain values, and the
+/// messages by which the members agree (docs/design/0014-dealing-samples.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "starling/engine/core/council/configuration.hpp"
+#include "starling/models/sample_order.hpp"
+
+namespace starling::core {
+
+/// How a job deals its training data. `workers` and `former` describe the first deal; later ones
+/// follow from the members.
+struct DealOptions {
+  /// The number of samples of the training data; 0 if the job deals none.
+  std::uint64_t samples = 0;
+  /// The number of samples that a worker takes at a step.
+  std::uint64_t batch = 1;
+  std::uint64_t seed = 1;
+  /// A worker ends when the job has taken so many epochs, or after `steps_max` steps; nullopt if
+  /// WorkerOptions::last_step alone says when it ends.
+  std::optional<double> epochs = std::nullopt;
+  Step steps_max = barrier::finished;
+  /// The workers 0 to `workers` - 1 share the first deal of the job.
+  std::size_t workers = 1;
+  /// The deals before that one.
+  std::vector<models::FormerDeal> former = {};
+};
+
+/// A worker to which samples are dealt.
+struct DealtWorker {
+  MemberId id = 0;
+  /// 0 if it is not known: in the first deal, on a member that joined later.
+  Incarnation incarnation = 0;
+  /// The step with which its part begins; nullopt if it had not begun when the deal was made.
+  std::optional<Step> first_step = std::nullopt;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.id, m.incarnation, m.first_step); }
+  bool operator==(const DealtWorker&) const = default;
+};
+
+/// To whom samples are dealt from an epoch of the configuration on: worker w of the list takes the
+/// part w of a models::SampleOrder.
+struct Deal {
+  Epoch epoch = 1;
+  /// Ascending by id.
+  std::vector<DealtWorker> workers = {};
+  std::vector<models::FormerDeal> former = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.workers, m.former); }
+  bool operator==(const Deal&) const = default;
+};
+
+/// How far one incarnation of a worker has got, by the updates that a member holds.
+struct WorkerProgress {
+  MemberIncarnation worker;
+  /// The last step of which the member holds the update, and the samples of the steps up to it.
+  Step step = 0;
+  std::uint64_t samples = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.samples); }
+  bool operator==(const WorkerProgress&) const = default;
+};
+
+/// Member to the dealer, when the members have changed: the deal that the sender knows, what its
+/// worker has taken of it, and how far those have got that are gone. The worker begins no step
+/// until the new deal comes.
+struct DealReport {
+  /// Configuration::members_since of the sender's configuration.
+  Epoch epoch = 0;
+  Deal deal = {};
+  /// The number of steps of the deal that the sender's worker has begun; nullopt if it has no part
+  /// in the deal.
+  std::optional<std::uint64_t> taken = std::nullopt;
+  /// The number of steps that the sender's worker has begun in all; nullopt if it has not begun.
+  std::optional<Step> begun = std::nullopt;
+  /// True if the sender's worker begins no more steps.
+  bool is_done = false;
+  /// The progress of incarnations that are not in the configuration.
+  std::vector<WorkerProgress> progress = {};
+
+  static constexpr std::string_view name = "deal-report";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.epoch, m.deal, m.taken, m.begun, m.is_done, m.progress);
+  }
+};
+
+/// Dealer to all members: the samples are dealt in this way from now on.
+struct NewDeal {
+  Deal deal;
+
+  static constexpr std::string_view name = "new-deal";
+  static constexpr auto fields(auto& m) { return std::tie(m.deal); }
+};
+
+/// How far a worker has got, if the samples were dealt anew since the job began: how many epochs
+/// the job has taken if all workers have got as far, and the step after which the worker ends.
+struct DealProgress {
+  std::optional<double> data_epoch = std::nullopt;
+  std::optional<Step> last_step = std::nullopt;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.data_epoch, m.last_step); }
+};
+
+/// A worker's part of a deal.
+struct DealPart {
+  std::uint32_t index = 0;
+  std::uint32_t count = 1;
+  std::shared_ptr<const models::SampleOrder> order = nullptr;
+  /// If it is set, the worker ends after so many steps of the deal, or after `steps_max` steps of
+  /// the job.
+  std::optional<std::uint64_t> steps = std::nullopt;
+  Step steps_max = barrier::finished;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,78 @@
+/// Deals the samples anew when the members of a job change. The member with the lowest id is the
+/// dealer: it waits for the DealReport of every member, and sends all of them the new deal.
+///
+/// The reports of one epoch come after their senders have adopted its configuration, so no owner
+/// takes an update of a former member any more, and no worker begins a step by the former deal. If
+/// the members change again before all know the new deal, the latest deal that any member knows
+/// counts: whoever does not know it has taken nothing of it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "starling/engine/core/deals/deal.hpp"
+
+namespace starling::core {
+
+/// One call at a time; not thread-safe.
+class Dealer {
+ public:
+  /// `first` is the first configuration of the job; nullptr on a member that joins later. Requires:
+  /// samples, batch and workers > 0, and check_deals(options.former, options.samples).
+  explicit Dealer(DealOptions options, const Configuration* first = nullptr);
+
+  /// Returns the latest deal that this member knows.
+  [[nodiscard]] const Deal& deal() const noexcept { return *deal_; }
+  [[nodiscard]] const std::shared_ptr<const Deal>& shared_deal() const noexcept { return deal_; }
+  /// Returns the member that deals.
+  [[nodiscard]] static MemberId dealer_of(const Configuration& configuration) {
+    return configuration.members.front().id;
+  }
+
+  /// Returns true once for each epoch in which the members have changed: this member then sends the
+  /// dealer a report.
+  [[nodiscard]] bool begin_report(const Configuration& configuration);
+  /// Returns what a report says of the incarnations that are not in the configuration. `progress`
+  /// is what the member's exchange knows; it may forget an incarnation when a later one writes, so
+  /// the most that was known since the present deal counts.
+  [[nodiscard]] std::vector<WorkerProgress> progress_of_gone(
+      const Configuration& configuration, const std::vector<WorkerProgress>& progress);
+
+  /// On the dealer: takes a member's report. Returns the new deal if all members have reported.
+  [[nodiscard]] std::optional<Deal> on(const Configuration& configuration, MemberId from,
+                                       const DealReport& report);
+
+  /// Adopts a deal. Ignores, and returns false for, one that is not of the configuration's epoch or
+  /// that no dealer makes.
+  [[nodiscard]] bool on(const Configuration& configuration, const NewDeal& next);
+
+  /// Returns the part of a worker in the deal; nullopt if it has none.
+  [[nodiscard]] std::optional<DealPart> part_of(MemberId worker);
+
+  /// Returns the order by which a deal's samples are dealt. Requires: the deal has workers.
+  [[nodiscard]] models::SampleOrder order_of(const Deal& deal) const;
+
+  /// Returns what each worker of `latest` has taken: as the reports say, which are those of all
+  /// members of `configuration`.
+  [[nodiscard]] static std::vector<models::Taken> taken_of(
+      const Deal& latest, const Configuration& configuration,
+      const std::map<MemberId, DealReport>& reports);
+
+ private:
+  [[nodiscard]] Deal next_deal(const Configuration& configuration) const;
+
+  DealOptions options_;
+  std::shared_ptr<const Deal> deal_;
+  /// The order of deal_; made when a part is asked for.
+  std::shared_ptr<const models::SampleOrder> order_;
+  /// The epoch of the last report that this member has sent.
+  Epoch reported_ = 1;
+  /// The most that was known of each incarnation since the present deal.
+  std::map<MemberIncarnation, WorkerProgress> known_progress_;
+  /// On the dealer: the reports of the epoch `collected_`, by sender.
+  Epoch collected_ = 0;
+  std::map<MemberId, DealReport> reports_;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,70 @@
+/// The closed set of exchanges. To add an exchange, write a folder in engine/exchange/ and add its
+/// class here: the messages between members, the codec, the validation and the flags follow.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <variant>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/core/message_list.hpp"
+#include "starling/engine/exchange/broadcast/broadcast.hpp"
+#include "starling/engine/exchange/ownership/ownership.hpp"
+#include "starling/engine/exchange/ownership/validation.hpp"
+
+namespace starling::core {
+
+/// The exchange of a member.
+using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange>;
+
+namespace detail {
+
+template <class... Lists>
+struct JoinedLists {
+  using Type = MessageList<>;
+};
+template <class First, class... Lists>
+struct JoinedLists<First, Lists...> {
+  using Type = Joined<First, typename JoinedLists<Lists...>::Type>;
+};
+template <Exchange... Es>
+typename JoinedLists<typename Es::Messages...>::Type messages_of(const std::variant<Es...>*);
+
+template <Exchange... Es>
+std::tuple<ExchangeEffects<typename Es::Context::Messages>...> effect_lists_of(
+    const std::variant<Es...>*);
+
+}  // namespace detail
+
+/// A list of effects for each exchange.
+using ExchangeEffectLists =
+    decltype(detail::effect_lists_of(static_cast<const AnyExchange*>(nullptr)));
+
+/// The messages of all exchanges.
+using ExchangeMessages = decltype(detail::messages_of(static_cast<const AnyExchange*>(nullptr)));
+
+/// An exchange of the list, as jobs choose it by name.
+struct ExchangeType {
+  std::string_view name;
+  std::string_view summary;
+  /// As in the concept Exchange, like the next three.
+  bool (*supports)(Mode mode);
+  bool gathers;
+  bool places_ranges;
+  std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
+  AnyExchange (*make)(ExchangeOptions options);
+};
+
+/// Returns all exchanges, in the list's order; the first one is the default.
+[[nodiscard]] std::span<const ExchangeType> exchange_types();
+/// Requires: check_exchange(name).
+[[nodiscard]] const ExchangeType& exchange_type(std::string_view name);
+
+/// Refuses an unknown name, and suggests the nearest valid one.
+[[nodiscard]] Result<void> check_exchange(std::string_view name);
+/// Refuses an exchange that jobs of this mode cannot use.
+[[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode);
+
+}  // namespace starling::core

@@ -1,0 +1,351 @@
+#include "starling/engine/exchange/broadcast/broadcast.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace starling::core {
+namespace {
+
+/// If nobody has a copy, a joining worker asks again after this time.
+constexpr Time ask_every = std::chrono::milliseconds{50};
+/// The job fails if nobody has had a copy for this long.
+constexpr Time lost_after = std::chrono::seconds{20};
+
+}  // namespace
+
+static_assert(Exchange<BroadcastExchange>);
+
+BroadcastExchange::BroadcastExchange(ExchangeOptions options) : options_(std::move(options)) {
+  if (options_.self.works) copies_.resize(options_.layout->ranges.size());
+}
+
+// --- this worker's reads and writes -------------------------------------------------------------
+
+void BroadcastExchange::read(const Context& context, Read read) {
+  waiting_read_ = std::move(read);
+  finish_read(context);
+}
+
+/// Answers the read if this worker has copies of all ranges.
+void BroadcastExchange::finish_read(const Context& context) {
+  for (RangeId range = 0; range < copies_.size(); ++range)
+    if (!has_copy(range)) return;
+  if (!waiting_read_) return;
+  const Read read = *std::exchange(waiting_read_, std::nullopt);
+  std::vector<Value> values;
+  const auto add = [&](RangeId range, const Rows& rows) {
+    values.push_back(
+        {range, read.step, slice_of(options_.layout->ranges[range], copies_[range].values, rows)});
+  };
+  if (read.plan)
+    for (const RangeRows& wanted : *read.plan) add(wanted.range, wanted.rows);
+  else
+    for (RangeId range = 0; range < copies_.size(); ++range) add(range, nullptr);
+  context.out.push_back(ReadDone{read.step, std::move(values)});
+}
+
+void BroadcastExchange::write(const Context& context, Write write) {
+  write_step_ = write.step;
+  sent_.clear();
+  const auto workers =
+      static_cast<std::uint32_t>(std::ranges::count(configuration_->members, true, &Member::works));
+  for (Update::Part& part : write.update.parts) {
+    auto share =
+        std::make_shared<const Share>(Share{.worker = {options_.self.id, options_.self.incarnation},
+                                            .range = part.range,
+                                            .step = write.step,
+                                            .samples = write.update.samples,
+                                            .samples_total = write.samples_total,
+                                            .update = std::move(part.values),
+                                            .workers = workers});
+    (void)apply(share);  // a worker that resumes at its lowest step may repeat one of a range
+    sent_.push_back({std::move(share), other_workers()});
+  }
+  send_next(context);
+}
+
+/// Sends shares while fewer than `window` are in flight: first those that this member passes on,
+/// then the parts of its update. Ends the write once the copies of all workers contain all parts.
+void BroadcastExchange::send_next(const Context& context) {
+  std::size_t in_flight = 0;
+  const auto send_or_stop = [&](Sent& sent) {
+    if (sent.missing.empty()) return false;
+    if (++in_flight > options_.window) return true;
+    if (!std::exchange(sent.is_sent, true))
+      for (const MemberIncarnation& other : sent.missing) context.send(other.id, *sent.share);
+    return false;
+  };
+  if (!std::ranges::any_of(passed_on_, send_or_stop))
+    (void)std::ranges::any_of(sent_, send_or_stop);
+  const auto is_everywhere = [](const Sent& sent) { return sent.missing.empty(); };
+  if (write_step_ == 0 || !std::ranges::all_of(sent_, is_everywhere)) return;
+  sent_.clear();
+  context.out.push_back(Written{std::exchange(write_step_, 0)});
+}
+
+bool BroadcastExchange::on(const Context& context, MemberId from, const ShareApplied& applied) {
+  const bool is_own =
+      applied.worker == MemberIncarnation{options_.self.id, options_.self.incarnation};
+  std::vector<Sent>& shares = is_own ? sent_ : passed_on_;
+  const auto share = std::ranges::find_if(shares, [&](const Sent& sent) {
+    return sent.share->worker == applied.worker && sent.share->range == applied.range &&
+           sent.share->step == applied.step;
+  });
+  if (share == shares.end()) return true;
+  std::erase_if(share->missing, [&](const auto& other) { return other.id == from; });
+  if (!is_own && share->missing.empty()) passed_on_.erase(share);
+  send_next(context);
+  return true;
+}
+
+// --- the updates of others ----------------------------------------------------------------------
+
+bool BroadcastExchange::on(const Context& context, MemberId from,
+                           const std::shared_ptr<const Share>& share) {
+  if (copies_.empty()) return true;
+  if (!has_copy(share->range)) {
+    copies_[share->range].waiting.emplace_back(from, share);
+    return true;
+  }
+  const bool is_new = apply(share);
+  if (configuration_->find(from) != nullptr)
+    context.send(from, ShareApplied{share->worker, share->range, share->step});
+  if (is_new && !configuration_->contains(share->worker.id, share->worker.incarnation)) {
+    copies_[share->range].last.erase(share->worker);
+    pass_on(share);
+    send_next(context);
+  }
+  return true;
+}
+
+/// Applies an update to this member's copy, unless the copy contains it already. Returns whether it
+/// did. Requires: has_copy(share->range).
+bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
+  Copy& copy = copies_[share->range];
+  Progress& progress = copy.progress[share->worker];
+  if (share->step <= progress.step) return false;
+  progress.step = share->step;
+  options_.applier->apply(*options_.layout, share->range, copy.values, share->update,
+                          options_.applier->weight(share->samples, share->workers));
+  copy.values.samples += share->samples_total - progress.samples;
+  progress.samples = share->samples_total;
+  if (!configuration_->is_of_one_process()) copy.last[share->worker] = share;
+  return true;
+}
+
+/// From now on, send_next() sends the last share of a worker that is gone to all others.
+void BroadcastExchange::pass_on(std::shared_ptr<const Share> share) {
+  std::vector<MemberIncarnation> others = other_workers();
+  if (!others.empty()) passed_on_.push_back({std::move(share), std::move(others)});
+}
+
+// --- members ------------------------------------------------------------------------------------
+
+std::vector<MemberIncarnation> BroadcastExchange::other_workers() const {
+  std::vector<MemberIncarnation> others;
+  for (const Member& member : configuration_->members)
+    if (member.works && member.id != options_.self.id)
+      others.push_back({member.id, member.incarnation});
+  return others;
+}
+
+void BroadcastExchange::on_configuration(const Context& context, const ConfigurationPtr& next,
+                                         Epoch former) {
+  const ConfigurationPtr before = std::exchange(configuration_, next);
+  if (copies_.empty()) return;
+  if (former == 0 && next->epoch == 1) return take_initial_states();
+  for (Sent& part : sent_)
+    if (!part.missing.empty()) renew_missing(context, *before, part);
+  for (Sent& share : passed_on_) renew_missing(context, *before, share);
+  std::erase_if(passed_on_, [](const Sent& share) { return share.missing.empty(); });
+  const auto is_gone = [&](const MemberIncarnation& worker) {
+    return !next->contains(worker.id, worker.incarnation);
+  };
+  for (Copy& copy : copies_)
+    std::erase_if(copy.last, [&](const auto& entry) {
+      if (!is_gone(entry.first)) return false;
+      pass_on(entry.second);
+      return true;
+    });
+  send_next(context);
+  if (!source_ || is_gone(*source_)) request_copy(context);
+}
+
+/// No longer awaits those who are gone, and awaits those who have come since `before`. Every copy
+/// that these may get already contains a share that is missing nowhere.
+void BroadcastExchange::renew_missing(const Context& context, const Configuration& before,
+                                      Sent& sent) const {
+  std::erase_if(sent.missing, [&](const MemberIncarnation& worker) {
+    return !configuration_->contains(worker.id, worker.incarnation);
+  });
+  for (const MemberIncarnation& other : other_workers()) {
+    if (before.contains(other.id, other.incarnation)) continue;
+    sent.missing.push_back(other);
+    if (sent.is_sent) context.send(other.id, *sent.share);
+  }
+}
+
+void BroadcastExchange::take_initial_states() {
+  for (const RangeState& state : *options_.initial_states) {
+    Copy& copy = copies_.at(state.range);
+    copy.values = values_of(*options_.layout, *options_.applier, state);
+    for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
+      const LedgerEntry& entry = state.ledger[worker];
+      if (entry.step > 0 || entry.samples > 0)
+        copy.progress[{worker, entry.incarnation}] = {entry.step, entry.samples};
+    }
+  }
+}
+
+// --- copies for workers that join ---------------------------------------------------------------
+
+/// Asks a worker for the first range of which this one has no copy. The job fails if there is no
+/// worker to ask.
+void BroadcastExchange::request_copy(const Context& context) {
+  source_.reset();
+  refusals_ = 0;
+  RangeId range = 0;
+  while (range < copies_.size() && has_copy(range)) ++range;
+  if (range == copies_.size()) return finish_read(context);
+  ask_next(context);
+}
+
+/// Asks the worker with the next id after `source_`.
+void BroadcastExchange::ask_next(const Context& context) {
+  const std::vector<MemberIncarnation> others = other_workers();
+  if (others.empty())
+    return context.out.push_back(
+        Fail{"no worker with a copy of the parameters is left; valid: start from a checkpoint"});
+  const auto next = source_ ? std::ranges::upper_bound(others, *source_) : others.begin();
+  source_ = next == others.end() ? others.front() : *next;
+  RangeId range = 0;
+  while (has_copy(range)) ++range;
+  context.send(source_->id, CopyRequest{range});
+}
+
+bool BroadcastExchange::on(const Context& context, MemberId from, const CopyRequest& request) {
+  CopyReply reply{.range = request.range, .copy = nullptr};
+  if (has_copy(request.range))
+    reply.copy = std::make_shared<const RangeCopy>(range_copy(request.range));
+  context.send(from, std::move(reply));
+  return true;
+}
+
+bool BroadcastExchange::on(const Context& context, MemberId from, const CopyReply& reply) {
+  if (copies_.empty() || has_copy(reply.range) || !source_ || source_->id != from) return true;
+  if (reply.copy && install(context, *reply.copy)) {
+    nobody_has_it_since_.reset();
+    request_copy(context);
+    return true;
+  }
+  if (++refusals_ < other_workers().size()) {
+    ask_next(context);
+    return true;
+  }
+  if (!nobody_has_it_since_) nobody_has_it_since_ = context.now;
+  if (context.now - *nobody_has_it_since_ >= lost_after) {
+    context.out.push_back(
+        Fail{"no worker has a copy of the parameters; valid: start from a checkpoint"});
+    return true;
+  }
+  ask_again_at_ = context.now + ask_every;
+  context.out.push_back(SetTimer{*ask_again_at_});
+  return true;
+}
+
+void BroadcastExchange::on_timer(const Context& context) {
+  if (!ask_again_at_ || context.now < *ask_again_at_) return;
+  ask_again_at_.reset();
+  if (source_) request_copy(context);
+}
+
+/// Takes a copy, and applies the updates that have come before it. Returns false if the copy does
+/// not fit, as only that of a faulty member.
+bool BroadcastExchange::install(const Context& context, const RangeCopy& received) {
+  Copy& copy = copies_[received.state.range];
+  if (!fits(*options_.layout, *options_.applier, received.state)) return false;
+  copy.values = values_of(*options_.layout, *options_.applier, received.state);
+  for (const WorkerProgress& progress : received.progress)
+    copy.progress[progress.worker] = {progress.step, progress.samples};
+  for (const Share& share : received.last)
+    copy.last[share.worker] = std::make_shared<const Share>(share);
+  ++changes_;
+  for (const auto& [from, share] : std::exchange(copy.waiting, {})) (void)on(context, from, share);
+  return true;
+}
+
+RangeCopy BroadcastExchange::range_copy(RangeId range) const {
+  RangeCopy copy{.state = state(range), .progress = {}, .last = {}};
+  copy.state.ledger.clear();
+  for (const auto& [worker, progress] : copies_[range].progress)
+    copy.progress.push_back({worker, progress.step, progress.samples});
+  for (const auto& [worker, share] : copies_[range].last) copy.last.push_back(*share);
+  for (const Sent& sent : passed_on_)
+    if (sent.share->range == range) copy.last.push_back(*sent.share);
+  return copy;
+}
+
+// --- observers ----------------------------------------------------------------------------------
+
+std::optional<MemberId> BroadcastExchange::answerer(const Configuration& configuration, RangeId) {
+  const auto first = std::ranges::find(configuration.members, true, &Member::works);
+  if (first == configuration.members.end()) return std::nullopt;
+  return first->id;
+}
+
+std::optional<Value> BroadcastExchange::value(RangeId range, const Rows& rows) const {
+  if (!answers_for(range) || !has_rows(options_.layout->ranges[range], rows)) return std::nullopt;
+  return Value{range, 0, slice_of(options_.layout->ranges[range], copies_[range].values, rows)};
+}
+
+RangeState BroadcastExchange::state(RangeId range) const {
+  const Copy& copy = copies_[range];
+  RangeState state{.range = range,
+                   .value = {copy.values.value, 0, copy.values.value->size(), nullptr},
+                   .slots = {copy.values.slots, 0, copy.values.slots->size(), nullptr},
+                   .updates = copy.values.updates,
+                   .samples = copy.values.samples,
+                   .ledger = std::vector<LedgerEntry>(options_.workers)};
+  for (const auto& [worker, progress] : copy.progress) {  // a later incarnation comes later
+    if (worker.id >= state.ledger.size()) state.ledger.resize(worker.id + 1);
+    state.ledger[worker.id] = {worker.incarnation, progress.step, progress.samples};
+  }
+  return state;
+}
+
+void BroadcastExchange::on(const Context& context, const Snapshot& request) {
+  if (request.round > 0) return;  // the exchange has no rounds
+  for (RangeId range = 0; range < copies_.size(); ++range) {
+    if (!answers_for(range)) continue;
+    RangeState answer = state(range);
+    answer.request_id = request.request_id;
+    context.observe(std::move(answer));
+  }
+}
+
+std::vector<RangeId> BroadcastExchange::full_ranges() const {
+  std::vector<RangeId> full;
+  for (RangeId range = 0; range < copies_.size(); ++range)
+    if (has_copy(range)) full.push_back(range);
+  return full;
+}
+
+std::vector<WorkerProgress> BroadcastExchange::progress() const {
+  std::map<MemberIncarnation, Progress> highest;
+  const auto add = [&](const MemberIncarnation& worker, const Progress& progress) {
+    if (progress.step >= highest[worker].step) highest[worker] = progress;
+  };
+  for (const Copy& copy : copies_) {
+    for (const auto& [worker, progress] : copy.progress) add(worker, progress);
+    for (const auto& [from, share] : copy.waiting)
+      add(share->worker, {share->step, share->samples_total});
+  }
+  std::vector<WorkerProgress> all;
+  for (const auto& [worker, progress] : highest)
+    if (progress.step > 0) all.push_back({worker, progress.step, progress.samples});
+  return all;
+}
+
+}  // namespace starling::core

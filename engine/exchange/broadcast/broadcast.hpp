@@ -1,0 +1,142 @@
+/// The broadcast exchange: every worker has a copy of all parameters, reads its own copy, and sends
+/// its updates to all other workers. It is the smallest complete exchange, and an example for new
+/// ones (docs/design/0013-exchanges.md).
+///
+/// A step counts once the copies of all workers contain its update, so a worker reads all updates
+/// of the steps that it has seen. The copies apply the updates of different workers in different
+/// orders: they stay equal, up to rounding, only if the order does not matter, as with plain SGD.
+/// An optimiser with state of its own, such as momentum, makes them differ a little.
+///
+/// If a worker is gone, those who have the update that it sent last send it to the others, until
+/// the copies of all contain it. A worker that joins asks others for a copy, range by range, and
+/// gets the last updates with it; until it has one, it neither applies nor acknowledges updates of
+/// the range, so nobody's step counts without it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/exchange/broadcast/messages.hpp"
+
+namespace starling::core {
+
+/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
+/// not work have no copy.
+class BroadcastExchange {
+ public:
+  using Messages = BroadcastMessages;
+  using Context = BroadcastContext;
+  static constexpr std::string_view name = "broadcast";
+  static constexpr std::string_view summary =
+      "every worker has the whole model, and sends its updates to all others";
+  static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
+  static constexpr bool gathers = false;
+  static constexpr bool places_ranges = false;
+
+  explicit BroadcastExchange(ExchangeOptions options);
+
+  void read(const Context& context, Read read);
+  void write(const Context& context, Write write);
+  void enter(const Context&, const Enter&) {}  // the exchange does not gather
+  void end(const Context&, const EndWrites&) {}
+
+  void on_configuration(const Context& context, const ConfigurationPtr& next, Epoch former);
+  void on_timer(const Context& context);
+
+  [[nodiscard]] bool on(const Context& context, MemberId from,
+                        const std::shared_ptr<const Share>& share);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const ShareApplied& applied);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const CopyRequest& request);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const CopyReply& reply);
+  void on(const Context&, const Ended&) {}
+  void on(const Context& context, const Snapshot& request);
+
+  /// The worker with the lowest id answers.
+  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+                                                        RangeId range);
+  [[nodiscard]] bool answers_for(RangeId range) const {
+    return has_copy(range) && answerer(*configuration_, range) == options_.self.id;
+  }
+  [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
+  [[nodiscard]] RangeState state(RangeId range) const;
+  [[nodiscard]] std::vector<WorkerProgress> progress() const;
+  [[nodiscard]] std::vector<RangeId> full_ranges() const;
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+
+  /// True if this member has a copy of the range.
+  [[nodiscard]] bool has_copy(RangeId range) const {
+    return range < copies_.size() && copies_[range].values.value != nullptr;
+  }
+  /// Returns the elements of the copy. Requires: has_copy(range), and that T is their type.
+  template <class T>
+  [[nodiscard]] std::span<const T> copy(RangeId range) const {
+    return std::as_const(*copies_[range].values.value).template as<T>();
+  }
+  /// Returns the number of updates that the copy contains. Requires: has_copy(range).
+  [[nodiscard]] std::uint64_t updates(RangeId range) const { return copies_[range].values.updates; }
+
+ private:
+  struct Progress {
+    Step step = 0;
+    std::uint64_t samples = 0;
+  };
+  struct Copy {
+    /// Without buffers if this member has no copy.
+    RangeValues values;
+    std::map<MemberIncarnation, Progress> progress;
+    /// The last share of each worker, which others may not have. Empty in a job of one process, in
+    /// which no worker dies alone.
+    std::map<MemberIncarnation, std::shared_ptr<const Share>> last;
+    /// The shares that have come before the copy, with their senders.
+    std::vector<std::pair<MemberId, std::shared_ptr<const Share>>> waiting;
+  };
+  /// A share that this member sends, and the other workers whose copies may not contain it yet.
+  struct Sent {
+    std::shared_ptr<const Share> share;
+    std::vector<MemberIncarnation> missing;
+    bool is_sent = false;
+  };
+
+  [[nodiscard]] std::vector<MemberIncarnation> other_workers() const;
+  void take_initial_states();
+  [[nodiscard]] bool install(const Context& context, const RangeCopy& copy);
+  bool apply(const std::shared_ptr<const Share>& share);
+  void pass_on(std::shared_ptr<const Share> share);
+  void renew_missing(const Context& context, const Configuration& before, Sent& sent) const;
+  void send_next(const Context& context);
+  void request_copy(const Context& context);
+  void ask_next(const Context& context);
+  void finish_read(const Context& context);
+  [[nodiscard]] RangeCopy range_copy(RangeId range) const;
+
+  ExchangeOptions options_;
+  ConfigurationPtr configuration_;
+  /// By range; empty if this member does not work.
+  std::vector<Copy> copies_;
+
+  /// A read that waits for copies.
+  std::optional<Read> waiting_read_;
+  /// The step of the present write, and its parts; empty if there is none.
+  Step write_step_ = 0;
+  std::vector<Sent> sent_;
+  /// The last shares of workers that are gone, until the copies of all contain them.
+  std::vector<Sent> passed_on_;
+
+  /// The worker that this one has asked for a copy, and how many have said since that they have
+  /// none.
+  std::optional<MemberIncarnation> source_;
+  std::size_t refusals_ = 0;
+  /// When a worker is asked again, and since when all have said that they have none.
+  std::optional<Time> ask_again_at_;
+  std::optional<Time> nobody_has_it_since_;
+  /// How many copies have been installed.
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace starling::core

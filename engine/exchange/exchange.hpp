@@ -1,0 +1,176 @@
+/// An exchange: how the copies of the model that workers compute with become one. The worker asks
+/// it to read the parameters for a step, and to write the update of the step; the exchange says
+/// when the values are there and when the update counts. Each exchange is a class in a folder of
+/// its own, with its own messages; core/member/exchanges.hpp lists them.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/engine/core/council/configuration.hpp"
+#include "starling/engine/core/deals/deal.hpp"
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/core/message.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/exchange/applier.hpp"
+
+namespace starling::core {
+
+/// The options of every exchange.
+struct ExchangeOptions {
+  /// The name of an exchange in the list (core/member/exchanges.hpp).
+  std::string name = "owners";
+  /// This member; the member's core sets it.
+  Member self;
+  std::shared_ptr<const Layout> layout;
+  /// How updates change the parameters. All members of a job share it.
+  ApplierPtr applier;
+  /// The number of workers with which the job starts.
+  std::size_t workers = 1;
+  /// Worker ids are below this. 0: they are below `workers`, because no worker joins later.
+  std::size_t workers_max = 0;
+  /// The state of each range when the job starts.
+  std::shared_ptr<const std::vector<RangeState>> initial_states;
+  /// At most this many messages with tensors are in flight from one member to another, each with
+  /// one range. At least 1.
+  std::size_t window = 64;
+  /// True in bulk-synchronous jobs of an exchange that gathers the updates of a step, and applies
+  /// them together in the order of the workers. The member's core sets it.
+  bool bsp = false;
+  /// bsp only: a Snapshot of a later round, as if the exchange had received it at the start.
+  Snapshot pending_snapshot = {.request_id = 0};
+};
+
+/// Send this message to a member, which may be this one.
+template <class Messages>
+struct SendToMember {
+  MemberId to;
+  AnyOf<Messages> message;
+};
+/// The answer to a Read: the values, one for each range of the plan and in its order.
+struct ReadDone {
+  Step step;
+  std::vector<Value> values;
+};
+/// The answer to a Write or an Enter: the update counts, because everybody whom the barrier lets
+/// pass after this reads it.
+struct Written {
+  Step step;
+};
+/// Send the observer this state: part of the answer to a Snapshot.
+struct ObservedState {
+  std::shared_ptr<RangeState> state;
+};
+
+template <class Messages>
+using ExchangeEffect =
+    std::variant<SendToMember<Messages>, SetTimer, ReadDone, Written, ObservedState, Fail>;
+template <class Messages>
+using ExchangeEffects = std::vector<ExchangeEffect<Messages>>;
+
+/// Passed to every event of an exchange that sends these messages.
+template <class Sent>
+struct ExchangeContext {
+  using Messages = Sent;
+  Time now;
+  Random& random;
+  ExchangeEffects<Messages>& out;
+
+  void send(MemberId to, AnyOf<Messages> message) const {
+    out.push_back(SendToMember<Messages>{to, std::move(message)});
+  }
+  void observe(RangeState state) const {
+    out.push_back(ObservedState{std::make_shared<RangeState>(std::move(state))});
+  }
+};
+
+/// The functions that a member's core requires of an exchange. One call at a time; not thread-safe.
+/// Messages between members of one epoch arrive once and in order.
+template <class E>
+concept Exchange = requires(E exchange, const E& constant, const typename E::Context& context,
+                            const ConfigurationPtr& configuration, ExchangeOptions options,
+                            Step step, const Ended& ended, const Snapshot& snapshot, RangeId range,
+                            const Rows& rows) {
+  /// The name in the grammar of flags.
+  { E::name } -> std::convertible_to<std::string_view>;
+  /// The messages between members that only this exchange has. For each of them there is a function
+  /// on(context, from, message), which returns false if the sender must be sent the configuration
+  /// because it knows another one, and a function is_valid(scope, message) that says whether the
+  /// sender may send it. `message` is a reference or a shared pointer.
+  typename E::Messages;
+  /// One line for help texts: how an update becomes what others read.
+  { E::summary } -> std::convertible_to<std::string_view>;
+  /// True if jobs of this mode can use the exchange.
+  { E::supports(Mode::peer) } -> std::same_as<bool>;
+  /// True if the exchange can gather the updates of a step (ExchangeOptions::bsp).
+  { E::gathers } -> std::convertible_to<bool>;
+  /// True if the council decides which members have which ranges (Configuration::ranges). If not,
+  /// configurations name no ranges.
+  { E::places_ranges } -> std::convertible_to<bool>;
+  /// The context of every event: an ExchangeContext of `Messages` and Ended.
+  typename E::Context;
+  E{std::move(options)};
+
+  // --- for the worker of this member ---
+  exchange.read(context, Read{});
+  exchange.write(context, Write{});
+  exchange.enter(context, Enter{});
+  exchange.end(context, EndWrites{});
+
+  // --- for the other members ---
+  /// Adopts a configuration. `former` is the epoch of the one that this member knew before, perhaps
+  /// several epochs earlier, or 0 if it knew none.
+  exchange.on_configuration(context, configuration, Epoch{});
+  /// Another member's worker has made its last step.
+  exchange.on(context, ended);
+  exchange.on_timer(context);
+
+  // --- for observers and actors that are not members ---
+  /// Answers with the states of the ranges for which this member answers.
+  exchange.on(context, snapshot);
+  /// Returns the member that answers for the range in a configuration.
+  { E::answerer(*configuration, range) } -> std::same_as<std::optional<MemberId>>;
+  /// Returns true if this member answers for the range: it is the answerer and has the values.
+  { constant.answers_for(range) } -> std::same_as<bool>;
+  /// Returns the present values of the range, or of rows of it; nullopt if this member does not
+  /// answer for the range or if there are no such rows.
+  { exchange.value(range, rows) } -> std::same_as<std::optional<Value>>;
+  /// Returns the present state of the range. Requires: answers_for(range).
+  { constant.state(range) } -> std::same_as<RangeState>;
+  /// Returns how far each worker has got by the updates that this member holds for others: at least
+  /// one incarnation of each, once it has written an update.
+  { constant.progress() } -> std::same_as<std::vector<WorkerProgress>>;
+
+  // --- for the council, which decides where ranges are (Configuration::ranges) ---
+  /// Returns the ranges of which this member holds every update that counts, ascending.
+  { constant.full_ranges() } -> std::same_as<std::vector<RangeId>>;
+  /// Returns how often full_ranges() has changed.
+  { constant.changes() } -> std::same_as<std::uint64_t>;
+};
+
+/// All that the validity of a message depends on.
+struct MessageScope {
+  /// The receiver's configuration. Requires: it names the sender.
+  const Configuration& configuration;
+  MemberId from;
+  /// Member ids are below this.
+  MemberId members_max;
+  /// The layout of the job's parameters.
+  const Layout& layout;
+  std::size_t element_bytes;
+
+  [[nodiscard]] bool has_range(RangeId range) const { return range < layout.ranges.size(); }
+  [[nodiscard]] bool fits_range(RangeId range, const Slice& slice) const {
+    return has_range(range) && fits(layout.ranges[range], slice, element_bytes);
+  }
+};
+
+}  // namespace starling::core

@@ -1,0 +1,103 @@
+/// A worker's part of the ownership exchange: it pulls the ranges that a step reads from their
+/// owners, and pushes the update to them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "starling/engine/exchange/ownership/messages.hpp"
+
+namespace starling::core {
+
+struct RangeClientOptions {
+  MemberId worker = 0;
+  Incarnation incarnation = 0;
+  /// ExchangeOptions::bsp.
+  bool bsp = false;
+  /// At most this many pulls or pushes to one owner are in flight, each of one range. This bounds
+  /// how much of a large model is in flight. At least 1.
+  std::size_t window = 64;
+};
+
+/// One call at a time; not thread-safe. Repeated or late messages do no harm. It sends no message
+/// again, except to new owners: messages must not get lost.
+///
+///     idle --read--> pulling --all values have come (ReadDone)--> idle
+///     idle --write, enter--> pushing --all owners hold the update (Written)--> idle
+class RangeClient {
+ public:
+  explicit RangeClient(const RangeClientOptions& options) : options_(options) {}
+
+  /// Adopts a configuration: sends the pulls and pushes that former owners have not answered to the
+  /// new owners. Call it before all else. Requires: no range is lost.
+  void on_configuration(const OwnershipContext& context, ConfigurationPtr next);
+
+  // Requires of the first three: idle.
+  void read(const OwnershipContext& context, Read read);
+  void write(const OwnershipContext& context, Write write);
+  void enter(const OwnershipContext& context, const Enter& enter);
+  void end(const OwnershipContext& context, const EndWrites& end);
+
+  void on(const OwnershipContext& context, const Value& value);
+  void on(const OwnershipContext& context, const Ack& ack);
+
+ private:
+  enum class Phase { idle, pulling, pushing };
+
+  // In the functions below, `part` is a position in plan_ while the client is pulling, and in
+  // write_.update.parts while it is pushing.
+  [[nodiscard]] RangeId range_of(std::uint32_t part) const;
+  [[nodiscard]] OwnerId primary_of(RangeId range) const;
+  void push(const OwnershipContext& context);
+  void finish_read(const OwnershipContext& context);
+  void finish_write(const OwnershipContext& context);
+  void send_all(const OwnershipContext& context, std::size_t parts);
+  void send_unsent(const OwnershipContext& context);
+  void send_or_queue(const OwnershipContext& context, std::uint32_t part);
+  void send_part(const OwnershipContext& context, std::uint32_t part);
+  void send_next(const OwnershipContext& context, std::uint32_t part);
+  void send_end(const OwnershipContext& context) const;
+
+  RangeClientOptions options_;
+  ConfigurationPtr configuration_;
+  /// The primary owners of all ranges, ascending.
+  std::vector<OwnerId> primaries_;
+
+  Phase phase_ = Phase::idle;
+  /// The step of the present read.
+  Step read_step_ = 0;
+  /// The ranges of the present read.
+  std::vector<RangeRows> plan_;
+  /// True if plan_ has all ranges, whole.
+  bool plans_all_ = false;
+  /// The values pulled so far, in the plan's order.
+  std::vector<Value> values_;
+  /// The position in the plan by range, or not_planned.
+  std::vector<std::uint32_t> position_;
+  /// The update that is being pushed, sorted by range; kept until every owner holds it.
+  Write write_;
+  /// True while the client pushes the entry of a worker that joins: pushes without an update
+  /// (Push::is_join), one to each range, which count as a step.
+  bool is_join_ = false;
+  /// For each part of the plan or of the update: true if it has an answer. A value of no rows has
+  /// no buffer, so the values do not show it.
+  std::vector<bool> is_answered_;
+  std::size_t unanswered_ = 0;
+  /// One owner's window: the number of parts in flight to it, and the parts that are queued because
+  /// the window is full, the next one last.
+  struct OwnerWindow {
+    std::size_t in_flight = 0;
+    std::vector<std::uint32_t> queued;
+  };
+  /// In the order of primaries_.
+  std::vector<OwnerWindow> windows_;
+  OwnerWindow& window_of(OwnerId owner);
+  /// The owner that each part was sent to, or not_sent.
+  std::vector<OwnerId> sent_to_;
+  /// The worker's last step, if it has ended.
+  std::optional<Step> ended_at_;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,18 @@
+/// Checks the messages of the ownership exchange before any core receives them. Pure functions; any
+/// thread.
+#pragma once
+
+#include "starling/engine/exchange/ownership/messages.hpp"
+
+namespace starling::core {
+
+// Each returns true if the sender may send the message.
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Pull& pull);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Value& value);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Push& push);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Ack& ack);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Install& install);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Forward& forward);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Held& held);
+
+}  // namespace starling::core

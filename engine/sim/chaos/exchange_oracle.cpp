@@ -1,0 +1,145 @@
+#include "starling/engine/sim/chaos/exchange_oracle.hpp"
+
+#include <algorithm>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/sim/chaos/invariant_checker.hpp"
+
+namespace starling::sim {
+namespace {
+
+using core::Configuration;
+using core::RangeId;
+using core::RangeOwner;
+
+// --- owners -------------------------------------------------------------------------------------
+
+bool equal(const core::Slice& a, const core::Slice& b) {
+  return std::ranges::equal(a.as<double>(), b.as<double>());
+}
+
+bool equal(const core::Push& a, const core::Push& b) {
+  const auto numbers = [](const core::Push& push) {
+    return std::tuple{push.worker,  push.incarnation,   push.step,
+                      push.samples, push.samples_total, push.is_join};
+  };
+  return numbers(a) == numbers(b) && equal(a.update, b.update);
+}
+
+/// Returns what differs between two states of a range; empty if they are the same.
+std::string_view difference_of(const core::OwnerState& x, const core::OwnerState& y) {
+  const core::RangeState& a = x.state;
+  const core::RangeState& b = y.state;
+  if (!equal(a.value, b.value)) return "their values";
+  if (!equal(a.slots, b.slots)) return "the optimiser's slots";
+  if (a.updates != b.updates) return "the updates applied";
+  if (a.samples != b.samples) return "the samples seen";
+  if (a.round != b.round) return "their round";
+  if (a.ledger != b.ledger) return "their ledgers";
+  if (!std::ranges::equal(x.gathered, y.gathered,
+                          [](const auto& p, const auto& q) { return equal(p, q); }))
+    return "the gathered pushes";
+  if (x.awaited != y.awaited) return "the awaited workers";
+  return {};
+}
+
+class OwnershipOracle final : public ExchangeOracle {
+ public:
+  std::vector<RangeOwner> holders(const Configuration& configuration,
+                                  RangeId range) const override {
+    return configuration.ranges[range].owners;
+  }
+  bool is_full(const MemberCore& member, RangeId range) const override {
+    return replica(member).is_full_owner(range);
+  }
+  std::span<const double> values(const MemberCore& member, RangeId range) const override {
+    if (!replica(member).shard().holds(range)) return {};
+    return replica(member).shard().value<double>(range);
+  }
+  Version version(const MemberCore& member, RangeId range) const override {
+    const core::Replica& owned = replica(member);
+    return {owned.owner_epoch(range), owned.shard().updates(range), owned.is_full_owner(range)};
+  }
+  /// The pushes that wait for their round.
+  core::Step count_waiting(const MemberCore& member, RangeId range,
+                           const core::Member& worker) const override {
+    const auto& gathered = replica(member).shard().gathered(range);
+    if (gathered.empty()) return 0;
+    return static_cast<core::Step>(
+        std::ranges::count_if(gathered[worker.id], [&](const core::Push& push) {
+          return push.incarnation == worker.incarnation && !push.update.empty();
+        }));
+  }
+  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
+    return !replica(member).is_installed(range) ||
+           replica(member).number(range) != replica(first).number(range);
+  }
+  std::string_view difference(const MemberCore& a, const MemberCore& b,
+                              RangeId range) const override {
+    return difference_of(replica(a).shard().full_state(range),
+                         replica(b).shard().full_state(range));
+  }
+
+ private:
+  static const core::Replica& replica(const MemberCore& member) {
+    return member.exchange<core::OwnershipExchange>().replica();
+  }
+};
+
+// --- broadcast ----------------------------------------------------------------------------------
+
+class BroadcastOracle final : public ExchangeOracle {
+ public:
+  /// Every worker holds every range from its incarnation's beginning.
+  std::vector<RangeOwner> holders(const Configuration& configuration, RangeId) const override {
+    std::vector<RangeOwner> workers;
+    for (const core::Member& member : configuration.members)
+      if (member.works) workers.push_back({member.id, member.incarnation});
+    return workers;
+  }
+  bool is_full(const MemberCore& member, RangeId range) const override {
+    return exchange(member).has_copy(range);
+  }
+  std::span<const double> values(const MemberCore& member, RangeId range) const override {
+    if (!exchange(member).has_copy(range)) return {};
+    return exchange(member).copy<double>(range);
+  }
+  Version version(const MemberCore& member, RangeId range) const override {
+    return {0, exchange(member).updates(range), true};
+  }
+  core::Step count_waiting(const MemberCore&, RangeId, const core::Member&) const override {
+    return 0;
+  }
+  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
+    return !exchange(member).has_copy(range) || !exchange(first).has_copy(range) ||
+           !difference(member, first, range).empty();
+  }
+  /// Copies apply updates in different orders, so the row that depends on the order may differ.
+  std::string_view difference(const MemberCore& a, const MemberCore& b,
+                              RangeId range) const override {
+    if (!std::ranges::equal(values(a, range).first(2 * incarnations_max),
+                            values(b, range).first(2 * incarnations_max)))
+      return "the updates that they contain";
+    const core::RangeState x = exchange(a).state(range);
+    const core::RangeState y = exchange(b).state(range);
+    if (x.updates != y.updates) return "the updates applied";
+    if (x.samples != y.samples) return "the samples seen";
+    if (x.ledger != y.ledger) return "their ledgers";
+    return {};
+  }
+
+ private:
+  static const core::BroadcastExchange& exchange(const MemberCore& member) {
+    return member.exchange<core::BroadcastExchange>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
+  if (exchange == core::BroadcastExchange::name) return std::make_unique<BroadcastOracle>();
+  STARLING_CHECK(exchange == core::OwnershipExchange::name);
+  return std::make_unique<OwnershipOracle>();
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,51 @@
+/// The part of the InvariantChecker that depends on the exchange: which members hold a range, and
+/// what they hold. To check a new exchange, write an oracle and add it to make_oracle().
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "starling/engine/core/member/member_core.hpp"
+
+namespace starling::sim {
+
+/// Immutable; any thread. The functions with a core require that it is a member.
+class ExchangeOracle {
+ public:
+  using MemberCore = core::MemberCore;
+  /// Differs from one state of a range at a member to another.
+  using Version = std::tuple<core::Epoch, std::uint64_t, bool>;
+
+  virtual ~ExchangeOracle() = default;
+
+  /// Returns the members that are to hold the range in a configuration. A member holds it without a
+  /// break as long as its `since` is the same.
+  [[nodiscard]] virtual std::vector<core::RangeOwner> holders(
+      const core::Configuration& configuration, core::RangeId range) const = 0;
+  /// True if the member has the whole range, as it knows it itself.
+  [[nodiscard]] virtual bool is_full(const MemberCore& member, core::RangeId range) const = 0;
+  /// Returns the member's elements of the range; empty if it has none.
+  [[nodiscard]] virtual std::span<const double> values(const MemberCore& member,
+                                                       core::RangeId range) const = 0;
+  [[nodiscard]] virtual Version version(const MemberCore& member, core::RangeId range) const = 0;
+  /// Returns how many updates of `worker` the member has that are not in its elements yet.
+  [[nodiscard]] virtual core::Step count_waiting(const MemberCore& member, core::RangeId range,
+                                                 const core::Member& worker) const = 0;
+  /// Returns true if updates are on their way that `member` lacks and `first`, the first holder,
+  /// has.
+  [[nodiscard]] virtual bool is_behind(const MemberCore& member, const MemberCore& first,
+                                       core::RangeId range) const = 0;
+  /// Returns what differs between the range at two full holders when nothing is on its way; empty
+  /// if nothing does.
+  [[nodiscard]] virtual std::string_view difference(const MemberCore& a, const MemberCore& b,
+                                                    core::RangeId range) const = 0;
+};
+
+/// Returns the oracle of an exchange. Requires: it has one.
+[[nodiscard]] std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange);
+
+}  // namespace starling::sim

@@ -1,0 +1,207 @@
+#include "starling/engine/core/deals/dealer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/engine/core/council/configurations.hpp"
+
+namespace starling::core {
+namespace {
+
+constexpr std::uint64_t samples = 24;
+constexpr std::uint64_t batch = 2;
+
+DealOptions options() { return {.samples = samples, .batch = batch, .workers = 3}; }
+
+Configuration configuration_of(Epoch epoch, std::vector<Member> members) {
+  Configuration configuration;
+  configuration.epoch = configuration.members_since = epoch;
+  configuration.members = std::move(members);
+  return configuration;
+}
+
+/// Sends the dealer the reports of all members, and returns the new deal.
+std::optional<Deal> deal(Dealer& dealer, const Configuration& now,
+                         const std::map<MemberId, DealReport>& reports) {
+  std::optional<Deal> next;
+  for (const auto& [from, report] : reports) {
+    EXPECT_FALSE(next) << "not before all have reported";
+    next = dealer.on(now, from, report);
+  }
+  return next;
+}
+
+DealReport report(Epoch epoch, const Deal& known, std::optional<std::uint64_t> taken,
+                  std::optional<Step> begun) {
+  return {.epoch = epoch, .deal = known, .taken = taken, .begun = begun};
+}
+
+/// Returns the epochs and samples that the workers take in `steps` steps of a deal.
+std::multiset<models::DealtSample> taken_in(const Dealer& dealer, const Deal& deal,
+                                            std::uint64_t worker, std::uint64_t steps) {
+  std::multiset<models::DealtSample> all;
+  std::vector<models::DealtSample> dealt;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    dealer.order_of(deal).batch(worker, step, dealt);
+    all.insert(dealt.begin(), dealt.end());
+  }
+  return all;
+}
+
+TEST(Dealer, ReportsOnceAnEpochInWhichMembersChanged) {
+  Dealer dealer{options()};
+  Configuration now = configuration_of(1, members_of({0, 1, 2}));
+  EXPECT_FALSE(dealer.begin_report(now)) << "the first deal needs no reports";
+  now.epoch = 2;
+  EXPECT_FALSE(dealer.begin_report(now)) << "only owners have changed";
+  now = configuration_of(3, members_of({0, 1}));
+  EXPECT_TRUE(dealer.begin_report(now));
+  EXPECT_FALSE(dealer.begin_report(now));
+}
+
+TEST(Dealer, DealsWhatADeadWorkerLeft) {
+  Dealer dealer{options()};
+  const Deal first = dealer.deal();
+  const Configuration now = configuration_of(2, members_of({0, 1}));
+  // Worker 0 has begun 2 steps, worker 1 one; members hold worker 2's update of step 1.
+  std::map<MemberId, DealReport> reports{{0, report(2, first, 2, 2)}, {1, report(2, first, 1, 1)}};
+  reports[1].progress = {{{2, 1}, 1, batch}};
+  const auto next = deal(dealer, now, reports);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->workers, (std::vector<DealtWorker>{{0, 1, 2}, {1, 1, 1}}));
+  // Together with what was taken, the rest of the deal is one epoch.
+  auto all = taken_in(dealer, first, 0, 2);
+  all.merge(taken_in(dealer, first, 1, 1));
+  all.merge(taken_in(dealer, first, 2, 1));
+  const std::uint64_t rest = dealer.order_of(*next).rest_steps();
+  EXPECT_EQ(rest, 4U) << "16 samples are left for 2 workers";
+  for (const std::uint64_t worker : {0U, 1U}) all.merge(taken_in(dealer, *next, worker, rest));
+  EXPECT_EQ(all.size(), samples);
+  EXPECT_EQ(std::set<models::DealtSample>(all.begin(), all.end()).size(), samples);
+}
+
+TEST(Dealer, TheLatestDealThatAnyMemberKnowsCounts) {
+  Dealer dealer{options()};
+  const Deal first = dealer.deal();
+  const Deal second =
+      deal(dealer, configuration_of(2, members_of({0, 1, 2})),
+           {{0, report(2, first, 1, 1)}, {1, report(2, first, 1, 1)}, {2, report(2, first, 1, 1)}})
+          .value();
+  // Worker 1 has begun 2 steps of the second deal, worker 0 does not know it yet, and worker 2 has
+  // died after 1 step of it.
+  std::map<MemberId, DealReport> reports{{0, report(3, first, 1, 1)}, {1, report(3, second, 2, 3)}};
+  reports[0].progress = {{{2, 1}, 2, 2 * batch}};
+  const Deal third = deal(dealer, configuration_of(3, members_of({0, 1})), reports).value();
+  EXPECT_EQ(third.former.back().taken, (std::vector<models::Taken>{{0}, {2}, {1}}));
+  EXPECT_EQ(third.former.size(), 2U);
+}
+
+TEST(Dealer, CountsTheSamplesOfADeadWorkerThatHadJoined) {
+  Dealer dealer{options()};
+  const Deal first = dealer.deal();
+  std::vector<Member> members = members_of({0, 1});
+  members.push_back({2, 5});  // a new incarnation of worker 2
+  const Deal second = deal(dealer, configuration_of(2, members),
+                           {{0, report(2, first, 1, 1)},
+                            {1, report(2, first, 1, 1)},
+                            {2, report(2, first, std::nullopt, std::nullopt)}})
+                          .value();
+  EXPECT_EQ(second.workers.back(), (DealtWorker{2, 5, std::nullopt}));
+  EXPECT_EQ(second.former.back().taken.back(), models::Taken{}) << "it died before its first step";
+  std::map<MemberId, DealReport> reports{{0, report(3, second, 1, 2)},
+                                         {1, report(3, second, 1, 2)}};
+  reports[0].progress = {{{2, 1}, 9, 18}, {{2, 5}, 9, 3}};  // 3 samples of incarnation 5
+  const Deal third = deal(dealer, configuration_of(3, members_of({0, 1})), reports).value();
+  EXPECT_EQ(third.former.back().taken, (std::vector<models::Taken>{{1}, {1}, {0, 3}}));
+}
+
+TEST(Dealer, WorkersThatHaveEndedGetNothing) {
+  Dealer dealer{options()};
+  std::map<MemberId, DealReport> reports{{0, report(2, dealer.deal(), 4, 4)},
+                                         {1, report(2, dealer.deal(), 2, 2)}};
+  reports[0].is_done = true;
+  const Deal next = deal(dealer, configuration_of(2, members_of({0, 1})), reports).value();
+  EXPECT_EQ(next.workers, (std::vector<DealtWorker>{{1, 1, 2}}));
+  ASSERT_TRUE(dealer.on(configuration_of(2, members_of({0, 1})), NewDeal{next}));
+  EXPECT_FALSE(dealer.part_of(0));
+  EXPECT_EQ(dealer.part_of(1)->count, 1U);
+}
+
+TEST(Dealer, EndsWorkersAfterTheirPartOfTheEpochs) {
+  DealOptions two_epochs = options();
+  two_epochs.epochs = 2;
+  Dealer dealer{two_epochs};
+  EXPECT_EQ(dealer.part_of(0)->steps, 8U) << "2 epochs of 24 samples, 3 workers, 2 samples a step";
+  const Configuration now = configuration_of(2, members_of({0, 1}));
+  const Deal next =
+      deal(dealer, now, {{0, report(2, dealer.deal(), 1, 1)}, {1, report(2, dealer.deal(), 1, 1)}})
+          .value();
+  ASSERT_TRUE(dealer.on(now, NewDeal{next}));
+  EXPECT_EQ(dealer.part_of(0)->steps, 5U + 6U) << "20 samples of the first epoch are left";
+}
+
+TEST(Dealer, IgnoresDealsAndReportsOfOtherEpochs) {
+  Dealer dealer{options()};
+  const Configuration now = configuration_of(3, members_of({0}));
+  EXPECT_FALSE(dealer.on(now, 0, report(2, dealer.deal(), 1, 1)));
+  Deal other = dealer.deal();
+  other.epoch = 2;
+  EXPECT_FALSE(dealer.on(now, NewDeal{other}));
+  other.epoch = 3;
+  other.former = {{.first_epoch = 0, .batch = 0, .taken = {{1}}}};
+  EXPECT_FALSE(dealer.on(now, NewDeal{other})) << "no batch has no samples";
+  EXPECT_FALSE(dealer.on(now, 0, report(3, other, 1, 1)));
+}
+
+TEST(Dealer, GivesUpWhatIsLeftIfTheMembersChangeTooOften) {
+  DealOptions many = options();
+  many.samples = 10'000;  // so that an epoch does not end meanwhile
+  Dealer dealer{many};
+  std::size_t given_up = 0;
+  for (Epoch epoch = 2; epoch < 120; ++epoch) {
+    const Configuration now = configuration_of(epoch, members_of({0, 1, 2}));
+    std::map<MemberId, DealReport> reports;
+    for (MemberId id = 0; id < 3; ++id) reports[id] = report(epoch, dealer.deal(), 1, epoch - 1);
+    const auto next = deal(dealer, now, reports);
+    ASSERT_TRUE(next);
+    ASSERT_TRUE(models::check_deals(next->former, many.samples));
+    if (next->former.size() < dealer.deal().former.size()) {
+      ++given_up;
+      EXPECT_EQ(dealer.deal().former.size(), 100U);
+      EXPECT_EQ(dealer.order_of(*next).first_epoch(), 1U);
+      EXPECT_EQ(dealer.order_of(*next).rest_steps(), 0U);
+    }
+    ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
+  }
+  EXPECT_EQ(given_up, 1U);
+}
+
+/// A worker comes back before the deal after its death is made: its ledger entry is that of the new
+/// incarnation then.
+TEST(Dealer, RemembersWhatTheExchangeForgets) {
+  const Configuration start = configuration_of(1, members_of({0, 1, 2}));
+  Dealer dealer{options(), &start};
+  const std::vector<WorkerProgress> before{{{0, 1}, 4, 8}, {{2, 1}, 3, 6}};
+  const std::vector<WorkerProgress> gone =
+      dealer.progress_of_gone(configuration_of(2, members_of({0, 1})), before);
+  EXPECT_EQ(gone, (std::vector<WorkerProgress>{{{2, 1}, 3, 6}}));
+  std::vector<Member> members = members_of({0, 1});
+  members.push_back({2, 2});
+  const Configuration later = configuration_of(3, members);
+  const std::vector<WorkerProgress> after{{{0, 1}, 4, 8}, {{2, 2}, 4, 0}};
+  EXPECT_EQ(dealer.progress_of_gone(later, after), (std::vector<WorkerProgress>{{{2, 1}, 3, 6}}));
+  std::map<MemberId, DealReport> reports{
+      {0, report(3, dealer.deal(), 4, 4)},
+      {1, report(3, dealer.deal(), 4, 4)},
+      {2, report(3, Dealer{options()}.deal(), std::nullopt, std::nullopt)}};
+  reports[0].progress = gone;
+  const Deal next = deal(dealer, later, reports).value();
+  EXPECT_EQ(next.former.back().taken, (std::vector<models::Taken>{{4}, {4}, {3}}));
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,175 @@
+/// How a worker begins and ends its part of a deal.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <variant>
+
+#include "starling/engine/core/worker/worker.hpp"
+
+namespace starling::core {
+namespace {
+
+class WorkerDeals : public testing::Test {
+ protected:
+  enum class Kind { founder, joiner, bsp_joiner };
+
+  void begin(Step last_step, Kind kind = Kind::founder) {
+    WorkerOptions options;
+    options.last_step = last_step;
+    options.joins = options.awaits_deal = kind != Kind::founder;
+    options.bsp = kind == Kind::bsp_joiner;
+    options.central = true;
+    options.barrier = {barrier::Asp{}};
+    options.workers = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1});
+    worker_.emplace(options);
+    run([](Worker& worker, const Context& context) { worker.start(context); });
+  }
+
+  template <class Event>
+  void run(Event event) {
+    effects_.clear();
+    event(*worker_, Context{Time{}, random_, effects_});
+  }
+
+  /// Makes the step that the worker has begun, up to its Arrived or its end.
+  void make_step() {
+    const Step step = worker_->step();
+    run([&](Worker& worker, const Context& context) {
+      worker.on_values(context, step, {});
+      worker.on_update(context, step, {});
+      worker.on_written(context, step + 1);
+    });
+  }
+  void pass() {
+    run([](Worker& worker, const Context& context) {
+      worker.on(context, Proceed{worker.step(), worker.step() + 1});
+    });
+  }
+
+  /// Returns the step that the worker reads for; nullopt if it reads nothing.
+  std::optional<Step> reading() const {
+    for (const Effect& effect : effects_)
+      if (const auto* read = std::get_if<Read>(&effect)) return read->step;
+    return std::nullopt;
+  }
+  bool has_ended() const {
+    return std::ranges::any_of(
+        effects_, [](const Effect& effect) { return std::holds_alternative<Done>(effect); });
+  }
+
+  /// A part of so many steps.
+  static DealPart part_of(std::uint64_t steps) {
+    return {.index = 0,
+            .count = 1,
+            .order = std::make_shared<const models::SampleOrder>(100, 1, 10, 1),
+            .steps = steps};
+  }
+
+  Random random_{1};
+  Effects effects_;
+  std::optional<Worker> worker_;
+};
+
+TEST_F(WorkerDeals, AWorkerIsHeldBeforeItsNextStepUntilTheDealComes) {
+  begin(3);
+  EXPECT_EQ(reading(), 0U);
+  worker_->hold();
+  EXPECT_EQ(worker_->steps_begun(), 1U);
+  EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+  make_step();
+  pass();
+  EXPECT_TRUE(worker_->is_held());
+  EXPECT_EQ(reading(), std::nullopt);
+  EXPECT_EQ(worker_->steps_begun(), 1U) << "it has begun no other since it was held";
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(5)); });
+  EXPECT_EQ(reading(), 1U);
+  EXPECT_EQ(worker_->options().last_step, 6U);
+  EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+}
+
+TEST_F(WorkerDeals, ALastStepMayBecomeAnEarlierOneAndTheWorkerGoesOn) {
+  begin(1);
+  worker_->hold();
+  make_step();
+  EXPECT_FALSE(has_ended()) << "the deal may give it more steps";
+  pass();
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(1)); });
+  EXPECT_EQ(reading(), 1U);
+  make_step();
+  EXPECT_TRUE(has_ended());
+}
+
+TEST_F(WorkerDeals, AWorkerWithoutStepsInTheDealEnds) {
+  begin(9);
+  worker_->hold();
+  make_step();
+  pass();
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(0)); });
+  EXPECT_TRUE(has_ended());
+}
+
+TEST_F(WorkerDeals, StepsMaxEndsAWorkerToo) {
+  begin(3);
+  worker_->hold();
+  run([](Worker& worker, const Context& context) {
+    DealPart part = part_of(50);
+    part.steps_max = 7;
+    worker.on_deal(context, part);
+  });
+  EXPECT_EQ(worker_->options().last_step, 7U);
+}
+
+/// The others have more steps than the job's workers had at first.
+TEST_F(WorkerDeals, AJoinerBeginsBeyondTheFirstLastStep) {
+  begin(100, Kind::joiner);
+  EXPECT_EQ(worker_->steps_begun(), std::nullopt);
+  run([](Worker& worker, const Context& context) { worker.on(context, Proceed{120, 121}); });
+  EXPECT_TRUE(worker_->is_held());
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(30)); });
+  EXPECT_EQ(reading(), 120U);
+  EXPECT_EQ(worker_->options().last_step, 150U);
+}
+
+TEST_F(WorkerDeals, AJoinerThatGetsItsDealFirstBeginsBeyondTheFirstLastStepToo) {
+  begin(100, Kind::bsp_joiner);
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(30)); });
+  run([](Worker& worker, const Context& context) { worker.on(context, Proceed{120, 121}); });
+  run([](Worker& worker, const Context& context) { worker.on_written(context, 121); });
+  EXPECT_FALSE(has_ended());
+  pass();
+  EXPECT_EQ(reading(), 121U);
+  EXPECT_EQ(worker_->options().last_step, 151U);
+}
+
+TEST_F(WorkerDeals, AJoinerEndsIfAllOthersHaveEnded) {
+  begin(100, Kind::joiner);
+  run([](Worker& worker, const Context& context) {
+    worker.on(context, Proceed{barrier::finished, barrier::finished});
+  });
+  EXPECT_TRUE(has_ended());
+}
+
+TEST_F(WorkerDeals, AWorkerThatStoppedBeforeItsDealCameHasTakenNothingOfIt) {
+  begin(9);
+  worker_->hold();
+  make_step();
+  pass();
+  run([](Worker& worker, const Context& context) { worker.on(context, Stop{}); });
+  EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(5)); });
+  EXPECT_EQ(worker_->dealt_steps_begun(), 0U);
+  run([](Worker& worker, const Context& context) { worker.on_deal(context, std::nullopt); });
+  EXPECT_EQ(worker_->dealt_steps_begun(), std::nullopt);
+}
+
+TEST_F(WorkerDeals, AHeldWorkerStops) {
+  begin(9);
+  worker_->hold();
+  make_step();
+  pass();
+  run([](Worker& worker, const Context& context) { worker.on(context, Stop{}); });
+  EXPECT_TRUE(has_ended());
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,99 @@
+/// Tests what a worker says of itself: its phase, and for whom it waits.
+#include "starling/engine/core/worker/worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <variant>
+
+namespace starling::core {
+namespace {
+
+using namespace std::chrono_literals;
+using Phase = Worker::Phase;
+
+/// Worker 0 of three workers, which asks the two others for their steps after each step.
+class SampledWorker : public testing::Test {
+ protected:
+  SampledWorker() { worker_.start(context()); }
+
+  static WorkerOptions options() {
+    WorkerOptions options;
+    options.central = false;
+    options.barrier = barrier::sampled(barrier::Bsp{}, 2);
+    options.last_step = 10;
+    options.workers = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2});
+    return options;
+  }
+
+  [[nodiscard]] Context context() { return {now_, random_, out_}; }
+
+  /// Makes the present step, up to the barrier.
+  void make_step() {
+    worker_.on_values(context(), worker_.step(), {});
+    worker_.on_update(context(), worker_.step(), {});
+    worker_.on_written(context(), worker_.step() + 1);
+  }
+
+  void answer(MemberId from, Step step) {
+    worker_.on(context(), StepAnswer{from, worker_.draw_counts().draws, step});
+  }
+
+  Time now_{};
+  Random random_{1};
+  Effects out_;
+  Worker worker_{options()};
+};
+
+TEST_F(SampledWorker, TellsItsPhase) {
+  EXPECT_EQ(Worker{options()}.phase(), Phase::idle);
+  EXPECT_EQ(worker_.phase(), Phase::reading);
+  worker_.on_values(context(), 0, {});
+  EXPECT_EQ(worker_.phase(), Phase::computing);
+  worker_.on_update(context(), 0, {});
+  EXPECT_EQ(worker_.phase(), Phase::writing);
+  worker_.on_written(context(), 1);
+  EXPECT_EQ(worker_.phase(), Phase::waiting);
+  answer(1, 1);
+  answer(2, 1);
+  EXPECT_EQ(worker_.phase(), Phase::reading);
+  worker_.on(context(), Stop{});
+  make_step();
+  EXPECT_EQ(worker_.phase(), Phase::done);
+}
+
+TEST_F(SampledWorker, TellsForWhomItWaits) {
+  EXPECT_EQ(worker_.laggard(), std::nullopt);
+  make_step();
+  EXPECT_EQ(worker_.laggard(), std::nullopt) << "nobody has answered";
+  answer(2, 1);
+  EXPECT_EQ(worker_.laggard(), std::nullopt) << "worker 2 is not behind";
+  answer(1, 0);
+  EXPECT_EQ(worker_.laggard(), MemberId{1});
+  worker_.on(context(), Notice{1, 1});
+  ASSERT_EQ(worker_.draw_counts().draws, 2U);
+  EXPECT_EQ(worker_.laggard(), std::nullopt) << "it draws again";
+  answer(2, 0);
+  EXPECT_EQ(worker_.laggard(), MemberId{2});
+  worker_.on(context(), Stop{});
+  EXPECT_EQ(worker_.phase(), Phase::done);
+  EXPECT_EQ(worker_.laggard(), std::nullopt);
+}
+
+TEST(CentralWorker, DoesNotKnowForWhomItWaits) {
+  WorkerOptions options;
+  options.barrier = {barrier::Bsp{}, std::nullopt};
+  Random random{1};
+  Effects out;
+  const Context context{1ms, random, out};
+  Worker worker{options};
+  worker.start(context);
+  worker.on_values(context, 0, {});
+  worker.on_update(context, 0, {});
+  worker.on_written(context, 1);
+  EXPECT_EQ(worker.phase(), Phase::waiting);
+  EXPECT_EQ(worker.laggard(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace starling::core

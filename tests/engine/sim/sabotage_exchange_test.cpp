@@ -1,0 +1,61 @@
+/// Tests that the checker finds broken cores of the broadcast exchange within 1,000 seeds.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "tests/engine/sim/sabotage.hpp"
+
+namespace starling::sim {
+namespace {
+
+/// A worker says that its copy contains an update, and drops it.
+class ShareDropped : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
+    const auto* share = payload_as<core::Share>(envelope);
+    if (share == nullptr || share->worker.id != envelope.from) return true;
+    world.forge_sending(world.now() + std::chrono::milliseconds{1}, envelope.to, envelope.from,
+                        core::ShareApplied{share->worker, share->range, share->step});
+    replace_by_probe(envelope);
+    return true;
+  }
+};
+
+TEST(Sabotage, CopiesWithoutAnAcknowledgedUpdateAreFound) {
+  EXPECT_TRUE(seeds_until_found<ShareDropped>(1000, "acknowledged"));
+}
+
+/// Nobody passes on the last update of a dead worker.
+class NotPassedOn : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* share = payload_as<core::Share>(envelope);
+    if (share != nullptr && share->worker.id != envelope.from) replace_by_probe(envelope);
+    return true;
+  }
+};
+
+TEST(Sabotage, LastUpdatesOfDeadWorkersThatSomeCopiesLackAreFound) {
+  EXPECT_TRUE(seeds_until_found<NotPassedOn>(1000, "is behind"));
+}
+
+/// A worker that joins gets a copy that does not say which updates it contains.
+class CopyWithoutProgress : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* reply = payload_as<core::CopyReply>(envelope);
+    if (reply == nullptr || !reply->copy) return true;
+    auto copy = std::make_shared<core::RangeCopy>(*reply->copy);
+    copy->progress.clear();
+    replace_payload(envelope, core::CopyReply{reply->range, std::move(copy)});
+    return true;
+  }
+};
+
+TEST(Sabotage, UpdatesThatAJoinersCopyContainsTwiceAreFound) {
+  EXPECT_TRUE(seeds_until_found<CopyWithoutProgress>(1000, "once"));
+}
+
+}  // namespace
+}  // namespace starling::sim

@@ -1,0 +1,71 @@
+/// Jobs with the broadcast exchange on three nodes, of which one dies, and which another one joins.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::program {
+namespace {
+
+using Broadcast = Nodes;
+
+/// Member 0, which answers for the model, is on node a.
+TEST_F(Broadcast, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 job_of_three(1, "--exchange broadcast --steps 200 --json --quiet --save m")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
+  EXPECT_NE(status().find(", broadcast\n"), std::string::npos) << status();
+  processes_[0]->signal(SIGKILL);
+  const ProgramResult ran = submit.wait();
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["spread"]["min"], 200) << ran.out;
+  EXPECT_EQ(json["workers_lost"], 1) << ran.out;
+  EXPECT_GT(json["test_accuracy"], 0.7) << ran.out;
+  EXPECT_EQ(starling(other, "evaluate m").code, 0);
+}
+
+TEST_F(Broadcast, GivesAJoiningNodeACopy) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 job_of_three(2, "--exchange broadcast --steps 300 --json --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
+  const Folder folder;
+  Process joiner{folder, STARLING_PROGRAM,
+                 words("node --name d --workers 2 --listen 127.0.0.1:* --join " + addresses_[0])};
+  EXPECT_TRUE(wait_until([&] {
+    const auto json = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !json["jobs"].empty() &&
+           std::ranges::count_if(json["jobs"][0]["members"], [](const auto& member) {
+             return member["node"] == "d" && member["state"] == "running" && member["step"] > 0;
+           }) == 2;
+  })) << status();
+  const ProgramResult ran = submit.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["spread"]["min"], 300) << ran.out;
+  joiner.signal(SIGKILL);
+}
+
+TEST_F(Broadcast, IsRefusedWhereThereAreServers) {
+  for (const std::string& command : {std::string{"train "}, "submit" + to(0)}) {
+    const ProgramResult ran = starling(work_, command + "--exchange broadcast --mode central");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("--exchange: broadcast does not work in central mode; valid: mode peer, "
+                           "or another exchange"),
+              std::string::npos)
+        << ran.err;
+  }
+  const ProgramResult unknown = starling(work_, "train --exchange brodcast");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--exchange: 'brodcast' is unknown; did you mean 'broadcast'?"),
+            std::string::npos)
+      << unknown.err;
+}
+
+}  // namespace
+}  // namespace starling::program

@@ -1,0 +1,76 @@
+/// Jobs whose nodes leave or die take each sample of each epoch once, also if they go on from a
+/// checkpoint that was saved afterwards.
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::program {
+namespace {
+
+constexpr std::uint64_t samples = 800;  // a fifth of the 1,000 is kept to test on
+constexpr std::uint64_t batch = 20;
+
+/// Returns the number of samples that each range of a checkpoint has counted.
+std::vector<std::uint64_t> samples_of(const std::string& file) {
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, file.data(), sizeof header_size);
+  const auto header = nlohmann::json::parse(file.substr(8, header_size));
+  const auto& ranges = header.at("starling.ranges");
+  std::vector<std::uint64_t> counters(3 * ranges.at("shape").at(0).get<std::size_t>());
+  std::memcpy(counters.data(),
+              file.data() + 8 + header_size + ranges.at("data_offsets").at(0).get<std::size_t>(),
+              counters.size() * sizeof(std::uint64_t));
+  std::vector<std::uint64_t> all;
+  for (std::size_t i = 1; i < counters.size(); i += 3) all.push_back(counters[i]);
+  return all;
+}
+
+class SamplesOfNodes : public Nodes, public testing::WithParamInterface<const char*> {
+ protected:
+  std::string job(const std::string& epochs, int workers = 3) {
+    return "--data digits:n=1000 --model softmax --batch 20 --optimizer sgd:lr=0.1 --quiet --json "
+           "--workers " +
+           std::to_string(workers) + " --epochs " + epochs + " " + GetParam() + " ";
+  }
+};
+
+TEST_P(SamplesOfNodes, AreEachTakenOnceIfANodeLeavesAndTheJobGoesOnFromItsCheckpoint) {
+  Process submit{work_, STARLING_PROGRAM,
+                 words("submit" + to(0) + job("4.5") + "--delay exp:10ms --checkpoint c")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
+  ASSERT_EQ(starling(work_, "leave" + to(2)).code, 0);
+  const ProgramResult ran = submit.wait();
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  // The workers end after 4.5 epochs, up to a part of a step each.
+  for (const std::uint64_t count : samples_of(work_.read("c")))
+    EXPECT_NEAR(static_cast<double>(count), 4.5 * samples, 3 * batch);
+  for (const int workers : {3, 5}) {
+    const ProgramResult rest =
+        starling(work_, "train " + job("6", workers) + "--resume c --checkpoint d");
+    ASSERT_EQ(rest.code, 0) << rest.err;
+    for (const std::uint64_t count : samples_of(work_.read("d"))) EXPECT_EQ(count, 6 * samples);
+  }
+}
+
+TEST_P(SamplesOfNodes, AreLostOnlyWithAnUpdateInFlightIfANodeDies) {
+  Process submit{work_, STARLING_PROGRAM,
+                 words("submit" + to(0) + job("5") + "--delay exp:10ms --checkpoint c")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
+  processes_[2]->signal(SIGKILL);
+  const ProgramResult ran = submit.wait();
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const std::uint64_t count : samples_of(work_.read("c"))) {
+    EXPECT_LE(count, 5 * samples);
+    EXPECT_GE(count, 5 * samples - batch);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(In, SamplesOfNodes,
+                         testing::Values("--mode peer --barrier pssp:s=4,beta=2",
+                                         "--mode peer --exchange broadcast",
+                                         "--mode hybrid --barrier asp",
+                                         "--mode central --barrier bsp"));
+
+}  // namespace
+}  // namespace starling::program

@@ -1,0 +1,151 @@
+/// Resumes jobs from checkpoints with other workers, in another mode and under another barrier. No
+/// sample of the epoch is lost, and none is taken twice.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "starling/tools/files/safetensors.hpp"
+#include "tests/tools/program.hpp"
+
+namespace starling::program {
+namespace {
+
+/// How often each sample was taken: a sample of a job with P workers adds 1 / P.
+class ResumeChanged : public testing::Test {
+ protected:
+  /// A job over 240 samples, because a fifth is held out, with batches of 5.
+  ProgramResult train(const std::string& more) const {
+    return run(folder_, STARLING_OWN_PROGRAM,
+               words("train --data linear:d=1,n=300 --model counts --optimizer sgd:lr=1 --batch 5 "
+                     "--schedule constant --seed 3 " +
+                     more));
+  }
+  /// Returns the parameters of the model file, in 60ths.
+  [[nodiscard]] std::vector<int> values(const std::string& file) const {
+    const auto read = safetensors::read((folder_.path() / file).string());
+    const safetensors::Tensor* tensor = read ? read->find("counts") : nullptr;
+    if (tensor == nullptr) return {};
+    std::vector<float> floats(tensor->size());
+    std::memcpy(floats.data(), tensor->bytes.data(), tensor->bytes.size());
+    std::vector<int> values;
+    for (const float value : floats) values.push_back(static_cast<int>(std::lround(60 * value)));
+    return values;
+  }
+  /// Returns how many parameters have each value.
+  [[nodiscard]] std::map<int, int> counts(const std::string& file) const {
+    std::map<int, int> counts;
+    for (const int value : values(file)) ++counts[value];
+    return counts;
+  }
+  Folder folder_;
+};
+
+using Counts = std::map<int, int>;
+constexpr const char* four_workers = "--mode central --barrier bsp --workers 4 --quiet ";
+
+TEST_F(ResumeChanged, TakesEachSampleOfTheEpochOnce) {
+  // 7 rounds of 20 samples: 100 are left of the epoch.
+  ASSERT_EQ(train(std::string{four_workers} + "--steps 7 --checkpoint c").code, 0);
+  ASSERT_EQ(counts("c"), (Counts{{0, 100}, {15, 140}}));
+  struct Change {
+    std::string flags;
+    std::string first_step;
+    std::string epoch_end;
+    int count;
+  };
+  for (const Change& change : std::vector<Change>{
+           {"--mode peer --barrier pssp:s=4,beta=2 --workers 6 ", "4", "8", 10},
+           {"--mode hybrid --barrier asp --workers 3 ", "9", "16", 20},
+           {"--mode central --barrier ssp:s=2 --workers 5 ", "6", "10", 12},
+           {"--mode central --barrier bsp --workers 2 ", "14", "24", 30},
+           {"--mode peer --barrier asp --exchange broadcast --workers 4 ", "7", "12", 15},
+           {"--mode central --barrier asp --workers 1 --shards 2 ", "28", "48", 60}}) {
+    const ProgramResult ran =
+        train(change.flags + "--resume c --save m --json --steps " + change.epoch_end);
+    ASSERT_EQ(ran.code, 0) << change.flags << ran.err;
+    EXPECT_NE(ran.err.find("--resume: c: was saved by 4 workers under bsp in mode central; "),
+              std::string::npos)
+        << ran.err;
+    EXPECT_NE(ran.err.find("go on from step " + change.first_step +
+                           ", and first take the 100 samples left of the epochs begun"),
+              std::string::npos)
+        << ran.err;
+    Counts expected{{15, 140}};
+    expected[change.count] += 100;
+    EXPECT_EQ(counts("m"), expected) << change.flags;
+  }
+}
+
+TEST_F(ResumeChanged, AgainWithinTheEpoch) {
+  ASSERT_EQ(train(std::string{four_workers} + "--steps 7 --checkpoint c").code, 0);
+  const std::string peers = "--mode peer --barrier pssp:s=4,beta=2 --workers 6 --quiet ";
+  ASSERT_EQ(train(peers + "--steps 6 --resume c --checkpoint d").code, 0);
+  EXPECT_EQ(counts("d"), (Counts{{0, 40}, {10, 60}, {15, 140}}));
+  // The same workers go on, to the end of the epoch and through the next one.
+  ASSERT_EQ(train(peers + "--steps 8 --resume d --checkpoint e").code, 0);
+  EXPECT_EQ(counts("e"), (Counts{{10, 100}, {15, 140}}));
+  const ProgramResult next = train(peers + "--steps 16 --resume e --checkpoint f");
+  ASSERT_EQ(next.code, 0);
+  EXPECT_EQ(next.err, "");
+  EXPECT_EQ(counts("f"), (Counts{{20, 100}, {25, 140}}));
+  // Other workers take what the second ones left.
+  const std::string servers = "--mode hybrid --barrier asp --workers 3 --quiet ";
+  ASSERT_EQ(train(servers + "--steps 16 --resume d --checkpoint g").code, 0);
+  EXPECT_EQ(counts("g"), (Counts{{10, 60}, {15, 140}, {20, 40}}));
+  ASSERT_EQ(train(servers + "--steps 32 --resume g --checkpoint h").code, 0);
+  EXPECT_EQ(counts("h"), (Counts{{30, 60}, {35, 140}, {40, 40}}));
+}
+
+TEST_F(ResumeChanged, WhenWorkersAreEpochsApart) {
+  const ProgramResult apart = train(
+      "--mode peer --barrier asp --workers 2 --straggler 1:10x --delay const:2ms "
+      "--seconds 0.5 --checkpoint c --quiet --json");
+  ASSERT_EQ(apart.code, 0) << apart.err;
+  // With two workers, an epoch has 24 steps.
+  const int fastest = nlohmann::json::parse(apart.out)["spread"]["max"];
+  const int epochs = (fastest + 23) / 24;
+  ASSERT_GT(epochs, 1);
+  const ProgramResult ran = train(
+      "--mode peer --barrier asp --workers 1 --quiet --resume c "
+      "--save m --steps " +
+      std::to_string(48 * epochs));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::vector<int> before = values("c");
+  const std::vector<int> after = values("m");
+  ASSERT_EQ(before.size(), 240U);
+  ASSERT_EQ(after.size(), 240U);
+  // Two workers added 30 / 60 each time, and one adds the rest of `epochs` times.
+  for (std::size_t sample = 0; sample < before.size(); ++sample)
+    EXPECT_EQ(after[sample], before[sample] + 60 * (epochs - before[sample] / 30)) << sample;
+}
+
+TEST_F(ResumeChanged, RefusesDealsThatNoJobCanHaveHad) {
+  ASSERT_EQ(train(std::string{four_workers} + "--steps 7 --checkpoint c").code, 0);
+  const std::string peers = "--mode peer --barrier asp --workers 2 --quiet ";
+  ASSERT_EQ(train(peers + "--steps 20 --resume c --checkpoint d").code, 0);
+  struct Wrong {
+    std::size_t element;
+    std::uint64_t number;
+    std::string error_part;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {1, 0, "samples were dealt to 4 workers in batches of 0; valid: at least 1 of each"},
+           {3, 5, "ends within a deal"},
+           {3, UINT64_MAX, "ends within a deal"},
+           {4, std::uint64_t{1} << 60U, "holds step 1152921504606846976, which no job reaches"},
+           {4, 100'000, "epochs apart; valid: up to 100"},
+           {0, UINT32_MAX, "holds a deal from epoch 4294967295 on; valid: "},
+           {4, 30, "holds worker 0 at step 20 of range 0 with "}}) {
+    folder_.write("e",
+                  with_number(folder_.read("d"), "starling.deals", wrong.element, wrong.number));
+    const ProgramResult ran = train(peers + "--steps 30 --trust-file --resume e");
+    EXPECT_EQ(ran.code, 2) << wrong.error_part;
+    EXPECT_NE(ran.err.find(wrong.error_part), std::string::npos) << ran.err << wrong.error_part;
+  }
+}
+
+}  // namespace
+}  // namespace starling::program

@@ -1,0 +1,201 @@
+#include "starling/tools/train/checkpoint_changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/core/mode.hpp"
+
+namespace starling::program {
+namespace {
+
+/// The keys of a JobIdentity in which a job that learns by gradients may differ from the writer of
+/// its checkpoint.
+constexpr std::array<std::string_view, 5> changeable{"batch", "workers", "mode", "shards",
+                                                     "barrier"};
+
+/// Returns the metadata `key`, which is not empty.
+Result<std::string> text_in(const StoredModel& stored, const std::string& key) {
+  const auto at = stored.file.metadata.find(metadata_key(key));
+  if (at == stored.file.metadata.end())
+    return Error{
+        fmt::format("{}: is no checkpoint: it does not say its job's {}", stored.path, key)};
+  return at->second;
+}
+
+Result<std::size_t> count_in(const StoredModel& stored, const std::string& key) {
+  auto text = text_in(stored, key);
+  if (!text) return std::move(text).error();
+  const auto count = parse_count(*text);
+  if (!count || *count == 0 || *count > std::numeric_limits<std::uint32_t>::max())
+    return Error{fmt::format("{}: its {} is '{}'; valid: a number from 1 on", stored.path, key,
+                             printable(*text))};
+  return static_cast<std::size_t>(*count);
+}
+
+/// Reads the tensor `deals_name`.
+Result<std::vector<models::FormerDeal>> deals_in(const StoredModel& stored, std::uint64_t samples) {
+  std::vector<models::FormerDeal> deals;
+  const safetensors::Tensor* tensor = stored.file.find(deals_name);
+  if (tensor == nullptr) return deals;
+  const auto refuse = [&](const std::string& why) {
+    return Error{fmt::format("{}: tensor '{}' {}", stored.path, deals_name, why)};
+  };
+  if (tensor->dtype != safetensors::Dtype::u64) return refuse("is " + tensor->describe());
+  std::vector<std::uint64_t> numbers(tensor->size());
+  if (!numbers.empty()) std::memcpy(numbers.data(), tensor->bytes.data(), tensor->bytes.size());
+  for (std::size_t at = 0; at < numbers.size();) {
+    const std::size_t rest = numbers.size() - at;
+    if (rest < 4 || numbers[at + 3] > (rest - 4) / 2) return refuse("ends within a deal");
+    models::FormerDeal deal{.first_epoch = numbers[at],
+                            .batch = numbers[at + 1],
+                            .samples = numbers[at + 2],
+                            .taken = std::vector<models::Taken>(numbers[at + 3])};
+    at += 4;
+    for (models::Taken& taken : deal.taken) {
+      taken = {numbers[at], numbers[at + 1]};
+      at += 2;
+    }
+    deals.push_back(std::move(deal));
+  }
+  if (auto valid = models::check_deals(deals, samples); !valid)
+    return refuse(valid.error().message);
+  return deals;
+}
+
+std::string describe(const actor::JobOptions& job) {
+  return fmt::format("{} under {} in mode {}", print_count(job.workers, "worker"),
+                     barrier::print(job.barrier), core::print(job.mode));
+}
+
+}  // namespace
+
+std::string metadata_key(const std::string& key) { return "job." + key; }
+
+Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
+                              const JobIdentity& identity) {
+  for (const auto& [key, value] : identity) {
+    if (job.learns_by_gradients && std::ranges::find(changeable, key) != changeable.end()) continue;
+    // Checkpoints of versions without `scale` do not have this key.
+    if (key == "scale" && value == "none" && !stored.file.metadata.contains(metadata_key(key)))
+      continue;
+    auto text = text_in(stored, key);
+    if (!text) return std::move(text).error();
+    if (*text != value)
+      return Error{
+          stored.path + ": is of another job: " +
+          (key == "content"
+               ? "its training data, read from '" + printable(stored.notes.data.data) +
+                     "', had other rows; valid: the same rows in the same order"
+               : fmt::format("its {} is {}, not {}; valid: the same {}", key, *text, value, key)) +
+          ", or init in place of resume"};
+  }
+  ResolvedJob writer = job;
+  auto& options = writer.options;
+  const auto workers = count_in(stored, "workers");
+  if (!workers) return workers.error();
+  const auto batch = count_in(stored, "batch");
+  if (!batch) return batch.error();
+  const auto shards = count_in(stored, "shards");
+  if (!shards) return shards.error();
+  const auto mode_text = text_in(stored, "mode");
+  if (!mode_text) return mode_text.error();
+  const auto mode = core::parse_mode(*mode_text);
+  if (!mode) return Error{mode.error()}.within(stored.path);
+  const auto barrier_text = text_in(stored, "barrier");
+  if (!barrier_text) return barrier_text.error();
+  options.job.workers = *workers;
+  options.batch = *batch;
+  options.job.shards = *shards;
+  options.job.mode = *mode;
+  if (*barrier_text != barrier::print(job.options.job.barrier)) {
+    // A predicate of another program is not known here; like it, asp does not go in rounds.
+    auto barrier = barrier::parse(*barrier_text);
+    options.job.barrier = barrier ? *barrier : barrier::Barrier{barrier::Asp{}};
+  }
+  auto deals = deals_in(stored, job.train_samples);
+  if (!deals) return std::move(deals).error();
+  options.job.former_deals = *std::move(deals);
+  return writer;
+}
+
+std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& deals) {
+  std::vector<std::uint64_t> numbers;
+  for (const models::FormerDeal& deal : deals) {
+    numbers.insert(numbers.end(), {deal.first_epoch, deal.batch, deal.samples, deal.taken.size()});
+    for (const models::Taken& taken : deal.taken)
+      numbers.insert(numbers.end(), {taken.steps, taken.samples});
+  }
+  return numbers;
+}
+
+std::uint64_t former_samples(std::uint64_t samples, std::size_t workers, std::size_t worker) {
+  return samples / workers + (worker < samples % workers ? 1 : 0);
+}
+
+Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
+                               const actor::TrainOptions& options, std::uint64_t train_samples,
+                               std::uint64_t samples, std::vector<core::RangeState>& states) {
+  if (auto valid = models::check_deals(former, train_samples); !valid)
+    return std::move(valid).error();
+  const std::size_t workers = options.job.workers;
+  const core::Step first =
+      models::SampleOrder{train_samples, workers, options.batch, options.job.seed, true, former}
+          .first_step();
+  for (core::RangeState& state : states) {
+    state.round = barrier::is_bsp(options.job.barrier) ? first : 0;
+    state.ledger.assign(workers, {});
+    for (std::size_t worker = 0; worker < workers; ++worker)
+      state.ledger[worker] = {0, first, former_samples(samples, workers, worker)};
+  }
+  return first;
+}
+
+Result<Checkpoint> change_workers(const ResolvedJob& writer, const ResolvedJob& job,
+                                  std::vector<core::RangeState> states) {
+  Checkpoint checkpoint;
+  const models::SampleOrder former = actor::order_of(writer.options, job.train_samples);
+  models::FormerDeal last{.batch = writer.options.batch, .taken = {}};
+  for (const auto& entry : actor::first_ledger_entries(states, writer.options.job.workers)) {
+    last.samples += entry.samples;
+    last.taken.push_back({.steps = entry.step - former.first_step()});
+  }
+  checkpoint.former_deals = models::deals_after(writer.options.job.former_deals, former, last);
+  const auto first =
+      go_on_after(checkpoint.former_deals, job.options, job.train_samples, last.samples, states);
+  if (!first) return first.error();
+  const std::size_t left = former.left(last.taken).size();
+  checkpoint.states = std::move(states);
+  checkpoint.changes = fmt::format(
+      "was saved by {}; {} go on from step {}, and first take the {} left of the epochs begun",
+      describe(writer.options.job), describe(job.options.job), *first, print_count(left, "sample"));
+  return checkpoint;
+}
+
+std::vector<core::RangeState> counters_for(const core::Layout& from, const core::Layout& to,
+                                           const std::vector<core::RangeState>& states) {
+  std::vector<core::RangeState> all(to.ranges.size());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const core::Range& range = to.ranges[r];
+    core::RangeState& state = all[r];
+    state.range = static_cast<core::RangeId>(r);
+    for (const core::RangeState& other : states) {
+      const core::Range& covered = from.ranges[other.range];
+      if (covered.offset >= range.offset + range.count ||
+          range.offset >= covered.offset + covered.count)
+        continue;
+      state.updates = std::max(state.updates, other.updates);
+      state.samples = std::max(state.samples, other.samples);
+      state.round = other.round;
+      if (state.ledger.empty()) state.ledger = other.ledger;
+    }
+  }
+  return all;
+}
+
+}  // namespace starling::program

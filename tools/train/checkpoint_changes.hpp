@@ -1,0 +1,50 @@
+/// Lets a job go on from the checkpoint of a job with other workers, or in another mode or under
+/// another barrier. Internal to read_checkpoint().
+#pragma once
+
+#include "starling/tools/train/checkpoint.hpp"
+
+namespace starling::program {
+
+/// Returns the key of `identity` with this name in the metadata of a checkpoint.
+[[nodiscard]] std::string metadata_key(const std::string& key);
+
+/// Returns the job that wrote the checkpoint, as far as its states need it: `job` with the workers,
+/// the batch, the mode, the servers and the barrier that the file names, and its former deals.
+/// Refuses a job that differs from `job` in more than these, or in these if the job does not learn
+/// by gradients.
+[[nodiscard]] Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
+                                            const JobIdentity& identity);
+
+/// The tensor that holds a job's former deals.
+inline constexpr const char* deals_name = "starling.deals";
+
+/// Returns the numbers of the tensor `deals_name`; none without former deals.
+[[nodiscard]] std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& deals);
+
+/// Returns the samples that worker `worker` of `workers` is taken to have processed before the job
+/// went on with them, of `samples` samples in all.
+[[nodiscard]] std::uint64_t former_samples(std::uint64_t samples, std::size_t workers,
+                                           std::size_t worker);
+
+/// Lets a job with `options` go on from `states` after the deals `former`: all workers begin at one
+/// step, the first one of the deal that follows, which is returned. `samples` is the number of
+/// samples that former workers have taken, and `train_samples` that of the data. Refuses deals that
+/// no job can have had.
+[[nodiscard]] Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
+                                             const actor::TrainOptions& options,
+                                             std::uint64_t train_samples, std::uint64_t samples,
+                                             std::vector<core::RangeState>& states);
+
+/// Returns the ledgers and the former deals with which `job` goes on from the states of `writer`,
+/// and what has changed: all workers begin at one step, and take first what is left of the epochs
+/// begun. `states` and the result have the ranges of `writer`.
+[[nodiscard]] Result<Checkpoint> change_workers(const ResolvedJob& writer, const ResolvedJob& job,
+                                                std::vector<core::RangeState> states);
+
+/// Returns the counters and ledgers of `states`, which have the ranges of `from`, for the ranges of
+/// `to`. The states returned have no values and no slots. Requires: all ledgers are equal.
+[[nodiscard]] std::vector<core::RangeState> counters_for(
+    const core::Layout& from, const core::Layout& to, const std::vector<core::RangeState>& states);
+
+}  // namespace starling::program
