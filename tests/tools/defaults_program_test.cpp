@@ -191,13 +191,16 @@ TEST(Notes, WarnOfAModelThatIsNoBetterThanGuessing) {
   EXPECT_NE(ran.out.find("--scale standard"), std::string::npos) << ran.out;
 }
 
-/// The note does not need a long job: 20 epochs are enough.
+/// The note does not need a long job: 20 epochs are enough. The delay keeps the workers from going on
+/// by many steps while a model is read, so that the losses belong to their steps.
 TEST(Notes, WarnOfALossThatWasStillFalling) {
   const Folder folder;
   const auto target = [](double a, double, double, double) { return a > 0 ? 1 : 0; };
   folder.write("a.csv", table(400, 7, target));
   const ProgramResult ran =
-      starling(folder, "train --data csv:a.csv --optimizer adam:lr=0.005 --epochs 20 --quiet");
+      starling(folder,
+               "train --data csv:a.csv --optimizer adam:lr=0.005 --epochs 20 --delay const:10ms "
+               "--quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("the test loss was still falling"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("--epochs 40"), std::string::npos) << ran.out;
