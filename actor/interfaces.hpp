@@ -25,9 +25,9 @@ using ObserverActor =
               void(timer_atom),        // A timer has fired.
               void(quit_atom)>;        // The job is over.
 
-/// One member of a job, with one or more roles: it computes updates (worker), owns ranges (owner),
+/// One member of a job, with one or more parts: it computes updates (worker), owns ranges (owner),
 /// or keeps the workers' steps (coordinator). Members exchange the protocol's messages as
-/// LocalMessage in one process, and as packets between nodes. A member refuses a question to a role
+/// LocalMessage in one process, and as packets between nodes. A member refuses a question to a part
 /// that it does not have.
 using MemberActor =
     Interface<void(DirectoryPtr),             // Names the actors of a job in one process.

@@ -195,23 +195,25 @@ class LocalJobImpl final : public LocalJob {
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
+    core::TrainingOptions training;
+    training.mode = job.mode;
+    training.worker.last_step = job.steps;
+    training.worker.asks_for_plan = assignment_.task->chooses_reads();
+    training.worker.barrier = job.barrier;
+    training.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
+    training.worker.attempts = job.attempts;
+    training.exchange.window =
+        std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
+    training.exchange.name = job.exchange;
+    training.exchange.layout = layout_;
+    training.exchange.applier = assignment_.applier;
+    training.exchange.workers = job.workers;
+    training.exchange.initial_states = start_;
+    training.deal = assignment_.deal;
     core::MemberOptions member_options;
     member_options.self = self;
-    member_options.mode = job.mode;
-    member_options.worker.last_step = job.steps;
-    member_options.worker.asks_for_plan = assignment_.task->chooses_reads();
-    member_options.worker.barrier = job.barrier;
-    member_options.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
-    member_options.worker.attempts = job.attempts;
-    member_options.exchange.window =
-        std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
-    member_options.exchange.name = job.exchange;
-    member_options.exchange.layout = layout_;
-    member_options.exchange.applier = assignment_.applier;
-    member_options.exchange.workers = job.workers;
+    member_options.role = std::make_shared<const core::TrainingOptions>(std::move(training));
     member_options.members_max = static_cast<core::MemberId>(options_.members_max);
-    member_options.exchange.initial_states = start_;
-    member_options.deal = assignment_.deal;
     member_options.first_configuration = first;
     member_options.seeds = seeds;
     member_options.council.copies = job.copies;

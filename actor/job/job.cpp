@@ -156,9 +156,11 @@ class JobRunner {
                     .last = {},
                     .model = {}});
     });
+    core::MemberOptions options = member_options();
     for (const core::Member& self : configuration_->members) {
-      const MemberActor member = watch(
-          directory->observer, self, system_.spawn<MemberHost>(job_context_, member_options(self)));
+      options.self = self;
+      const MemberActor member =
+          watch(directory->observer, self, system_.spawn<MemberHost>(job_context_, options));
       directory->members.push_back(member);
       if (self.works) directory->workers.push_back(member);
       if (self.owns) directory->owners.push_back(member);
@@ -180,26 +182,28 @@ class JobRunner {
     return actor;
   }
 
-  core::MemberOptions member_options(const core::Member& self) const {
-    core::MemberOptions member;
-    member.self = self;
-    member.mode = options_.mode;
-    member.worker.last_step = options_.steps;
-    member.worker.asks_for_plan = job_context_->task->chooses_reads();
-    member.worker.barrier = options_.barrier;
-    member.worker.recheck = recheck_;
-    member.worker.attempts = options_.attempts;
-    member.members_max = static_cast<MemberId>(configuration_->members.size());
-    member.exchange.name = options_.exchange;
-    member.exchange.layout = layout_;
-    member.exchange.applier = applier_;
-    member.exchange.workers = member.exchange.workers_max = options_.workers;
-    member.exchange.initial_states = start_;
+  /// Returns the options of all members, but for `self`.
+  core::MemberOptions member_options() const {
+    core::TrainingOptions training;
+    training.mode = options_.mode;
+    training.worker.last_step = options_.steps;
+    training.worker.asks_for_plan = job_context_->task->chooses_reads();
+    training.worker.barrier = options_.barrier;
+    training.worker.recheck = recheck_;
+    training.worker.attempts = options_.attempts;
+    training.exchange.name = options_.exchange;
+    training.exchange.layout = layout_;
+    training.exchange.applier = applier_;
+    training.exchange.workers = training.exchange.workers_max = options_.workers;
+    training.exchange.initial_states = start_;
     if (saves_rounds(options_))
-      member.exchange.pending_snapshot =
+      training.exchange.pending_snapshot =
           first_checkpoint_request(options_, first_entries_.front().step);
+    training.first_worker_configuration = worker_configuration_;
+    core::MemberOptions member;
+    member.role = std::make_shared<const core::TrainingOptions>(std::move(training));
+    member.members_max = static_cast<MemberId>(configuration_->members.size());
     member.first_configuration = configuration_;
-    member.first_worker_configuration = worker_configuration_;
     return member;
   }
 

@@ -123,7 +123,7 @@ struct JobOptions {
   barrier::Barrier barrier = barrier::sampled(barrier::Ssp{4}, 2);
   /// When a worker that waits at its barrier draws again; nullopt: the default of the mode.
   std::optional<barrier::Recheck> recheck = std::nullopt;
-  /// The name of an exchange: how workers' updates reach others (core/member/exchanges.hpp).
+  /// The name of an exchange: how workers' updates reach others (core/training/exchanges.hpp).
   std::string exchange = "owners";
   std::size_t workers = 4;
   /// The number of server shards in central and hybrid mode; 0: one for each 4 workers, at most 8.

@@ -45,10 +45,9 @@ MemberReport MemberHost::report() const {
   result.pauses = pause_count_;
   result.epoch = core_.configuration() ? core_.configuration()->epoch : 0;
   if (core_.state() == Core::State::member)
-    result.held = static_cast<std::uint32_t>(
-        std::visit([](const auto& e) { return e.full_ranges().size(); }, core_.exchange()));
-  if (core_.dealer() != nullptr) result.deal = core_.dealer()->shared_deal();
-  const core::Worker* worker = core_.worker();
+    result.held = static_cast<std::uint32_t>(training().full_ranges().size());
+  if (training().dealer() != nullptr) result.deal = training().dealer()->shared_deal();
+  const core::Worker* worker = training().worker();
   if (!failure_.empty() || core_.state() == Core::State::failed)
     result.state = State::failed;
   else if (core_.state() == Core::State::excluded)
@@ -68,7 +67,7 @@ std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& 
   std::vector<core::RangeState> states;
   // A joining member holds no range; the ranges of an excluded member are out of date.
   if (core_.state() != Core::State::member) return states;
-  const std::size_t count = core_.options().exchange.layout->ranges.size();
+  const std::size_t count = training().options().exchange.layout->ranges.size();
   std::size_t bytes = 0;
   std::visit(
       [&](const auto& exchange) {
@@ -79,7 +78,7 @@ std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& 
           bytes += states.back().value.bytes().size();
         }
       },
-      core_.exchange());
+      training().exchange());
   return states;
 }
 

@@ -90,7 +90,7 @@ class MemberHost : public actor::MemberActor::base {
         },
         [this](const actor::Planned& plan) {
           run([&](Core& member, const Context& context) {
-            member.on_plan(context, plan.step, plan.wanted);
+            member.on_input(context, core::PlanResult{plan.step, plan.wanted});
           });
         },
         [this](const actor::Computed& computed) { on_computed(computed); },
@@ -124,7 +124,7 @@ class MemberHost : public actor::MemberActor::base {
           report_new_step();
         },
         [this](const core::Snapshot& request) {
-          run([&](Core& member, const Context& context) { member.on_snapshot(context, request); });
+          run([&](Core& member, const Context& context) { member.on_input(context, request); });
         },
         [this](actor::step_atom) -> actor::Answer<core::Step> {
           const core::Answer answer = core_.answer(core::AskStep{});
@@ -158,6 +158,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   actor::MemberActor self() { return this; }
+  [[nodiscard]] const core::Training& training() const { return core_.role<core::Training>(); }
 
   /// Empty lists, whose memory the next event uses again. One set for each thread takes less memory
   /// than one for each of thousands of members.
@@ -179,7 +180,8 @@ class MemberHost : public actor::MemberActor::base {
     core::MemberEffects effects = std::exchange(spare_lists().member, {});
     const core::Time now = job_context_->now();
     event(core_, Context{now, random_, effects, &spare_lists().core});
-    if (timeline_ != nullptr && core_.worker() != nullptr) timeline_->follow(*core_.worker(), now);
+    if (timeline_ != nullptr && training().worker() != nullptr)
+      timeline_->follow(*training().worker(), now);
     for (core::MemberEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     effects.clear();
     spare_lists().member = std::move(effects);
@@ -225,7 +227,7 @@ class MemberHost : public actor::MemberActor::base {
     const auto computed = executor_.take_due();
     if (!computed) return false;
     run([&](Core& member, const Context& context) {
-      member.on_update(context, computed->step, computed->update);
+      member.on_input(context, core::ComputeResult{computed->step, computed->update});
     });
     return true;
   }
@@ -250,7 +252,7 @@ class MemberHost : public actor::MemberActor::base {
       return record_failure("worker " + std::to_string(core_.self().id) + ", step " +
                             std::to_string(failure.step + 1) + ": " + failure.why);
     run([&](Core& member, const Context& context) {
-      member.on_failure(context, failure.step, failure.why);
+      member.on_input(context, core::StepFailure{failure.step, failure.why});
     });
   }
 
@@ -315,15 +317,15 @@ class MemberHost : public actor::MemberActor::base {
 
   /// Reports a new step, if the observer has handled the last report.
   void report_new_step() {
-    if (directory_ && may_report_ && core_.worker() != nullptr &&
-        core_.worker()->step() > last_reported_step_)
+    if (directory_ && may_report_ && training().worker() != nullptr &&
+        training().worker()->step() > last_reported_step_)
       report_to_observer();
   }
 
   /// Sends the observer the worker's progress.
   void report_to_observer() {
     if (!directory_) return;
-    actor::Report report = worker_report(*core_.worker());
+    actor::Report report = worker_report(*training().worker());
     // The observer adds up the losses, so only those since the last report are sent.
     report.loss_sum -= std::exchange(last_reported_loss_sum_, report.loss_sum);
     report.loss_count -= std::exchange(last_reported_loss_count_, report.loss_count);
@@ -362,17 +364,18 @@ class MemberHost : public actor::MemberActor::base {
   /// False from each report until the observer returns a report credit.
   bool may_report_ = true;
   /// The step, the sum of the losses and their number in the last report.
-  core::Step last_reported_step_ = core_.options().worker.first_step;
+  core::Step last_reported_step_ = training().first_step();
   double last_reported_loss_sum_ = 0;
   std::uint64_t last_reported_loss_count_ = 0;
   /// On nodes: the parts of the state whose changes are published at once.
   struct Published {
     Published() = default;
     explicit Published(const Core& core)
-        : configuration(core.configuration()),
-          deal(core.dealer() != nullptr ? core.dealer()->shared_deal() : nullptr),
-          state(core.state()),
-          is_done(core.worker() != nullptr && core.worker()->is_done()) {}
+        : configuration(core.configuration()), state(core.state()) {
+      const auto& training = core.role<core::Training>();
+      if (training.dealer() != nullptr) deal = training.dealer()->shared_deal();
+      is_done = training.worker() != nullptr && training.worker()->is_done();
+    }
     bool operator==(const Published&) const = default;
 
     core::ConfigurationPtr configuration;

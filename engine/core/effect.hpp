@@ -1,6 +1,6 @@
-/// The effects that a core asks for. A core is the state and protocol of one role, without I/O,
-/// clock or threads. Its driver (an actor, a simulator or a test) calls it at each event, and then
-/// executes the effects that the core has appended to Context::out.
+/// The effects that a core asks for. A core is the state and protocol of one part of a member,
+/// without I/O, clock or threads. Its driver (an actor, a simulator or a test) calls it at each
+/// event, and then executes the effects that the core has appended to Context::out.
 #pragma once
 
 #include <cstdint>

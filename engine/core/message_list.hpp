@@ -16,8 +16,17 @@ inline constexpr bool is_in = false;
 template <class M, class... Ms>
 inline constexpr bool is_in<M, MessageList<Ms...>> = (std::is_same_v<M, Ms> || ...);
 
-template <class... Ms, class... Ns>
-MessageList<Ms..., Ns...> join(MessageList<Ms...>, MessageList<Ns...>);
+template <class... Lists>
+struct Joining {
+  using Type = MessageList<>;
+};
+template <class... Ms>
+struct Joining<MessageList<Ms...>> {
+  using Type = MessageList<Ms...>;
+};
+template <class... Ms, class... Ns, class... Lists>
+struct Joining<MessageList<Ms...>, MessageList<Ns...>, Lists...>
+    : Joining<MessageList<Ms..., Ns...>, Lists...> {};
 
 template <class... Ms>
 std::variant<Ms...> any_of(MessageList<Ms...>);
@@ -28,9 +37,9 @@ std::variant<Ms...> any_of(MessageList<Ms...>);
 template <class M, class List>
 concept IsIn = detail::is_in<M, List>;
 
-/// Concatenates two lists.
-template <class First, class Second>
-using Joined = decltype(detail::join(First{}, Second{}));
+/// Concatenates lists.
+template <class... Lists>
+using Joined = typename detail::Joining<Lists...>::Type;
 
 /// A variant of the list's types, in the list's order.
 template <class List>

@@ -1,7 +1,7 @@
 /// An exchange: how the copies of the model that workers compute with become one. The worker asks
 /// it to read the parameters for a step, and to write the update of the step; the exchange says
 /// when the values are there and when the update counts. Each exchange is a class in a folder of
-/// its own, with its own messages; core/member/exchanges.hpp lists them.
+/// its own, with its own messages; core/training/exchanges.hpp lists them.
 #pragma once
 
 #include <concepts>
@@ -20,15 +20,16 @@
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/role/role.hpp"
 #include "starling/engine/exchange/applier.hpp"
 
 namespace starling::core {
 
 /// The options of every exchange.
 struct ExchangeOptions {
-  /// The name of an exchange in the list (core/member/exchanges.hpp).
+  /// The name of an exchange in the list (core/training/exchanges.hpp).
   std::string name = "owners";
-  /// This member; the member's core sets it.
+  /// This member; the training role sets it.
   Member self;
   std::shared_ptr<const Layout> layout;
   /// How updates change the parameters. All members of a job share it.
@@ -43,18 +44,12 @@ struct ExchangeOptions {
   /// one range. At least 1.
   std::size_t window = 64;
   /// True in bulk-synchronous jobs of an exchange that gathers the updates of a step, and applies
-  /// them together in the order of the workers. The member's core sets it.
+  /// them together in the order of the workers. The training role sets it.
   bool bsp = false;
   /// bsp only: a Snapshot of a later round, as if the exchange had received it at the start.
   Snapshot pending_snapshot = {.request_id = 0};
 };
 
-/// Send this message to a member, which may be this one.
-template <class Messages>
-struct SendToMember {
-  MemberId to;
-  AnyOf<Messages> message;
-};
 /// The answer to a Read: the values, one for each range of the plan and in its order.
 struct ReadDone {
   Step step;
@@ -92,8 +87,8 @@ struct ExchangeContext {
   }
 };
 
-/// The functions that a member's core requires of an exchange. One call at a time; not thread-safe.
-/// Messages between members of one epoch arrive once and in order.
+/// The functions that the training role requires of an exchange. One call at a time; not
+/// thread-safe. Messages between members of one epoch arrive once and in order.
 template <class E>
 concept Exchange = requires(E exchange, const E& constant, const typename E::Context& context,
                             const ConfigurationPtr& configuration, ExchangeOptions options,
@@ -156,13 +151,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { constant.changes() } -> std::same_as<std::uint64_t>;
 };
 
-/// All that the validity of a message depends on.
-struct MessageScope {
-  /// The receiver's configuration. Requires: it names the sender.
-  const Configuration& configuration;
-  MemberId from;
-  /// Member ids are below this.
-  MemberId members_max;
+/// All that the validity of an exchange's message depends on.
+struct ExchangeScope : MessageScope {
   /// The layout of the job's parameters.
   const Layout& layout;
   std::size_t element_bytes;

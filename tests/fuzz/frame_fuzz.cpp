@@ -2,6 +2,8 @@
 #include "starling/actor/wire/frame.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -49,13 +51,24 @@ void copy_values(core::RangeId range, const core::Slice& slice) {
   for (const std::uint32_t row : *slice.rows) copy.at(row) = values[i++];
 }
 
+/// The role of a member of a training job with this layout.
+const core::AnyRole& role() {
+  static const auto made = [] {
+    core::TrainingOptions training;
+    training.exchange.layout = std::make_shared<const core::Layout>(layout());
+    training.exchange.applier = core::merge_applier<float>([](const auto&, auto, auto) {});
+    return core::make_role(std::make_shared<const core::TrainingOptions>(std::move(training)),
+                           {{}, members_max, nullptr});
+  }();
+  return made;
+}
+
 /// Requires that the validator does not fail on any message, and that the values of a valid one can
 /// be copied.
 void validate(const core::PeerMessage& peer_message) {
   for (const core::Configuration& configuration : configurations())
     for (const core::Member& member : configuration.members)
-      if (core::is_valid({configuration, member.id, members_max, layout(), sizeof(float)},
-                         peer_message))
+      if (core::is_valid({configuration, member.id, members_max}, role(), peer_message))
         if (const auto* value = std::get_if<core::Value>(&peer_message))
           copy_values(value->range, value->value);
 }

@@ -9,8 +9,8 @@
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
-#include "starling/engine/core/member/exchanges.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/registry/device.hpp"
 

@@ -6,6 +6,13 @@
 #include "starling/base/check.hpp"
 
 namespace starling::core {
+
+std::string name_of(const Member& member) {
+  const std::string id = std::to_string(member.id);
+  if (member.works) return "worker " + id;
+  return member.owns ? "server (member " + id + ")" : "member " + id;
+}
+
 const RangeOwner* Ownership::find(MemberId id) const {
   const auto at = std::ranges::find(owners, id, &RangeOwner::id);
   return at == owners.end() ? nullptr : &*at;

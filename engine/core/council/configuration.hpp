@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct Member {
   }
   auto operator<=>(const Member&) const = default;
 };
+
+/// Returns the member's name for messages: "worker 3", "server (member 5)".
+[[nodiscard]] std::string name_of(const Member& member);
 
 /// Names one incarnation of one member.
 struct MemberIncarnation {

@@ -12,53 +12,17 @@
 #include "starling/engine/core/member/message_validator.hpp"
 
 namespace starling::core {
-namespace {
-
-/// A core that has a handler for messages of type M.
-template <class Core, class M>
-concept Handles = requires(Core& core, const Context& context, const M& message) {
-  core.on(context, message);
-};
-
-/// True if the exchange gathers the updates of a step.
-bool is_bsp(const MemberOptions& options) {
-  return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier) &&
-         exchange_type(options.exchange.name).gathers;
-}
-
-AnyExchange make_exchange(const MemberOptions& options) {
-  ExchangeOptions exchange = options.exchange;
-  exchange.self = options.self;
-  exchange.bsp = is_bsp(options);
-  if (exchange.workers_max == 0) exchange.workers_max = options.members_max;
-  return exchange_type(exchange.name).make(std::move(exchange));
-}
-
-}  // namespace
 
 MemberCore::MemberCore(MemberOptions options)
-    : options_(std::move(options)), exchange_(make_exchange(options_)) {
-  options_.worker.id = options_.self.id;
-  options_.worker.incarnation = options_.self.incarnation;
-  options_.worker.central = keeps_steps_centrally(options_.mode);
-  options_.worker.joins = !options_.first_configuration;
-  const bool is_of_one_process =
-      options_.first_configuration && options_.first_configuration->is_of_one_process();
-  if (options_.deal.samples > 0 && !is_of_one_process) {
-    dealer_ = std::make_unique<Dealer>(options_.deal, options_.first_configuration.get());
-    options_.worker.awaits_deal = options_.worker.joins;
-    options_.worker.deal_first_step = dealer_->deal().workers.front().first_step.value();
-  }
-  if (options_.first_configuration) {
-    const LedgerEntry entry =
-        first_ledger_entry(*options_.exchange.initial_states, options_.self.id);
-    options_.worker.first_step = entry.step;
-    options_.worker.samples = entry.samples;
-  }
-  options_.worker.bsp = options_.council.bsp = is_bsp(options_);
+    : options_(std::move(options)),
+      role_(make_role(options_.role,
+                      {options_.self, options_.members_max, options_.first_configuration})) {
+  const Placement placement = std::visit([](const auto& role) { return role.placement(); }, role_);
   options_.council.self = options_.self;
-  options_.council.unplaced_ranges = options_.exchange.layout->ranges.size() - range_count();
-  if (!is_of_one_process) council_ = std::make_unique<Council>(options_.council);
+  options_.council.bsp = placement.bsp;
+  options_.council.unplaced_ranges = placement.unplaced_ranges;
+  if (!options_.first_configuration || !options_.first_configuration->is_of_one_process())
+    council_ = std::make_unique<Council>(options_.council);
 }
 
 void MemberCore::prepare(const MemberContext& context) {
@@ -70,7 +34,7 @@ void MemberCore::prepare(const MemberContext& context) {
 
 void MemberCore::start(const MemberContext& context) {
   if (std::exchange(is_prepared_, false)) {
-    run_worker(context, [](Worker& worker, const Context& c) { worker.start(c); });
+    run_role(context, [](auto& role, const auto& c) { role.start(c); });
     return finish_event(context);
   }
   STARLING_CHECK(state_ == State::idle);
@@ -120,28 +84,19 @@ void MemberCore::on_local_message(const MemberContext& context, const LocalMessa
   finish_event(context);
 }
 
-void MemberCore::on_snapshot(const MemberContext& context, const Snapshot& request) {
-  if (state_ != State::member && state_ != State::failed) return;
-  run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, request); });
-  finish_event(context);
-}
-
 void MemberCore::on_timer(const MemberContext& context, TimerKey key) {
   if (state_ != State::member && state_ != State::joining) return;
-  if (key == worker_key) {
-    run_worker(context, [](Worker& worker, const Context& c) { worker.on_timer(c); });
-  } else if (key == coordinator_key) {
-    run_coordinator(context,
-                    [](Coordinator& coordinator, const Context& c) { coordinator.on_timer(c); });
-  } else if (key == council_key) {
+  if (key == council_key) {
     run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
-  } else if (key == exchange_key) {
-    run_exchange(context, [](auto& exchange, const auto& c) { exchange.on_timer(c); });
   } else if (key == request_key) {
     timer_.remove_due(context.now);
     repeat_request(context);
   } else if (key == probe_key) {
     probe_epoch(context);
+  } else if (key >> 32U == 0) {
+    run_role(context, [&](auto& role, const auto& c) {
+      role.on_timer(c, static_cast<std::uint32_t>(key - first_role_key));
+    });
   } else if (Link* peer_link = link(Link::member_of(key)); peer_link && peer_link->has_timer(key)) {
     LinkEffects effects;
     peer_link->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
@@ -151,22 +106,16 @@ void MemberCore::on_timer(const MemberContext& context, TimerKey key) {
   finish_event(context);
 }
 
-void MemberCore::on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted) {
-  if (state_ != State::member) return;
-  run_worker(context, [&](Worker& w, const Context& c) { w.on_plan(c, step, std::move(wanted)); });
-  finish_event(context);
-}
-
-void MemberCore::on_update(const MemberContext& context, Step step, Update update) {
-  if (state_ != State::member) return;
-  run_worker(context,
-             [&](Worker& w, const Context& c) { w.on_update(c, step, std::move(update)); });
-  finish_event(context);
-}
-
-void MemberCore::on_failure(const MemberContext& context, Step step, const std::string& why) {
-  if (state_ != State::member) return;
-  run_worker(context, [&](Worker& w, const Context& c) { w.on_failure(c, step, why); });
+void MemberCore::on_input(const MemberContext& context, RoleInput input) {
+  if (state_ != State::member && state_ != State::failed) return;
+  run_role(context, [&]<class R>(R& role, const auto& c) {
+    std::visit(
+        [&]<class I>(I& one) {
+          if constexpr (IsIn<I, typename R::Inputs>)
+            if (state_ == State::member || R::template takes_when_failed<I>) role.on(c, one);
+        },
+        input);
+  });
   finish_event(context);
 }
 
@@ -185,10 +134,7 @@ void MemberCore::trust(const MemberContext& context, MemberId id, Incarnation in
 
 void MemberCore::stop(const MemberContext& context) {
   if (state_ != State::member) return;
-  run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
-  if (configuration_->is_of_one_process())
-    run_coordinator(context,
-                    [](Coordinator& coordinator, const Context& c) { coordinator.on(c, Stop{}); });
+  run_role(context, [](auto& role, const auto& c) { role.stop(c); });
   finish_event(context);
 }
 
@@ -196,7 +142,7 @@ void MemberCore::leave(const MemberContext& context) {
   if (state_ != State::member || configuration_->is_of_one_process() ||
       std::exchange(is_leaving_, true))
     return;
-  run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
+  run_role(context, [](auto& role, const auto& c) { role.stop(c); });
   repeat_request(context);
   finish_event(context);
 }
@@ -235,7 +181,7 @@ void MemberCore::finish_event(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
-  const std::uint64_t changes = std::visit([](const auto& e) { return e.changes(); }, exchange_);
+  const std::uint64_t changes = std::visit([](const auto& r) { return r.changes(); }, role_);
   if (state_ != State::member || reported_changes_ == changes) return;
   reported_changes_ = changes;
   report_full_ranges(context);
@@ -244,9 +190,7 @@ void MemberCore::finish_event(const MemberContext& context) {
 
 void MemberCore::deliver(const MemberContext& context, MemberId from,
                          const PeerMessagePtr& peer_message) {
-  const MessageScope scope{*configuration_, from, options_.members_max, *options_.exchange.layout,
-                           options_.exchange.applier->element_bytes()};
-  if (!is_valid(scope, *peer_message)) return;
+  if (!is_valid({*configuration_, from, options_.members_max}, role_, *peer_message)) return;
   std::visit([&](const auto& message) { handle(context, from, peer_message, message); },
              *peer_message);
 }
@@ -270,31 +214,23 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
   } else if constexpr (std::is_same_v<M, LeaveRequest>) {
     run_council(context,
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
-  } else if constexpr (IsIn<M, ExchangeMessages>) {
-    const bool is_accepted = run_exchange(context, [&]<class E>(E& exchange, const auto& c) {
-      if constexpr (!IsIn<M, typename E::Messages>)
+  } else if constexpr (IsIn<M, RoleMessages>) {
+    const bool is_accepted = run_role(context, [&]<class R>(R& role, const auto& c) {
+      using Shared = std::shared_ptr<const M>;
+      if constexpr (!IsIn<M, typename R::Messages>)
         return true;
-      else if constexpr (requires { exchange.on(c, from, std::shared_ptr<const M>{}); })
-        return exchange.on(c, from, std::shared_ptr<const M>{peer_message, &message});
+      else if constexpr (requires { role.on(c, from, Shared{}); })
+        return role.on(c, from, Shared{peer_message, &message});
       else
-        return exchange.on(c, from, message);
+        return role.on(c, from, message);
     });
     if (!is_accepted) send_configuration(context, from);
-  } else if constexpr (IsIn<M, MessageList<DealReport, NewDeal>>) {
-    receive(context, from, message);
   } else if constexpr (std::is_same_v<M, MemberQuestion>) {
     post(context, from, make_peer_message(MemberAnswer{message.number, answer(message.question)}));
   } else if constexpr (std::is_same_v<M, MemberAnswer>) {
     receive_answer(context, from, message);
-  } else if constexpr (Handles<Coordinator, M> && !Handles<Worker, M>) {
-    if constexpr (std::is_same_v<M, Ended>)
-      run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, message); });
-    run_coordinator(
-        context, [&](Coordinator& coordinator, const Context& c) { coordinator.on(c, message); });
-  } else if constexpr (Handles<Worker, M>) {
-    run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
   } else {
-    static_assert(IsIn<M, MessageList<EpochProbe, JoinRefused>>, "no role handles this message");
+    static_assert(IsIn<M, MessageList<EpochProbe, JoinRefused>>, "nobody handles this message");
   }
 }
 
@@ -307,7 +243,7 @@ void MemberCore::repeat_request(const MemberContext& context) {
       send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
                       std::nullopt, make_peer_message(JoinRequest{options_.self}));
   } else if (state_ == State::member && is_leaving_) {
-    if (!worker_ || worker_->is_done())
+    if (std::visit([](const auto& role) { return role.is_done(); }, role_))
       post_to_council(context, make_peer_message(LeaveRequest{options_.self}));
   } else {
     return;
@@ -328,58 +264,15 @@ void MemberCore::probe_epoch(const MemberContext& context) {
   context.out.push_back(MemberTimer{context.now + options_.probe_interval, probe_key});
 }
 
-void MemberCore::execute(const MemberContext& context, Effects effects, TimerKey key) {
-  for (Effect& effect : effects) {
-    if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(MemberTimer{timer->at, key});
-    } else if (auto* send = std::get_if<Send>(&effect)) {
-      std::optional<MemberId> to = configuration_->coordinator;
-      if (const auto* member = std::get_if<ToMember>(&send->to)) to = member->id;
-      if (!to) continue;  // there is no coordinator
-      std::visit([&](auto& message) { post(context, *to, make_peer_message(std::move(message))); },
-                 send->message);
-    } else if (auto* plan = std::get_if<Plan>(&effect)) {
-      context.out.push_back(*plan);
-    } else if (auto* compute = std::get_if<Compute>(&effect)) {
-      context.out.push_back(std::move(*compute));
-    } else if (auto* read = std::get_if<Read>(&effect)) {
-      run_exchange(context, [&](auto& e, const auto& c) { e.read(c, std::move(*read)); });
-    } else if (auto* write = std::get_if<Write>(&effect)) {
-      run_exchange(context, [&](auto& e, const auto& c) { e.write(c, std::move(*write)); });
-    } else if (const auto* enter = std::get_if<Enter>(&effect)) {
-      run_exchange(context, [&](auto& e, const auto& c) { e.enter(c, *enter); });
-    } else if (const auto* end = std::get_if<EndWrites>(&effect)) {
-      run_exchange(context, [&](auto& e, const auto& c) { e.end(c, *end); });
-    } else if (auto* done = std::get_if<Done>(&effect)) {
-      context.out.push_back(*done);
-    } else {
-      fail(context, std::move(std::get<Fail>(effect).why));
-    }
-  }
-  effects.clear();
-  if (context.spare != nullptr) context.spare->role = std::move(effects);
+void MemberCore::execute(const MemberContext& context, const SpreadConfiguration&) {
+  for (const Member& member : configuration_->members) send_configuration(context, member.id);
 }
 
-void MemberCore::execute_exchange(const MemberContext& context, const SetTimer& timer) {
-  context.out.push_back(MemberTimer{timer.at, exchange_key});
+void MemberCore::execute(const MemberContext& context, const RoleTimer& timer) {
+  context.out.push_back(MemberTimer{timer.at, first_role_key + timer.key});
 }
 
-void MemberCore::execute_exchange(const MemberContext& context, ReadDone& done) {
-  run_worker(context, [&](Worker& worker, const Context& c) {
-    worker.on_values(c, done.step, std::move(done.values));
-  });
-}
-
-void MemberCore::execute_exchange(const MemberContext& context, const Written& written) {
-  run_worker(context,
-             [&](Worker& worker, const Context& c) { worker.on_written(c, written.step); });
-}
-
-void MemberCore::execute_exchange(const MemberContext& context, ObservedState& observed) {
-  context.out.push_back(std::move(observed));
-}
-
-void MemberCore::execute_exchange(const MemberContext& context, Fail& failure) {
+void MemberCore::execute(const MemberContext& context, Fail& failure) {
   fail(context, std::move(failure.why));
 }
 

@@ -1,6 +1,5 @@
-/// One member of a job as a core. It holds the member's worker, its exchange and, if this member is
-/// the coordinator, the Coordinator. In a job on several nodes it also holds its Council and a link
-/// to every other member.
+/// One member of a job as a core. It holds the member's role, which says what the member does, and
+/// in a job on several nodes its Council and a link to every other member.
 ///
 /// A core is one incarnation of one member. If it learns that a configuration excludes it, it ends
 /// (Excluded); a new incarnation may join.
@@ -17,11 +16,8 @@
 #include <variant>
 #include <vector>
 
-#include "starling/engine/core/deals/dealer.hpp"
 #include "starling/engine/core/member/peer_message.hpp"
-#include "starling/engine/core/mode.hpp"
-#include "starling/engine/core/worker/coordinator.hpp"
-#include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/core/member/roles.hpp"
 
 namespace starling::core {
 
@@ -41,18 +37,11 @@ struct Dispatch {
 struct Excluded {};
 /// LocalMessage: send it to the member of this process to which it is addressed.
 /// MemberAnswer: the answer to the question with this number, which ask() was called with.
-using MemberEffect = std::variant<Dispatch, LocalMessage, MemberTimer, Plan, Compute, Done, Fail,
-                                  Excluded, ObservedState, MemberAnswer>;
+/// The outputs of the roles are for the driver too.
+using MemberEffect =
+    AnyOf<Joined<MessageList<Dispatch, LocalMessage, MemberTimer, Fail, Excluded, MemberAnswer>,
+                 RoleOutputs>>;
 using MemberEffects = std::vector<MemberEffect>;
-
-/// Returns the member's name for messages: "worker 3", "server (member 5)".
-[[nodiscard]] std::string name_of(const Member& member);
-
-/// Empty lists, whose memory the next event uses again.
-struct SpareEffects {
-  Effects role;
-  ExchangeEffectLists exchange;
-};
 
 struct MemberContext {
   Time now;
@@ -65,29 +54,19 @@ struct MemberContext {
 
 struct MemberOptions {
   Member self;
-  Mode mode = Mode::peer;
-  /// The worker's options if this member works. The caller sets its barrier, its last step and
-  /// whether it plans; the core sets id, incarnation, first step and bsp.
-  WorkerOptions worker;
-  /// Member ids are below this; a member with another id cannot join. It bounds the ledgers: every
-  /// owner keeps one entry for each possible id in each of its ranges. All members have the same
+  /// Member ids are below this; a member with another id cannot join. All members have the same
   /// value.
   MemberId members_max = 1024;
-  /// The core sets `self` and `bsp`, and `workers_max` to `members_max` if it is 0.
-  ExchangeOptions exchange;
   /// The configuration of epoch 1, for the members that it names; nullptr for members that join
   /// later.
   ConfigurationPtr first_configuration;
-  /// The part of `first_configuration` for workers, if the caller has it: a process with many
-  /// members makes it once for all of them.
-  std::shared_ptr<const WorkerConfiguration> first_worker_configuration;
   /// A joining member sends its JoinRequests to random members of these.
   std::vector<MemberId> seeds;
-  /// The council's options; the core sets `self` and `bsp`.
+  /// The council's options; the core sets `self`, `bsp` and `unplaced_ranges`.
   CouncilOptions council;
   ChannelOptions channel;
-  /// How the training data is dealt; the caller sets all of it.
-  DealOptions deal;
+  /// The options of the role, which say what the member does. All members have the same role.
+  AnyRoleOptions role;
   /// A request to join or to leave is repeated after this time.
   Time request_every = std::chrono::milliseconds{200};
   /// The member sends an EpochProbe to a random other member at this interval.
@@ -100,29 +79,23 @@ class MemberCore {
   explicit MemberCore(MemberOptions options);
 
   /// For a job of one process: adopts its configuration, so that the member answers others before
-  /// start(), which then only lets the worker begin.
+  /// start(), which then only lets the role begin.
   void prepare(const MemberContext& context);
   void start(const MemberContext& context);
   void on_packet(const MemberContext& context, const Envelope& envelope);
   /// Handles a message of a member of this process. Ignores it if this incarnation of the sender is
   /// not a member, or if the sender knows another configuration. Requires: prepare() was called.
   void on_local_message(const MemberContext& context, const LocalMessage& local);
-  /// The observer asks for the states of this member's ranges (ObservedState). A member that has
-  /// failed answers too.
-  void on_snapshot(const MemberContext& context, const Snapshot& request);
   void on_timer(const MemberContext& context, TimerKey key);
-  /// The driver calls these after the effects Plan and Compute; see Worker.
-  void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
-  void on_update(const MemberContext& context, Step step, Update update);
-  void on_failure(const MemberContext& context, Step step, const std::string& why);
+  /// Passes the result of a role's output, or a request of the driver, to the role.
+  void on_input(const MemberContext& context, RoleInput input);
 
   /// Answers a question that an actor asks this member. A member that has failed answers too.
   [[nodiscard]] Answer answer(const Question& question);
   /// Asks a member a question, for an actor on this node: the member `to` or, if that is absent,
-  /// the one in charge, which is the coordinator or the member that answers for the range. One
-  /// MemberAnswer follows: at once if this member knows that there is no other answer, or when the
-  /// asked member leaves the job. A member that joins asks when it has joined. Requires: no other
-  /// question has this number.
+  /// the one in charge. One MemberAnswer follows: at once if this member knows that there is no
+  /// other answer, or when the asked member leaves the job. A member that joins asks when it has
+  /// joined. Requires: no other question has this number.
   void ask(const MemberContext& context, std::optional<MemberId> to, MemberQuestion question);
 
   /// Failure detection calls suspect() if it has received nothing from this incarnation of a member
@@ -131,10 +104,9 @@ class MemberCore {
   /// what failure detection must guarantee.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
-  /// Stops the worker at the end of its step and, in a job of one process, the coordinator, which
-  /// then stops all workers. The member keeps and serves its ranges.
+  /// Lets the role begin nothing new. The member stays, and serves what it holds.
   void stop(const MemberContext& context);
-  /// Stops the worker at the end of its step, hands over this member's ranges, and leaves the job.
+  /// Lets the role begin nothing new, hands over this member's ranges, and leaves the job.
   void leave(const MemberContext& context);
 
   /// Handles a message as if a channel had delivered it; for tests without a network. Ignores the
@@ -151,22 +123,14 @@ class MemberCore {
   [[nodiscard]] bool suspects(MemberId id) const {
     return council_ != nullptr && council_->suspects(id);
   }
-  /// Returns nullptr if this member has no worker.
-  [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
-  /// Returns nullptr if this member is not the coordinator.
-  [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
-  /// Returns nullptr if the job deals no samples, or if its members never change.
-  [[nodiscard]] const Dealer* dealer() const noexcept { return dealer_.get(); }
-  [[nodiscard]] AnyExchange& exchange() noexcept { return exchange_; }
-  [[nodiscard]] const AnyExchange& exchange() const noexcept { return exchange_; }
-  /// Returns the exchange as an E. Requires: the job uses this exchange.
-  template <Exchange E>
-  [[nodiscard]] E& exchange() {
-    return std::get<E>(exchange_);
+  /// Returns the role as an R. Requires: it is the role of the job.
+  template <Role R>
+  [[nodiscard]] R& role() {
+    return std::get<R>(role_);
   }
-  template <Exchange E>
-  [[nodiscard]] const E& exchange() const {
-    return std::get<E>(exchange_);
+  template <Role R>
+  [[nodiscard]] const R& role() const {
+    return std::get<R>(role_);
   }
 
  private:
@@ -200,13 +164,12 @@ class MemberCore {
   using LinkEffects = ChannelEffects<PeerMessagePtr>;
 
   // The keys of the timers that belong to no link.
-  static constexpr TimerKey worker_key = 0;
-  static constexpr TimerKey coordinator_key = 1;
-  static constexpr TimerKey council_key = 2;
+  static constexpr TimerKey council_key = 0;
   /// Fires when a request to join or to leave is to be repeated.
-  static constexpr TimerKey request_key = 3;
-  static constexpr TimerKey probe_key = 4;
-  static constexpr TimerKey exchange_key = 5;
+  static constexpr TimerKey request_key = 1;
+  static constexpr TimerKey probe_key = 2;
+  /// This key and those after it, up to 32 bits, are the role's.
+  static constexpr TimerKey first_role_key = 3;
 
   [[nodiscard]] Link* link(MemberId id) const;
   void execute_link_effects(const MemberContext& context, MemberId id, TrafficClass traffic_class,
@@ -231,40 +194,27 @@ class MemberCore {
 
   void adopt(const MemberContext& context, const ConfigurationPtr& next);
   void renew_links(const Configuration& next);
-  void inform_worker(const MemberContext& context, const Configuration* former);
-  void inform_coordinator(const MemberContext& context, const Configuration* former);
-  void send_status(const MemberContext& context, const Configuration* former);
-  void report_deal(const MemberContext& context);
-  void receive(const MemberContext& context, MemberId from, const DealReport& report);
-  void receive(const MemberContext& context, MemberId from, const NewDeal& next);
-  [[nodiscard]] std::size_t range_count() const;
   void report_full_ranges(const MemberContext& context);
   void announce_configuration(const MemberContext& context, const ConfigurationPtr& former);
   void repeat_request(const MemberContext& context);
   void probe_epoch(const MemberContext& context);
   void fail(const MemberContext& context, std::string why);
 
-  /// Returns an empty list for the effects of a role; execute() returns its memory.
-  static Effects take_spare(const MemberContext& context);
+  /// Calls `event(role, context)` and executes the role's effects. Returns the event's result, or
+  /// true if it has none.
   template <class Event>
-  void run_worker(const MemberContext& context, Event event);
-  template <class Event>
-  void run_coordinator(const MemberContext& context, Event event);
-  /// Calls `event(exchange, context)` and executes the exchange's effects. Returns the event's
-  /// result, or true if it has none.
-  template <class Event>
-  bool run_exchange(const MemberContext& context, Event event);
+  bool run_role(const MemberContext& context, Event event);
   template <class Event>
   void run_council(const MemberContext& context, Event event);
   template <class Messages>
-  void execute_exchange(const MemberContext& context, SendToMember<Messages>& send);
-  void execute_exchange(const MemberContext& context, const SetTimer& timer);
-  void execute_exchange(const MemberContext& context, ReadDone& done);
-  void execute_exchange(const MemberContext& context, const Written& written);
-  void execute_exchange(const MemberContext& context, ObservedState& observed);
-  void execute_exchange(const MemberContext& context, Fail& failure);
-  /// Executes the effects of a worker or coordinator; `key` is the key of their timers.
-  void execute(const MemberContext& context, Effects effects, TimerKey key);
+  void execute(const MemberContext& context, SendToMember<Messages>& send);
+  template <class Messages>
+  void execute(const MemberContext& context, SendToAll<Messages>& send);
+  void execute(const MemberContext& context, const SpreadConfiguration&);
+  void execute(const MemberContext& context, const RoleTimer& timer);
+  void execute(const MemberContext& context, Fail& failure);
+  template <class... Outputs>
+  void execute(const MemberContext& context, std::variant<Outputs...>& output);
 
   void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
               const CouncilMessage& message);
@@ -283,15 +233,10 @@ class MemberCore {
   std::vector<std::unique_ptr<Link>> links_;
   /// Counts the links that were ever made, for their timer keys.
   TimerKey link_count_ = 0;
-  std::optional<Worker> worker_;
-  AnyExchange exchange_;
-  /// nullptr if this member is not the coordinator.
-  std::unique_ptr<Coordinator> coordinator_;
+  AnyRole role_;
   /// nullptr in a job of one process.
   std::unique_ptr<Council> council_;
-  /// nullptr in a job of one process, and if the job deals no samples.
-  std::unique_ptr<Dealer> dealer_;
-  /// The exchange's changes() when the council was last told which ranges this member holds.
+  /// The role's changes() when the council was last told which ranges this member holds.
   std::uint64_t reported_changes_ = 0;
   /// The questions that other members have not answered yet.
   struct OpenQuestion {

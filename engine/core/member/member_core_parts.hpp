@@ -1,7 +1,8 @@
-/// Internal: how a MemberCore runs its worker, its coordinator, its exchange and its council, and
-/// executes their effects. Only the sources of MemberCore include this file.
+/// Internal: how a MemberCore runs its role and its council, and executes their effects. Only the
+/// sources of MemberCore include this file.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -10,53 +11,46 @@
 
 namespace starling::core {
 
-inline Effects MemberCore::take_spare(const MemberContext& context) {
-  return context.spare == nullptr ? Effects{} : std::exchange(context.spare->role, {});
-}
-
 template <class Event>
-void MemberCore::run_worker(const MemberContext& context, Event event) {
-  if (!worker_) return;
-  Effects effects = take_spare(context);
-  event(*worker_, Context{context.now, context.random, effects});
-  execute(context, std::move(effects), worker_key);
-}
-
-template <class Event>
-void MemberCore::run_coordinator(const MemberContext& context, Event event) {
-  if (!coordinator_) return;
-  Effects effects = take_spare(context);
-  event(*coordinator_, Context{context.now, context.random, effects});
-  execute(context, std::move(effects), coordinator_key);
-}
-
-template <class Event>
-bool MemberCore::run_exchange(const MemberContext& context, Event event) {
+bool MemberCore::run_role(const MemberContext& context, Event event) {
   return std::visit(
-      [&]<class E>(E& exchange) {
-        using List = ExchangeEffects<typename E::Context::Messages>;
-        List effects;
-        if (context.spare != nullptr)
-          effects = std::exchange(std::get<List>(context.spare->exchange), {});
-        const typename E::Context own{context.now, context.random, effects};
+      [&]<class R>(R& role) {
+        using Effects = typename R::Context::Effects;
+        SpareEffects* spare = context.spare;
+        Effects effects;
+        if (spare != nullptr) effects = std::exchange(std::get<Effects>(spare->role), {});
+        const typename R::Context own{
+            context.now, context.random, effects,
+            spare != nullptr ? &std::get<typename R::Spare>(spare->parts) : nullptr};
         bool result = true;
-        if constexpr (std::is_void_v<decltype(event(exchange, own))>)
-          event(exchange, own);
+        if constexpr (std::is_void_v<decltype(event(role, own))>)
+          event(role, own);
         else
-          result = event(exchange, own);
-        for (auto& effect : effects)
-          std::visit([&](auto& e) { execute_exchange(context, e); }, effect);
+          result = event(role, own);
+        for (auto& effect : effects) std::visit([&](auto& e) { execute(context, e); }, effect);
         effects.clear();
-        if (context.spare != nullptr) std::get<List>(context.spare->exchange) = std::move(effects);
+        if (spare != nullptr) std::get<Effects>(spare->role) = std::move(effects);
         return result;
       },
-      exchange_);
+      role_);
 }
 
 template <class Messages>
-void MemberCore::execute_exchange(const MemberContext& context, SendToMember<Messages>& send) {
+void MemberCore::execute(const MemberContext& context, SendToMember<Messages>& send) {
   std::visit([&](auto& message) { post(context, send.to, make_peer_message(std::move(message))); },
              send.message);
+}
+
+template <class Messages>
+void MemberCore::execute(const MemberContext& context, SendToAll<Messages>& send) {
+  const PeerMessagePtr peer_message =
+      std::visit([](auto& message) { return make_peer_message(std::move(message)); }, send.message);
+  for (const Member& member : configuration_->members) post(context, member.id, peer_message);
+}
+
+template <class... Outputs>
+void MemberCore::execute(const MemberContext& context, std::variant<Outputs...>& output) {
+  std::visit([&](auto& one) { context.out.push_back(std::move(one)); }, output);
 }
 
 template <class Event>

@@ -14,45 +14,50 @@ namespace {
 /// the member that it was sent to may hang.
 constexpr std::size_t open_questions_max = 1024;
 
-/// Returns true if `answer` is one to `question`. A Refusal answers every question.
-bool answers(const Answer& answer, const Question& question) {
+/// Calls `function(question)` if the role R has questions of this type; else returns `otherwise`.
+template <class R, class T, class Function>
+T ask_role(const Question& question, T otherwise, Function function) {
+  return std::visit(
+      [&]<class Q>(const Q& one) -> T {
+        if constexpr (IsIn<Q, typename R::Questions>)
+          return function(one);
+        else
+          return otherwise;
+      },
+      question);
+}
+
+/// Returns true if `answer` is one to `question` in a job of role R. A Refusal answers every
+/// question.
+template <class R>
+bool is_answer(const Answer& answer, const Question& question) {
   if (std::holds_alternative<Refusal>(answer)) return true;
-  if (std::holds_alternative<AskStep>(question)) return std::holds_alternative<WorkerStep>(answer);
-  if (std::holds_alternative<AskSteps>(question))
-    return std::holds_alternative<StepsReport>(answer);
-  const auto* value = std::get_if<Value>(&answer);
-  const AskValue& wanted = std::get<AskValue>(question);
-  if (value == nullptr || value->range != wanted.range) return false;
-  if (!wanted.rows || !value->value.rows) return !wanted.rows && !value->value.rows;
-  return *wanted.rows == *value->value.rows;
+  return ask_role<R>(question, false, [&](const auto& asked) {
+    return std::visit(
+        [&]<class A>(const A& one) {
+          if constexpr (IsIn<A, typename R::Answers>)
+            return R::is_answer(one, asked);
+          else
+            return false;
+        },
+        answer);
+  });
 }
 
 }  // namespace
 
-std::string name_of(const Member& member) {
-  const std::string id = std::to_string(member.id);
-  if (member.works) return "worker " + id;
-  return member.owns ? "server (member " + id + ")" : "member " + id;
-}
-
 Answer MemberCore::answer(const Question& question) {
   if (state_ != State::member && state_ != State::failed)
     return Refusal{name_of(options_.self) + " is not in the job, or not any more"};
-  if (std::holds_alternative<AskStep>(question)) {
-    if (!worker_) return Refusal{name_of(options_.self) + " computes no updates"};
-    return WorkerStep{worker_->step()};
-  }
-  if (std::holds_alternative<AskSteps>(question)) {
-    if (!coordinator_) return Refusal{name_of(options_.self) + " is not the coordinator"};
-    const auto [min, max] = coordinator_->spread();
-    return StepsReport{min, max, coordinator_->max_lag(), coordinator_->draws(),
-                       coordinator_->passes()};
-  }
-  const AskValue& wanted = std::get<AskValue>(question);
-  auto value = std::visit([&](auto& e) { return e.value(wanted.range, wanted.rows); }, exchange_);
-  if (value) return *std::move(value);
-  return Refusal{"range " + std::to_string(wanted.range) + ": not owned by " +
-                 name_of(options_.self) + ", or without such rows, which must ascend, each once"};
+  return std::visit(
+      [&]<class R>(R& role) {
+        Answer unknown = Refusal{"a job of " + std::string{R::name} + " has no such question"};
+        return ask_role<R>(question, std::move(unknown), [&](const auto& asked) {
+          return std::visit([](auto&& answer) { return Answer{std::move(answer)}; },
+                            role.answer(asked));
+        });
+      },
+      role_);
 }
 
 void MemberCore::ask(const MemberContext& context, std::optional<MemberId> to,
@@ -81,18 +86,17 @@ void MemberCore::open_question(const MemberContext& context, std::optional<Membe
   }
   if (state_ != State::member)
     return refuse(name_of(options_.self) + " is not in the job, or not any more");
-  if (!to && std::holds_alternative<AskSteps>(question.question)) to = configuration_->coordinator;
-  if (const auto* wanted = std::get_if<AskValue>(&question.question)) {
-    const std::size_t count = options_.exchange.layout->ranges.size();
-    if (wanted->range >= count)
-      return refuse("range " + std::to_string(wanted->range) + ": valid: below " +
-                    std::to_string(count));
-    if (!to) to = exchange_type(options_.exchange.name).answerer(*configuration_, wanted->range);
-  }
-  if (!to)
-    return refuse(std::holds_alternative<AskSteps>(question.question)
-                      ? "no member keeps the steps of all workers in this mode"
-                      : "no member is named");
+  const auto addressee = std::visit(
+      [&]<class R>(const R& role) {
+        Result<MemberId> unknown =
+            Error{"a job of " + std::string{R::name} + " has no such question"};
+        return ask_role<R>(question.question, std::move(unknown), [&](const auto& asked) {
+          return role.addressee(*configuration_, to, asked);
+        });
+      },
+      role_);
+  if (!addressee) return refuse(addressee.error().message);
+  to = *addressee;
   const Member* asked = configuration_->find(*to);
   if (asked == nullptr)
     return refuse("member " + std::to_string(*to) + " is not in the job, or not any more");
@@ -107,7 +111,9 @@ void MemberCore::receive_answer(const MemberContext& context, MemberId from,
   if (!open_questions_) return;
   const auto open = open_questions_->find(answer.number);
   if (open == open_questions_->end() || !open->second.asked || open->second.asked->id != from ||
-      !answers(answer.answer, open->second.question))
+      !std::visit(
+          [&]<class R>(const R&) { return is_answer<R>(answer.answer, open->second.question); },
+          role_))
     return;
   open_questions_->erase(open);
   context.out.push_back(answer);

@@ -2,48 +2,31 @@
 
 #include <algorithm>
 #include <functional>
-
-#include "starling/engine/core/deals/dealer.hpp"
+#include <type_traits>
 
 namespace starling::core {
 namespace {
 
-/// Returns true if the sender may send a message: one overload for each type of message. A type
-/// without an overload does not compile.
+/// Returns true if the sender may send a message to a member with the role R: one overload for each
+/// type of message. A type without an overload does not compile.
+template <class R>
 struct Check {
   const MessageScope& scope;
+  const R& role;
 
   [[nodiscard]] bool is_possible_next(const ConfigurationPtr& next) const {
     return may_follow(scope.configuration, next, scope.members_max);
   }
-  /// True if `worker` is the sender, and the sender computes updates.
-  [[nodiscard]] bool is_senders_worker(MemberId worker) const {
-    const Member* sender = scope.configuration.find(scope.from);
-    return worker == scope.from && sender != nullptr && sender->works;
-  }
-
   bool operator()(const ConfigurationPtr& m) const { return is_possible_next(m); }
-  /// The exchanges check their own messages.
+  /// The roles check their own messages. No member may send one of another role.
   template <class M>
-  requires IsIn<M, ExchangeMessages>
-  bool operator()(const M& m) const { return core::is_valid(scope, m); }
-  bool operator()(const Ended& m) const {
-    return is_senders_worker(m.worker) && m.step <= barrier::finished;
+  requires IsIn<M, RoleMessages>
+  bool operator()(const M& m) const {
+    if constexpr (IsIn<M, typename R::Messages>)
+      return role.is_valid(scope, m);
+    else
+      return false;
   }
-  bool operator()(const Arrived& m) const {
-    return is_senders_worker(m.worker) && m.step < barrier::finished;
-  }
-  bool operator()(const Proceed&) const { return scope.from == scope.configuration.coordinator; }
-  bool operator()(const Stop&) const { return scope.from == scope.configuration.coordinator; }
-  bool operator()(const WorkerStatus& m) const {
-    const bool is_senders =
-        m.phase == WorkerStatus::Phase::idle ? m.member == scope.from : is_senders_worker(m.member);
-    return is_senders && m.step <= barrier::finished && m.held < barrier::finished;
-  }
-  /// These messages name their sender, and no other field of them can be invalid.
-  template <class M>
-  requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
-  bool operator()(const M& m) const { return m.from == scope.from; }
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
@@ -63,35 +46,26 @@ struct Check {
     return m.member.id == scope.from &&
            scope.configuration.contains(scope.from, m.member.incarnation);
   }
-  /// The dealer checks the former deals, because these depend on the job's data.
-  bool operator()(const DealReport& m) const {
-    return m.epoch <= scope.configuration.epoch && m.deal.epoch < m.epoch &&
-           m.taken.value_or(0) < barrier::finished && m.begun.value_or(0) <= barrier::finished &&
-           has_valid_workers(m.deal) && std::ranges::all_of(m.progress, is_valid_progress);
-  }
-  bool operator()(const NewDeal& m) const {
-    return scope.from == Dealer::dealer_of(scope.configuration) &&
-           m.deal.epoch <= scope.configuration.epoch && has_valid_workers(m.deal);
-  }
-  [[nodiscard]] bool has_valid_workers(const Deal& deal) const {
-    return std::ranges::adjacent_find(deal.workers, std::greater_equal<>{}, &DealtWorker::id) ==
-               deal.workers.end() &&
-           (deal.workers.empty() || deal.workers.back().id < scope.members_max) &&
-           std::ranges::all_of(deal.workers, [](const DealtWorker& worker) {
-             return worker.first_step.value_or(0) <= barrier::finished;
-           });
-  }
-  static bool is_valid_progress(const WorkerProgress& progress) {
-    return progress.step <= barrier::finished && progress.samples < barrier::finished;
-  }
   bool operator()(const EpochProbe&) const { return true; }
   bool operator()(const MemberQuestion& m) const {
-    const auto* value = std::get_if<AskValue>(&m.question);
-    return value == nullptr || scope.has_range(value->range);
+    return std::visit(
+        [&]<class Q>(const Q& question) {
+          if constexpr (IsIn<Q, typename R::Questions>)
+            return role.is_valid_question(scope, question);
+          else
+            return false;
+        },
+        m.question);
   }
   bool operator()(const MemberAnswer& m) const {
-    const auto* value = std::get_if<Value>(&m.answer);
-    return value == nullptr || scope.fits_range(value->range, value->value);
+    return std::visit(
+        [&]<class A>(const A& answer) {
+          if constexpr (IsIn<A, typename R::Answers>)
+            return role.is_valid_answer(scope, answer);
+          else
+            return std::is_same_v<A, Refusal>;
+        },
+        m.answer);
   }
   bool operator()(const JoinRefused&) const { return false; }  // members do not ask to join
 
@@ -102,8 +76,12 @@ struct Check {
 
 }  // namespace
 
-bool is_valid(const MessageScope& scope, const PeerMessage& peer_message) {
-  return std::visit(Check{scope}, peer_message);
+bool is_valid(const MessageScope& scope, const AnyRole& role, const PeerMessage& peer_message) {
+  return std::visit(
+      [&]<class R>(const R& own) {
+        return std::visit(Check<R>{scope, own}, peer_message);
+      },
+      role);
 }
 
 bool is_valid(const ConfigurationPtr& next, MemberId members_max) {

@@ -14,8 +14,9 @@ inline constexpr Epoch epoch_max = Epoch{1} << 60U;
 /// epochs.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
-/// Returns true if the sender may send this message.
-[[nodiscard]] bool is_valid(const MessageScope& scope, const PeerMessage& peer_message);
+/// Returns true if the sender may send this message to a member with this role.
+[[nodiscard]] bool is_valid(const MessageScope& scope, const AnyRole& role,
+                            const PeerMessage& peer_message);
 
 /// Returns true if `next` is not null and valid: its members ascend and are below `members_max`,
 /// its council, which is not empty, owners and coordinator are among the members, and its epoch is

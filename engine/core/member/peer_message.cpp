@@ -9,8 +9,11 @@ TrafficClass traffic_class_of(const PeerMessage& peer_message) {
       []<class M>(const M& message) {
         // An answer without values does not wait behind tensors.
         if constexpr (std::is_same_v<M, MemberAnswer>)
-          return std::holds_alternative<Value>(message.answer) ? TrafficClass::data
-                                                               : TrafficClass::control;
+          return std::visit(
+              []<class A>(const A&) {
+                return holds_tensors<A> ? TrafficClass::data : TrafficClass::control;
+              },
+              message.answer);
         else
           return holds_tensors<M> ? TrafficClass::data : TrafficClass::control;
       },

@@ -10,9 +10,8 @@
 
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/council/council.hpp"
-#include "starling/engine/core/deals/deal.hpp"
-#include "starling/engine/core/member/exchanges.hpp"
 #include "starling/engine/core/member/question.hpp"
+#include "starling/engine/core/member/roles.hpp"
 #include "starling/engine/core/traffic_class.hpp"
 
 namespace starling::core {
@@ -43,11 +42,9 @@ struct JoinRefused {
 };
 
 /// The messages from one member to another.
-using PeerMessages = Joined<Joined<MessageList<ConfigurationPtr, CouncilMessage, JoinRequest,
-                                               LeaveRequest, EpochProbe, JoinRefused, WorkerStatus,
-                                               DealReport, NewDeal, MemberQuestion, MemberAnswer>,
-                                   Messages>,
-                            ExchangeMessages>;
+using PeerMessages = Joined<MessageList<ConfigurationPtr, CouncilMessage, JoinRequest, LeaveRequest,
+                                        EpochProbe, JoinRefused, MemberQuestion, MemberAnswer>,
+                            RoleMessages>;
 using PeerMessage = AnyOf<PeerMessages>;
 /// Immutable and shared: all copies of a packet, including resent ones, point to the same message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;

@@ -7,7 +7,7 @@ namespace starling::core {
 namespace {
 
 /// A worker sends no share of a range that its update does not change, so no share is empty.
-bool has_valid_content(const MessageScope& scope, const Share& share) {
+bool has_valid_content(const ExchangeScope& scope, const Share& share) {
   return share.worker.id < scope.members_max && share.step < barrier::finished &&
          share.workers > 0 && share.workers <= scope.members_max && !share.update.empty() &&
          scope.fits_range(share.range, share.update);
@@ -16,7 +16,7 @@ bool has_valid_content(const MessageScope& scope, const Share& share) {
 }  // namespace
 
 /// Only the worker itself sends its share, as long as it is a member.
-bool is_valid(const MessageScope& scope, const Share& share) {
+bool is_valid(const ExchangeScope& scope, const Share& share) {
   const Configuration& now = scope.configuration;
   const bool is_own =
       share.worker.id == scope.from && now.contains(share.worker.id, share.worker.incarnation);
@@ -25,15 +25,15 @@ bool is_valid(const MessageScope& scope, const Share& share) {
          (is_own || !now.contains(share.worker.id, share.worker.incarnation));
 }
 
-bool is_valid(const MessageScope& scope, const ShareApplied& applied) {
+bool is_valid(const ExchangeScope& scope, const ShareApplied& applied) {
   return scope.has_range(applied.range);
 }
 
-bool is_valid(const MessageScope& scope, const CopyRequest& request) {
+bool is_valid(const ExchangeScope& scope, const CopyRequest& request) {
   return scope.has_range(request.range);
 }
 
-bool is_valid(const MessageScope& scope, const CopyReply& reply) {
+bool is_valid(const ExchangeScope& scope, const CopyReply& reply) {
   if (!scope.has_range(reply.range)) return false;
   if (!reply.copy) return true;
   const auto& [state, progress, last] = *reply.copy;

@@ -76,9 +76,9 @@ using BroadcastMessages = MessageList<Share, ShareApplied, CopyRequest, CopyRepl
 using BroadcastContext = ExchangeContext<Joined<BroadcastMessages, MessageList<Ended>>>;
 
 // Each returns true if the sender may send the message.
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Share& share);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const ShareApplied& applied);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const CopyRequest& request);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const CopyReply& reply);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Share& share);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const ShareApplied& applied);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const CopyRequest& request);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const CopyReply& reply);
 
 }  // namespace starling::core

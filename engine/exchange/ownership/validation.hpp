@@ -7,12 +7,12 @@
 namespace starling::core {
 
 // Each returns true if the sender may send the message.
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Pull& pull);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Value& value);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Push& push);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Ack& ack);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Install& install);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Forward& forward);
-[[nodiscard]] bool is_valid(const MessageScope& scope, const Held& held);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Pull& pull);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Value& value);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Push& push);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Ack& ack);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Install& install);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Forward& forward);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const Held& held);
 
 }  // namespace starling::core

@@ -266,7 +266,7 @@ std::string ChaosRun::why_not_finished() const {
                      std::to_string(machine.incarnation) + ") ";
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
     if (machine.core->state() != MemberCore::State::member) return who + "is not a member";
-    const core::Worker* worker = machine.core->worker();
+    const core::Worker* worker = machine.core->role<core::Training>().worker();
     if (worker != nullptr && !worker->is_done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +
              std::to_string(scenario_.steps);

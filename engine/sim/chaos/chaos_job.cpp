@@ -89,29 +89,31 @@ core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
 
 core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
                                       std::vector<core::MemberId> seeds) const {
-  core::MemberOptions options;
-  options.self = self;
-  options.mode = scenario_.mode;
-  options.deal = deal();
-  const core::Dealer dealer{options.deal};
+  core::TrainingOptions training;
+  training.mode = scenario_.mode;
+  training.deal = deal();
+  const core::Dealer dealer{training.deal};
   const auto last_step =
-      dealer.order_of(dealer.deal()).steps_until(options.deal.epochs.value_or(0));
-  options.worker.last_step = options.deal.epochs ? last_step : scenario_.steps;
-  options.worker.asks_for_plan = true;
-  options.worker.barrier = scenario_.barrier;
-  options.worker.recheck = scenario_.recheck;
-  options.exchange.name = scenario_.exchange;
-  options.exchange.layout = layout_;
+      dealer.order_of(dealer.deal()).steps_until(training.deal.epochs.value_or(0));
+  training.worker.last_step = training.deal.epochs ? last_step : scenario_.steps;
+  training.worker.asks_for_plan = true;
+  training.worker.barrier = scenario_.barrier;
+  training.worker.recheck = scenario_.recheck;
+  training.exchange.name = scenario_.exchange;
+  training.exchange.layout = layout_;
   // If pushes are applied as they arrive, momentum shows their order. If they are applied in
   // rounds, they are merged one by one, because their mean would not keep the counts whole; then a
   // hash shows their order.
   if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
-    options.exchange.applier = core::merge_applier<double>(merge);
+    training.exchange.applier = core::merge_applier<double>(merge);
   else
-    options.exchange.applier = std::make_shared<const MomentumApplier>();
-  options.exchange.workers = scenario_.workers;
+    training.exchange.applier = std::make_shared<const MomentumApplier>();
+  training.exchange.workers = scenario_.workers;
+  training.exchange.initial_states = start_;
+  core::MemberOptions options;
+  options.self = self;
+  options.role = std::make_shared<const core::TrainingOptions>(std::move(training));
   options.members_max = nodes_max;
-  options.exchange.initial_states = start_;
   if (is_founder) options.first_configuration = first_configuration_;
   options.seeds = std::move(seeds);
   options.council.copies = scenario_.copies;

@@ -155,12 +155,13 @@ void ChaosRun::handle_at(Machine& machine, Event& event) {
         core.on_timer(context, event.key);
         break;
       case Event::Kind::plan:
-        core.on_plan(context, event.step, job_.plan());
+        core.on_input(context, core::PlanResult{event.step, job_.plan()});
         break;
       default:
-        core.on_update(context, event.step,
-                       job_.update(machine.slot, event.step,
-                                   checker_.samples().batch_size(machine.slot, event.step)));
+        core.on_input(context,
+                      core::ComputeResult{event.step, job_.update(machine.slot, event.step,
+                                                                  checker_.samples().batch_size(
+                                                                      machine.slot, event.step))});
     }
   });
 }

@@ -82,7 +82,7 @@ class OwnershipOracle final : public ExchangeOracle {
 
  private:
   static const core::Replica& replica(const MemberCore& member) {
-    return member.exchange<core::OwnershipExchange>().replica();
+    return member.role<core::Training>().exchange<core::OwnershipExchange>().replica();
   }
 };
 
@@ -130,7 +130,7 @@ class BroadcastOracle final : public ExchangeOracle {
 
  private:
   static const core::BroadcastExchange& exchange(const MemberCore& member) {
-    return member.exchange<core::BroadcastExchange>();
+    return member.role<core::Training>().exchange<core::BroadcastExchange>();
   }
 };
 

@@ -68,7 +68,7 @@ void InvariantChecker::on_event(NodeId id) {
   if (node_state.core->configuration()->epoch != node_state.epoch) on_configuration(node_state);
   if (node_state.core->state() != MemberCore::State::member) return;
   follow_worker(id, node_state);
-  const core::Worker* worker = node_state.core->worker();
+  const core::Worker* worker = node_state.core->role<core::Training>().worker();
   if (worker != nullptr && worker->is_held() && !node_state.held_since)
     node_state.held_since = epoch_of_pass(node_state);
   for (core::RangeId r = 0; r < node_state.checked_ranges.size(); ++r) {
@@ -103,7 +103,7 @@ void InvariantChecker::on_configuration(NodeState& node_state) {
 /// Records the worker's step after an event. If it has finished a step, checks that all ranges hold
 /// the step's update.
 void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
-  const core::Worker* worker = node_state.core->worker();
+  const core::Worker* worker = node_state.core->role<core::Training>().worker();
   if (worker == nullptr || !worker->begun()) return;
   IncarnationProgress& incarnation = incarnations_[node_state.slot];
   incarnation.had_begun = incarnation.begun;
@@ -215,14 +215,15 @@ void InvariantChecker::expect_samples_taken_once() {
   const core::Deal* deal = nullptr;
   std::map<core::MemberId, core::DealReport> reports;
   for (const core::Member& member : latest()->members) {
-    const MemberCore* core = nodes_[member.id].core;
-    if (core == nullptr || core->dealer() == nullptr) return;
-    if (deal == nullptr || core->dealer()->deal().epoch > deal->epoch)
-      deal = &core->dealer()->deal();
+    if (nodes_[member.id].core == nullptr) return;
+    const auto& training = nodes_[member.id].core->role<core::Training>();
+    if (training.dealer() == nullptr) return;
+    if (deal == nullptr || training.dealer()->deal().epoch > deal->epoch)
+      deal = &training.dealer()->deal();
     core::DealReport& report = reports[member.id];
-    report.deal = core->dealer()->deal();
-    if (core->worker() != nullptr) report.taken = core->worker()->dealt_steps_begun();
-    report.progress = std::visit([](const auto& e) { return e.progress(); }, core->exchange());
+    report.deal = training.dealer()->deal();
+    if (training.worker() != nullptr) report.taken = training.worker()->dealt_steps_begun();
+    report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
   }
   if (deal == nullptr) return;
   const auto ended = static_cast<std::size_t>(
@@ -238,7 +239,7 @@ void InvariantChecker::expect_samples_taken_once() {
     // The members may have changed since the deal.
     const MemberCore* core = nodes_[dealt.id].core;
     if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
-    const core::Worker& worker = *core->worker();
+    const core::Worker& worker = *core->role<core::Training>().worker();
     const std::uint64_t taken_steps = reports[dealt.id].taken.value_or(0);
     // A worker that joins when the others have ended ends at once.
     const bool came_late = worker.options().joins && taken_steps == 0;

@@ -30,8 +30,9 @@ void InvariantChecker::check_begin(NodeId id, Step step) {
   if (!scenario_.has_coordinator()) return check_pass(id, step);
   NodeState& node_state = nodes_[id];
   // A coordinator's permission to its own worker is not dispatched as a message.
-  if (node_state.core->coordinator() != nullptr)
-    record_permission(id, id, slot, {step, node_state.core->worker()->run_end()},
+  const auto& training = node_state.core->role<core::Training>();
+  if (training.coordinator() != nullptr)
+    record_permission(id, id, slot, {step, training.worker()->run_end()},
                       *node_state.configuration);
   const auto permission = std::ranges::find_if(permissions_[slot], [&](const Permission& one) {
     return one.step <= step && step < one.until &&
@@ -156,7 +157,9 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
     report_violation("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
                      " go on and is not the coordinator in epoch " +
                      std::to_string(envelope.epoch));
-  if (nodes_[id].core == nullptr || nodes_[id].core->coordinator() == nullptr) return;
+  if (nodes_[id].core == nullptr ||
+      nodes_[id].core->role<core::Training>().coordinator() == nullptr)
+    return;
   record_permission(id, envelope.to, *slot, proceed, *configuration);
 }
 
@@ -192,7 +195,9 @@ std::vector<std::size_t> InvariantChecker::view_of_coordinator(
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (scenario_.barrier.sample)
-    for (const core::MemberId other : nodes_[id].core->coordinator()->drawn(to)) add(other);
+    for (const core::MemberId other :
+         nodes_[id].core->role<core::Training>().coordinator()->drawn(to))
+      add(other);
   else
     for (const core::Member& member : configuration.members) add(member.id);
   return view;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "starling/base/random.hpp"
-#include "starling/engine/core/member/exchanges.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 
 namespace starling::sim {
 namespace {

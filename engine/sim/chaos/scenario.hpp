@@ -70,7 +70,7 @@ struct Scenario {
   /// The seed of everything that is drawn while the scenario runs.
   std::uint64_t seed = 1;
   core::Mode mode = core::Mode::peer;
-  /// The name of an exchange (core/member/exchanges.hpp).
+  /// The name of an exchange (core/training/exchanges.hpp).
   std::string exchange = "owners";
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();

@@ -9,7 +9,7 @@
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
-#include "starling/engine/core/member/exchanges.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/sim/chaos/scenario.hpp"
 
 namespace starling::sim {

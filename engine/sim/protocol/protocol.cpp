@@ -71,21 +71,23 @@ core::ConfigurationPtr Protocol::first_configuration() const {
 
 void Protocol::make_members() {
   core::MemberOptions member;
-  member.mode = options_.mode;
-  member.worker.last_step = options_.steps;
-  member.worker.asks_for_plan = static_cast<bool>(job_.plan);
-  member.worker.barrier = options_.barrier;
-  member.worker.recheck = options_.recheck.value_or(core::default_recheck(options_.mode));
-  member.exchange.name = options_.exchange;
-  member.exchange.layout = job_.layout;
-  member.exchange.applier = job_.applier;
-  member.exchange.workers = options_.workers;
-  member.exchange.initial_states =
-      std::make_shared<const std::vector<core::RangeState>>(job_.start);
-  member.deal = job_.deal;
   member.first_configuration = first_configuration();
-  member.first_worker_configuration = std::make_shared<const core::WorkerConfiguration>(
+  core::TrainingOptions training;
+  training.mode = options_.mode;
+  training.worker.last_step = options_.steps;
+  training.worker.asks_for_plan = static_cast<bool>(job_.plan);
+  training.worker.barrier = options_.barrier;
+  training.worker.recheck = options_.recheck.value_or(core::default_recheck(options_.mode));
+  training.exchange.name = options_.exchange;
+  training.exchange.layout = job_.layout;
+  training.exchange.applier = job_.applier;
+  training.exchange.workers = options_.workers;
+  training.exchange.initial_states =
+      std::make_shared<const std::vector<core::RangeState>>(job_.start);
+  training.deal = job_.deal;
+  training.first_worker_configuration = std::make_shared<const core::WorkerConfiguration>(
       core::worker_configuration(*member.first_configuration, nullptr));
+  member.role = std::make_shared<const core::TrainingOptions>(std::move(training));
   member.members_max = static_cast<MemberId>(member.first_configuration->members.size());
   member.council.copies = options_.copies;
   member.channel = options_.channel;
@@ -187,7 +189,7 @@ void Protocol::handle(PlanDue& due) {
     return fail_step(due.at, due.plan.step, fault.what());
   }
   run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
-    member.on_plan(context, due.plan.step, std::move(rows));
+    member.on_input(context, core::PlanResult{due.plan.step, std::move(rows)});
   });
 }
 
@@ -200,13 +202,13 @@ void Protocol::handle(UpdateDue& due) {
     return fail_step(due.at, step, fault.what());
   }
   run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
-    member.on_update(context, step, std::move(update));
+    member.on_input(context, core::ComputeResult{step, std::move(update)});
   });
 }
 
 void Protocol::fail_step(MemberId id, Step step, const std::string& why) {
   run_member(id, [&](MemberCore& member, const MemberContext& context) {
-    member.on_failure(context, step, why);
+    member.on_input(context, core::StepFailure{step, why});
   });
 }
 
@@ -268,8 +270,8 @@ void Protocol::end(std::string error) {
 /// Updates the counts of workers at each step, and the largest lag, after an event of the member.
 void Protocol::follow_step(MemberId id) {
   Node& node = nodes_[id];
-  if (!node.is_running || node.core->worker() == nullptr) return;
-  const core::Worker& worker = *node.core->worker();
+  if (!node.is_running || training(id).worker() == nullptr) return;
+  const core::Worker& worker = *training(id).worker();
   const bool runs = !worker.is_done() && !node.is_dead;
   if (worker.step() == node.step && runs) return;
   const auto old = workers_at_.find(node.step);
@@ -299,7 +301,7 @@ void Protocol::stop(Time at) {
   const bool only_coordinator =
       core::keeps_steps_centrally(options_.mode) && !has_channels(options_);
   for (MemberId id = 0; id < nodes_.size(); ++id)
-    if (only_coordinator ? nodes_[id].core->coordinator() != nullptr : id < options_.workers)
+    if (only_coordinator ? training(id).coordinator() != nullptr : id < options_.workers)
       queue_.push(at, MemberEvent{id, &MemberCore::stop});
 }
 

@@ -38,7 +38,7 @@ namespace starling::sim {
 
 struct ProtocolOptions {
   core::Mode mode = core::Mode::central;
-  /// The name of an exchange (core/member/exchanges.hpp).
+  /// The name of an exchange (core/training/exchanges.hpp).
   std::string exchange = "owners";
   barrier::Barrier barrier = {};
   /// Absent: the mode's default.
@@ -171,9 +171,9 @@ class Protocol {
 
   [[nodiscard]] Network& network() noexcept { return network_; }
   /// True once the member has a worker, at the beginning of the run at the latest.
-  [[nodiscard]] bool has_worker(MemberId id) const { return nodes_[id].core->worker() != nullptr; }
+  [[nodiscard]] bool has_worker(MemberId id) const { return training(id).worker() != nullptr; }
   /// Requires: has_worker(id).
-  [[nodiscard]] const core::Worker& worker(MemberId id) const { return *nodes_[id].core->worker(); }
+  [[nodiscard]] const core::Worker& worker(MemberId id) const { return *training(id).worker(); }
   /// Returns the coordinator, or the last one if there were several; nullptr if there is none.
   [[nodiscard]] const core::Coordinator* coordinator() const;
   [[nodiscard]] bool is_dead(MemberId id) const { return nodes_[id].is_dead; }
@@ -187,6 +187,9 @@ class Protocol {
   [[nodiscard]] ProtocolResult result();
 
  private:
+  [[nodiscard]] const core::Training& training(MemberId id) const {
+    return nodes_[id].core->role<core::Training>();
+  }
   struct Node {
     std::unique_ptr<core::MemberCore> core;
     Random random;

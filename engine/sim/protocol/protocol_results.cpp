@@ -19,12 +19,12 @@ std::vector<core::RangeState> Protocol::model() {
     const core::ConfigurationPtr& configuration = node.core->configuration();
     if (node.is_dead || !configuration) continue;
     core::MemberEffects effects;
-    node.core->on_snapshot({now(), node.random, effects}, core::Snapshot{1});
+    node.core->on_input({now(), node.random, effects}, core::Snapshot{1});
     for (core::MemberEffect& effect : effects) {
       auto& observed = std::get<core::ObservedState>(effect).state;
       const core::RangeId range = observed->range;
       const bool answers = std::visit([&](const auto& e) { return e.answers_for(range); },
-                                      std::as_const(*node.core).exchange());
+                                      std::as_const(*node.core).role<core::Training>().exchange());
       if (!answers || configuration->epoch < epoch_of[range]) continue;
       epoch_of[range] = configuration->epoch;
       states[range] = std::move(*observed);
@@ -36,8 +36,9 @@ std::vector<core::RangeState> Protocol::model() {
 const core::Coordinator* Protocol::coordinator() const {
   const core::Coordinator* last = nullptr;
   for (const Node& node : nodes_)
-    if (node.core->coordinator() != nullptr && (last == nullptr || !node.is_dead))
-      last = node.core->coordinator();
+    if (const auto* one = node.core->role<core::Training>().coordinator();
+        one != nullptr && (last == nullptr || !node.is_dead))
+      last = one;
   return last;
 }
 
@@ -93,7 +94,7 @@ ProtocolResult Protocol::result() {
     lived += end;
   }
   for (const Node& node : nodes_) {
-    const core::Coordinator* coordinator = node.core->coordinator();
+    const core::Coordinator* coordinator = node.core->role<core::Training>().coordinator();
     if (coordinator == nullptr) continue;
     result.draws += coordinator->draws();
     result.passes += coordinator->passes();

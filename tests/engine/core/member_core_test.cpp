@@ -22,7 +22,12 @@ TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
 /// Returns true if member `from` of a job with one range may send the message.
 bool is_valid_from(const Configuration& current, MemberId from, const PeerMessage& peer_message) {
   static const Layout layout = make_layout({{.name = "w", .shape = {4}}}, sizeof(float), 1);
-  return is_valid({current, from, members_max, layout, sizeof(float)}, peer_message);
+  TrainingOptions training;
+  training.exchange.layout = std::make_shared<const Layout>(layout);
+  training.exchange.applier = merge_applier<float>([](const auto&, auto, auto) {});
+  const AnyRole role = make_role(std::make_shared<const TrainingOptions>(std::move(training)),
+                                 {{}, members_max, {}});
+  return is_valid({current, from, members_max}, role, peer_message);
 }
 
 TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
@@ -216,13 +221,13 @@ TEST(MemberCore, SendsANewCoordinatorItsStatusOnce) {
 
 TEST(MemberCore, BecomesCoordinatorAndCollectsTheStatuses) {
   SingleMember member{{0, 1}, true, 2};
-  EXPECT_EQ(member.core().coordinator(), nullptr);
+  EXPECT_EQ(member.core().role<Training>().coordinator(), nullptr);
   member.receive(1, without(2, 0), 2);
-  ASSERT_NE(member.core().coordinator(), nullptr);
-  EXPECT_FALSE(member.core().coordinator()->knows_all_steps())
+  ASSERT_NE(member.core().role<Training>().coordinator(), nullptr);
+  EXPECT_FALSE(member.core().role<Training>().coordinator()->knows_all_steps())
       << "member 1 has not sent its status yet";
   member.receive(1, WorkerStatus{1, WorkerStatus::Phase::waiting, 1, 1}, 2);
-  EXPECT_TRUE(member.core().coordinator()->knows_all_steps());
+  EXPECT_TRUE(member.core().role<Training>().coordinator()->knows_all_steps());
   EXPECT_TRUE(member.sent<Proceed>().empty() || member.sent<Proceed>()[0].first == 1U);
 }
 

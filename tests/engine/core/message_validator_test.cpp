@@ -20,7 +20,7 @@ class MessageValidatorTest : public testing::Test {
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(indices));
   }
   [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const {
-    return core::is_valid({configuration_, 1, 16, layout_, sizeof(float)}, peer_message);
+    return core::is_valid({configuration_, 1, 16}, role_, peer_message);
   }
   /// Returns three booleans: the tensor is accepted as a value, as an update, as a forwarded
   /// update.
@@ -35,11 +35,19 @@ class MessageValidatorTest : public testing::Test {
             is_valid(Forward{range, 1, 1, std::make_shared<const Push>(push), 0, 2})};
   }
 
+  static AnyRoleOptions options(const Layout& layout) {
+    TrainingOptions training;
+    training.exchange.layout = std::make_shared<const Layout>(layout);
+    training.exchange.applier = merge_applier<float>([](const auto&, auto, auto) {});
+    return std::make_shared<const TrainingOptions>(std::move(training));
+  }
+
   const Layout layout_ =
       make_layout({{.name = "d", .shape = {8}}, {.name = "r", .shape = {4, 3}, .row_sparse = true}},
                   sizeof(float), 1);
   const Configuration configuration_ =
       first_configuration({{0, 1, true, true, 1}, {1, 1, true, true, 2}}, 2, 2, false);
+  const AnyRole role_ = make_role(options(layout_), {{}, 16, {}});
 };
 
 const std::vector<bool> all_accepted{true, true, true};

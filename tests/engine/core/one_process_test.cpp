@@ -26,19 +26,22 @@ class Members {
                       .value = {Buffer::zeros(1, sizeof(double)), 0, 1, nullptr},
                       .slots = {},
                       .ledger = {}});
+    TrainingOptions training;
+    training.mode = mode;
+    training.worker.barrier = barrier::parse(barrier).value();
+    training.worker.recheck = default_recheck(mode);
+    training.worker.last_step = last_step;
+    training.exchange.layout = shared_layout;
+    training.exchange.workers = training.exchange.workers_max = worker_count;
+    training.exchange.applier =
+        merge_applier<double>([](const auto&, auto value, auto update) { value[0] += update[0]; });
+    training.exchange.initial_states = zero;
+    const auto role = std::make_shared<const TrainingOptions>(std::move(training));
     for (const Member& self : configuration_->members) {
       MemberOptions options;
       options.self = self;
-      options.mode = mode;
-      options.worker.barrier = barrier::parse(barrier).value();
-      options.worker.recheck = default_recheck(mode);
-      options.worker.last_step = last_step;
+      options.role = role;
       options.members_max = static_cast<MemberId>(configuration_->members.size());
-      options.exchange.layout = shared_layout;
-      options.exchange.workers = options.exchange.workers_max = worker_count;
-      options.exchange.applier = merge_applier<double>(
-          [](const auto&, auto value, auto update) { value[0] += update[0]; });
-      options.exchange.initial_states = zero;
       options.first_configuration = configuration_;
       cores_.emplace_back(std::move(options));
     }
@@ -47,6 +50,9 @@ class Members {
   }
 
   MemberCore& operator[](MemberId id) { return cores_[id]; }
+  [[nodiscard]] const Worker& worker(MemberId id) const {
+    return *cores_[id].role<Training>().worker();
+  }
   [[nodiscard]] const Configuration& configuration() const { return *configuration_; }
   [[nodiscard]] MemberId owner() const { return configuration_->ranges[0].owners[0].id; }
 
@@ -81,7 +87,7 @@ class Members {
   }
   std::vector<RangeState> snapshot(MemberId id) {
     observed_.clear();
-    run(id, [](auto& core, const auto& context) { core.on_snapshot(context, Snapshot{7}); });
+    run(id, [](auto& core, const auto& context) { core.on_input(context, Snapshot{7}); });
     return observed_;
   }
   /// Lets member `by` ask a question, and returns the answer.
@@ -110,7 +116,7 @@ class Members {
     one->as<double>()[0] = 1;
     Update update{.parts = {{0, {std::move(one), 0, 1, nullptr}}}, .samples = 1};
     run(id, [&](auto& core, const auto& context) {
-      core.on_update(context, compute.step, std::move(update));
+      core.on_input(context, ComputeResult{compute.step, std::move(update)});
     });
   }
   void execute(MemberId, const Done&) {}
@@ -192,7 +198,7 @@ TEST_P(EveryBarrier, AppliesEachUpdateOnceWhateverTheOrderOfStarts) {
     }
     members.run_to_end();
     EXPECT_TRUE(members.failures().empty());
-    for (MemberId id = 0; id < worker_count; ++id) EXPECT_TRUE(members[id].worker()->is_done());
+    for (MemberId id = 0; id < worker_count; ++id) EXPECT_TRUE(members.worker(id).is_done());
     const auto states = members.snapshot(members.owner());
     ASSERT_EQ(states.size(), 1U);
     EXPECT_EQ(states[0].request_id, 7U);
@@ -212,19 +218,19 @@ TEST(OneProcess, IgnoresMessagesOfOtherIncarnationsEpochsAndRoles) {
     if (next.from == 0 || next.to == 0) members.receive(next);
   }
   // Under bsp its push is acknowledged, and the coordinator has its arrival.
-  ASSERT_TRUE(members[0].worker()->is_waiting());
-  ASSERT_EQ(members[0].worker()->step(), 1U);
+  ASSERT_TRUE(members.worker(0).is_waiting());
+  ASSERT_EQ(members.worker(0).step(), 1U);
   const auto proceed = make_peer_message(Proceed{1});
   members.receive({coordinator, 1, 0, 1, proceed});
-  EXPECT_TRUE(members[0].worker()->is_waiting()) << "another incarnation";
+  EXPECT_TRUE(members.worker(0).is_waiting()) << "another incarnation";
   members.receive({coordinator, 0, 0, 2, proceed});
-  EXPECT_TRUE(members[0].worker()->is_waiting()) << "another epoch";
+  EXPECT_TRUE(members.worker(0).is_waiting()) << "another epoch";
   members.receive({1, 0, 0, 1, proceed});
-  EXPECT_TRUE(members[0].worker()->is_waiting()) << "a worker lets no one pass";
+  EXPECT_TRUE(members.worker(0).is_waiting()) << "a worker lets no one pass";
   members.receive({99, 0, 0, 1, proceed});
-  EXPECT_TRUE(members[0].worker()->is_waiting()) << "no member";
+  EXPECT_TRUE(members.worker(0).is_waiting()) << "no member";
   members.receive({coordinator, 0, 0, 1, proceed});
-  EXPECT_FALSE(members[0].worker()->is_waiting());
+  EXPECT_FALSE(members.worker(0).is_waiting());
 }
 
 TEST(OneProcess, AMemberAnswersAndStopsBeforeItsWorkerStarts) {
@@ -238,8 +244,8 @@ TEST(OneProcess, AMemberAnswersAndStopsBeforeItsWorkerStarts) {
     for (MemberId id = 0; id < count; ++id) members.start(id);
     members.run_to_end();
     for (MemberId id = 0; id < worker_count; ++id) {
-      EXPECT_TRUE(members[id].worker()->is_done()) << "the job has no last step";
-      EXPECT_LE(members[id].worker()->step(), 1U);
+      EXPECT_TRUE(members.worker(id).is_done()) << "the job has no last step";
+      EXPECT_LE(members.worker(id).step(), 1U);
     }
   }
 }
@@ -251,7 +257,7 @@ TEST(OneProcess, AFailedMemberStillHandsOutItsRanges) {
   const MemberId owner = members.owner();
   for (int attempt = 0; attempt < 3; ++attempt)
     members.run(owner, [&](auto& core, const auto& context) {
-      core.on_failure(context, core.worker()->step(), "no memory");
+      core.on_input(context, StepFailure{members.worker(owner).step(), "no memory"});
     });
   ASSERT_EQ(members.failures().size(), 1U) << "three failed attempts end the job";
   EXPECT_EQ(members.snapshot(owner).size(), 1U);

@@ -90,23 +90,25 @@ class SingleMember {
     return all;
   }
   static MemberOptions options(Member self, bool is_founder, std::optional<MemberId> coordinator) {
-    MemberOptions options;
-    options.self = self;
-    if (coordinator) options.mode = Mode::central;
-    options.members_max = members_max;
-    options.worker.barrier = {barrier::Asp{}, std::nullopt};
+    TrainingOptions training;
+    if (coordinator) training.mode = Mode::central;
+    training.worker.barrier = {barrier::Asp{}, std::nullopt};
     Layout layout;
     layout.parameters.push_back({.name = "sum", .shape = {1}});
     layout.offsets.push_back(0);
     layout.ranges.push_back({0, 1, 0, {{0, 0, 0, 1}}});
     layout.size = 1;
-    options.exchange.layout = std::make_shared<const Layout>(std::move(layout));
-    options.exchange.applier = merge_applier<double>([](const auto&, auto, auto) {});
+    training.exchange.layout = std::make_shared<const Layout>(std::move(layout));
+    training.exchange.applier = merge_applier<double>([](const auto&, auto, auto) {});
     auto zero = Buffer::make<double>(1);
     zero->as<double>()[0] = 0;
-    options.exchange.initial_states = std::make_shared<const std::vector<RangeState>>(
+    training.exchange.initial_states = std::make_shared<const std::vector<RangeState>>(
         1, RangeState{
                .range = 0, .value = {std::move(zero), 0, 1, nullptr}, .slots = {}, .ledger = {}});
+    MemberOptions options;
+    options.self = self;
+    options.members_max = members_max;
+    options.role = std::make_shared<const TrainingOptions>(std::move(training));
     Configuration first = founding_configuration();
     first.coordinator = coordinator;
     if (is_founder)

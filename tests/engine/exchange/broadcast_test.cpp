@@ -353,7 +353,7 @@ TEST_F(BroadcastTest, JoinerAsksAnotherWorkerIfOneHasNoCopyAndFailsIfNobodyHas) 
 }
 
 TEST_F(BroadcastTest, RefusesMessagesThatNoCorrectMemberSends) {
-  const MessageScope scope{now_, 1, 16, *layout_, sizeof(double)};
+  const ExchangeScope scope{{now_, 1, 16}, *layout_, sizeof(double)};
   const Share share{{1, 1}, 0, 1, 1, 1, {Buffer::zeros(1, sizeof(double)), 0, 1, nullptr}, 3};
   EXPECT_TRUE(is_valid(scope, share));
   Share foreign = share;

@@ -57,9 +57,11 @@ class OverstatedStep : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* query = payload_as<core::StepQuery>(envelope);
     auto* node = world.node(envelope.to);
-    if (query == nullptr || node == nullptr || node->worker() == nullptr) return true;
+    if (query == nullptr || node == nullptr || node->role<core::Training>().worker() == nullptr)
+      return true;
     world.forge_sending(world.now(), envelope.to, envelope.from,
-                        core::StepAnswer{envelope.to, query->draw, node->worker()->step() + 1});
+                        core::StepAnswer{envelope.to, query->draw,
+                                         node->role<core::Training>().worker()->step() + 1});
     replace_by_probe(envelope);
     return true;
   }
@@ -121,11 +123,13 @@ class PassesAtCoordinatorChange : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* next = payload_as<core::ConfigurationPtr>(envelope);
     auto* node = world.node(envelope.to);
-    if (next == nullptr || node == nullptr || node->worker() == nullptr) return true;
-    if ((*next)->epoch > node->configuration()->epoch && node->worker()->is_waiting() &&
-        (*next)->coordinator && !(*next)->has_same_coordinator_as(*node->configuration()))
+    if (next == nullptr || node == nullptr || node->role<core::Training>().worker() == nullptr)
+      return true;
+    if ((*next)->epoch > node->configuration()->epoch &&
+        node->role<core::Training>().worker()->is_waiting() && (*next)->coordinator &&
+        !(*next)->has_same_coordinator_as(*node->configuration()))
       world.forge_arrival(world.now(), *(*next)->coordinator, envelope.to,
-                          core::Proceed{node->worker()->step()});
+                          core::Proceed{node->role<core::Training>().worker()->step()});
     return true;
   }
 };

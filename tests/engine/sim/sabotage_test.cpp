@@ -28,7 +28,8 @@ class NoLedger : public Sabotage {
     const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
-    auto& shard = node->exchange<core::OwnershipExchange>().replica().shard();
+    auto& shard =
+        node->role<core::Training>().exchange<core::OwnershipExchange>().replica().shard();
     if (!shard.holds(push->range)) return true;
     core::OwnerState state = shard.full_state(push->range);
     for (core::LedgerEntry& entry : state.state.ledger) entry = {};
@@ -49,7 +50,9 @@ class HastyPrimary : public Sabotage {
     const auto* push = payload_as<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
-    if (!node->exchange<core::OwnershipExchange>().replica().is_primary(push->range)) return true;
+    if (!node->role<core::Training>().exchange<core::OwnershipExchange>().replica().is_primary(
+            push->range))
+      return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
     world.forge_sending(soon, envelope.to, envelope.from,
                         core::Ack{push->range, push->step, push->incarnation, push->owner_epoch});

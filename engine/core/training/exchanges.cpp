@@ -1,4 +1,4 @@
-#include "starling/engine/core/member/exchanges.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 
 #include <algorithm>
 #include <array>

@@ -21,16 +21,8 @@ using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange>;
 
 namespace detail {
 
-template <class... Lists>
-struct JoinedLists {
-  using Type = MessageList<>;
-};
-template <class First, class... Lists>
-struct JoinedLists<First, Lists...> {
-  using Type = Joined<First, typename JoinedLists<Lists...>::Type>;
-};
 template <Exchange... Es>
-typename JoinedLists<typename Es::Messages...>::Type messages_of(const std::variant<Es...>*);
+Joined<typename Es::Messages...> messages_of(const std::variant<Es...>*);
 
 template <Exchange... Es>
 std::tuple<ExchangeEffects<typename Es::Context::Messages>...> effect_lists_of(

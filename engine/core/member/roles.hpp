@@ -1,0 +1,60 @@
+/// The messages, effects, inputs and questions of all roles together, which follow from their list.
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "starling/engine/core/member/role_list.hpp"
+#include "starling/engine/core/message_list.hpp"
+#include "starling/engine/core/role/role.hpp"
+
+namespace starling::core {
+
+namespace detail {
+
+/// The types that follow from a list of roles.
+template <class List>
+struct RoleTypes;
+template <Role... Rs>
+struct RoleTypes<std::variant<Rs...>> {
+  using Messages = Joined<typename Rs::Messages...>;
+  using Outputs = Joined<typename Rs::Outputs...>;
+  using Inputs = Joined<typename Rs::Inputs...>;
+  using Questions = Joined<typename Rs::Questions...>;
+  using Answers = Joined<MessageList<Refusal>, typename Rs::Answers...>;
+  using Options = std::variant<std::shared_ptr<const typename Rs::Options>...>;
+  using Spare = std::tuple<typename Rs::Spare...>;
+  using Effects = std::tuple<typename Rs::Context::Effects...>;
+};
+using AllRoles = RoleTypes<AnyRole>;
+
+}  // namespace detail
+
+using RoleMessages = detail::AllRoles::Messages;
+using RoleOutputs = detail::AllRoles::Outputs;
+using RoleInput = AnyOf<detail::AllRoles::Inputs>;
+using Question = AnyOf<detail::AllRoles::Questions>;
+using Answer = AnyOf<detail::AllRoles::Answers>;
+
+/// The options of a role. Members of one process may share them.
+using AnyRoleOptions = detail::AllRoles::Options;
+
+/// Empty lists, whose memory the next event uses again.
+struct SpareEffects {
+  detail::AllRoles::Effects role;
+  detail::AllRoles::Spare parts;
+};
+
+/// Returns the role that takes these options.
+[[nodiscard]] inline AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup) {
+  return std::visit(
+      [&]<class Options>(const std::shared_ptr<const Options>& own) {
+        return AnyRole{std::in_place_type<typename Options::Role>, own, std::move(setup)};
+      },
+      options);
+}
+
+}  // namespace starling::core

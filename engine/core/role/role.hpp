@@ -1,0 +1,154 @@
+/// A role: what the members of a job do. A member's core (core/member) has what every job needs:
+/// who is a member, links, and the council. Its role does the rest. A role is a class in a folder
+/// of its own, with its own messages; core/member/role_list.hpp lists the roles.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/core/council/configuration.hpp"
+#include "starling/engine/core/effect.hpp"
+
+namespace starling::core {
+
+/// The facts that a role knows of its member from the beginning. They never change.
+struct RoleSetup {
+  Member self;
+  /// Member ids are below this.
+  MemberId members_max;
+  /// The configuration of epoch 1; null on members that join later.
+  ConfigurationPtr first_configuration;
+};
+
+/// How the council places the ranges of the job; see CouncilOptions for both.
+struct Placement {
+  bool bsp = false;
+  std::size_t unplaced_ranges = 0;
+};
+
+/// The facts on which the validity of a message depends, besides the receiver's role.
+struct MessageScope {
+  /// The receiver's configuration. Requires: it names the sender.
+  const Configuration& configuration;
+  MemberId from;
+  /// Member ids are below this.
+  MemberId members_max;
+};
+
+/// The member cannot answer a question; `why` is the reason.
+struct Refusal {
+  std::string why;
+  static constexpr auto fields(auto& m) { return std::tie(m.why); }
+};
+
+// --- effects ------------------------------------------------------------------------------------
+
+/// Send this message to a member, which may be this one.
+template <class Messages>
+struct SendToMember {
+  MemberId to;
+  AnyOf<Messages> message;
+};
+/// Send this message to all members, this one among them.
+template <class Messages>
+struct SendToAll {
+  AnyOf<Messages> message;
+};
+/// Send the configuration to all members that may not know it.
+struct SpreadConfiguration {};
+/// Call on_timer with this key at this time or soon after. The keys of a role are below 2^31.
+struct RoleTimer {
+  Time at;
+  std::uint32_t key;
+};
+/// The last alternative is an output: an effect that the member's driver executes.
+template <class Messages, class Outputs>
+using RoleEffect = std::variant<SendToMember<Messages>, SendToAll<Messages>, SpreadConfiguration,
+                                RoleTimer, Fail, AnyOf<Outputs>>;
+
+/// Passed to every event of a role.
+template <class Sent, class Results, class SpareLists>
+struct RoleContext {
+  using Effects = std::vector<RoleEffect<Sent, Results>>;
+  Time now;
+  Random& random;
+  Effects& out;
+  /// Empty lists whose memory the role may use, if the driver has some; the role leaves them empty.
+  SpareLists* spare = nullptr;
+
+  void send(MemberId to, AnyOf<Sent> message) const {
+    out.push_back(SendToMember<Sent>{to, std::move(message)});
+  }
+  void output(AnyOf<Results> result) const { out.push_back(std::move(result)); }
+};
+
+// --- the interface ------------------------------------------------------------------------------
+
+/// The functions that a member's core requires of a role. One call at a time; not thread-safe.
+/// Messages between members of one epoch arrive once and in order.
+///
+/// For each message M of `Messages` there are also
+///     on(context, from, message)   M has come from a member. Returns false if the sender must be
+///                                  sent the configuration, because it knows another one.
+///     is_valid(scope, message)     May the sender say this? Asked before on().
+/// where `message` is a reference or, for on(), a shared pointer. For each input I of `Inputs`
+///     on(context, input)           The driver brings the result of an output, or a request.
+///     takes_when_failed<I>         True if a member that has failed takes the input too.
+/// For each question Q of `Questions` and answer A of `Answers`, with references to both,
+///     answer(question)             Returns an A, or a Refusal.
+///     addressee(configuration, to, question)   Returns whom to ask: the member `to` or, if that is
+///                                  absent, the one in charge. An error says why nobody is asked.
+///     is_valid_question(scope, question) and is_valid_answer(scope, answer)   As for messages.
+///     is_answer(answer, question)  Is this an answer to the question?
+template <class R>
+concept Role = requires(R role, const R& constant, const typename R::Context& context,
+                        const ConfigurationPtr& configuration, RoleSetup setup,
+                        std::shared_ptr<const typename R::Options> options) {
+  /// The name in messages.
+  { R::name } -> std::convertible_to<std::string_view>;
+  /// Lists of types: what members say to one another, the effects for the driver, what the driver
+  /// answers, and what actors that are not members may ask. The first three are not empty.
+  typename R::Messages;
+  typename R::Outputs;
+  typename R::Inputs;
+  typename R::Questions;
+  typename R::Answers;
+  /// The lists of RoleContext::spare; no two roles have the same type.
+  typename R::Spare;
+  /// The type of the options, which no other role has. It names its role.
+  requires std::same_as<typename R::Options::Role, R>;
+  R{std::move(options), std::move(setup)};
+
+  /// Adopts a configuration, which names this member. `configuration` twice: the new one, and the
+  /// one that this member knew before, perhaps several epochs earlier; null if it knew none. On
+  /// several nodes, the role begins with its first configuration.
+  role.on_configuration(context, configuration, configuration);
+  /// Begins, in a job of one process.
+  role.start(context);
+  role.on_timer(context, std::uint32_t{});
+  /// The job or this member is to end: begin nothing new.
+  role.stop(context);
+  /// Returns true if this member may leave.
+  { constant.is_done() } -> std::same_as<bool>;
+  /// Returns true if the configuration can belong to this job, as far as the role knows.
+  { constant.fits(*configuration) } -> std::same_as<bool>;
+
+  // --- for the council, which decides where ranges are (Configuration::ranges) ---
+  { constant.placement() } -> std::same_as<Placement>;
+  /// Returns the ranges of which this member holds every update that counts, ascending.
+  { constant.full_ranges() } -> std::same_as<std::vector<RangeId>>;
+  /// Returns how often full_ranges() has changed.
+  { constant.changes() } -> std::same_as<std::uint64_t>;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,330 @@
+/// The training role: the members of the job compute updates of a model and apply them. It has the
+/// member's worker, its exchange and, if this member is the coordinator, the Coordinator; if
+/// samples are dealt, also the Dealer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/deals/dealer.hpp"
+#include "starling/engine/core/role/role.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
+#include "starling/engine/core/training/question.hpp"
+#include "starling/engine/core/worker/coordinator.hpp"
+#include "starling/engine/core/worker/worker.hpp"
+
+namespace starling::core {
+
+class Training;
+
+struct TrainingOptions {
+  using Role = Training;
+  Mode mode = Mode::peer;
+  /// The worker's options if this member works. The caller sets its barrier, its last step and
+  /// whether it plans; the role sets id, incarnation, first step and bsp.
+  WorkerOptions worker;
+  /// The role sets `self` and `bsp`, and `workers_max` to the limit of member ids if it is 0. This
+  /// limit bounds the ledgers: every owner keeps one entry for each possible id in each range.
+  ExchangeOptions exchange;
+  /// How the training data is dealt; the caller sets all of it.
+  DealOptions deal;
+  /// The part of the first configuration for workers, if the caller has it: a process with many
+  /// members makes it once for all of them.
+  std::shared_ptr<const WorkerConfiguration> first_worker_configuration;
+};
+
+// --- the results of outputs; see Worker for all three -------------------------------------------
+
+/// The result of Plan.
+struct PlanResult {
+  Step step = 0;
+  std::vector<RangeRows> wanted;
+};
+/// The result of Compute.
+struct ComputeResult {
+  Step step = 0;
+  Update update;
+};
+/// Plan or Compute threw an exception.
+struct StepFailure {
+  Step step = 0;
+  std::string why;
+};
+
+// Each returns true if the sender may send the message. An exchange has such functions for its own
+// messages.
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Ended& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Arrived& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Proceed& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const Stop& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const WorkerStatus& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const DealReport& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const NewDeal& m);
+/// These messages name their sender, and no other field of them can be invalid.
+template <class M>
+requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
+[[nodiscard]] bool is_valid(const MessageScope& scope, const M& m) { return m.from == scope.from; }
+
+/// One call at a time; not thread-safe. See the concept Role for the functions.
+class Training {
+ public:
+  static constexpr std::string_view name = "training";
+  using Messages =
+      Joined<MessageList<WorkerStatus, DealReport, NewDeal>, core::Messages, ExchangeMessages>;
+  /// ObservedState is a part of the answer to a Snapshot.
+  using Outputs = MessageList<Plan, Compute, Done, ObservedState>;
+  /// The observer asks for the states of this member's ranges by a Snapshot.
+  using Inputs = MessageList<PlanResult, ComputeResult, StepFailure, Snapshot>;
+  using Questions = MessageList<AskStep, AskSteps, AskValue>;
+  using Answers = MessageList<WorkerStep, StepsReport, Value>;
+  using Options = TrainingOptions;
+  struct Spare {
+    Effects part;
+    ExchangeEffectLists exchange;
+  };
+  using Context = RoleContext<Messages, Outputs, Spare>;
+
+  Training(std::shared_ptr<const TrainingOptions> options, RoleSetup setup);
+
+  void on_configuration(const Context& context, const ConfigurationPtr& next,
+                        const ConfigurationPtr& former);
+  void start(const Context& context);
+  void on_timer(const Context& context, std::uint32_t key);
+  /// Stops the worker at the end of its step and, in a job of one process, the coordinator, which
+  /// then stops all workers. The member keeps and serves its ranges.
+  void stop(const Context& context);
+  [[nodiscard]] bool is_done() const { return !worker_ || worker_->is_done(); }
+  [[nodiscard]] bool fits(const Configuration& configuration) const;
+
+  template <class M>
+  requires IsIn<M, ExchangeMessages>
+  [[nodiscard]] bool on(const Context& context, MemberId from, const std::shared_ptr<const M>& m);
+  /// The messages that the worker takes.
+  template <class M>
+  requires IsIn<M, MessageList<Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>>
+  [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
+    run_worker(context, [&](auto& worker, const auto& c) { worker.on(c, message); });
+    return true;
+  }
+  /// The messages that the coordinator takes; the exchange takes Ended too.
+  template <class M>
+  requires IsIn<M, MessageList<Arrived, Ended, WorkerStatus>>
+  [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
+    if constexpr (std::is_same_v<M, Ended>)
+      run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, message); });
+    run_coordinator(context, [&](auto& coordinator, const auto& c) { coordinator.on(c, message); });
+    return true;
+  }
+  [[nodiscard]] bool on(const Context& context, MemberId from, const DealReport& report);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const NewDeal& next);
+
+  void on(const Context& context, PlanResult& result) {
+    run_worker(context, [&](auto& worker, const auto& c) {
+      worker.on_plan(c, result.step, std::move(result.wanted));
+    });
+  }
+  void on(const Context& context, ComputeResult& result) {
+    run_worker(context, [&](auto& worker, const auto& c) {
+      worker.on_update(c, result.step, std::move(result.update));
+    });
+  }
+  void on(const Context& context, const StepFailure& failure) {
+    run_worker(context, [&](auto& worker, const auto& c) {
+      worker.on_failure(c, failure.step, failure.why);
+    });
+  }
+  void on(const Context& context, const Snapshot& request) {
+    run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, request); });
+  }
+  template <class Input>
+  static constexpr bool takes_when_failed = std::is_same_v<Input, Snapshot>;
+
+  template <class M>
+  [[nodiscard]] bool is_valid(const MessageScope& scope, const M& message) const {
+    return core::is_valid(exchange_scope(scope), message);
+  }
+
+  [[nodiscard]] std::variant<Refusal, WorkerStep> answer(const AskStep& question);
+  [[nodiscard]] std::variant<Refusal, StepsReport> answer(const AskSteps& question);
+  [[nodiscard]] std::variant<Refusal, Value> answer(const AskValue& question);
+  template <class Q>
+  [[nodiscard]] Result<MemberId> addressee(const Configuration& now, std::optional<MemberId> to,
+                                           const Q& question) const;
+  [[nodiscard]] bool is_valid_question(const MessageScope&, const auto&) const { return true; }
+  [[nodiscard]] bool is_valid_question(const MessageScope& scope, const AskValue& asked) const {
+    return exchange_scope(scope).has_range(asked.range);
+  }
+  [[nodiscard]] bool is_valid_answer(const MessageScope&, const auto&) const { return true; }
+  [[nodiscard]] bool is_valid_answer(const MessageScope& scope, const Value& value) const {
+    return exchange_scope(scope).fits_range(value.range, value.value);
+  }
+  static bool is_answer(const auto&, const auto&) { return false; }
+  static bool is_answer(const WorkerStep&, const AskStep&) { return true; }
+  static bool is_answer(const StepsReport&, const AskSteps&) { return true; }
+  static bool is_answer(const Value& value, const AskValue& question);
+
+  [[nodiscard]] Placement placement() const;
+  [[nodiscard]] std::vector<RangeId> full_ranges() const {
+    return std::visit([](const auto& e) { return e.full_ranges(); }, exchange_);
+  }
+  [[nodiscard]] std::uint64_t changes() const {
+    return std::visit([](const auto& e) { return e.changes(); }, exchange_);
+  }
+
+  [[nodiscard]] const TrainingOptions& options() const noexcept { return *options_; }
+  /// Returns the step with which this member's worker begins, if it is known from the start.
+  [[nodiscard]] Step first_step() const noexcept { return first_entry_.step; }
+  /// Returns nullptr if this member has no worker.
+  [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
+  /// Returns nullptr if this member is not the coordinator.
+  [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
+  /// Returns nullptr if the job deals no samples, or if its members never change.
+  [[nodiscard]] const Dealer* dealer() const noexcept { return dealer_.get(); }
+  [[nodiscard]] const AnyExchange& exchange() const noexcept { return exchange_; }
+  /// Returns the exchange as an E. Requires: the job uses this exchange.
+  template <Exchange E>
+  [[nodiscard]] E& exchange() {
+    return std::get<E>(exchange_);
+  }
+  template <Exchange E>
+  [[nodiscard]] const E& exchange() const {
+    return std::get<E>(exchange_);
+  }
+
+ private:
+  // The keys of the timers.
+  static constexpr std::uint32_t worker_key = 0;
+  static constexpr std::uint32_t coordinator_key = 1;
+  static constexpr std::uint32_t exchange_key = 2;
+
+  /// Calls `event(worker, context)` and executes the worker's effects; if this member has no
+  /// worker, does nothing. The coordinator and the exchange likewise.
+  template <class Event>
+  void run_worker(const Context& context, Event event) {
+    if (worker_) run(context, *worker_, worker_key, event);
+  }
+  template <class Event>
+  void run_coordinator(const Context& context, Event event) {
+    if (coordinator_) run(context, *coordinator_, coordinator_key, event);
+  }
+  template <class Part, class Event>
+  void run(const Context& context, Part& part, std::uint32_t key, Event event) {
+    Effects effects = context.spare == nullptr ? Effects{} : std::exchange(context.spare->part, {});
+    event(part, core::Context{context.now, context.random, effects});
+    execute(context, std::move(effects), key);
+  }
+  /// Returns the event's result, or true if it has none.
+  template <class Event>
+  bool run_exchange(const Context& context, Event event);
+  /// Executes the effects of the worker or coordinator; `key` is the key of their timers.
+  void execute(const Context& context, Effects effects, std::uint32_t key);
+  /// Executes an effect of the exchange.
+  template <class M>
+  void execute(const Context& context, SendToMember<M>& send) {
+    std::visit([&](auto& message) { context.send(send.to, std::move(message)); }, send.message);
+  }
+  void execute(const Context& context, const SetTimer& timer) {
+    context.out.push_back(RoleTimer{timer.at, exchange_key});
+  }
+  void execute(const Context& context, ReadDone& done) {
+    run_worker(context,
+               [&](auto& w, const auto& c) { w.on_values(c, done.step, std::move(done.values)); });
+  }
+  void execute(const Context& context, const Written& written) {
+    run_worker(context, [&](auto& w, const auto& c) { w.on_written(c, written.step); });
+  }
+  void execute(const Context& context, ObservedState& observed) {
+    context.output(std::move(observed));
+  }
+  void execute(const Context& context, Fail& failure) { context.out.push_back(std::move(failure)); }
+
+  void inform_exchange(const Context& context, const Configuration* former);
+  void inform_coordinator(const Context& context, const Configuration* former);
+  void inform_worker(const Context& context, const Configuration* former);
+  void report_deal(const Context& context);
+  void send_status(const Context& context, const Configuration* former);
+  [[nodiscard]] WorkerOptions worker_options() const;
+  [[nodiscard]] std::size_t range_count() const;
+  [[nodiscard]] std::vector<WorkerProgress> progress() const {
+    return std::visit([](const auto& e) { return e.progress(); }, exchange_);
+  }
+  [[nodiscard]] ExchangeScope exchange_scope(const MessageScope& scope) const {
+    return {scope, *options_->exchange.layout, options_->exchange.applier->element_bytes()};
+  }
+
+  std::shared_ptr<const TrainingOptions> options_;
+  Member self_;
+  /// True if the job runs already when this member starts.
+  bool joins_;
+  /// The worker's progress at the start of the job.
+  LedgerEntry first_entry_;
+  ConfigurationPtr configuration_;
+  std::optional<Worker> worker_;
+  AnyExchange exchange_;
+  /// nullptr if this member is not the coordinator.
+  std::unique_ptr<Coordinator> coordinator_;
+  /// nullptr in a job of one process, and if the job deals no samples.
+  std::unique_ptr<Dealer> dealer_;
+};
+
+template <class Event>
+bool Training::run_exchange(const Context& context, Event event) {
+  return std::visit(
+      [&]<class E>(E& exchange) {
+        using List = ExchangeEffects<typename E::Context::Messages>;
+        List effects;
+        if (context.spare != nullptr)
+          effects = std::exchange(std::get<List>(context.spare->exchange), {});
+        const typename E::Context own{context.now, context.random, effects};
+        bool result = true;
+        if constexpr (std::is_void_v<decltype(event(exchange, own))>)
+          event(exchange, own);
+        else
+          result = event(exchange, own);
+        for (auto& effect : effects) std::visit([&](auto& e) { execute(context, e); }, effect);
+        effects.clear();
+        if (context.spare != nullptr) std::get<List>(context.spare->exchange) = std::move(effects);
+        return result;
+      },
+      exchange_);
+}
+
+template <class M>
+requires IsIn<M, ExchangeMessages>
+bool Training::on(const Context& context, MemberId from, const std::shared_ptr<const M>& m) {
+  return run_exchange(context, [&]<class E>(E& exchange, const auto& c) {
+    if constexpr (!IsIn<M, typename E::Messages>)
+      return true;
+    else if constexpr (requires { exchange.on(c, from, m); })
+      return exchange.on(c, from, m);
+    else
+      return exchange.on(c, from, *m);
+  });
+}
+
+template <class Q>
+Result<MemberId> Training::addressee(const Configuration& now, std::optional<MemberId> to,
+                                     const Q& question) const {
+  if constexpr (std::is_same_v<Q, AskSteps>) {
+    if (!to) to = now.coordinator;
+    if (!to) return Error{"no member keeps the steps of all workers in this mode"};
+  } else if constexpr (std::is_same_v<Q, AskValue>) {
+    const std::size_t count = options_->exchange.layout->ranges.size();
+    if (question.range >= count)
+      return Error{"range " + std::to_string(question.range) + ": valid: below " +
+                   std::to_string(count)};
+    if (!to) to = exchange_type(options_->exchange.name).answerer(now, question.range);
+  }
+  if (!to) return Error{"no member is named"};
+  return *to;
+}
+
+}  // namespace starling::core

@@ -1,0 +1,14 @@
+/// The list of roles with one more line. Programs that look for headers here first have the role
+/// Tokens beside the real ones (docs/design/0016-roles.md).
+#pragma once
+
+#include <variant>
+
+#include "starling/engine/core/training/training.hpp"
+#include "tests/engine/role/tokens.hpp"
+
+namespace starling::core {
+
+using AnyRole = std::variant<Training, Tokens>;
+
+}  // namespace starling::core

@@ -1,0 +1,132 @@
+/// Tests that the checker finds members that adopt configurations in another order, and workers
+/// that take a Proceed that is out of date.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "tests/engine/sim/adoption/any_order.hpp"
+#include "tests/engine/sim/sabotage.hpp"
+
+namespace starling::sim {
+namespace {
+
+/// Changes nothing.
+class Nothing : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope&) override { return true; }
+};
+
+/// Expects that the checker finds members that adopt in this order by a violation with the text
+/// `expected`, and that members that adopt in the right order pass the same seeds.
+void expect_found(std::string_view order, std::uint64_t seeds, std::string_view expected) {
+  std::optional<std::uint64_t> found;
+  {
+    const core::AdoptionOrder present{order};
+    found = seeds_until_found<Nothing>(seeds, expected);
+  }
+  ASSERT_TRUE(found) << order;
+  EXPECT_FALSE(seeds_until_found<Nothing>(*found, "")) << core::adoption_order;
+}
+
+TEST(Sabotage, ReportsBeforeTheWorkerIsHeldAreFound) {
+  expect_found("ECDWHS", 1000, "was taken twice");
+}
+
+TEST(Sabotage, WorkersThatAreNeverHeldAreFound) { expect_found("ECWDS", 1000, "was taken twice"); }
+
+TEST(Sabotage, StatusesBeforeTheWorkerBeginsAreFound) {
+  expect_found("ECHSWD", 1000, "says to the coordinator that it does not work");
+}
+
+TEST(Sabotage, ExchangesThatAdoptAfterTheOthersAreFound) { expect_found("CHWDSE", 1000, ""); }
+
+// --- Proceed ------------------------------------------------------------------------------------
+
+/// Delays each first Proceed for a step. When a new coordinator is in charge and the worker still
+/// waits, the worker takes the Proceed of the former coordinator, if this sabotage is `accepted`.
+template <bool accepted>
+class ProceedOfFormerCoordinator : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
+    auto* node = world.node(envelope.to);
+    if (node == nullptr || node->configuration() == nullptr) return true;
+    if (const auto* proceed = payload_as<core::Proceed>(envelope)) {
+      Late& late = late_[envelope.to];
+      const bool is_first = late.incarnation != node->self().incarnation ||
+                            late.coordinator != envelope.from || late.proceed.step < proceed->step;
+      if (is_first) late = {node->self().incarnation, envelope.from, *proceed};
+      return !is_first;  // the channel sends it again
+    }
+    const auto* next = payload_as<core::ConfigurationPtr>(envelope);
+    const auto late = late_.find(envelope.to);
+    if (next == nullptr || late == late_.end() || !(*next)->coordinator) return true;
+    const core::Worker* worker = node->role<core::Training>().worker();
+    const bool takes_effect = worker != nullptr && worker->is_waiting() &&
+                              worker->step() == late->second.proceed.step &&
+                              node->self().incarnation == late->second.incarnation;
+    if (accepted && takes_effect && (*next)->epoch > node->configuration()->epoch &&
+        (*next)->coordinator != late->second.coordinator)
+      world.forge_arrival(world.now(), *(*next)->coordinator, envelope.to, late->second.proceed);
+    return true;
+  }
+
+ private:
+  struct Late {
+    core::Incarnation incarnation = 0;
+    core::MemberId coordinator = 0;
+    core::Proceed proceed = {.step = 0};
+  };
+  std::map<core::MemberId, Late> late_;
+};
+
+/// A worker takes a Proceed of an earlier step for one of its present step, when the Proceed has
+/// come in an earlier epoch.
+template <bool accepted>
+class ProceedOfFormerEpoch : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
+    auto* node = world.node(envelope.to);
+    if (node == nullptr || node->configuration() == nullptr) return true;
+    if (payload_as<core::Proceed>(envelope) != nullptr)
+      came_in_[envelope.to] = {envelope.from, node->configuration()->epoch};
+    const auto former = came_in_.find(envelope.to);
+    const core::Worker* worker = node->role<core::Training>().worker();
+    if (former == came_in_.end() || worker == nullptr || !worker->is_waiting()) return true;
+    if (node->configuration()->epoch > former->second.second &&
+        node->configuration()->coordinator == former->second.first) {
+      if (accepted)
+        world.forge_arrival(world.now(), former->second.first, envelope.to,
+                            core::Proceed{worker->step()});
+      came_in_.erase(former);
+    }
+    return true;
+  }
+
+ private:
+  /// By worker: who sent its last Proceed, and the epoch in which it came.
+  std::map<core::MemberId, std::pair<core::MemberId, core::Epoch>> came_in_;
+};
+
+/// Expects that the checker finds the sabotage, and nothing in the same seeds without it.
+template <template <bool> class Saboteur>
+void expect_proceed_found() {
+  const auto found =
+      seeds_until_found<Saboteur<true>>(1000, "goes on without the coordinator's permission");
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(seeds_until_found<Saboteur<false>>(*found, ""));
+}
+
+TEST(Sabotage, WorkersThatObeyAFormerCoordinatorAreFound) {
+  expect_proceed_found<ProceedOfFormerCoordinator>();
+}
+
+TEST(Sabotage, WorkersThatObeyAProceedOfAFormerEpochAreFound) {
+  expect_proceed_found<ProceedOfFormerEpoch>();
+}
+
+}  // namespace
+}  // namespace starling::sim
