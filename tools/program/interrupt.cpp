@@ -40,12 +40,13 @@ std::int64_t milliseconds_now() {
 }
 
 /// Returns true if a later signal has the same cause as the first one, so that it must not end the
-/// program. When a terminal is lost, both its shell and the system send SIGHUP; supervisors such as
-/// timeout(1) send SIGTERM to a process and then to its group.
+/// program. When a terminal is lost, both its shell and the system send SIGHUP. Supervisors such as
+/// timeout(1) send a signal, SIGTERM by default, to a process and then to its group. Nobody presses
+/// Ctrl-C twice within 100 ms.
 bool repeats_first_signal(int signal) {
-  constexpr std::int64_t repeated_within_ms = 1000;
-  return signal == SIGHUP ||
-         (signal == SIGTERM && milliseconds_now() < stop_requested_at_ms + repeated_within_ms);
+  if (signal == SIGHUP) return true;
+  const std::int64_t repeated_within_ms = signal == SIGTERM ? 1000 : 100;
+  return milliseconds_now() < stop_requested_at_ms + repeated_within_ms;
 }
 
 void on_signal(int signal) {

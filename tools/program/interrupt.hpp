@@ -1,7 +1,7 @@
 /// Handles SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which the system sends when the terminal is lost.
 /// The first signal asks a running job to stop and save; the second ends the program at once. A
-/// SIGHUP never counts as the second, nor does a SIGTERM within 1 s of the first signal.
-/// Process-wide.
+/// SIGHUP never counts as the second, nor does a SIGTERM within 1 s of the first signal, nor a
+/// SIGINT within 100 ms of it. Process-wide.
 #pragma once
 
 #include <chrono>
