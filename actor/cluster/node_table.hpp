@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "starling/actor/wire/frame.hpp"
@@ -28,9 +30,10 @@ class NodeTable {
     const std::unique_lock lock{mutex_};
     auto& known = nodes_[record.id];
     const bool has_changed =
-        core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
-    known = record;
+        core::is_live(known.record.state) != core::is_live(record.state) || known.record.id == 0;
+    known.record = record;
     if (!has_changed) return false;
+    known.change = ++changes_;
     declared_dead_at_.erase(record.id);
     if (record.state == core::NodeState::dead) declared_dead_at_[record.id] = now;
     return true;
@@ -44,7 +47,7 @@ class NodeTable {
     std::erase_if(declared_dead_at_,
                   [&](const auto& death) { return now > death.second + death_believed_after; });
     std::erase_if(nodes_, [&](const auto& node) {
-      return !core::is_live(node.second.state) && !is_known(node.first) &&
+      return !core::is_live(node.second.record.state) && !is_known(node.first) &&
              !in_use.contains(node.first);
     });
   }
@@ -65,20 +68,27 @@ class NodeTable {
     const std::shared_lock lock{mutex_};
     const auto known = nodes_.find(node);
     if (known == nodes_.end()) return false;
-    use(known->second);
+    use(known->second.record);
     return true;
   }
 
+  /// Returns all nodes in the order in which they last came or went. So of two processes that had
+  /// one name, one after the other, the later one comes last: a node that has a name is admitted
+  /// only when its predecessor is gone.
   [[nodiscard]] std::vector<core::NodeRecord> all() const {
     const std::shared_lock lock{mutex_};
+    std::vector<KnownNode> known;
+    for (const auto& [id, node] : nodes_) known.push_back(node);
+    std::ranges::sort(known, {}, &KnownNode::change);
     std::vector<core::NodeRecord> all;
-    for (const auto& [id, record] : nodes_) all.push_back(record);
-    std::ranges::sort(all, {}, &core::NodeRecord::id);
+    for (KnownNode& node : known) all.push_back(std::move(node.record));
     return all;
   }
+  /// Returns the live nodes, ascending by id.
   [[nodiscard]] std::vector<core::NodeRecord> live() const {
     std::vector<core::NodeRecord> live = all();
     std::erase_if(live, [](const auto& record) { return !core::is_live(record.state); });
+    std::ranges::sort(live, {}, &core::NodeRecord::id);
     return live;
   }
 
@@ -86,7 +96,8 @@ class NodeTable {
   [[nodiscard]] bool is_address_in_use(const std::string& address) const {
     const std::shared_lock lock{mutex_};
     return std::ranges::any_of(nodes_, [&](const auto& node) {
-      return node.second.address == address && core::is_live(node.second.state);
+      const core::NodeRecord& record = node.second.record;
+      return record.address == address && core::is_live(record.state);
     });
   }
 
@@ -100,13 +111,21 @@ class NodeTable {
     const auto death = declared_dead_at_.find(node);
     if (death != declared_dead_at_.end() && now < death->second + death_believed_after)
       return std::nullopt;
-    return core::is_live(known->second.state);
+    return core::is_live(known->second.record.state);
   }
 
  private:
   mutable std::shared_mutex mutex_;
-  std::unordered_map<wire::NodeId, core::NodeRecord> nodes_;
+  std::unordered_map<wire::NodeId, KnownNode> nodes_;
+  /// The number of changes of all nodes so far.
+  std::uint64_t changes_ = 0;
   std::map<wire::NodeId, core::Time> declared_dead_at_;
 };
 
 }  // namespace starling::actor
+  struct KnownNode {
+    core::NodeRecord record;
+    /// The number of the last change between live and not live, of all nodes.
+    std::uint64_t change = 0;
+  };
+

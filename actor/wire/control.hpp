@@ -257,6 +257,7 @@ struct JobRecord {
   bool is_reported_by_client = false;
   /// When the job began and ended, by the node's clock: ms since 1970, UTC.
   std::int64_t began_at_ms = 0;
+  /// In the order in which the sender has seen them come or go last.
   std::int64_t ended_at_ms = 0;
   /// The number of updates of the workers on this node.
   std::uint64_t updates = 0;

@@ -67,7 +67,24 @@ TEST(Snapshot, ListsANodeThatCameBackOnce) {
   erase_replaced_nodes(nodes);
   std::vector<core::NodeId> ids;
   for (const core::NodeRecord& listed : nodes) ids.push_back(listed.id);
-  EXPECT_EQ(ids, (std::vector<core::NodeId>{1, 2, 6}));
+  EXPECT_EQ(ids, (std::vector<core::NodeId>{1, 4, 6}));
+}
+
+TEST(Snapshot, ShowsTheFateOfTheLastProcessOfANode) {
+  using core::NodeState;
+  for (const auto& [first, second] :
+       {std::pair{NodeState::left, NodeState::dead}, std::pair{NodeState::dead, NodeState::left}})
+    for (const char* address : {"tcp://b", "tcp://other"}) {
+      std::vector<core::NodeRecord> nodes{
+          {.id = 9, .address = "tcp://b", .name = "b", .state = first},
+          {.id = 4, .address = address, .name = "b", .state = second},
+          {.id = 5, .address = "tcp://x", .name = "", .state = NodeState::dead},
+          {.id = 6, .address = "tcp://x", .name = "", .state = NodeState::dead}};
+      erase_replaced_nodes(nodes);
+      ASSERT_EQ(nodes.size(), 3U);
+      EXPECT_EQ(nodes[0].id, 4U);
+      EXPECT_EQ(nodes[0].state, second);
+    }
 }
 
 TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {

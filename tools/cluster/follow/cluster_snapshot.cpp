@@ -189,10 +189,11 @@ void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes) {
   std::set<std::string> live_names;
   for (const core::NodeRecord& node : nodes)
     if (core::is_live(node.state)) live_names.insert(node.name);
-  std::set<std::pair<std::string, std::string>> listed;
+  std::map<std::string, core::NodeId> last;
+  for (const core::NodeRecord& node : nodes) last[node.name] = node.id;
   std::erase_if(nodes, [&](const core::NodeRecord& node) {
     if (core::is_live(node.state) || node.name.empty()) return false;
-    return live_names.contains(node.name) || !listed.emplace(node.name, node.address).second;
+    return live_names.contains(node.name) || last.at(node.name) != node.id;
   });
 }
 

@@ -76,7 +76,8 @@ struct JobSnapshot {
 
 struct ClusterSnapshot {
   std::chrono::steady_clock::time_point taken_at;
-  /// The seed node, and then the nodes that it knows, without those of erase_replaced_nodes().
+  /// The seed node, and then the nodes that it knows, in the order in which it has seen them come
+  /// or go last, without those of erase_replaced_nodes().
   std::vector<core::NodeRecord> nodes;
   /// The nodes whose certificate was revoked.
   std::set<core::NodeId> revoked;
@@ -89,7 +90,8 @@ struct ClusterSnapshot {
 };
 
 /// Erases dead nodes and nodes that have left if a live node has their name; of several that had
-/// the same name and address, one after the other, leaves one.
+/// the same name, one after the other, leaves the last one. Nodes without a name stay. Requires: of
+/// two processes of one node, the later one comes last.
 void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes);
 
 [[nodiscard]] std::string print(wire::JobState state);
