@@ -38,20 +38,20 @@ class ClusterClient::Impl {
                                                       std::chrono::milliseconds timeout) {
     // The reply to ReadRanges is large, and must have time to arrive before the request is
     // repeated.
-    const std::chrono::milliseconds resend_after =
-        std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const std::chrono::milliseconds resend_time =
+        std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : resend_after;
+    const auto deadline = Clock::now() + timeout;
     std::unique_lock lock{mutex_};
-    for (const std::string& address : addresses) pending_.push_back({++number_, address, {}});
+    for (const std::string& address : addresses) pending_.push_back({++number_, address, {}, {}});
     contacted_.insert(addresses.begin(), addresses.end());
     const auto is_answered = [](const PendingRequest& request) {
       return request.reply.has_value();
     };
     const auto are_all_answered = [&] { return std::ranges::all_of(pending_, is_answered); };
-    while (!are_all_answered() && std::chrono::steady_clock::now() < deadline) {
+    while (!are_all_answered() && Clock::now() < deadline) {
       for (const PendingRequest& request : pending_)
         if (!request.reply) send(request.address, request.number, body);
-      const auto wait_end = std::min(std::chrono::steady_clock::now() + resend_after, deadline);
+      const auto wait_end = std::min(Clock::now() + resend_time, deadline);
       reply_received_.wait_until(lock, wait_end, are_all_answered);
     }
     std::vector<std::optional<wire::ReplyBody>> replies;
@@ -60,12 +60,69 @@ class ClusterClient::Impl {
     return replies;
   }
 
+  std::vector<std::optional<wire::ReplyBody>> ask_briefly(const std::vector<std::string>& addresses,
+                                                          const wire::RequestBody& body,
+                                                          std::chrono::milliseconds timeout,
+                                                          std::chrono::milliseconds grace) {
+    std::unique_lock lock{mutex_};
+    contacted_.insert(addresses.begin(), addresses.end());
+    for (const std::string& address : addresses) {
+      const auto open = std::ranges::find(open_, address, &PendingRequest::address);
+      if (open == open_.end())
+        pending_.push_back({++number_, address, {}, {}});
+      else
+        pending_.push_back(std::move(*open));
+    }
+    open_.clear();
+    const auto has_answered = [](const PendingRequest& request) {
+      return request.reply.has_value();
+    };
+    auto deadline = Clock::now() + timeout;
+    bool is_grace = false;
+    while (Clock::now() < deadline && !std::ranges::all_of(pending_, has_answered)) {
+      if (!is_grace && std::ranges::any_of(pending_, has_answered)) {
+        is_grace = true;
+        deadline = std::min(deadline, Clock::now() + grace);
+      }
+      auto wait_end = deadline;
+      for (PendingRequest& request : pending_) {
+        if (request.reply) continue;
+        if (Clock::now() >= request.sent_at + resend_after) {
+          send(request.address, request.number, body);
+          request.sent_at = Clock::now();
+        }
+        wait_end = std::min(wait_end, request.sent_at + resend_after);
+      }
+      reply_received_.wait_until(lock, wait_end);
+    }
+    std::vector<std::optional<wire::ReplyBody>> replies;
+    for (PendingRequest& request : pending_) {
+      replies.push_back(std::move(request.reply));
+      if (!replies.back()) open_.push_back(std::move(request));
+    }
+    pending_.clear();
+    return replies;
+  }
+
  private:
+  using Clock = std::chrono::steady_clock;
   struct PendingRequest {
     std::uint64_t number = 0;
     std::string address;
     std::optional<wire::ReplyBody> reply;
+    /// When ask_briefly() has sent it last.
+    Clock::time_point sent_at{};
   };
+  static constexpr std::chrono::milliseconds resend_after{500};
+
+  /// Returns the request with this number; nullptr if there is none.
+  PendingRequest* find(std::uint64_t number) {
+    for (auto* requests : {&pending_, &open_}) {
+      const auto request = std::ranges::find(*requests, number, &PendingRequest::number);
+      if (request != requests->end()) return &*request;
+    }
+    return nullptr;
+  }
 
   void send(const std::string& address, std::uint64_t number, const wire::RequestBody& body) {
     endpoint_->send(
@@ -80,8 +137,8 @@ class ClusterClient::Impl {
     auto* reply = std::get_if<wire::Reply>(&message->body);
     if (reply == nullptr) return;
     const std::lock_guard lock{mutex_};
-    const auto request = std::ranges::find(pending_, reply->number, &PendingRequest::number);
-    if (request == pending_.end() || !sender.may_be_at(request->address)) return;
+    PendingRequest* request = find(reply->number);
+    if (request == nullptr || !sender.may_be_at(request->address)) return;
     request->reply = std::move(reply->body);
     reply_received_.notify_one();
   }
@@ -91,8 +148,10 @@ class ClusterClient::Impl {
   /// The number of the latest request. It begins at random, because another client may have this
   /// client's address later, and must not take a late reply for its own.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// The requests of the present call of ask_all().
+  /// The requests of the present call of ask_all() or ask_briefly().
   std::vector<PendingRequest> pending_;
+  /// The requests that the last call of ask_briefly() has left without a reply.
+  std::vector<PendingRequest> open_;
   /// The addresses of all nodes that were asked so far.
   std::set<std::string> contacted_;
   std::unique_ptr<security::Endpoint> endpoint_;
@@ -111,6 +170,12 @@ std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_all(
     const std::vector<std::string>& addresses, const wire::RequestBody& body,
     std::chrono::milliseconds timeout) {
   return impl_->ask_all(addresses, body, timeout);
+}
+
+std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_briefly(
+    const std::vector<std::string>& addresses, const wire::RequestBody& body,
+    std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
+  return impl_->ask_briefly(addresses, body, timeout, grace);
 }
 
 Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,

@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -256,6 +257,47 @@ TEST(KeyedCluster, DropsMessagesOfNodesThatClientsSend) {
   const std::lock_guard lock{mutex};
   EXPECT_EQ(answered, std::vector<std::uint64_t>{4}) << "the other messages are dropped";
   EXPECT_EQ(preparations, 0);
+}
+
+/// The second node answers late, after the client has returned what the first one said.
+TEST_F(Cluster, AnswersAClientAlsoWhileAnotherNodeIsSilent) {
+  add(1);
+  std::mutex mutex;
+  std::set<std::uint64_t> numbers;
+  std::string client_address;
+  const auto silent =
+      security::Endpoint::open({}, [&](const wire::FrameView& frame, const security::Sender&) {
+        const auto message = wire::decode_control(frame);
+        const auto* request = message ? std::get_if<wire::Request>(&message->body) : nullptr;
+        if (request == nullptr || !std::holds_alternative<wire::GetStatus>(request->body)) return;
+        const std::lock_guard lock{mutex};
+        numbers.insert(request->number);
+        client_address = message->address;
+      });
+  ASSERT_TRUE(silent);
+  const std::vector<std::string> both{nodes_[0]->address(), (*silent)->address()};
+  const auto asked_at = std::chrono::steady_clock::now();
+  const auto first = client_->ask_briefly(both, wire::GetStatus{}, 60s, 50ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked_at, 30s);
+  EXPECT_TRUE(first[0]);
+  EXPECT_FALSE(first[1]);
+  ASSERT_TRUE(wait_until([&] {
+    const std::lock_guard lock{mutex};
+    return !numbers.empty();
+  }));
+  {
+    const std::lock_guard lock{mutex};
+    (*silent)->send(client_address, wire::TrafficClass::control,
+                    wire::encode(wire::ControlMessage{
+                        9, (*silent)->address(), wire::Reply{*numbers.begin(), wire::Done{}}}));
+  }
+  ASSERT_TRUE(wait_until([&] {
+    const auto later = client_->ask_briefly(both, wire::GetStatus{}, 60s, 50ms);
+    EXPECT_TRUE(later[0]);
+    return later[1].has_value() && std::holds_alternative<wire::Done>(*later[1]);
+  }));
+  const std::lock_guard lock{mutex};
+  EXPECT_EQ(numbers.size(), 1U) << "a request that is open is sent again with its number";
 }
 
 TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {
