@@ -47,7 +47,8 @@ concept HasFields = (n == 0)
   || (n == 14 && requires { M{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; })
   || (n == 15 && requires { M{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; })
   || (n == 16 && requires { M{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; })
-  || (n == 17 && requires { M{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; });
+  || (n == 17 && requires { M{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; })
+  || (n == 18 && requires { M{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; });
 // clang-format on
 
 template <class M>
@@ -66,7 +67,7 @@ constexpr auto fields_of(M& m) {
   using Plain = std::remove_const_t<M>;
   auto fields = Plain::fields(m);
   constexpr std::size_t n = std::tuple_size_v<decltype(fields)> + detail::unlisted_fields<Plain>();
-  static_assert(n < 17, "detail::HasFields counts up to 17, one more than may be listed");
+  static_assert(n < 18, "detail::HasFields counts up to 18, one more than may be listed");
   static_assert(detail::HasFields<Plain, n> && !detail::HasFields<Plain, n + 1>,
                 "fields() leaves a field out");
   return fields;

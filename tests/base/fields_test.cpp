@@ -40,13 +40,13 @@ TEST(Fields, AreCountedForAllTypes) {
   EXPECT_FALSE((detail::HasFields<WithoutLast, 3>));
 }
 
-struct Seventeen {
-  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
+struct Eighteen {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r;
 };
 
 TEST(Fields, AreCountedUpToOneMoreThanMayBeListed) {
-  EXPECT_TRUE((detail::HasFields<Seventeen, 16>));
-  EXPECT_TRUE((detail::HasFields<Seventeen, 17>)) << "a list of 16 of the 17 would compile";
+  EXPECT_TRUE((detail::HasFields<Eighteen, 17>));
+  EXPECT_TRUE((detail::HasFields<Eighteen, 18>)) << "a list of 17 of the 18 would compile";
 }
 
 TEST(Fields, AreReferencesInTheListedOrder) {
