@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "starling/actor/caf.hpp"
 #include "starling/engine/core/deals/deal.hpp"
@@ -60,6 +61,8 @@ struct Report {
   /// the start if this is part of a MemberReport.
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
+  /// The number of steps that it has finished itself: `step` without the steps with which it began.
+  std::uint64_t updates = 0;
   /// How often its barrier has drawn, and has let it pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
@@ -151,6 +154,9 @@ struct MemberReport {
   std::uint64_t pauses = 0;
   /// The latest deal of samples that it knows; null if the job deals none.
   std::shared_ptr<const core::Deal> deal = nullptr;
+  /// The progress of the workers that are not in the configuration any more, by the updates that
+  /// the member holds.
+  std::vector<core::WorkerProgress> gone = {};
 };
 
 /// The types that travel in mailboxes.

@@ -89,9 +89,66 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   for (const auto& report : reports) {
     steps += report.worker.loss_count;
     loss_sum += report.worker.loss_sum;
+    note({report.member, report.incarnation}, report.worker.step, report.worker.updates);
   }
+  for (const auto& report : reports)
+    for (const core::WorkerProgress& gone : report.gone) note_gone(gone);
   recent_.add(Clock::now() - founded_at_, steps, loss_sum);
   if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
+}
+
+std::vector<std::string> ClusterJob::take_failures(
+    const std::vector<actor::MemberReport>& reports) {
+  std::vector<std::string> taken;
+  for (const auto& report : reports)
+    if (report.state == actor::MemberReport::State::failed && failures_.insert(report.why).second)
+      taken.push_back(report.why);
+  return taken;
+}
+
+void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
+                      std::uint64_t updates) {
+  if (step == 0) return;  // it does not work, or does not know yet at which step it begins
+  WorkerCount& count = workers_[worker];
+  count.first_step = step - updates;
+  count.updates = std::max(count.updates, updates);
+}
+
+void ClusterJob::note_gone(const core::WorkerProgress& gone) {
+  WorkerCount& count = workers_[gone.worker];
+  if (!count.first_step) {
+    // It has died before any report of it came here. A founder of a job without saved states began
+    // with step 0. Nobody knows where another worker began.
+    const bool began_at_0 = gone.worker.incarnation == 1 &&
+                            gone.worker.id < prepared_->options().workers &&
+                            text_of(settings_, "resume").empty();
+    count.first_step = began_at_0 ? core::Step{0} : gone.step;
+  }
+  if (gone.step > *count.first_step)
+    count.updates = std::max<std::uint64_t>(count.updates, gone.step - *count.first_step);
+}
+
+void ClusterJob::note(const wire::JobStatus& other) {
+  for (const wire::MemberStatus& member : other.local_members)
+    note({member.member, member.incarnation}, member.step, std::min(member.updates, member.step));
+  for (const wire::WorkerUpdates& known : other.counts.other_workers) {
+    if (workers_.size() >= workers_known_max && !workers_.contains(known.worker)) continue;
+    std::uint64_t& updates = workers_[known.worker].updates;
+    updates = std::max(updates, known.updates);
+  }
+  // Members here that join a job which its own nodes have given up will never be admitted.
+  const auto reports = local_->reports();
+  const bool has_only_joiners = std::ranges::all_of(reports, [](const auto& report) {
+    return report.state == actor::MemberReport::State::joining;
+  });
+  if (has_only_joiners && !other.give_up_reason.empty() && !give_up_epoch_)
+    give_up(other.give_up_reason);
+}
+
+void ClusterJob::give_up(std::string reason) {
+  give_up_epoch_ = configuration()->epoch;
+  give_up_reason_ = std::move(reason);
+  local_->stop();
 }
 
 core::ConfigurationPtr ClusterJob::refresh_configuration() {
@@ -114,13 +171,26 @@ wire::JobStatus ClusterJob::status() {
                          blocked_reason_};
   // If the epoch is later, other nodes have gone on, and may let this node's members join again.
   if (give_up_epoch_ == status.configuration->epoch) status.give_up_reason = give_up_reason_;
-  for (const auto& report : local_->reports())
+  for (const auto& report : local_->reports()) {
+    // A job that was given up admits nobody any more.
+    if (!status.give_up_reason.empty() && report.state == actor::MemberReport::State::joining)
+      continue;
     status.local_members.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
          report.worker.step, report.worker.samples, report.worker.waited.count(),
          report.worker.loss_sum, report.worker.loss_count, report.worker.draws,
          report.worker.passes, report.worker.drawn, report.is_paused, report.held,
-         report.worker.deal});
+         report.worker.deal, report.worker.updates});
+  }
+  status.counts.ranges = static_cast<std::uint32_t>(prepared_->ranges());
+  status.counts.updates_before = prepared_->updates_before();
+  for (const auto& [worker, count] : workers_) {
+    const auto is_worker = [&worker = worker](const wire::MemberStatus& member) {
+      return core::MemberIncarnation{member.member, member.incarnation} == worker;
+    };
+    if (count.updates > 0 && std::ranges::none_of(status.local_members, is_worker))
+      status.counts.other_workers.push_back({worker, count.updates});
+  }
   const JobOptions& options = prepared_->options();
   status.state = state_;
   status.started_at_ms = utc_now_us() / 1000 - age().count();
@@ -148,8 +218,10 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
   record.began_at_ms = current.started_at_ms;
   record.ended_at_ms = utc_now_us() / 1000;
   record.steps_total = current.steps_total;
+  record.updates_before = current.counts.updates_before;
+  record.workers = current.counts.other_workers;
   for (const wire::MemberStatus& member : current.local_members) {
-    record.updates += std::min<std::uint64_t>(member.step, member.loss_count);
+    record.workers.push_back({{member.member, member.incarnation}, member.updates});
     record.step_max = std::max(record.step_max, member.step);
   }
   record.is_reported_by_client = summary.has_value();

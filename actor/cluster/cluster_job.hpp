@@ -76,12 +76,14 @@ class ClusterJob {
   }
 
   /// Checks whether the job can go on with the nodes for which `is_responsive(node)` is true, and
-  /// gives the job up once it has waited for JobOptions::wait_for_nodes. Returns the lines to log:
-  /// that the job waits and for which nodes, that it goes on, or that it is given up. The caller
-  /// must call this several times a second.
-  template <class IsResponsive, class NameOf>
+  /// gives the job up once it has waited for JobOptions::wait_for_nodes, or after a second if it
+  /// waits for nodes that can never answer, because `is_replaced(node)` is true. Returns the lines
+  /// to log: that the job waits and for which nodes, that it goes on, or that it is given up. The
+  /// caller must call this several times a second.
+  template <class IsResponsive, class IsReplaced, class NameOf>
   [[nodiscard]] std::vector<std::string> check_blocked(
-      const std::vector<actor::MemberReport>& reports, IsResponsive is_responsive, NameOf name_of) {
+      const std::vector<actor::MemberReport>& reports, IsResponsive is_responsive,
+      IsReplaced is_replaced, NameOf name_of) {
     const auto now = Clock::now();
     std::vector<std::string> log_lines;
     // If there is a later configuration, other nodes have gone on with the job.
@@ -98,16 +100,21 @@ class ClusterJob {
       return log_lines;
     }
     if (!std::exchange(is_wait_logged_, true)) log_lines.push_back("waits: " + blocked_reason_);
+    if (const std::string lost = why_hopeless(is_replaced, name_of);
+        !lost.empty() && now > unblocked_at_ + hopeless_grace) {
+      if (give_up_epoch_ == configuration()->epoch) return log_lines;
+      give_up("given up: " + lost);
+      log_lines.push_back(give_up_reason_);
+      return log_lines;
+    }
     const auto wait_max = prepared_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
     // If only ranges are lost, the council ends the job itself, and notifies every node.
     const auto grace = is_majority_responsive_ ? lost_ranges_grace : std::chrono::seconds{};
     if (now < unblocked_at_ + wait_max + grace || give_up_epoch_ == known->epoch) return log_lines;
-    give_up_epoch_ = known->epoch;
-    give_up_reason_ = "given up after " + std::to_string(wait_max / std::chrono::seconds{1}) +
-                      " s (--wait-for-nodes): " + blocked_reason_;
+    give_up("given up after " + std::to_string(wait_max / std::chrono::seconds{1}) +
+            " s (--wait-for-nodes): " + blocked_reason_);
     log_lines.push_back(give_up_reason_);
-    local_->stop();
     return log_lines;
   }
 
@@ -119,6 +126,14 @@ class ClusterJob {
   /// follows the job. The caller must call this several times a second, with the reports of the
   /// members here.
   void update_progress(const std::vector<actor::MemberReport>& reports);
+
+  /// Returns the reasons why members here have failed that it has not returned before.
+  [[nodiscard]] std::vector<std::string> take_failures(
+      const std::vector<actor::MemberReport>& reports);
+
+  /// Takes over what another node knows of the job: how many updates workers have made. So every
+  /// node knows it of workers whose nodes are gone.
+  void note(const wire::JobStatus& other);
 
   /// Returns the latest configuration that the members here know.
   core::ConfigurationPtr refresh_configuration();
@@ -189,6 +204,41 @@ class ClusterJob {
            unresponsive_nodes(*current, is_responsive, name_of);
   }
 
+  /// Returns why the job can never go on: `is_replaced(node)` is true of so many nodes that the
+  /// rest of the council is no majority, or that a range has no owner. A node that was started anew
+  /// has lost its votes and its ranges. Returns "" if the job may still go on.
+  template <class IsReplaced, class NameOf>
+  [[nodiscard]] std::string why_hopeless(IsReplaced is_replaced, NameOf name_of) {
+    const auto current = configuration();
+    std::set<std::string> names;
+    std::set<core::MemberId> remaining;
+    for (const core::Member& member : current->members)
+      if (member.node != node_ && is_replaced(member.node))
+        names.insert(name_of(member.node));
+      else
+        remaining.insert(member.id);
+    const auto remains = [&](core::MemberId id) { return remaining.contains(id); };
+    std::vector<core::MemberId> voters;
+    std::ranges::copy_if(current->council, std::back_inserter(voters), remains);
+    const bool has_majority = core::is_quorum(current->council, voters);
+    const bool has_ranges = std::ranges::all_of(current->ranges, [&](const auto& range) {
+      return range.owners.empty() ||
+             std::ranges::any_of(range.owners, remains, &core::RangeOwner::id);
+    });
+    if (names.empty() || (has_majority && has_ranges)) return {};
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return (names.size() == 1 ? "node " + all + " was started anew and has lost its part"
+                              : "nodes " + all + " were started anew and have lost their parts") +
+           " of the job, so " +
+           (has_majority ? "ranges of the model are lost"
+                         : "no majority of the members that decide is left") +
+           "; valid: a new job, or one that resumes from a checkpoint";
+  }
+
+  /// Gives the job up in the present configuration.
+  void give_up(std::string reason);
+
   /// Lists the names of the other nodes that have members and for which `is_responsive(node)` is
   /// false.
   template <class IsResponsive, class NameOf>
@@ -202,11 +252,25 @@ class ClusterJob {
     return all;
   }
 
+  /// Notes how far a worker has got by its own report, and one that is gone by its updates that the
+  /// model holds.
+  void note(const core::MemberIncarnation& worker, core::Step step, std::uint64_t updates);
+  void note_gone(const core::WorkerProgress& gone);
+
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);
   Result<void> start_members();
   void add_joiners(std::vector<core::Member> members, Random& random);
   void set_role(const core::Member& member);
   void set_routes(const core::Configuration& configuration);
+
+  /// How many updates one incarnation of a worker has made.
+  struct WorkerCount {
+    /// The step with which it began; absent until it is known.
+    std::optional<core::Step> first_step = std::nullopt;
+    std::uint64_t updates = 0;
+  };
+  /// The most workers of which other nodes may say how many updates they have made.
+  static constexpr std::size_t workers_known_max = 65'536;
 
   /// Frames of one traffic class for one node.
   struct FrameBatch {
@@ -220,6 +284,9 @@ class ClusterJob {
 
   /// A job that has been blocked for a shorter time is not reported as blocked.
   static constexpr std::chrono::milliseconds log_blocked_after{500};
+  /// A job that can never go on is given up after it has been blocked for this time: the news that
+  /// other nodes have gone on may still come.
+  static constexpr std::chrono::seconds hopeless_grace{1};
   /// If ranges are lost, how much longer this node waits before it gives the job up.
   static constexpr std::chrono::seconds lost_ranges_grace{5};
   /// The longest age accepted from other nodes; no job runs that long.
@@ -244,6 +311,11 @@ class ClusterJob {
   std::uint64_t steps_ = 0;
   std::chrono::milliseconds last_step_age_{};
   RecentFigures recent_;
+  /// For the loop's thread only: the reasons that take_failures() has returned.
+  std::set<std::string> failures_;
+  /// For the loop's thread only: the workers of all nodes, present and gone, as far as this node
+  /// knows.
+  std::map<core::MemberIncarnation, WorkerCount> workers_;
   /// `done` or `stopped` from the first call of stop() on.
   wire::JobState state_ = wire::JobState::running;
 

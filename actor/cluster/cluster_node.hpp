@@ -28,6 +28,8 @@ class PreparedJob {
   [[nodiscard]] virtual const JobOptions& options() const = 0;
   /// The number of ranges of the model.
   [[nodiscard]] virtual std::size_t ranges() const = 0;
+  /// The number of updates in the checkpoint from which the job goes on; 0 without one.
+  [[nodiscard]] virtual std::uint64_t updates_before() const { return 0; }
   /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
   [[nodiscard]] virtual core::Step steps_per_data_epoch() const { return 0; }
   /// Returns an Error if this machine does not have the memory for one node's part of the job, when

@@ -18,9 +18,11 @@ void ClusterNode::Impl::sweep_jobs() {
     job->report_liveness([this](NodeId node) { return nodes_.is_believed_live(node, now()); });
     const auto reports = job->local().reports();
     job->update_progress(reports);
+    for (const std::string& why : job->take_failures(reports)) log_for_job(id, "failed: " + why);
     if (!is_leaving_) rejoin(*job, reports);
     for (const std::string& line : job->check_blocked(
              reports, [this](NodeId node) { return nodes_.is_responsive(node); },
+             [this](NodeId node) { return nodes_.is_replaced(node, address_); },
              [this](NodeId node) { return name_of(node); }))
       log_for_job(id, line);
   }
@@ -79,7 +81,10 @@ void ClusterNode::Impl::look_for_jobs() {
     ask(target, wire::GetStatus{}, std::chrono::seconds{2}, [this, target](auto reply) {
       if (!reply) return;
       if (const auto* status = std::get_if<wire::NodeStatus>(&*reply))
-        for (const auto& job : status->jobs) try_to_join(job, target);
+        for (const auto& job : status->jobs) {
+          if (const JobPtr own = find(job.job)) own->note(job);
+          try_to_join(job, target);
+        }
     });
   }
   loop_.post_after(look_for_jobs_period, [this] { look_for_jobs(); });

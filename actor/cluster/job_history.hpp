@@ -71,6 +71,7 @@ class JobHistory {
   };
   static constexpr std::size_t text_max = 500;
   static constexpr std::size_t figures_max = 32;
+  static constexpr std::size_t workers_max = 65'536;
 
   /// Limits the size of the texts and figures that clients choose freely.
   static void limit_sizes(wire::JobRecord& record) {
@@ -79,6 +80,7 @@ class JobHistory {
       if (text->size() > text_max) text->resize(text_max);
     auto& figures = record.summary.figures;
     if (figures.size() > figures_max) figures.resize(figures_max);
+    if (record.workers.size() > workers_max) record.workers.resize(workers_max);
     for (auto& [name, value] : figures)
       if (name.size() > text_max) name.resize(text_max);
   }

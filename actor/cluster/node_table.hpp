@@ -101,6 +101,16 @@ class NodeTable {
     });
   }
 
+  /// Whether the node's process has ended for certain: the node is not live, and another one has
+  /// its address. That one is live, or is this node, whose address is `own_address`.
+  [[nodiscard]] bool is_replaced(wire::NodeId node, const std::string& own_address) const {
+    std::string address;
+    visit(node, [&](const auto& record) {
+      if (!core::is_live(record.state)) address = record.address;
+    });
+    return !address.empty() && (address == own_address || is_address_in_use(address));
+  }
+
   /// Whether the node is live. Returns nullopt if the node is not known, or was declared dead less
   /// than `death_believed_after` ago: when a partition ends, the nodes that were partitioned off
   /// declare all others dead, and the others refute this at once.
@@ -115,6 +125,12 @@ class NodeTable {
   }
 
  private:
+  struct KnownNode {
+    core::NodeRecord record;
+    /// The number of the last change between live and not live, of all nodes.
+    std::uint64_t change = 0;
+  };
+
   mutable std::shared_mutex mutex_;
   std::unordered_map<wire::NodeId, KnownNode> nodes_;
   /// The number of changes of all nodes so far.
@@ -123,9 +139,3 @@ class NodeTable {
 };
 
 }  // namespace starling::actor
-  struct KnownNode {
-    core::NodeRecord record;
-    /// The number of the last change between live and not live, of all nodes.
-    std::uint64_t change = 0;
-  };
-

@@ -36,6 +36,16 @@ void MemberHost::publish() {
   node_->publish(report(), core_.configuration());
 }
 
+std::vector<core::WorkerProgress> MemberHost::gone_workers() const {
+  const core::ConfigurationPtr& configuration = core_.configuration();
+  if (core_.state() != Core::State::member || configuration->departed.empty()) return {};
+  auto gone = training().progress();
+  std::erase_if(gone, [&](const core::WorkerProgress& progress) {
+    return configuration->contains(progress.worker.id, progress.worker.incarnation);
+  });
+  return gone;
+}
+
 MemberReport MemberHost::report() const {
   using State = MemberReport::State;
   MemberReport result;
@@ -47,6 +57,7 @@ MemberReport MemberHost::report() const {
   if (core_.state() == Core::State::member)
     result.held = static_cast<std::uint32_t>(training().full_ranges().size());
   if (training().dealer() != nullptr) result.deal = training().dealer()->shared_deal();
+  result.gone = gone_workers();
   const core::Worker* worker = training().worker();
   if (!failure_.empty() || core_.state() == Core::State::failed)
     result.state = State::failed;

@@ -336,6 +336,8 @@ class MemberHost : public actor::MemberActor::base {
 
   [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const;
   [[nodiscard]] actor::MemberReport report() const;
+  /// Returns the value of MemberReport::gone.
+  [[nodiscard]] std::vector<core::WorkerProgress> gone_workers() const;
   /// On a node: tells the node this member's state.
   void publish();
   /// Returns the states of the ranges that this member is primary of, as ReadRanges asks for them.

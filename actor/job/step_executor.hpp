@@ -126,7 +126,7 @@ class StepExecutor {
     if (!held_back_update_ || held_back_until_ > job_context_->now()) return std::nullopt;
     computed_ += held_back_update_->duration;
     loss_sum_ += held_back_update_->loss;
-    ++loss_count_;
+    if (loss_count_++ == 0) first_step_ = held_back_update_->step;
     return std::exchange(held_back_update_, std::nullopt);
   }
 
@@ -141,12 +141,14 @@ class StepExecutor {
     held_back_until_ = std::min(held_back_until_, now);
   }
 
-  /// Sets the fields of a report that this class counts: times and losses.
+  /// Sets the fields of a report that this class counts: times, losses and updates. Requires:
+  /// `report.step` is set.
   void fill_report(actor::Report& report) const {
     report.computed = computed_;
     report.delayed = delayed_;
     report.loss_sum = loss_sum_;
     report.loss_count = loss_count_;
+    report.updates = loss_count_ == 0 ? 0 : report.step - first_step_;
   }
 
  private:
@@ -201,6 +203,8 @@ class StepExecutor {
   core::Time delayed_{};
   double loss_sum_ = 0;
   std::uint64_t loss_count_ = 0;
+  /// The number of steps that the worker had finished before its first update here.
+  core::Step first_step_ = 0;
 };
 
 }  // namespace starling::actor

@@ -181,11 +181,34 @@ struct MemberStatus {
   /// The number of ranges of which the member holds every acknowledged update.
   std::uint32_t held = 0;
   core::DealProgress deal = {};
+  std::uint64_t updates = 0;
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
                     m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.is_paused, m.held,
-                    m.deal);
+                    m.deal, m.updates);
+  }
+};
+/// The updates that one incarnation of a worker has made.
+struct WorkerUpdates {
+  core::MemberIncarnation worker;
+  std::uint64_t updates = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.updates); }
+};
+/// The size of a job's model, and the updates that it has received.
+struct JobCounts {
+  /// The number of ranges of the model; 0 if it is not known yet.
+  std::uint32_t ranges = 0;
+  /// The number of updates in the checkpoint from which the job went on; 0 without one.
+  std::uint64_t updates_before = 0;
+  /// As far as the sender knows, the updates of the workers that are not in
+  /// JobStatus::local_members: those on other nodes, and all that are gone. The count of a worker
+  /// that is gone has all its updates that the model holds.
+  std::vector<WorkerUpdates> other_workers = {};
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.ranges, m.updates_before, m.other_workers);
   }
 };
 /// A job, as the sender's node sees it.
@@ -222,17 +245,19 @@ struct JobStatus {
   /// there were none in these 5 s, both are from the latest 5 s that had some.
   double loss = 0;
   std::uint64_t loss_count = 0;
+  JobCounts counts = {};
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.settings, m.local_members, m.configuration, m.last_step_ms, m.client,
                     m.blocked_reason, m.give_up_reason, m.started_at_ms, m.steps_total,
                     m.steps_per_data_epoch, m.time_limit_ms, m.updates_per_s, m.loss, m.loss_count,
-                    m.state);
+                    m.state, m.counts);
   }
 };
 /// The reply to GetStatus.
 struct NodeStatus {
   core::NodeRecord self;
+  /// In the order in which the sender has seen them come or go last.
   std::vector<core::NodeRecord> others;
   core::MembershipCounts counts;
   std::vector<JobStatus> jobs;
@@ -257,16 +282,18 @@ struct JobRecord {
   bool is_reported_by_client = false;
   /// When the job began and ended, by the node's clock: ms since 1970, UTC.
   std::int64_t began_at_ms = 0;
-  /// In the order in which the sender has seen them come or go last.
   std::int64_t ended_at_ms = 0;
-  /// The number of updates of the workers on this node.
-  std::uint64_t updates = 0;
+  /// The number of updates in the checkpoint from which the job went on; 0 without one.
+  std::uint64_t updates_before = 0;
+  /// The updates of all workers, as far as this node knows.
+  std::vector<WorkerUpdates> workers = {};
   core::Step step_max = 0;
   core::Step steps_total = 0;
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.name, m.description, m.client, m.summary, m.is_reported_by_client,
-                    m.began_at_ms, m.ended_at_ms, m.updates, m.step_max, m.steps_total);
+                    m.began_at_ms, m.ended_at_ms, m.updates_before, m.workers, m.step_max,
+                    m.steps_total);
   }
 };
 /// The reply to GetJobRecords.

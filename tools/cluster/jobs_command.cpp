@@ -22,7 +22,9 @@ wire::JobRecord record_of(wire::JobId id, const JobSnapshot& job) {
   wire::JobRecord record{id, job.name, actor::summary_of(job.settings), job.client};
   record.summary = {job.state(), job.failure_reason()};
   record.began_at_ms = job.started_ms;
-  record.updates = job.updates();
+  record.updates_before = job.updates_before;
+  for (const auto& [worker, updates] : job.worker_updates)
+    record.workers.push_back({worker, updates});
   if (const auto steps = job.steps(); !steps.empty()) record.step_max = steps.back();
   record.steps_total = job.last_step();
   return record;
@@ -46,9 +48,12 @@ std::optional<double> summary_figure(const wire::JobRecord& job, std::string_vie
   return found == job.summary.figures.end() ? std::nullopt : std::optional{found->second};
 }
 
-/// Returns the number of updates in the summary, or the sum over the nodes if the summary has none.
+/// Returns the number of updates in the summary, or the sum over the workers if the summary has
+/// none.
 double updates_of(const wire::JobRecord& job) {
-  return summary_figure(job, "updates").value_or(static_cast<double>(job.updates));
+  std::uint64_t updates = job.updates_before;
+  for (const auto& worker : job.workers) updates += worker.updates;
+  return summary_figure(job, "updates").value_or(static_cast<double>(updates));
 }
 
 std::string text_of(const wire::JobRecord& job) {

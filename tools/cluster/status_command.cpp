@@ -58,9 +58,14 @@ std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot
   return lines;
 }
 
-/// Returns "  copies 1 of 2 wanted, 3 on their way"; empty if no node has sent the configuration.
+/// Returns "  copies 1 of 2 wanted, 3 on their way" or, if the job's exchange has no owners of
+/// ranges, "  2 of 3 workers hold the whole model"; empty if no node has sent the configuration.
 std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
-  if (!job.configuration || job.configuration->ranges.empty()) return {};
+  if (!job.configuration) return {};
+  if (job.configuration->ranges.empty())
+    return fmt::format(
+        "  {} of {} the whole model\n", whole_copies(job),
+        print_count(job.steps().size(), "worker") + (job.steps().size() == 1 ? " holds" : " hold"));
   const std::size_t incomplete = copies_incomplete(job);
   return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, snapshot.nodes),
                      copies_wanted(job.settings),
@@ -72,7 +77,7 @@ std::string configuration_line(const JobSnapshot& job) {
   if (!job.configuration) return {};
   const core::Configuration& latest = *job.configuration;
   return fmt::format(
-      "  configuration {}, {}, {}{}\n", latest.epoch, print_count(latest.ranges.size(), "range"),
+      "  configuration {}, {}, {}{}\n", latest.epoch, print_count(range_count(job), "range"),
       print_count(latest.members.size(), "member"),
       latest.coordinator ? fmt::format(", the coordinator is {}", *latest.coordinator) : "");
 }
@@ -123,8 +128,11 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
                        const JobSnapshot& job) {
   if (!job.configuration) return;
   json["configuration"] = job.configuration->epoch;
-  if (!job.configuration->ranges.empty()) {  // else the exchange keeps no copies of its own
-    json["ranges"] = job.configuration->ranges.size();
+  json["ranges"] = range_count(job);
+  if (job.configuration->ranges.empty()) {
+    // No range has owners: each worker keeps the whole model.
+    json["whole_copies"] = whole_copies(job);
+  } else {
     json["copies"] = {{"wanted", copies_wanted(job.settings)},
                       {"least", copies_held(job, snapshot.nodes)},
                       {"on_their_way", copies_incomplete(job)}};

@@ -108,7 +108,7 @@ wire::JobSummary summary_of(const EndedJob& ended) {
   for (const auto& [name, value] : figures.items()) {
     const bool is_result = name.starts_with("test_") || name.starts_with("train_") ||
                            name == "updates" || name == "updates_per_s" || name == "wall_s" ||
-                           name == "waiting_share" || name == "workers_lost";
+                           name == "waiting_share" || name.starts_with("workers_");
     if (value.is_number() && is_result && !name.ends_with("_samples"))
       summary.figures.emplace_back(name, value.get<double>());
   }
@@ -170,7 +170,7 @@ Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, Met
     recorder.warn(name + (end == JobWatcher::End::left ? " goes on; " : " may go on; ") +
                   attach_call + "` follows it again");
   if (end == JobWatcher::End::left && is_interrupted()) return interrupted_code;
-  const EndedJob ended = recorder.end(watcher.outcome(), watcher.workers_lost());
+  const EndedJob ended = recorder.end(watcher.outcome(), watcher.workers());
   const bool must_save = !ready.job.save.empty() || !ready.job.checkpoint.empty();
   const bool may_drop = must_save ? ended.is_kept : on_leave == JobWatcher::OnLeave::stop_job;
   if (end == JobWatcher::End::ended && may_drop)
@@ -220,6 +220,7 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   if (!remote_settings) return remote_settings.error();
   auto ready = prepare(registry, *local_settings, job_file);
   if (!ready) return std::move(ready).error();
+  if (!ready->resume_note.empty()) print_error(ready->resume_note);
   if (must_detach)
     if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
   auto metrics = MetricsFile::open(must_detach ? std::string{} : ready->job.metrics, false);
@@ -332,6 +333,7 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   ready->resolved.id = std::to_string(id);
   ready->resolved.name = seen.name;
+  ready->resolved.updates_before = seen.updates_before;
   const GracefulStop graceful_stop{nullptr};
   return follow(access, id, *ready, *std::move(metrics), JobWatcher::OnLeave::leave_running);
 }

@@ -193,23 +193,24 @@ JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                             const AnyData& train) {
   const auto& options = job.options;
   const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
-  return {{"split", text(request.split)},
-          {"holdout", text(request.holdout)},
-          {"seed", std::to_string(request.seed)},
-          {"scale", request.scale ? print(*request.scale) : "none"},
-          // Before all that may follow from the data.
-          {"content", train.table() != nullptr ? std::to_string(fingerprint(train)) : request.data},
-          {"model", job.model},
-          {"dtype", print(job.element_type)},
-          {"optimizer", models::print(options.optimizer)},
-          {"l2", print_number(options.l2)},
-          {"clip", models::print(options.clip)},
-          {"schedule", job.has_default_schedule ? "the default" : models::print(options.schedule)},
-          {"batch", std::to_string(options.batch)},
-          {"workers", std::to_string(options.job.workers)},
-          {"mode", core::print(options.job.mode)},
-          {"shards", std::to_string(actor::owner_count(options.job))},
-          {"barrier", barrier::print(options.job.barrier)}};
+  return {
+      {"split", text(request.split)},
+      {"holdout", text(request.holdout)},
+      {"seed", std::to_string(request.seed)},
+      {"scale", request.scale ? print(*request.scale) : "none"},
+      // Before all that may follow from the data.
+      {"content", train.table() != nullptr ? std::to_string(fingerprint(train)) : request.data},
+      {"model", job.model},
+      {"dtype", print(job.element_type)},
+      {"optimizer", models::print(options.optimizer)},
+      {"l2", print_number(options.l2)},
+      {"clip", models::print(options.clip)},
+      {"schedule", job.has_default_schedule ? default_schedule : models::print(options.schedule)},
+      {"batch", std::to_string(options.batch)},
+      {"workers", std::to_string(options.job.workers)},
+      {"mode", core::print(options.job.mode)},
+      {"shards", std::to_string(actor::owner_count(options.job))},
+      {"barrier", barrier::print(options.job.barrier)}};
 }
 
 std::uint64_t fingerprint(const States& states) {
@@ -233,7 +234,8 @@ std::uint64_t fingerprint(const States& states) {
 
 Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
                               const AnyModel& model, const ResolvedJob& job,
-                              const JobIdentity& identity, const States& states) {
+                              const JobIdentity& identity, const States& states,
+                              std::uint64_t updates) {
   const auto& options = job.options;
   const core::Layout layout = model.layout(options.job);
   const std::uint64_t ranges = layout.ranges.size();
@@ -260,6 +262,8 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
     tensors.push_back(safetensors::view<std::uint64_t>(deals_name, {deals.size()}, deals));
   auto metadata = to_metadata(notes);
   for (const auto& [key, value] : identity) metadata[metadata_key(key)] = value;
+  metadata[metadata_key(schedule_value_key)] = models::print(options.schedule);
+  metadata[metadata_key(updates_key)] = std::to_string(updates);
   return safetensors::write(path, metadata, tensors);
 }
 
@@ -279,16 +283,20 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
     return std::move(valid).error().within(path);
   if (auto valid = check_counts(model, *writer, *states); !valid)
     return std::move(valid).error().within(path);
+  const auto updates = updates_in(*stored, *states, options.workers);
+  if (!updates) return updates.error();
   const bool is_same = std::ranges::all_of(identity, [&](const auto& setting) {
     const auto at = stored->file.metadata.find(metadata_key(setting.first));
-    return at == stored->file.metadata.end() || at->second == setting.second;
+    return at == stored->file.metadata.end() ||
+           is_same_value(*stored, setting.first, setting.second, job);
   });
-  if (is_same) return Checkpoint{*std::move(states), options.former_deals, {}};
+  if (is_same) return Checkpoint{*std::move(states), options.former_deals, {}, *updates};
   const core::Layout from = model.layout(options);
   const core::Layout to = model.layout(job.options.job);
   const std::size_t slot_count = models::slots(job.options.optimizer);
   auto checkpoint = change_workers(*writer, job, *std::move(states));
   if (!checkpoint) return std::move(checkpoint).error().within(path);
+  checkpoint->updates = *updates;
   checkpoint->states = has_floats ? states_for<float>(from, to, checkpoint->states, slot_count)
                                   : states_for<double>(from, to, checkpoint->states, slot_count);
   return checkpoint;

@@ -38,11 +38,13 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 /// Returns a hash of the states from which a job resumes; 0 if there are none.
 [[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
 
-/// Replaces the file `path` as a whole, or leaves it as it was.
+/// Replaces the file `path` as a whole, or leaves it as it was. `updates` is the number of updates
+/// of all workers, present and former, that `states` contain.
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
                                             const AnyModel& model, const ResolvedJob& job,
                                             const JobIdentity& identity,
-                                            const std::vector<core::RangeState>& states);
+                                            const std::vector<core::RangeState>& states,
+                                            std::uint64_t updates);
 
 /// The state from which a job goes on.
 struct Checkpoint {
@@ -51,6 +53,9 @@ struct Checkpoint {
   /// Says how this job differs from the one that wrote the checkpoint, and what follows; empty if
   /// it does not.
   std::string changes;
+  /// The number of updates of all workers, present and former, that `states` contain. If an
+  /// older file does not say it, this is the sum of the writer's steps.
+  std::uint64_t updates = 0;
 };
 
 /// Reads the states of all ranges. Refuses the checkpoint of a job whose identity differs in more

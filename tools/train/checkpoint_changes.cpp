@@ -68,6 +68,14 @@ Result<std::vector<models::FormerDeal>> deals_in(const StoredModel& stored, std:
   return deals;
 }
 
+/// Returns the text of a setting for people. `text` is its text in the identity.
+std::string value_text(const StoredModel& stored, const std::string& key, const std::string& text) {
+  const auto& metadata = stored.file.metadata;
+  const auto printed = metadata.find(metadata_key(schedule_value_key));
+  if (key != "schedule" || text != default_schedule || printed == metadata.end()) return text;
+  return text + ", which was " + printable(printed->second);
+}
+
 std::string describe(const actor::JobOptions& job) {
   return fmt::format("{} under {} in mode {}", print_count(job.workers, "worker"),
                      barrier::print(job.barrier), core::print(job.mode));
@@ -76,6 +84,33 @@ std::string describe(const actor::JobOptions& job) {
 }  // namespace
 
 std::string metadata_key(const std::string& key) { return "job." + key; }
+
+bool is_same_value(const StoredModel& stored, const std::string& key, const std::string& value,
+                   const ResolvedJob& job) {
+  const auto& metadata = stored.file.metadata;
+  const std::string& text = metadata.at(metadata_key(key));
+  if (text == value) return true;
+  if (key != "schedule") return false;
+  const auto printed = metadata.find(metadata_key(schedule_value_key));
+  const std::string& writers =
+      text == default_schedule && printed != metadata.end() ? printed->second : text;
+  return writers == models::print(job.options.schedule);
+}
+
+Result<std::uint64_t> updates_in(const StoredModel& stored,
+                                 const std::vector<core::RangeState>& states, std::size_t workers) {
+  const auto at = stored.file.metadata.find(metadata_key(updates_key));
+  if (at == stored.file.metadata.end()) {
+    std::uint64_t sum = 0;
+    for (const auto& entry : actor::first_ledger_entries(states, workers)) sum += entry.step;
+    return sum;
+  }
+  const auto updates = parse_count(at->second);
+  if (!updates)
+    return Error{fmt::format("{}: its {} is '{}'; valid: a number from 0 on", stored.path,
+                             updates_key, printable(at->second))};
+  return *updates;
+}
 
 Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
                               const JobIdentity& identity) {
@@ -86,14 +121,14 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
       continue;
     auto text = text_in(stored, key);
     if (!text) return std::move(text).error();
-    if (*text != value)
-      return Error{
-          stored.path + ": is of another job: " +
-          (key == "content"
-               ? "its training data, read from '" + printable(stored.notes.data.data) +
-                     "', had other rows; valid: the same rows in the same order"
-               : fmt::format("its {} is {}, not {}; valid: the same {}", key, *text, value, key)) +
-          ", or init in place of resume"};
+    if (!is_same_value(stored, key, value, job))
+      return Error{stored.path + ": is of another job: " +
+                   (key == "content"
+                        ? "its training data, read from '" + printable(stored.notes.data.data) +
+                              "', had other rows; valid: the same rows in the same order"
+                        : fmt::format("its {} is {}, not {}; valid: the same {}", key,
+                                      value_text(stored, key, *text), value, key)) +
+                   ", or init in place of resume"};
   }
   ResolvedJob writer = job;
   auto& options = writer.options;

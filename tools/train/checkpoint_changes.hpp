@@ -9,6 +9,26 @@ namespace starling::program {
 /// Returns the key of `identity` with this name in the metadata of a checkpoint.
 [[nodiscard]] std::string metadata_key(const std::string& key);
 
+/// Keys that a checkpoint has beside those of the identity: the schedule of its job, also if that
+/// is the default one, and the number of updates in its states.
+inline constexpr const char* schedule_value_key = "schedule-value";
+inline constexpr const char* updates_key = "updates";
+/// The schedule in the identity of a job that has the default one, whose value depends on the job's
+/// length.
+inline constexpr const char* default_schedule = "the default";
+
+/// Returns whether the setting `key` of the job that wrote the checkpoint has the value that it has
+/// in the identity of `job`, `value`. Schedules are the same if both are the default, or if they
+/// give the same rates. Requires: the checkpoint has the key.
+[[nodiscard]] bool is_same_value(const StoredModel& stored, const std::string& key,
+                                 const std::string& value, const ResolvedJob& job);
+
+/// Returns the number of updates in the states of a checkpoint; the sum of the steps of the
+/// writer's `workers` workers if the file does not say it.
+[[nodiscard]] Result<std::uint64_t> updates_in(const StoredModel& stored,
+                                               const std::vector<core::RangeState>& states,
+                                               std::size_t workers);
+
 /// Returns the job that wrote the checkpoint, as far as its states need it: `job` with the workers,
 /// the batch, the mode, the servers and the barrier that the file names, and its former deals.
 /// Refuses a job that differs from `job` in more than these, or in these if the job does not learn

@@ -7,13 +7,13 @@
 namespace starling::program {
 
 void Curves::add_progress(const actor::Progress& progress, std::size_t workers,
-                          std::uint64_t updates_before) {
+                          std::uint64_t steps_before) {
   ProgressPoint point{.elapsed_s = in_seconds(progress.elapsed),
                       .step = static_cast<double>(progress.updates) / static_cast<double>(workers),
                       .spread = progress.spread,
                       .draws = progress.draws,
                       .passes = progress.passes};
-  if (progress.updates > updates_before) {
+  if (progress.updates > steps_before) {
     point.waiting_share = progress.waiting_share;
     point.loss = progress.loss;
   }

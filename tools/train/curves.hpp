@@ -75,10 +75,10 @@ struct EvaluationPoint {
 /// The curves of one job, and its warnings.
 class Curves {
  public:
-  /// `updates_before` is the number of updates in the checkpoint from which the job resumed; 0
-  /// without one.
+  /// `steps_before` is the sum of the steps with which the workers of this run began; 0 without a
+  /// checkpoint.
   void add_progress(const actor::Progress& progress, std::size_t workers,
-                    std::uint64_t updates_before);
+                    std::uint64_t steps_before);
   void add_evaluation(const actor::Progress& progress);
   /// Adds a warning, if it is one of the first hundred.
   void add_warning(const std::string& text);

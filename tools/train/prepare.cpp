@@ -215,10 +215,11 @@ Result<void> resume_job(PreparedRun& ready, const Settings& settings) {
     return Error{location_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
                  std::to_string(entries[0].step) + " already, and the job ends at " +
                  std::to_string(limit) + "; valid: more steps or epochs"};
-  for (const auto& entry : entries) resolved.updates_before += entry.step;
-  if (!checkpoint->changes.empty() && !ready.job.quiet)
-    print_error(location_of(settings, "resume") + ": " + ready.job.resume + ": " +
-                checkpoint->changes);
+  for (const auto& entry : entries) resolved.steps_before += entry.step;
+  resolved.updates_before = checkpoint->updates;
+  if (!checkpoint->changes.empty())
+    ready.resume_note =
+        location_of(settings, "resume") + ": " + ready.job.resume + ": " + checkpoint->changes;
   resolved.options.resume = std::move(checkpoint->states);
   resolved.options.job.former_deals = std::move(checkpoint->former_deals);
   return {};
@@ -239,8 +240,8 @@ bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
                   const Settings& settings, std::size_t samples) {
   const auto is_set = [&](const char* key) { return !location_of(settings, key).empty(); };
   if (!is_set("l2") && recipe.decays_weights) options.l2 = 1 / static_cast<double>(samples);
-  if (is_set("optimizer")) return false;
-  options.optimizer = recipe.optimizer;
+  if (!is_set("optimizer")) options.optimizer = recipe.optimizer;
+  if (models::print(options.optimizer) != models::print(recipe.optimizer)) return false;
   if (is_set("schedule") || !recipe.decays_rate) return false;
   const auto epoch = static_cast<double>(actor::steps_per_epoch(options, samples));
   const double samples_seen =
@@ -347,8 +348,13 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
       apply_recipe(recipe, resolved.options, settings, resolved.train_samples);
   resolved.steps_per_epoch = actor::steps_per_epoch(resolved.options, resolved.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
-  PreparedRun ready{*std::move(job),     *std::move(data), *std::move(model),
-                    std::move(resolved), std::move(notes), {}};
+  PreparedRun ready{*std::move(job),
+                    *std::move(data),
+                    *std::move(model),
+                    std::move(resolved),
+                    std::move(notes),
+                    {},
+                    {}};
   if (auto valid = set_target_figure(ready); !valid)
     return add_location(std::move(valid).error(), settings);
   if (auto valid = check_selection(ready); !valid)

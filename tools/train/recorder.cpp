@@ -97,15 +97,25 @@ bool Recorder::on_checkpoint(const States& states) {
     return false;
   ResolvedJob writer = ready_.resolved;
   if (former_deals_) writer.options.job.former_deals = *former_deals_;
-  const bool written = record_result(write_checkpoint(
-      ready_.job.checkpoint, ready_.notes, *ready_.model, writer, ready_.identity, states));
+  const bool written =
+      record_result(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model, writer,
+                                     ready_.identity, states, updates_in(states)));
   if (written) checkpoint_ = ready_.job.checkpoint;
   return written;
 }
 
-EndedJob Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
+std::uint64_t Recorder::updates_in(const States& states) const {
+  const ResolvedJob& job = ready_.resolved;
+  if (updates_made_) return job.updates_before + *updates_made_;
+  std::uint64_t steps = 0;
+  for (const auto& entry : actor::first_ledger_entries(states, job.options.job.workers))
+    steps += entry.step;
+  return job.updates_before + steps - std::min(steps, job.steps_before);
+}
+
+EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers) {
   display_.close();
-  EndedJob ended{.job = ready_.resolved, .outcome = outcome, .workers_lost = workers_lost};
+  EndedJob ended{.job = ready_.resolved, .outcome = outcome, .workers = workers};
   if (outcome.end == actor::Outcome::End::failed) ended.error = outcome.error;
   const bool has_last_model = !outcome.model.empty();
   const bool is_last_finite = has_last_model && is_finite(ready_.weights_in(outcome.model));
@@ -144,7 +154,7 @@ bool Recorder::is_stalled(const actor::Progress& progress) {
   if (std::exchange(updates_, progress.updates) != progress.updates)
     last_update_at_ = progress.elapsed;
   const ResolvedJob& resolved = ready_.resolved;
-  const std::uint64_t made = updates_ - std::min(updates_, resolved.updates_before);
+  const std::uint64_t made = updates_ - std::min(updates_, resolved.steps_before);
   const core::Time idle = progress.elapsed - last_update_at_;
   const double steps =
       static_cast<double>(made) / static_cast<double>(resolved.options.job.workers);
@@ -202,8 +212,7 @@ void Recorder::save(const States& states, const KeptModel& kept) {
 }
 
 void Recorder::add_to_curves(const actor::Progress& progress) {
-  curves_.add_progress(progress, ready_.resolved.options.job.workers,
-                       ready_.resolved.updates_before);
+  curves_.add_progress(progress, ready_.resolved.options.job.workers, ready_.resolved.steps_before);
 }
 
 void Recorder::write_timeline(EndedJob& ended) {

@@ -29,6 +29,10 @@ struct PreparedRun {
   ModelNotes notes;
   /// Empty if the job neither writes a checkpoint nor resumes from one.
   JobIdentity identity;
+  /// Says how this job differs from the one that wrote its checkpoint, and at which step it goes
+  /// on; empty if it does not differ. Users must see it even if the job is quiet, because steps do
+  /// not count as before.
+  std::string resume_note;
 
   /// Returns the test data; null if there is none.
   [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
@@ -64,9 +68,12 @@ class Recorder {
   /// Returns true once as many evaluations in a row as patience allows had no better test loss.
   [[nodiscard]] bool is_patience_over() const { return selection_.is_patience_over(); }
 
-  /// Says how samples were dealt before the states of the next checkpoints, if workers have changed
-  /// since the job began.
-  void set_former_deals(std::vector<models::FormerDeal> deals) { former_deals_ = std::move(deals); }
+  /// On nodes: says how samples were dealt before the states of the next checkpoint, and how many
+  /// updates this run has made up to these states.
+  void set_history(std::vector<models::FormerDeal> deals, std::uint64_t updates) {
+    former_deals_ = std::move(deals);
+    updates_made_ = updates;
+  }
 
   /// Replaces the checkpoint file and returns true. Returns false if it cannot be written, if the
   /// job has no checkpoint file, or if no job could resume from `states`: no update was made,
@@ -76,13 +83,15 @@ class Recorder {
 
   /// Writes the kept model, the last checkpoint, the trace, the report and the last line of the
   /// metrics. Returns how the job ended.
-  [[nodiscard]] EndedJob end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
+  [[nodiscard]] EndedJob end(const actor::Outcome& outcome, const WorkerFates& workers = {});
 
  private:
   using States = std::vector<core::RangeState>;
 
   /// Returns whether the job has made no update for 1.5 s and for as long as three steps take.
   [[nodiscard]] bool is_stalled(const actor::Progress& progress);
+  /// Returns how many updates the states contain that the job would resume from.
+  [[nodiscard]] std::uint64_t updates_in(const States& states) const;
   /// Returns true if `result` is a success. Otherwise keeps the error, if it is the first one.
   bool record_result(const Result<void>& result);
   void add_to_curves(const actor::Progress& progress);
@@ -104,6 +113,8 @@ class Recorder {
 
   const PreparedRun& ready_;
   std::optional<std::vector<models::FormerDeal>> former_deals_;
+  /// Absent in one process, where the ledgers say it.
+  std::optional<std::uint64_t> updates_made_;
   MetricsFile metrics_;
   Display display_;
   Curves curves_;

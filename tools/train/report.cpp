@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 /// Returns the updates of this run, without those of the checkpoint from which it resumed.
 std::uint64_t updates_made(const ResolvedJob& job, const actor::Progress& progress) {
-  return progress.updates - std::min(progress.updates, job.updates_before);
+  return progress.updates - std::min(progress.updates, job.steps_before);
 }
 
 double updates_per_second(const ResolvedJob& job, const actor::Progress& progress) {
@@ -40,7 +40,7 @@ double data_epoch(const ResolvedJob& job, const actor::Progress& progress) {
 /// Returns whether the model was evaluated after the job began or resumed.
 bool is_tested(const ResolvedJob& job, const actor::Progress& progress) {
   const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
-  return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
+  return !progress.test.empty() && updates > static_cast<double>(job.steps_before) + 0.5;
 }
 
 /// Returns the seconds until the job reaches its limit of time or of steps, whichever comes first;
@@ -55,7 +55,7 @@ std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress
   const double step =
       job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
   const double step_before =
-      static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
+      static_cast<double>(job.steps_before) / static_cast<double>(options.workers);
   const double rate = elapsed > 0 ? (step - step_before) / elapsed : 0;
   if (options.steps != barrier::finished && rate > 0 && !is_stalled) {
     const double steps_left =
@@ -152,7 +152,7 @@ void add_metrics(Json& json, const std::string& prefix, const models::Metrics& m
 }
 
 void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last) {
-  json["updates"] = last.updates;
+  json["updates"] = total_updates(job, last);
   json["updates_per_s"] = updates_per_second(job, last);
   json["wall_s"] = in_seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
@@ -204,7 +204,12 @@ Json summary(const EndedJob& ended) {
   add_settings(json, ended.job);
   json["end"] = end_text(ended);
   add_figures(json, ended.job, ended.outcome.last);
-  if (!ended.job.id.empty()) json["workers_lost"] = ended.workers_lost;
+  if (!ended.job.id.empty()) {
+    json["workers_finished"] = ended.workers.finished;
+    json["workers_left"] = ended.workers.left;
+    json["workers_died"] = ended.workers.died;
+    json["workers_lost"] = ended.workers.lost();
+  }
   json.update(evaluations_json(ended));
   add_metrics(json, "train_", train_of(ended));
   add_metrics(json, "test_", test_of(ended));
@@ -249,6 +254,13 @@ std::string spread_text(const ResolvedJob& job, const actor::Progress& last) {
                      last.spread.max, lag);
 }
 
+std::string fates_text(const WorkerFates& workers) {
+  std::string text = std::to_string(workers.finished) + " finished";
+  if (workers.left > 0) text += fmt::format(", {} left", workers.left);
+  if (workers.died > 0) text += fmt::format(", {} died", workers.died);
+  return text;
+}
+
 std::string draws_text(const actor::Progress& last) {
   if (last.draws == 0) return {};
   return fmt::format("{}, of which {} let a worker pass", last.draws,
@@ -256,6 +268,10 @@ std::string draws_text(const actor::Progress& last) {
 }
 
 }  // namespace
+
+std::uint64_t total_updates(const ResolvedJob& job, const actor::Progress& progress) {
+  return job.updates_before + updates_made(job, progress);
+}
 
 std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took) {
   std::string text = describe(data.train);
@@ -302,11 +318,11 @@ std::string summary_table(const EndedJob& ended) {
                                  duration_text(in_seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
       job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
-  text += report_row("updates", fmt::format("{}{}, {:.0f}/s", last.updates, before,
+  text += report_row("updates", fmt::format("{}{}, {:.0f}/s", total_updates(job, last), before,
                                             updates_per_second(job, last)));
   text += report_row("waiting", percent(last.waiting_share) + " of the workers' time");
   text += report_row("steps", spread_text(job, last));
-  if (ended.workers_lost > 0) text += report_row("lost", print_count(ended.workers_lost, "worker"));
+  if (!job.id.empty()) text += report_row("workers", fates_text(ended.workers));
   text += report_row("draws", draws_text(last));
   text += report_row("evaluated", evaluations_text(ended));
   text += report_row("kept", kept_text(ended));
@@ -342,8 +358,10 @@ std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progr
   Json json = event("evaluation", progress);
   json["step"] = whole_or_real(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
-  json["updates"] =
-      std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers));
+  actor::Progress at_evaluation;
+  at_evaluation.updates = static_cast<std::uint64_t>(
+      std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers)));
+  json["updates"] = total_updates(job, at_evaluation);
   add_metrics(json, "test_", progress.test);
   return json_line(json);
 }

@@ -30,8 +30,12 @@ struct ResolvedJob {
   bool has_default_schedule = false;
   /// How features and targets were scaled; empty if they were not.
   std::string scale{};
-  /// The updates of all workers in the checkpoint from which the job resumed; 0 without one.
+  /// The updates that the checkpoint contains from which the job resumed; 0 without one.
   std::uint64_t updates_before = 0;
+  /// The sum of the steps with which the workers of this run began; 0 without a checkpoint. It is
+  /// not `updates_before` if there were other workers before. actor::Progress::updates counts from
+  /// it.
+  std::uint64_t steps_before = 0;
   /// "cpu" or "cuda:0".
   std::string device = "cpu";
   /// The job's number and its name on a cluster; empty in one process.
@@ -57,6 +61,19 @@ struct KeptModel {
   models::Metrics test{};
 };
 
+/// The fates of the workers of a job on nodes.
+struct WorkerFates {
+  /// The workers that were in the job at its end, and had ended in order.
+  std::uint64_t finished = 0;
+  /// The workers of nodes that left.
+  std::uint64_t left = 0;
+  /// The workers of nodes that died, or were declared dead. A worker that died, and whose node came
+  /// back, counts here and among the others again.
+  std::uint64_t died = 0;
+
+  [[nodiscard]] std::uint64_t lost() const { return left + died; }
+};
+
 /// A job that has ended.
 struct EndedJob {
   const ResolvedJob& job;
@@ -73,8 +90,8 @@ struct EndedJob {
   /// True if the model and the checkpoint were written to the files that the user named, or if the
   /// last model is not worth saving: it has no update, or values that are not finite.
   bool is_kept = false;
-  /// On a cluster: the number of workers that died or left before the end.
-  std::uint64_t workers_lost = 0;
+  /// All zeros in one process.
+  WorkerFates workers{};
   /// The paths of the files that were written; each is empty if its file was not written.
   std::string saved{};
   std::string checkpoint{};
@@ -88,6 +105,9 @@ struct EndedJob {
 
 /// Returns "24000 rows, 784 features, 10 classes; 6000 to test on; 0.3 s".
 [[nodiscard]] std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took);
+
+/// Returns the updates of the whole job, with those before it resumed.
+[[nodiscard]] std::uint64_t total_updates(const ResolvedJob& job, const actor::Progress& progress);
 
 /// Returns one line: elapsed time, speed, spread, waiting share, loss, test metrics, remaining
 /// time. `awaited_nodes` is absent unless the job is stalled. It names the nodes for which the job

@@ -58,6 +58,7 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   if (!ready) return std::move(ready).error();
   if (auto fits = check_memory(*ready->model, ready->resolved.options); !fits)
     return add_location(std::move(fits).error(), settings);
+  if (!ready->resume_note.empty()) print_error(ready->resume_note);
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   std::optional<actor::Timeline> timeline;

@@ -82,6 +82,7 @@ Result<int> twin_command(const Registry& registry, const Settings& settings,
   if (!job) return std::move(job).error();
   auto ready = prepare(registry, live_settings(settings), job_file);
   if (!ready) return std::move(ready).error();
+  if (!ready->resume_note.empty()) print_error(ready->resume_note);
   const auto outcome = run_live(*ready);
   if (!outcome) return add_location(outcome.error(), settings);
   if (is_interrupted()) return interrupted_code;

@@ -48,5 +48,33 @@ TEST(NodeTable, KeepsDeadNodesThatMembershipKnows) {
   EXPECT_EQ(nodes.is_believed_live(7, 4s), true) << "a live node is never removed";
 }
 
+TEST(NodeTable, KnowsThatANodeIsReplacedIfAnotherProcessHasItsAddress) {
+  NodeTable nodes;
+  EXPECT_FALSE(nodes.is_replaced(7, "tcp://127.0.0.1:7")) << "nothing is known of it";
+  nodes.update(node_in(core::NodeState::alive), 0s);
+  EXPECT_FALSE(nodes.is_replaced(7, "tcp://127.0.0.1:7")) << "it lives";
+  nodes.update(node_in(core::NodeState::dead), 1s);
+  EXPECT_FALSE(nodes.is_replaced(7, "tcp://127.0.0.1:1")) << "it may be cut off";
+  EXPECT_TRUE(nodes.is_replaced(7, "tcp://127.0.0.1:7")) << "by this node";
+  nodes.update({.id = 8, .address = "tcp://127.0.0.1:7", .name = "n7"}, 2s);
+  EXPECT_TRUE(nodes.is_replaced(7, "tcp://127.0.0.1:1"));
+}
+
+TEST(NodeTable, ListsNodesInTheOrderInWhichTheyCameOrWent) {
+  NodeTable nodes;
+  const auto ids = [](const std::vector<core::NodeRecord>& records) {
+    std::vector<core::NodeId> ids;
+    for (const core::NodeRecord& record : records) ids.push_back(record.id);
+    return ids;
+  };
+  for (const core::NodeId id : {7, 9, 3})
+    nodes.update({.id = id, .address = "tcp://127.0.0.1:7", .name = "n"}, 0s);
+  nodes.update({.id = 7, .name = "n", .state = core::NodeState::left}, 1s);
+  EXPECT_EQ(ids(nodes.all()), (std::vector<core::NodeId>{9, 3, 7}));
+  nodes.update({.id = 9, .name = "n", .workers = 2, .state = core::NodeState::suspect}, 2s);
+  EXPECT_EQ(ids(nodes.all()), (std::vector<core::NodeId>{9, 3, 7})) << "a suspect is live";
+  EXPECT_EQ(ids(nodes.live()), (std::vector<core::NodeId>{3, 9})) << "ascending by id";
+}
+
 }  // namespace
 }  // namespace starling::actor

@@ -205,7 +205,8 @@ std::vector<ControlMessage> example_control_messages() {
                          60'000,
                          123.5,
                          0.25,
-                         77}},
+                         77,
+                         {3, 40, {{{0, 1}, 5}}}}},
                        {78}});
   add_reply(
       JobDescription{settings, 4, founding(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, deal()});
@@ -213,7 +214,8 @@ std::vector<ControlMessage> example_control_messages() {
   add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};
   ended.began_at_ms = 1'700'000'000'123;
-  ended.updates = 9;
+  ended.updates_before = 9;
+  ended.workers = {{{1, 2}, 3}};
   add_reply(JobRecords{{ended, {}}});
   add_reply(JobStarted{7, {"a", "b"}});
   return all;

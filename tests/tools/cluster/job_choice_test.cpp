@@ -182,7 +182,8 @@ JobSnapshot job_of_two(std::uint8_t state) {
     member.incarnation = 1;
     member.state = state;
     member.step = id == 0 ? 40 : 60;
-    member.loss_count = member.step;
+    member.loss_count = member.updates = member.step;
+    job.worker_updates[{id, 1}] = member.updates;
     job.members[id] = {member, "a"};
   }
   job.steps_total = 100;

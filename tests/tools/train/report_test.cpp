@@ -98,7 +98,7 @@ TEST(Summary, TableNamesTheShardsIfThereAreAny) {
 TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
   ResolvedJob job = resolved_job();
   job.options.job.steps = barrier::finished;
-  job.updates_before = 100;
+  job.updates_before = job.steps_before = 100;
   actor::Progress resumed = progress();
   resumed.test = {{"accuracy", 0.97}};
   resumed.evaluated_at = 50;
@@ -116,7 +116,7 @@ TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
 
 TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
   ResolvedJob job = resolved_job();
-  job.updates_before = 60;
+  job.updates_before = job.steps_before = 60;
   actor::Outcome outcome;
   outcome.last = progress();
   const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));
@@ -130,6 +130,21 @@ TEST(Summary, CountsUpdatesOfTheWholeJobAndMeasuresThisRun) {
   EXPECT_NE(table.find("  updates     100, 60 of them before, 20/s\n"), std::string::npos) << table;
   job.options.job.barrier = barrier::Barrier{barrier::Bsp{}};
   EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
+}
+
+/// Six workers went on at step 4 after four workers that had made 7 steps each.
+TEST(Summary, CountsTheUpdatesOfFormerWorkers) {
+  ResolvedJob job = resolved_job();
+  job.updates_before = 28;
+  job.steps_before = 24;
+  actor::Outcome outcome;
+  outcome.last = progress();
+  outcome.last.updates = 48;
+  const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));
+  EXPECT_EQ(json["updates"], 52);
+  EXPECT_EQ(json["updates_per_s"], 12.0);
+  const std::string table = summary_table({.job = job, .outcome = outcome});
+  EXPECT_NE(table.find("  updates     52, 28 of them before, 12/s\n"), std::string::npos) << table;
 }
 
 TEST(Summary, NamesDelayAndStragglersIfThereAreAny) {
@@ -191,9 +206,17 @@ TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
   EXPECT_TRUE(json_of(job).contains("max_lag"));
   job.id = "18446744073709551615";
   const actor::Outcome outcome;
-  const Json json = Json::parse(summary_json({.job = job, .outcome = outcome, .workers_lost = 2}));
+  EndedJob ended{.job = job, .outcome = outcome};
+  ended.workers = {.finished = 3, .left = 1, .died = 2};
+  const Json json = Json::parse(summary_json(ended));
   EXPECT_EQ(json["job"], job.id);
-  EXPECT_EQ(json["workers_lost"], 2);
+  EXPECT_EQ(json["workers_finished"], 3);
+  EXPECT_EQ(json["workers_left"], 1);
+  EXPECT_EQ(json["workers_died"], 2);
+  EXPECT_EQ(json["workers_lost"], 3);
+  EXPECT_NE(summary_table(ended).find("\n  workers     3 finished, 1 left, 2 died\n"),
+            std::string::npos);
+  EXPECT_NE(table_of(job).find("\n  workers     0 finished\n"), std::string::npos);
   EXPECT_FALSE(json.contains("max_lag")) << json;
   EXPECT_EQ(table_of(job).find("apart"), std::string::npos);
   EXPECT_FALSE(Json::parse(progress_json(job, progress())).contains("max_lag"));

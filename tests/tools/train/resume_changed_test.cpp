@@ -99,6 +99,42 @@ TEST_F(ResumeChanged, AgainWithinTheEpoch) {
   EXPECT_EQ(counts("h"), (Counts{{30, 60}, {35, 140}, {40, 40}}));
 }
 
+TEST_F(ResumeChanged, CountsTheUpdatesOfAllWorkers) {
+  ASSERT_EQ(train(std::string{four_workers} + "--steps 7 --checkpoint c").code, 0);
+  const std::string peers = "--mode peer --barrier pssp:s=4,beta=2 --workers 6 --json ";
+  const ProgramResult second = train(peers + "--steps 6 --quiet --resume c --checkpoint d");
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_NE(second.err.find("go on from step 4"), std::string::npos)
+      << "--quiet does not hide it: " << second.err;
+  EXPECT_EQ(nlohmann::json::parse(second.out)["updates"], 28 + 6 * 2) << second.out;
+  const std::string servers = "--mode hybrid --barrier asp --workers 3 ";
+  const ProgramResult third = train(servers + "--steps 16 --resume d --checkpoint e");
+  ASSERT_EQ(third.code, 0) << third.err;
+  // 40 samples were left of the epoch: 8 batches, of which each worker takes at most 3.
+  EXPECT_NE(third.out.find(", 40 of them before, "), std::string::npos) << third.out;
+  const ProgramResult fourth = train(servers + "--steps 20 --quiet --json --resume e");
+  ASSERT_EQ(fourth.code, 0) << fourth.err;
+  const auto updates = [](const ProgramResult& ran) {
+    return std::stoi(ran.out.substr(ran.out.find("  updates     ") + 14));
+  };
+  EXPECT_EQ(nlohmann::json::parse(fourth.out)["updates"], updates(third) + 3 * 4) << fourth.out;
+}
+
+TEST_F(ResumeChanged, RefusesANumberOfUpdatesThatIsNone) {
+  ASSERT_EQ(train(std::string{four_workers} + "--steps 7 --checkpoint c").code, 0);
+  std::string content = folder_.read("c");
+  content.replace(content.find("crc32"), 5, "other");
+  const std::string written = "\"job.updates\":\"28\"";
+  const auto at = content.find(written);
+  ASSERT_NE(at, std::string::npos);
+  folder_.write("c", content.replace(at, written.size(), "\"job.updates\":\"2x\""));
+  const ProgramResult ran = train("--workers 2 --steps 30 --trust-file --resume c");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--resume: c: its updates is '2x'; valid: a number from 0 on"),
+            std::string::npos)
+      << ran.err;
+}
+
 TEST_F(ResumeChanged, WhenWorkersAreEpochsApart) {
   const ProgramResult apart = train(
       "--mode peer --barrier asp --workers 2 --straggler 1:10x --delay const:2ms "

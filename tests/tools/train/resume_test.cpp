@@ -75,6 +75,31 @@ TEST_F(Resume, RefusesTheCheckpointOfAnotherJobByKey) {
   }
 }
 
+/// The default optimizer and schedule may be written out.
+TEST_F(Resume, ComparesSchedulesByTheirValues) {
+  const std::string job =
+      "train --data digits:n=300 --model softmax --mode central --barrier bsp --quiet ";
+  ASSERT_EQ(starling(folder_, job + "--steps 10 --checkpoint c").code, 0);
+  const ProgramResult spelled =
+      starling(folder_, job + "--steps 20 --optimizer adam:lr=0.02 --resume c --checkpoint d");
+  EXPECT_EQ(spelled.code, 0) << spelled.err;
+  const std::string content = folder_.read("d");
+  const std::string key = "\"job.schedule-value\":\"";
+  const auto from = content.find(key) + key.size();
+  const std::string schedule = content.substr(from, content.find('"', from) - from);
+  ASSERT_EQ(schedule.find("cosine:samples="), 0U) << schedule;
+  const ProgramResult same =
+      starling(folder_, job + "--steps 30 --resume d --schedule " + schedule);
+  EXPECT_EQ(same.code, 0) << same.err;
+  const ProgramResult other =
+      starling(folder_, job + "--steps 30 --resume d --schedule cosine:samples=7");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("its schedule is the default, which was " + schedule +
+                           ", not cosine:samples=7; valid: the same schedule"),
+            std::string::npos)
+      << other.err;
+}
+
 TEST_F(Resume, TheRowsDecideWhichDataItIsNotThePath) {
   std::string rows = "a,b,y\n";
   for (int row = 0; row < 20; ++row)

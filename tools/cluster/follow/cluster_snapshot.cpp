@@ -66,7 +66,14 @@ void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& nod
   job.client = printable(report.client);
   add_reasons(job, report);
   add_figures(job, report);
+  const auto note_updates = [&](const core::MemberIncarnation& worker, std::uint64_t updates) {
+    job.worker_updates[worker] = std::max(job.worker_updates[worker], updates);
+  };
+  for (const auto& other : report.counts.other_workers) note_updates(other.worker, other.updates);
+  job.updates_before = std::max(job.updates_before, report.counts.updates_before);
+  job.ranges = std::max(job.ranges, report.counts.ranges);
   for (wire::MemberStatus member : report.local_members) {
+    note_updates({member.member, member.incarnation}, member.updates);
     member.why = printable(std::move(member.why));
     if (!std::isfinite(member.deal.data_epoch.value_or(0))) member.deal.data_epoch.reset();
     const auto known = job.members.find(member.member);
@@ -94,7 +101,13 @@ wire::JobRecord with_printable_texts(wire::JobRecord record) {
 /// Merges the records that two nodes keep of one job. The summary of a client that followed the job
 /// wins over one that a node made.
 void merge(wire::JobRecord& into, const wire::JobRecord& other) {
-  into.updates += other.updates;
+  into.updates_before = std::max(into.updates_before, other.updates_before);
+  std::map<core::MemberIncarnation, std::uint64_t> updates;
+  for (const auto* record : {&std::as_const(into), &other})
+    for (const auto& worker : record->workers)
+      updates[worker.worker] = std::max(updates[worker.worker], worker.updates);
+  into.workers.clear();
+  for (const auto& [worker, count] : updates) into.workers.push_back({worker, count});
   into.began_at_ms = std::min(into.began_at_ms, other.began_at_ms);
   into.ended_at_ms = std::max(into.ended_at_ms, other.ended_at_ms);
   into.step_max = std::max(into.step_max, other.step_max);
@@ -132,10 +145,9 @@ std::string JobSnapshot::failure_reason() const {
   return give_up_reason;
 }
 
-std::uint64_t JobSnapshot::updates() const {
+std::uint64_t JobSnapshot::updates_made() const {
   std::uint64_t sum = 0;
-  for (const auto& [id, member] : members)
-    sum += std::min<std::uint64_t>(member.status.step, member.status.loss_count);
+  for (const auto& [worker, updates] : worker_updates) sum += updates;
   return sum;
 }
 

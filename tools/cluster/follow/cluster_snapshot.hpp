@@ -26,6 +26,12 @@ struct JobSnapshot {
   /// The latest configuration that any node has reported; null if none has.
   core::ConfigurationPtr configuration;
   std::map<core::MemberId, MemberSnapshot> members;
+  /// How many updates each worker has made, present or gone: the most that any node reports.
+  std::map<core::MemberIncarnation, std::uint64_t> worker_updates;
+  /// The number of updates in the checkpoint from which the job went on; 0 without one.
+  std::uint64_t updates_before = 0;
+  /// The number of ranges of the model; 0 if no node knows it yet.
+  std::uint32_t ranges = 0;
   /// The client that submitted the job.
   std::string client;
   /// The latest configuration epoch that a node has reported, and the reasons that nodes in this
@@ -61,8 +67,10 @@ struct JobSnapshot {
   [[nodiscard]] std::string failure_reason() const;
   /// Returns the members that are workers of the configuration, as they have reported.
   [[nodiscard]] std::vector<const wire::MemberStatus*> workers() const;
-  /// Returns how many updates the workers have made, without those of nodes that have not answered.
-  [[nodiscard]] std::uint64_t updates() const;
+  /// Returns how many updates all workers have made, present or gone, as far as a node knows that
+  /// has answered. updates() counts those before the job resumed too.
+  [[nodiscard]] std::uint64_t updates_made() const;
+  [[nodiscard]] std::uint64_t updates() const { return updates_before + updates_made(); }
   /// Returns the steps of the workers in the configuration, ascending.
   [[nodiscard]] std::vector<core::Step> steps() const;
   /// Returns the steps that each worker has to make; 0 if their number is not limited. If the

@@ -78,6 +78,17 @@ std::size_t copies_incomplete(const JobSnapshot& job) {
   return incomplete;
 }
 
+std::size_t range_count(const JobSnapshot& job) {
+  const bool has_owners = job.configuration && !job.configuration->ranges.empty();
+  return has_owners ? job.configuration->ranges.size() : job.ranges;
+}
+
+std::size_t whole_copies(const JobSnapshot& job) {
+  const std::size_t ranges = range_count(job);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      job.workers(), [&](const auto* worker) { return ranges > 0 && worker->held == ranges; }));
+}
+
 std::string CopyMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {
   if (latest.ranges.empty()) return {};  // the exchange has no owners
   const std::size_t fewest = latest.fewest_copies();

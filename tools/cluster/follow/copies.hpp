@@ -27,6 +27,13 @@ namespace starling::program {
 /// of its ranges.
 [[nodiscard]] std::size_t copies_incomplete(const JobSnapshot& job);
 
+/// Returns the number of ranges of the job's model; 0 if no node knows it yet.
+[[nodiscard]] std::size_t range_count(const JobSnapshot& job);
+
+/// Returns how many workers hold all ranges of the model. In a job whose exchange has no owners,
+/// each worker does, unless it has just joined.
+[[nodiscard]] std::size_t whole_copies(const JobSnapshot& job);
+
 /// Notices changes in the number of missing copies from one configuration to the next.
 class CopyMonitor {
  public:

@@ -32,20 +32,24 @@ bool is_done(const wire::MemberStatus& member) {
 
 }  // namespace
 
-Result<JobReport> Follower::poll() {
+Result<JobReport> Follower::poll(bool awaits_all) {
   answering_nodes_.clear();
   is_job_reported_ = false;
   reported_epoch_ = 0;
   blocked_reason_.clear();
   give_up_reason_.clear();
   const auto asked = addresses_to_ask();
-  const auto replies = client_.ask_all(asked, wire::GetStatus{}, reply_timeout);
+  const auto replies = awaits_all
+                           ? client_.ask_all(asked, wire::GetStatus{}, reply_timeout)
+                           : client_.ask_briefly(asked, wire::GetStatus{}, reply_timeout, grace);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
-    if (status != nullptr)
+    if (status != nullptr) {
       receive(asked[i], *status);
-    else
-      silent_at_[asked[i]] = Clock::now();
+      continue;
+    }
+    const auto since = unanswered_since_.try_emplace(asked[i], Clock::now()).first->second;
+    if (awaits_all || Clock::now() >= since + reply_timeout) silent_at_[asked[i]] = Clock::now();
   }
   const auto members = configuration_ ? member_nodes() : answering_nodes_;
   const bool is_missing = !is_job_reported_ && std::ranges::any_of(members, [&](wire::NodeId node) {
@@ -64,7 +68,7 @@ std::vector<std::string> Follower::addresses_to_ask() const {
   std::vector<std::string> asked;
   for (const std::string& address : addresses_) {
     const auto silent = silent_at_.find(address);
-    // A silent node must not delay every poll by reply_timeout.
+    // A silent node must not delay every poll.
     if (silent == silent_at_.end() || addresses_.size() == 1 ||
         Clock::now() >= silent->second + silent_retry_interval)
       asked.push_back(address);
@@ -72,8 +76,17 @@ std::vector<std::string> Follower::addresses_to_ask() const {
   return asked;
 }
 
+std::vector<std::string> Follower::answering_addresses() const {
+  std::vector<std::string> answering;
+  for (const std::string& address : addresses_)
+    if (!unanswered_since_.contains(address)) answering.push_back(address);
+  if (answering.empty()) answering.assign(addresses_.begin(), addresses_.end());
+  return answering;
+}
+
 void Follower::receive(const std::string& address, const wire::NodeStatus& status) {
   answered_at_ = Clock::now();
+  unanswered_since_.erase(address);
   silent_at_.erase(address);
   address_of_node_[status.self.id] = address;
   answering_nodes_.insert(status.self.id);
@@ -99,24 +112,58 @@ void Follower::receive(const core::NodeRecord& node) {
     records_[node.id] = node;
 }
 
-void Follower::count_losses(const core::Configuration& next) {
-  const auto workers = [](const std::vector<core::Member>& members) {
-    return std::ranges::count_if(members, &core::Member::works);
+std::string Follower::name_of(wire::NodeId node) const {
+  const auto known = records_.find(node);
+  return known == records_.end() ? "of no known name" : printable(known->second.name);
+}
+
+void Follower::note_changes(const core::Configuration& next) {
+  const auto count_by_node = [](const std::vector<core::Member>& members) {
+    std::map<wire::NodeId, std::size_t> workers;
+    for (const core::Member& member : members)
+      if (member.works) ++workers[member.node];
+    return workers;
   };
-  std::set<wire::NodeId> nodes;
-  for (const core::Member& member : configuration_->members_not_in(next)) {
-    if (!member.works) continue;
-    ++workers_lost_;
-    nodes.insert(member.node);
+  const auto count = [](const std::vector<core::Member>& members) {
+    return static_cast<std::size_t>(std::ranges::count_if(members, &core::Member::works));
+  };
+  const auto lost = count_by_node(configuration_->members_not_in(next));
+  const std::size_t before = count(configuration_->members);
+  std::size_t rest = before;
+  for (const auto& [node, workers] : lost) rest -= workers;
+  for (const auto& [node, workers] : lost) {
+    lost_workers_.insert(lost_workers_.end(), workers, node);
+    const auto record = records_.find(node);
+    const core::NodeState state =
+        record == records_.end() ? core::NodeState::dead : record->second.state;
+    // A node that leaves hands over its ranges before it says to all nodes that it has left.
+    const char* fate = state == core::NodeState::left    ? " has left: "
+                       : state == core::NodeState::alive ? " leaves the job: "
+                                                         : " is gone: ";
+    events_.push_back("node " + name_of(node) + fate + std::to_string(rest) + " of " +
+                      print_count(before, "worker") + (rest == 1 ? " goes" : " go") +
+                      " on without it");
   }
-  for (const wire::NodeId node : nodes) {
-    const core::NodeRecord& record = records_[node];
-    const bool has_left = record.state == core::NodeState::left;
-    events_.push_back("node " + record.name + (has_left ? " has left: " : " is gone: ") +
-                      std::to_string(workers(next.members)) + " of " +
-                      std::to_string(workers(configuration_->members)) +
-                      " workers go on without it");
+  for (const auto& [node, workers] : count_by_node(next.members_not_in(*configuration_)))
+    events_.push_back("node " + name_of(node) + " has joined with " +
+                      print_count(workers, "worker") + ": the job has " +
+                      print_count(count(next.members), "worker") + " now");
+}
+
+WorkerFates Follower::fates_of_lost() const {
+  WorkerFates fates;
+  for (const wire::NodeId node : lost_workers_) {
+    const auto record = records_.find(node);
+    const bool is_alive =
+        record != records_.end() && record->second.state == core::NodeState::alive;
+    // A node that is alive and has members was declared dead and has come back; one that has none
+    // is about to leave.
+    const bool has_left =
+        record != records_.end() && (record->second.state == core::NodeState::left ||
+                                     (is_alive && !member_nodes().contains(node)));
+    ++(has_left ? fates.left : fates.died);
   }
+  return fates;
 }
 
 std::string Follower::missing_nodes() const {
@@ -143,7 +190,7 @@ void Follower::receive(const wire::JobStatus& status) {
   const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
   if (status.configuration && core::is_valid(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
-    if (configuration_) count_losses(*status.configuration);
+    if (configuration_) note_changes(*status.configuration);
     configuration_ = status.configuration;
     exchange_ = exchange_of(status.settings);
     if (auto line = copies_.describe_change(*configuration_, copies_wanted(status.settings));
@@ -160,7 +207,12 @@ void Follower::receive(const wire::JobStatus& status) {
     if (blocked_reason_.empty()) blocked_reason_ = printable(status.blocked_reason);
     if (give_up_reason_.empty()) give_up_reason_ = printable(status.give_up_reason);
   }
+  const auto note_updates = [&](const core::MemberIncarnation& worker, std::uint64_t updates) {
+    updates_[worker] = std::max(updates_[worker], updates);
+  };
+  for (const auto& other : status.counts.other_workers) note_updates(other.worker, other.updates);
   for (const auto& member : status.local_members) {
+    note_updates({member.member, member.incarnation}, member.updates);
     const auto known = members_.find(member.member);
     if (known == members_.end() || known->second.incarnation <= member.incarnation ||
         (configuration_ && configuration_->contains(member.member, member.incarnation)))
@@ -187,20 +239,22 @@ JobReport Follower::make_report() {
     if (member.state == static_cast<std::uint8_t>(State::failed) && is_member(member) &&
         report.failure.empty())
       report.failure = member.why.empty() ? "a member has failed" : member.why;
-    // A worker that joined later began at the step of others, and has made fewer steps.
-    progress.updates += std::min(member.step, member.loss_count);
     progress.draws += member.draws;
     progress.passes += member.passes;
     loss_count += member.loss_count;
     loss_sum += member.loss_sum;
   }
+  for (const auto& [worker, updates] : updates_) progress.updates += updates;
+  report.workers = fates_of_lost();
   if (configuration_)
     for (const core::Member& member : configuration_->members) {
       if (!member.works) continue;
       const auto known = members_.find(member.id);
       const bool is_known =
           known != members_.end() && known->second.incarnation == member.incarnation;
-      all_done = all_done && is_known && is_done(known->second);
+      const bool has_finished = is_known && is_done(known->second);
+      if (has_finished) ++report.workers.finished;
+      all_done = all_done && has_finished;
       // Workers of a node that did not answer at this poll may have gone on.
       all_paused = all_paused && is_known && known->second.is_paused &&
                    answering_nodes_.contains(member.node);
@@ -235,7 +289,6 @@ JobReport Follower::make_report() {
   report.has_begun = !steps.empty();
   report.is_done = all_done && !steps.empty();
   report.is_paused = all_paused && !steps.empty();
-  report.workers_lost = workers_lost_;
   report.missing_nodes = missing_nodes();
   report.blocked_reason = blocked_reason_;
   if (answering_nodes_.empty() && Clock::now() > answered_at_ + silence_reported_after)
@@ -261,8 +314,7 @@ std::string Follower::address_of(core::RangeId range) const {
 }
 
 void Follower::stop(bool is_done) {
-  (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::StopJob{job_, is_done},
-                        reply_timeout);
+  (void)client_.ask_all(answering_addresses(), wire::StopJob{job_, is_done}, reply_timeout);
 }
 
 void Follower::close(wire::JobSummary summary) {

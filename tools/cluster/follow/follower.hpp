@@ -11,6 +11,7 @@
 #include "starling/actor/cluster/cluster_client.hpp"
 #include "starling/actor/train/train_options.hpp"
 #include "starling/tools/cluster/follow/copies.hpp"
+#include "starling/tools/train/report.hpp"
 
 namespace starling::program {
 
@@ -27,9 +28,9 @@ struct JobReport {
   bool is_paused = false;
   /// The reason why the job cannot go on; empty if it can.
   std::string failure;
-  /// How many workers have died or left so far. A worker that was restarted and lost again counts
+  /// The fates of the workers so far. A worker that was restarted and lost again counts
   /// twice.
-  std::uint64_t workers_lost = 0;
+  WorkerFates workers = {};
   /// If the samples were dealt anew: true if all workers have made their last step.
   std::optional<bool> has_made_all_steps = std::nullopt;
   /// The names of the nodes that are dead or have left and whose members the latest configuration
@@ -45,15 +46,20 @@ struct ModelCut {
   std::vector<core::RangeState> states;
   /// How samples were dealt before; see actor::JobOptions::former_deals.
   std::vector<models::FormerDeal> former_deals;
+  /// How many updates the job has made up to this moment, without those before it resumed.
+  std::uint64_t updates = 0;
 };
 
 /// How long Follower waits for the ranges of a model.
 struct FetchTimeouts {
   /// The time for one reply, which may hold many large ranges.
-  std::chrono::seconds reply;
+  std::chrono::milliseconds reply;
   /// The time from the arrival of one range to that of the next.
-  std::chrono::seconds progress;
+  std::chrono::milliseconds progress;
 };
+/// For a model that is tried again soon, so that the caller can show progress meanwhile: asks each
+/// node once or twice.
+inline constexpr FetchTimeouts one_try{std::chrono::seconds{3}, std::chrono::milliseconds{50}};
 /// For a model that can be fetched again later.
 inline constexpr FetchTimeouts short_timeouts{std::chrono::seconds{3}, std::chrono::seconds{6}};
 /// For the final model.
@@ -68,13 +74,15 @@ class Follower {
            std::chrono::nanoseconds silence_max = std::chrono::seconds{30})
       : client_(client), job_(job), silence_max_(silence_max), addresses_{std::move(seed)} {}
 
-  /// Asks the nodes for the state of the job. Returns an Error if none has answered for
+  /// Asks the nodes for the state of the job. If `awaits_all`, waits for the reply of each node
+  /// that has answered recently; else a node that answers late, or is dead, delays the report by at
+  /// most `grace`, and its last report counts. Returns an Error if no node has answered for
   /// `silence_max`, or if nodes answer but none of them has the job any more.
-  [[nodiscard]] Result<JobReport> poll();
+  [[nodiscard]] Result<JobReport> poll(bool awaits_all = false);
   /// True if the last poll found that the nodes have dropped the job.
   [[nodiscard]] bool is_dropped() const { return is_dropped_; }
-  /// Returns a message for each event since the last call: a node was lost with its workers, or the
-  /// number of copies of the model has changed.
+  /// Returns a message for each event since the last call: a node was lost with its workers, a node
+  /// has joined with workers, or the number of copies of the model has changed.
   [[nodiscard]] std::vector<std::string> take_events() { return std::exchange(events_, {}); }
   /// Asks the workers to end after their current step. `is_done` is true if the job has reached its
   /// goal, and false if it is stopped early.
@@ -98,6 +106,8 @@ class Follower {
   using Clock = std::chrono::steady_clock;
   /// A node that takes longer to answer counts as silent.
   static constexpr std::chrono::seconds reply_timeout{2};
+  /// How long a poll waits for other nodes once one has answered.
+  static constexpr std::chrono::milliseconds grace{250};
 
   /// Store the status of the node at `address`, a record of any node, and a node's report of the
   /// job.
@@ -106,9 +116,16 @@ class Follower {
   void receive(const wire::JobStatus& status);
   /// Returns the addresses to ask at this poll: all but those that were silent at a recent one.
   [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
-  /// Counts the workers that `next` has no longer, and adds an event for each of their nodes.
-  /// `next` is the configuration after the one that is stored.
-  void count_losses(const core::Configuration& next);
+  /// Returns the addresses of the nodes that have answered when they were asked last; all addresses
+  /// if there is none.
+  [[nodiscard]] std::vector<std::string> answering_addresses() const;
+  /// Notes the workers that `next` has no longer, and adds an event for each node whose workers
+  /// have gone or come. `next` is a configuration after the one that is stored.
+  void note_changes(const core::Configuration& next);
+  /// Returns the node's name; "of no known name" if the node is not known.
+  [[nodiscard]] std::string name_of(wire::NodeId node) const;
+  /// Returns how many of the workers of nodes that were lost have left, and how many have died.
+  [[nodiscard]] WorkerFates fates_of_lost() const;
   /// Returns the value of JobReport::missing_nodes.
   [[nodiscard]] std::string missing_nodes() const;
   /// Asks the nodes with members of the job to pause their workers for `duration`; 0 ends a pause.
@@ -118,8 +135,8 @@ class Follower {
   [[nodiscard]] Result<void> await_pause();
   /// Returns the nodes with members of the job.
   [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
-  /// True if each node with members of the job has a known address and answered when it was asked
-  /// last.
+  /// True if each node with members of the job has a known address and has answered when it was
+  /// asked last.
   [[nodiscard]] bool have_all_members_answered() const;
   /// Makes the entry of each worker the same in the ledgers of all ranges. `workers` has the
   /// entries of the live workers. Does nothing under BSP.
@@ -150,7 +167,9 @@ class Follower {
   std::chrono::nanoseconds silence_max_;
   /// The addresses of the nodes to ask.
   std::set<std::string> addresses_;
-  /// For each address that did not answer when it was asked last: the time of that request.
+  /// For each address that has not answered since it was asked: the time of the first request.
+  std::map<std::string, Clock::time_point> unanswered_since_;
+  /// For each of these that counts as silent: the time of the last request.
   std::map<std::string, Clock::time_point> silent_at_;
   /// The last time at which a node answered.
   Clock::time_point answered_at_ = Clock::now();
@@ -176,7 +195,10 @@ class Follower {
   std::map<core::MemberId, wire::MemberStatus> members_;
   /// The time of the last request for a pause.
   Clock::time_point paused_at_{};
-  std::uint64_t workers_lost_ = 0;
+  /// The node of each worker that was lost.
+  std::vector<wire::NodeId> lost_workers_;
+  /// How many updates each worker has made, present or gone: the most that any node reports.
+  std::map<core::MemberIncarnation, std::uint64_t> updates_;
   CopyMonitor copies_;
   std::vector<std::string> events_;
   /// The number and the sum of the losses that workers have reported, and the mean of those that

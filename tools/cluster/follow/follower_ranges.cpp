@@ -38,7 +38,7 @@ std::set<wire::NodeId> Follower::member_nodes() const {
 bool Follower::have_all_members_answered() const {
   return std::ranges::all_of(member_nodes(), [&](wire::NodeId node) {
     const auto address = address_of_node_.find(node);
-    return address != address_of_node_.end() && !silent_at_.contains(address->second);
+    return address != address_of_node_.end() && !unanswered_since_.contains(address->second);
   });
 }
 
@@ -62,7 +62,7 @@ Result<void> Follower::await_pause() {
   while (Clock::now() < deadline) {
     if (Clock::now() > paused_at_ + pause_renewal && !pause(pause_time))
       return Error{"not all nodes answer"};
-    const auto report = poll();
+    const auto report = poll(true);
     if (!report) return report.error();
     if (report->is_paused) return {};
     if (!report->failure.empty() || is_interrupted()) return Error{"the job ends"};
@@ -137,8 +137,7 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
   if (!pause(pause_time)) return Error{"not all nodes answer"};
   if (auto paused = await_pause(); !paused) return std::move(paused).error();
   const auto entries = worker_entries();
-  timeouts.reply = std::min(timeouts.reply,
-                            std::chrono::floor<std::chrono::seconds>(pause_time - pause_renewal));
+  timeouts.reply = std::min<std::chrono::milliseconds>(timeouts.reply, pause_time - pause_renewal);
   auto states = read(layout, true, timeouts);
   if (!states) return std::move(states).error();
   // If all workers are still paused, at the same steps as before, none has pushed while the ranges
@@ -154,7 +153,8 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
   }
   auto deal = fetch_deal();
   if (!deal) return std::move(deal).error();
-  ModelCut cut{*std::move(states), options.job.former_deals};
+  ModelCut cut{*std::move(states), options.job.former_deals, {}};
+  for (const auto& [worker, updates] : updates_) cut.updates += updates;
   if (*deal) {
     auto former = end_deal(**deal, options, samples, cut.states);
     if (!former) return std::move(former).error();
@@ -209,7 +209,7 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
     for (core::RangeId range = 0; range < ranges; ++range)
       if (!state_of_range.contains(range)) addresses.insert(address_of(range));
     for (const std::string& address : addresses) {
-      if (address.empty() || silent_at_.contains(address)) continue;
+      if (address.empty() || unanswered_since_.contains(address)) continue;
       core::RangeId first_range = 0;
       do {
         if (with_state && Clock::now() > paused_at_ + pause_renewal && !pause(pause_time))

@@ -47,7 +47,7 @@ JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
     progress.updates_per_s = job.updates_per_s;
   else if (job.last_step_ms > 0)
     progress.updates_per_s =
-        1000.0 * static_cast<double>(job.updates()) / static_cast<double>(job.last_step_ms);
+        1000.0 * static_cast<double>(job.updates_made()) / static_cast<double>(job.last_step_ms);
   progress.remaining_s = seconds_left(job, progress, worked_s);
   return progress;
 }

@@ -32,9 +32,9 @@ JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun
       on_leave_(on_leave),
       layout_(ready.model->layout(job().job)),
       evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
-                   mean_step_after(job().job, ready.resolved.updates_before)),
+                   mean_step_after(job().job, ready.resolved.steps_before)),
       checkpoints_(job().job.checkpoint_every,
-                   mean_step_after(job().job, ready.resolved.updates_before)) {}
+                   mean_step_after(job().job, ready.resolved.steps_before)) {}
 
 JobWatcher::End JobWatcher::run() {
   const End end = follow();
@@ -73,6 +73,7 @@ JobWatcher::End JobWatcher::follow() {
 }
 
 std::chrono::nanoseconds JobWatcher::time_to_next_poll() {
+  if (evaluation_due_at_) return poll_interval;
   const double steps_to_evaluation = evaluations_.next() - step_;
   if (is_stopping_ || !(steps_per_s_ > 0) || !std::isfinite(steps_to_evaluation))
     return poll_interval;
@@ -92,7 +93,7 @@ void JobWatcher::report_blocked(const std::string& reason) {
 }
 
 void JobWatcher::update_from(const JobReport& report) {
-  workers_lost_ = report.workers_lost;
+  workers_ = report.workers;
   has_made_all_steps_ =
       report.has_made_all_steps.value_or(report.progress.spread.min >= job().job.steps);
   actor::Progress progress = report.progress;
@@ -101,7 +102,7 @@ void JobWatcher::update_from(const JobReport& report) {
   progress.evaluated_at = last.evaluated_at;
   progress.evaluations = last.evaluations;
   progress.counts = last.counts;
-  progress.updates += ready_.resolved.updates_before;
+  progress.updates += ready_.resolved.steps_before;
   last = std::move(progress);
   const auto now = Clock::now();
   const double elapsed_s = in_seconds(now - std::exchange(polled_at_, now));
@@ -132,27 +133,33 @@ void JobWatcher::stop(actor::Outcome::End end) {
 
 void JobWatcher::evaluate_if_due(double step) {
   const std::uint64_t due = evaluations_.advance_to(step);
-  if (due == 0) return;
-  outcome_.last.counts.due += due;
-  outcome_.last.counts.outrun += due - 1;
-  evaluate(step);
+  actor::EvaluationCounts& counts = outcome_.last.counts;
+  counts.due += due;
+  // The evaluation that is tried again stands for all that become due meanwhile.
+  if (due > 0) counts.outrun += evaluation_due_at_ ? due : due - 1;
+  if (due > 0 && !evaluation_due_at_) evaluation_due_at_ = Clock::now();
+  if (!evaluation_due_at_) return;
+  const bool is_evaluated = evaluate(step);
+  const bool is_given_up =
+      !is_evaluated && Clock::now() > *evaluation_due_at_ + evaluation_patience;
+  if (is_given_up) ++outcome_.last.counts.missing;
+  if (is_evaluated || is_given_up) evaluation_due_at_.reset();
 }
 
-void JobWatcher::evaluate(double step) {
-  auto model = follower_.fetch(layout_, short_timeouts);
+bool JobWatcher::evaluate(double step) {
+  auto model = follower_.fetch(layout_, one_try);
+  if (!model) return false;
   actor::Progress& last = outcome_.last;
-  if (!model) {
-    ++last.counts.missing;
-    return;
-  }
   last.test = ready_.evaluate_on_test_data(*model);
   last.evaluated_at = step;
   ++last.evaluations;
   const bool goes_on = recorder_.on_evaluated(last, *model);
   if (job().job.until && actor::reached(*job().job.until, last.test) &&
       keep_target_model(*std::move(model)))
-    return stop(actor::Outcome::End::reached);
-  if (!goes_on && recorder_.is_patience_over()) stop(actor::Outcome::End::reached);
+    stop(actor::Outcome::End::reached);
+  else if (!goes_on && recorder_.is_patience_over())
+    stop(actor::Outcome::End::reached);
+  return true;
 }
 
 bool JobWatcher::keep_target_model(States model) {
@@ -167,6 +174,7 @@ bool JobWatcher::keep_target_model(States model) {
 
 void JobWatcher::count_final_evaluations() {
   actor::EvaluationCounts& counts = outcome_.last.counts;
+  if (evaluation_due_at_) ++counts.missing;
   if (!is_stopping_) {
     const auto last_step = static_cast<double>(outcome_.last.last_step.value_or(job().job.steps));
     const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
@@ -202,7 +210,7 @@ void JobWatcher::save(double step) {
 Result<JobWatcher::States> JobWatcher::fetch_cut(FetchTimeouts timeouts) {
   auto cut = follower_.fetch_cut(layout_, job(), ready_.resolved.train_samples, timeouts);
   if (!cut) return std::move(cut).error();
-  recorder_.set_former_deals(std::move(cut->former_deals));
+  recorder_.set_history(std::move(cut->former_deals), cut->updates);
   return std::move(cut->states);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ class JobWatcher {
   /// The outcome of the job once run() has returned. It has the model if the job has ended and all
   /// ranges could be fetched.
   [[nodiscard]] const actor::Outcome& outcome() const { return outcome_; }
-  /// How many workers died or left before the end; see JobReport::workers_lost.
-  [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
+  /// The fates of the workers; see JobReport::workers.
+  [[nodiscard]] const WorkerFates& workers() const { return workers_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -60,11 +61,12 @@ class JobWatcher {
   void set_early_end();
   /// Makes follow() ask the nodes to stop the job, with `end` as its outcome.
   void stop(actor::Outcome::End end);
-  /// Evaluates the model if an evaluation is due at the workers' mean step `step`.
+  /// Evaluates the model if an evaluation is due at the workers' mean step `step`. If nodes come or
+  /// go and the model cannot be fetched, each later call tries again for `evaluation_patience`;
+  /// then the evaluation counts as missing.
   void evaluate_if_due(double step);
-  /// Fetches and evaluates the current model. Counts the evaluation as missing if nodes come or go
-  /// and the model cannot be fetched.
-  void evaluate(double step);
+  /// Fetches and evaluates the current model. Returns false if it cannot be fetched now.
+  [[nodiscard]] bool evaluate(double step);
   /// Keeps the model that reached the target of `until` as the final one. If the user asked for a
   /// checkpoint and one can be fetched, keeps that instead. Returns false if the model of the
   /// checkpoint no longer reaches the target.
@@ -91,7 +93,10 @@ class JobWatcher {
   const PreparedRun& ready_;
   const OnLeave on_leave_;
   const core::Layout layout_;
+  static constexpr std::chrono::seconds evaluation_patience{6};
   actor::PeriodicTrigger evaluations_;
+  /// When the evaluation was due for which the model was not fetched yet; absent if there is none.
+  std::optional<Clock::time_point> evaluation_due_at_;
   actor::PeriodicTrigger checkpoints_;
   /// True if a checkpoint is due and was not fetched yet.
   bool must_save_ = false;
@@ -112,7 +117,7 @@ class JobWatcher {
   /// The model that reached the target of `until`; empty if none has.
   States target_model_;
   actor::Outcome outcome_;
-  std::uint64_t workers_lost_ = 0;
+  WorkerFates workers_;
   bool has_made_all_steps_ = false;
 };
 
