@@ -72,7 +72,8 @@ Assignment assign_algorithm(std::shared_ptr<const Algorithm<T>> algorithm,
   Assignment assignment{.job = options,
                         .task = task,
                         .applier = core::merge_applier<T>(task->merge()),
-                        .start = std::move(resume)};
+                        .start = std::move(resume),
+                        .deal = {.workers = options.workers}};
   assignment.job.on_start = [task, users_on_start = options.on_start](const JobActorsPtr& actors,
                                                                       caf::actor_system& system) {
     task->fetcher().attach(actors->model, system);

@@ -87,8 +87,10 @@ class Turn {
   /// The number of workers with which the job began.
   [[nodiscard]] std::uint32_t workers() const;
   /// The worker's part of the job's work in this step: part share() of shares(), counted from 0.
-  /// There is a part for each present worker: on a cluster they share the work anew when some join,
-  /// leave or die. In one process it is part worker() of workers().
+  /// There is a part for each running worker: on a cluster they share the work anew when some join,
+  /// leave or die, and workers that have ended get no part. In one process it is part worker() of
+  /// workers(). Under bsp all workers begin the new parts with the same step, so that no step has a
+  /// part twice; a step in which a worker has left or died lacks that worker's part.
   [[nodiscard]] std::uint32_t share() const;
   [[nodiscard]] std::uint32_t shares() const;
   /// Random numbers, seeded by (seed, worker, step): if a step is tried again, it draws the same

@@ -56,7 +56,8 @@ MemberReport MemberHost::report() const {
   result.epoch = core_.configuration() ? core_.configuration()->epoch : 0;
   if (core_.state() == Core::State::member)
     result.held = static_cast<std::uint32_t>(training().full_ranges().size());
-  if (training().dealer() != nullptr) result.deal = training().dealer()->shared_deal();
+  if (training().dealer() != nullptr && training().dealer()->deals_samples())
+    result.deal = training().dealer()->shared_deal();
   result.gone = gone_workers();
   const core::Worker* worker = training().worker();
   if (!failure_.empty() || core_.state() == Core::State::failed)

@@ -14,7 +14,8 @@
 
 namespace starling::core {
 
-/// How a job deals its training data. `workers` and `former` describe the first deal; later ones
+/// How a job deals its training data or, if it has no samples, divides the work of each step among
+/// its running workers (WorkShare). `workers` and `former` describe the first deal; later ones
 /// follow from the members.
 struct DealOptions {
   /// The number of samples of the training data; 0 if the job deals none.
@@ -26,8 +27,8 @@ struct DealOptions {
   /// WorkerOptions::last_step alone says when it ends.
   std::optional<double> epochs = std::nullopt;
   Step steps_max = barrier::finished;
-  /// The workers 0 to `workers` - 1 share the first deal of the job.
-  std::size_t workers = 1;
+  /// The workers 0 to `workers` - 1 share the first deal of the job; 0 if it has no deals.
+  std::size_t workers = 0;
   /// The deals before that one.
   std::vector<models::FormerDeal> former = {};
 };
@@ -111,11 +112,15 @@ struct DealProgress {
 struct DealPart {
   std::uint32_t index = 0;
   std::uint32_t count = 1;
+  /// How the samples are dealt; null if the job deals none.
   std::shared_ptr<const models::SampleOrder> order = nullptr;
   /// If it is set, the worker ends after so many steps of the deal, or after `steps_max` steps of
   /// the job.
   std::optional<std::uint64_t> steps = std::nullopt;
   Step steps_max = barrier::finished;
+  /// When the deal was made, some worker had begun the step before this one, but none this step.
+  /// Under bsp, a job that divides its work begins the deal with this step on all workers.
+  Step common_first_step = 0;
 };
 
 }  // namespace starling::core

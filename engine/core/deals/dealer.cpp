@@ -33,7 +33,7 @@ models::Taken taken_by_dead(const DealtWorker& worker,
 
 Dealer::Dealer(DealOptions options, const Configuration* first) : options_(std::move(options)) {
   Deal deal{.workers = std::vector<DealtWorker>(options_.workers), .former = options_.former};
-  const Step first_step = order_of(deal).first_step();
+  const Step first_step = deals_samples() ? order_of(deal).first_step() : 0;
   for (MemberId id = 0; id < options_.workers; ++id) {
     const Member* member = first != nullptr ? first->find(id) : nullptr;
     deal.workers[id] = {id, member != nullptr ? member->incarnation : 0, first_step};
@@ -43,6 +43,10 @@ Dealer::Dealer(DealOptions options, const Configuration* first) : options_(std::
 
 models::SampleOrder Dealer::order_of(const Deal& deal) const {
   return {options_.samples, deal.workers.size(), options_.batch, options_.seed, true, deal.former};
+}
+
+bool Dealer::are_possible(const std::vector<models::FormerDeal>& former) const {
+  return deals_samples() ? bool{models::check_deals(former, options_.samples)} : former.empty();
 }
 
 bool Dealer::begin_report(const Configuration& configuration) {
@@ -67,7 +71,7 @@ std::vector<WorkerProgress> Dealer::progress_of_gone(const Configuration& config
 std::optional<Deal> Dealer::on(const Configuration& configuration, MemberId from,
                                const DealReport& report) {
   if (report.epoch != configuration.members_since) return std::nullopt;
-  if (!models::check_deals(report.deal.former, options_.samples)) return std::nullopt;
+  if (!are_possible(report.deal.former)) return std::nullopt;
   if (collected_ != report.epoch) reports_.clear();
   collected_ = report.epoch;
   reports_[from] = report;
@@ -105,7 +109,7 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
     if (member.works && !report.is_done)
       next.workers.push_back({member.id, member.incarnation, report.begun});
   }
-  if (latest.workers.empty()) return next;
+  if (latest.workers.empty() || !deals_samples()) return next;
   models::FormerDeal last{.batch = options_.batch,
                           .taken = taken_of(latest, configuration, reports_)};
   const models::SampleOrder order = order_of(latest);
@@ -113,14 +117,14 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
   if (epoch > UINT32_MAX / 2) epoch = order.first_epoch();  // a member is broken
   next.former = models::deals_after(latest.former, order, std::move(last));
   // If the deals of one epoch are too many, what is left of it is given up.
-  if (!models::check_deals(next.former, options_.samples))
+  if (!are_possible(next.former))
     next.former = {{.first_epoch = epoch, .batch = options_.batch, .taken = {{}}}};
   return next;
 }
 
 bool Dealer::on(const Configuration& configuration, const NewDeal& next) {
   if (next.deal.epoch != configuration.members_since || next.deal.epoch <= deal_->epoch ||
-      !models::check_deals(next.deal.former, options_.samples))
+      !are_possible(next.deal.former))
     return false;
   deal_ = std::make_shared<const Deal>(next.deal);
   known_progress_.clear();
@@ -132,12 +136,16 @@ std::optional<DealPart> Dealer::part_of(MemberId worker) {
   const auto& workers = deal_->workers;
   const auto part = std::ranges::lower_bound(workers, worker, {}, &DealtWorker::id);
   if (part == workers.end() || part->id != worker) return std::nullopt;
+  DealPart dealt{.index = static_cast<std::uint32_t>(part - workers.begin()),
+                 .count = static_cast<std::uint32_t>(workers.size()),
+                 .steps_max = options_.steps_max};
+  for (const DealtWorker& other : workers)
+    dealt.common_first_step = std::max(dealt.common_first_step, other.first_step.value_or(0));
+  if (!deals_samples()) return dealt;
   if (!order_) order_ = std::make_shared<const models::SampleOrder>(order_of(*deal_));
-  return DealPart{
-      static_cast<std::uint32_t>(part - workers.begin()),
-      static_cast<std::uint32_t>(workers.size()), order_,
-      options_.epochs ? std::optional{order_->steps_until(*options_.epochs)} : std::nullopt,
-      options_.steps_max};
+  dealt.order = order_;
+  if (options_.epochs) dealt.steps = order_->steps_until(*options_.epochs);
+  return dealt;
 }
 
 }  // namespace starling::core

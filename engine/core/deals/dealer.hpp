@@ -1,5 +1,6 @@
-/// Deals the samples anew when the members of a job change. The member with the lowest id is the
-/// dealer: it waits for the DealReport of every member, and sends all of them the new deal.
+/// Deals the samples or, in a job without samples, the work anew when the members of a job change.
+/// The member with the lowest id is the dealer: it waits for the DealReport of every member, and
+/// sends all of them the new deal.
 ///
 /// The reports of one epoch come after their senders have adopted its configuration, so no owner
 /// takes an update of a former member any more, and no worker begins a step by the former deal. If
@@ -19,7 +20,8 @@ namespace starling::core {
 class Dealer {
  public:
   /// `first` is the first configuration of the job; nullptr on a member that joins later. Requires:
-  /// samples, batch and workers > 0, and check_deals(options.former, options.samples).
+  /// workers > 0, and either samples and batch > 0 and check_deals(options.former,
+  /// options.samples), or no samples and no former deals.
   explicit Dealer(DealOptions options, const Configuration* first = nullptr);
 
   /// Returns the latest deal that this member knows.
@@ -50,7 +52,9 @@ class Dealer {
   /// Returns the part of a worker in the deal; nullopt if it has none.
   [[nodiscard]] std::optional<DealPart> part_of(MemberId worker);
 
-  /// Returns the order by which a deal's samples are dealt. Requires: the deal has workers.
+  [[nodiscard]] bool deals_samples() const noexcept { return options_.samples > 0; }
+  /// Returns the order by which a deal's samples are dealt. Requires: deals_samples(), and the deal
+  /// has workers.
   [[nodiscard]] models::SampleOrder order_of(const Deal& deal) const;
 
   /// Returns what each worker of `latest` has taken: as the reports say, which are those of all
@@ -61,6 +65,8 @@ class Dealer {
 
  private:
   [[nodiscard]] Deal next_deal(const Configuration& configuration) const;
+  /// False for former deals that no job of these options can have had.
+  [[nodiscard]] bool are_possible(const std::vector<models::FormerDeal>& former) const;
 
   DealOptions options_;
   std::shared_ptr<const Deal> deal_;

@@ -37,7 +37,7 @@ Training::Training(std::shared_ptr<const TrainingOptions> options, RoleSetup set
       joins_(!setup.first_configuration),
       exchange_(make_exchange(*options_, setup)) {
   if (!joins_) first_entry_ = first_ledger_entry(*options_->exchange.initial_states, self_.id);
-  if (options_->deal.samples > 0 && (joins_ || !setup.first_configuration->is_of_one_process()))
+  if (options_->deal.workers > 0 && (joins_ || !setup.first_configuration->is_of_one_process()))
     dealer_ = std::make_unique<Dealer>(options_->deal, setup.first_configuration.get());
 }
 

@@ -186,7 +186,7 @@ class Training {
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   /// Returns nullptr if this member is not the coordinator.
   [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
-  /// Returns nullptr if the job deals no samples, or if its members never change.
+  /// Returns nullptr if the job deals neither samples nor work, or if its members never change.
   [[nodiscard]] const Dealer* dealer() const noexcept { return dealer_.get(); }
   [[nodiscard]] const AnyExchange& exchange() const noexcept { return exchange_; }
   /// Returns the exchange as an E. Requires: the job uses this exchange.
@@ -271,7 +271,7 @@ class Training {
   AnyExchange exchange_;
   /// nullptr if this member is not the coordinator.
   std::unique_ptr<Coordinator> coordinator_;
-  /// nullptr in a job of one process, and if the job deals no samples.
+  /// nullptr in a job of one process, and if the job deals neither samples nor work.
   std::unique_ptr<Dealer> dealer_;
 };
 

@@ -12,7 +12,10 @@ Worker::Worker(WorkerOptions options)
       samples_(options_.samples),
       awaits_deal_(options_.awaits_deal),
       has_part_(!options_.joins) {
-  if (has_part_) deal_first_step_ = options_.deal_first_step;
+  if (has_part_) {
+    deal_first_step_ = options_.deal_first_step;
+    former_share_ = share_of_present_workers();
+  }
   if (!options_.central)
     gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.workers);
 }
@@ -60,7 +63,7 @@ void Worker::begin_step(const Context& context) {
   if (step_ >= options_.last_step) return finish(context);
   step_started_at_ = context.now;
   failures_ = 0;
-  share_ = present_share();
+  share_ = share_at(step_);
   if (options_.asks_for_plan) {
     phase_ = Phase::planning;
     context.out.push_back(Plan{step_, share_});
@@ -78,9 +81,11 @@ void Worker::begin_deal(Step first_step) {
 void Worker::on_deal(const Context& context, std::optional<DealPart> part) {
   has_part_ = part.has_value();
   if (!part && phase_ == Phase::done) return;  // its last deal says what it has done
+  const auto begun = steps_begun();
+  if (begun && part_ && !part_->order) former_share_ = share_at(*begun);
   part_ = std::move(part);
   deal_first_step_.reset();
-  if (const auto begun = steps_begun(); begun && part_) begin_deal(*begun);
+  if (begun && part_) begin_deal(*begun);
   awaits_deal_ = false;
   if (phase_ == Phase::held) begin_step(context);
 }
@@ -109,13 +114,20 @@ std::optional<std::uint64_t> Worker::dealt_steps_begun() const noexcept {
 }
 
 DealProgress Worker::deal_progress() const {
-  if (!part_) return {};
+  if (!part_ || !part_->order) return {};
   const Step first = deal_first_step_.value_or(step_);
   return {part_->order->epochs_after(step_ - std::min(step_, first)), options_.last_step};
 }
 
-WorkShare Worker::present_share() const {
-  if (part_) return {part_->index, part_->count, part_->order, *deal_first_step_};
+/// Returns this worker's part of the step after `step`. Requires: its part of the deal has begun.
+WorkShare Worker::share_at(Step step) const {
+  if (!part_) return share_of_present_workers();
+  const bool begins_together = options_.bsp && !part_->order;
+  if (begins_together && former_share_ && step < part_->common_first_step) return *former_share_;
+  return {part_->index, part_->count, part_->order, *deal_first_step_};
+}
+
+WorkShare Worker::share_of_present_workers() const {
   if (!options_.workers) return {};
   const std::vector<MemberId>& all = *options_.workers;
   const auto own = std::ranges::lower_bound(all, options_.id);

@@ -58,7 +58,7 @@ struct WorkerOptions {
 ///                               ^                                                           |
 ///                               +-------------------- passes the barrier -------------------+
 ///
-/// While samples are dealt anew, a worker is held before its next step.
+/// While samples or work are dealt anew, a worker is held before its next step.
 ///
 /// The worker is done after its last step, or when it is stopped. It has failed if planning or
 /// computing a step has failed `attempts` times in a row.
@@ -99,8 +99,8 @@ class Worker {
   void on_workers(const Context& context, WorkerConfiguration next);
   /// From now on the worker begins no step until on_deal().
   void hold() noexcept { awaits_deal_ = true; }
-  /// The samples are dealt anew, and this is the worker's part; nullopt: it has none. Its present
-  /// step, if there is one, still belongs to the former deal.
+  /// The samples or the work are dealt anew, and this is the worker's part; nullopt: it has none.
+  /// Its present step, if there is one, still belongs to the former deal.
   void on_deal(const Context& context, std::optional<DealPart> part);
 
   void on(const Context& context, const Proceed& proceed);
@@ -164,7 +164,8 @@ class Worker {
   void begin_step(const Context& context);
   void begin_deal(Step first_step);
   [[nodiscard]] bool is_last(Step step) const;
-  [[nodiscard]] WorkShare present_share() const;
+  [[nodiscard]] WorkShare share_at(Step step) const;
+  [[nodiscard]] WorkShare share_of_present_workers() const;
   /// Begins the first step or passes the barrier, after the gate has allowed it.
   void go_on(const Context& context);
   void read(const Context& context, std::optional<std::vector<RangeRows>> plan);
@@ -195,6 +196,9 @@ class Worker {
   bool awaits_deal_;
   /// This worker's part of the present deal; absent in the first deal.
   std::optional<DealPart> part_;
+  /// This worker's part in the former deal. In a bulk-synchronous job that divides its work, it
+  /// also takes this part of the steps that other workers have begun by the former deal.
+  std::optional<WorkShare> former_share_;
   /// The worker's step when its part of the deal began; absent if it has not begun, or has no part.
   std::optional<Step> deal_first_step_;
   bool has_part_;

@@ -131,6 +131,33 @@ TEST(Dealer, WorkersThatHaveEndedGetNothing) {
   EXPECT_EQ(dealer.part_of(1)->count, 1U);
 }
 
+TEST(Dealer, WithoutSamplesDividesTheWorkAmongTheRunningWorkers) {
+  Dealer dealer{{.workers = 4}};
+  const Configuration now = configuration_of(2, members_of({0, 1, 2}));
+  std::map<MemberId, DealReport> reports{{0, report(2, dealer.deal(), 5, 5)},
+                                         {1, report(2, dealer.deal(), 9, 9)},
+                                         {2, report(2, dealer.deal(), 4, 4)}};
+  reports[1].is_done = true;
+  const auto next = deal(dealer, now, reports);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->workers, (std::vector<DealtWorker>{{0, 1, 5}, {2, 1, 4}}));
+  EXPECT_TRUE(next->former.empty());
+  ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
+  EXPECT_FALSE(dealer.part_of(1)) << "it has ended";
+  const auto part = dealer.part_of(2);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->index, 1U);
+  EXPECT_EQ(part->count, 2U);
+  EXPECT_EQ(part->order, nullptr);
+  EXPECT_FALSE(part->steps);
+  EXPECT_EQ(part->common_first_step, 5U) << "no running worker has begun the step after the fifth";
+  DealReport with_samples = report(2, dealer.deal(), 1, 1);
+  with_samples.deal.former = {{.first_epoch = 0, .batch = 1, .taken = {{1}}}};
+  reports[0] = with_samples;
+  EXPECT_FALSE(deal(dealer, configuration_of(3, members_of({0, 1, 2})), reports))
+      << "the job has no samples that could have been dealt";
+}
+
 TEST(Dealer, EndsWorkersAfterTheirPartOfTheEpochs) {
   DealOptions two_epochs = options();
   two_epochs.epochs = 2;

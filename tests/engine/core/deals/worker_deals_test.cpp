@@ -1,8 +1,11 @@
 /// How a worker begins and ends its part of a deal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "starling/engine/core/worker/worker.hpp"
 
@@ -11,13 +14,13 @@ namespace {
 
 class WorkerDeals : public testing::Test {
  protected:
-  enum class Kind { founder, joiner, bsp_joiner };
+  enum class Kind { founder, bsp_founder, joiner, bsp_joiner };
 
   void begin(Step last_step, Kind kind = Kind::founder) {
     WorkerOptions options;
     options.last_step = last_step;
-    options.joins = options.awaits_deal = kind != Kind::founder;
-    options.bsp = kind == Kind::bsp_joiner;
+    options.joins = options.awaits_deal = kind == Kind::joiner || kind == Kind::bsp_joiner;
+    options.bsp = kind == Kind::bsp_founder || kind == Kind::bsp_joiner;
     options.central = true;
     options.barrier = {barrier::Asp{}};
     options.workers = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1});
@@ -52,6 +55,14 @@ class WorkerDeals : public testing::Test {
       if (const auto* read = std::get_if<Read>(&effect)) return read->step;
     return std::nullopt;
   }
+  /// Returns the part of the work that the worker computes, as "index/count"; "" if it computes
+  /// nothing.
+  std::string computing() const {
+    for (const Effect& effect : effects_)
+      if (const auto* compute = std::get_if<Compute>(&effect))
+        return std::to_string(compute->share.index) + "/" + std::to_string(compute->share.count);
+    return "";
+  }
   bool has_ended() const {
     return std::ranges::any_of(
         effects_, [](const Effect& effect) { return std::holds_alternative<Done>(effect); });
@@ -85,6 +96,56 @@ TEST_F(WorkerDeals, AWorkerIsHeldBeforeItsNextStepUntilTheDealComes) {
   EXPECT_EQ(reading(), 1U);
   EXPECT_EQ(worker_->options().last_step, 6U);
   EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+}
+
+/// A deal of work, from whose step `common_first_step` on all workers have new parts.
+DealPart part_of_work(std::uint32_t index, std::uint32_t count, Step common_first_step) {
+  return {.index = index, .count = count, .common_first_step = common_first_step};
+}
+
+/// Another worker has begun the second step when the first deal comes, and the fourth when the
+/// second one does.
+TEST_F(WorkerDeals, UnderBspWorkIsDividedAnewInAStepThatNobodyHasBegun) {
+  begin(9, Kind::bsp_founder);
+  std::vector<std::string> computed;
+  const auto make_step_and_pass = [&] {
+    make_step();
+    computed.push_back(computing());
+    pass();
+  };
+  worker_->hold();
+  make_step_and_pass();
+  run([](Worker& worker, const Context& context) {
+    worker.on_workers(
+        context, {std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2})});
+    worker.on_deal(context, part_of_work(1, 3, 2));
+  });
+  make_step_and_pass();
+  make_step();
+  computed.push_back(computing());
+  worker_->hold();
+  pass();
+  EXPECT_TRUE(worker_->is_held());
+  run([](Worker& worker, const Context& context) {
+    worker.on_deal(context, part_of_work(0, 1, 4));
+  });
+  make_step_and_pass();
+  make_step_and_pass();
+  EXPECT_EQ(computed, (std::vector<std::string>{"0/2", "0/2", "1/3", "1/3", "0/1"}));
+}
+
+/// Workers may be many steps apart, so none waits with its new part for another one.
+TEST_F(WorkerDeals, UnderOtherBarriersAWorkersNextStepHasItsNewPart) {
+  begin(9);
+  worker_->hold();
+  make_step();
+  EXPECT_EQ(computing(), "0/2");
+  pass();
+  run([](Worker& worker, const Context& context) {
+    worker.on_deal(context, part_of_work(1, 3, 7));
+  });
+  make_step();
+  EXPECT_EQ(computing(), "1/3");
 }
 
 TEST_F(WorkerDeals, ALastStepMayBecomeAnEarlierOneAndTheWorkerGoesOn) {
