@@ -216,6 +216,9 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::Disconnect&);
 
   static constexpr auto sweep_period = std::chrono::milliseconds{250};
+  /// If this many closed jobs are still being torn down, the node refuses PrepareJob and joins no
+  /// job. So many are torn down at once: a job whose step never returns keeps no other.
+  static constexpr std::size_t teardowns_max = 4;
   /// How long a leaving node waits for the hand-over if there are too few other nodes to hold all
   /// replicas.
   static constexpr std::chrono::milliseconds hand_over_time_if_alone = std::chrono::seconds{3};
@@ -295,7 +298,7 @@ class ClusterNode::Impl {
   std::map<JobId, JobPtr> jobs_;
   std::string refusal_;
   std::unique_ptr<security::Endpoint> endpoint_;
-  std::unique_ptr<Reaper> reaper_ = std::make_unique<Reaper>();
+  std::unique_ptr<Reaper> reaper_ = std::make_unique<Reaper>(teardowns_max);
   EventLoop loop_;
 };
 

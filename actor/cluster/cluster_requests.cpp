@@ -14,9 +14,6 @@ constexpr std::chrono::milliseconds pause_max = 10s;
 /// A node that does not answer is asked for this long to stop a job, and then again after a pause.
 constexpr std::chrono::milliseconds stop_timeout = 10s;
 constexpr std::chrono::milliseconds stop_again_after = 1s;
-/// If this many closed jobs are still being torn down, the node refuses PrepareJob and joins no
-/// job.
-constexpr std::size_t teardowns_max = 4;
 
 wire::Refused refuse_unknown(wire::JobId id) {
   return wire::Refused{"job " + std::to_string(id) + ": this node does not have it"};

@@ -1,5 +1,6 @@
-/// Destroys objects whose destructors take long, on a thread of its own: closed jobs, whose
-/// destructors wait for their actors to end. Internal to ClusterNode.
+/// Destroys objects whose destructors take long, on threads of its own: closed jobs, whose
+/// destructors wait for their actors to end and for the steps that are being computed. Internal to
+/// ClusterNode.
 #pragma once
 
 #include <chrono>
@@ -10,25 +11,29 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace starling::actor {
 
 /// Thread-safe. Its destructor waits until all objects are destroyed.
 class Reaper {
  public:
-  Reaper() = default;
-  ~Reaper() {
-    {
-      const std::lock_guard lock{mutex_};
-      is_closing_ = true;
+  /// Destroys up to `threads` objects at once, so that fewer objects whose destructors never return
+  /// do not keep others. The threads are started here and not by destroy(), which therefore cannot
+  /// fail to start one. Requires: threads > 0.
+  explicit Reaper(std::size_t threads) {
+    try {
+      while (threads_.size() < threads) threads_.emplace_back([this] { run(); });
+    } catch (...) {
+      close();
+      throw;
     }
-    wake_.notify_one();
-    thread_.join();
   }
+  ~Reaper() { close(); }
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  /// Destroys the object on the reaper's thread, once no other shared pointer to it exists.
+  /// Destroys the object on a thread of the reaper's, once no other shared pointer to it exists.
   /// Requires: nobody can get a new one.
   void destroy(std::shared_ptr<void> object) {
     const std::lock_guard lock{mutex_};
@@ -38,10 +43,19 @@ class Reaper {
   /// The number of objects that are not destroyed yet.
   [[nodiscard]] std::size_t count() const {
     const std::lock_guard lock{mutex_};
-    return queue_.size() + (is_destroying_ ? 1 : 0);
+    return queue_.size() + destroying_;
   }
 
  private:
+  void close() {
+    {
+      const std::lock_guard lock{mutex_};
+      is_closing_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   void run() {
     std::unique_lock lock{mutex_};
     while (true) {
@@ -49,22 +63,21 @@ class Reaper {
       if (queue_.empty()) return;
       std::shared_ptr<void> object = std::move(queue_.front());
       queue_.pop_front();
-      is_destroying_ = true;
+      ++destroying_;
       lock.unlock();
       while (object.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
       object.reset();
       lock.lock();
-      is_destroying_ = false;
+      --destroying_;
     }
   }
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool is_closing_ = false;
-  bool is_destroying_ = false;
+  std::size_t destroying_ = 0;
   std::deque<std::shared_ptr<void>> queue_;
-  /// The thread is started here and not by destroy(), which therefore cannot fail to start one.
-  std::thread thread_{[this] { run(); }};
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace starling::actor
