@@ -191,8 +191,8 @@ TEST(Notes, WarnOfAModelThatIsNoBetterThanGuessing) {
   EXPECT_NE(ran.out.find("--scale standard"), std::string::npos) << ran.out;
 }
 
-/// The note does not need a long job: 20 epochs are enough. The delay keeps the workers from going on
-/// by many steps while a model is read, so that the losses belong to their steps.
+/// The note does not need a long job: 20 epochs are enough. The delay keeps the workers from going
+/// on by many steps while a model is read, so that the losses belong to their steps.
 TEST(Notes, WarnOfALossThatWasStillFalling) {
   const Folder folder;
   const auto target = [](double a, double, double, double) { return a > 0 ? 1 : 0; };
