@@ -198,6 +198,10 @@ class Training {
   [[nodiscard]] const E& exchange() const {
     return std::get<E>(exchange_);
   }
+  /// Returns how far each worker has got, by the updates that this member holds.
+  [[nodiscard]] std::vector<WorkerProgress> progress() const {
+    return std::visit([](const auto& e) { return e.progress(); }, exchange_);
+  }
 
  private:
   // The keys of the timers.
@@ -253,9 +257,6 @@ class Training {
   void send_status(const Context& context, const Configuration* former);
   [[nodiscard]] WorkerOptions worker_options() const;
   [[nodiscard]] std::size_t range_count() const;
-  [[nodiscard]] std::vector<WorkerProgress> progress() const {
-    return std::visit([](const auto& e) { return e.progress(); }, exchange_);
-  }
   [[nodiscard]] ExchangeScope exchange_scope(const MessageScope& scope) const {
     return {scope, *options_->exchange.layout, options_->exchange.applier->element_bytes()};
   }
