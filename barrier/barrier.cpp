@@ -21,8 +21,6 @@ std::optional<Step> max_lag(const AnyRule& rule) {
   return std::visit([](const auto& r) { return r.max_lag(); }, rule);
 }
 
-bool can_be_sampled(const AnyRule& rule) { return !always_passes({rule}) && !needs_paces({rule}); }
-
 /// Returns true if a built-in barrier, or its sampled form, is called `name`.
 bool is_built_in_name(const std::string& name) {
   return std::ranges::any_of(built_in_rules(), [&](const AnyRule& rule) {
@@ -82,6 +80,10 @@ bool has_rounds(const Barrier& barrier) {
   return std::visit([]<class R>(const R&) { return RuleWithRounds<R>; }, barrier.rule);
 }
 
+bool can_be_sampled(const AnyRule& rule) {
+  return !always_passes({rule}) && !needs_paces({rule}) && !is_tuned({rule});
+}
+
 std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers) {
   return std::visit(
       [&]<class R>(const R& rule) -> std::vector<Step> {
@@ -109,6 +111,7 @@ std::optional<Step> promised_floor(const Barrier& barrier, Step own_step) {
 
 std::size_t seen_workers(const Barrier& barrier, std::size_t others) {
   if (always_passes(barrier)) return 0;
+  if (is_tuned(barrier)) return std::min(Tuned::sample_max, others);
   return std::min(barrier.sample.value_or(others), others);
 }
 
@@ -116,7 +119,9 @@ bool always_passes(const Barrier& barrier) {
   return barrier.sample == 0 || max_lag(barrier.rule) >= finished;
 }
 
-bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !always_passes(barrier); }
+bool needs_every_step(const Barrier& barrier) {
+  return !barrier.sample && !is_tuned(barrier) && !always_passes(barrier);
+}
 
 bool is_bsp(const Barrier& barrier) { return spread_bound(barrier) == Step{1}; }
 
@@ -168,6 +173,10 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
       return Error{
           "barrier: '" + spec->name + "': " + label(*rule) +
           " has no sampled form, for it sees the paces of all workers; valid: " + label(*rule)};
+    if (rule && is_tuned({*rule}))
+      return Error{
+          "barrier: '" + spec->name + "': " + label(*rule) +
+          " has no sampled form, for it chooses its samples itself; valid: " + print({*rule})};
     if (rule && !reader.has("beta"))
       reader.refuse("give the sample size, as in " + spec->name + ":beta=2");
     if (rule) barrier.sample = reader.count("beta", 1);
@@ -196,8 +205,10 @@ std::vector<Description> descriptions(std::size_t beta) {
     list.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
   };
   for (const AnyRule& rule : built_in_rules()) {
-    const bool sees_no_one = always_passes({rule});
-    add({rule}, sees_no_one ? "" : "; sees all workers");
+    const char* view = "; sees all workers";
+    if (always_passes({rule})) view = "";
+    if (is_tuned({rule})) view = "; sees random workers";
+    add({rule}, view);
     if (can_be_sampled(rule)) add(sampled(rule, beta), "; sees beta random workers");
   }
   return list;

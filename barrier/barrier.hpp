@@ -49,6 +49,17 @@ struct Barrier {
 /// wait, as always between rounds. Requires: needs_paces(barrier).
 [[nodiscard]] Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> others);
 
+/// Returns true if each worker tunes the barrier for itself, by a Tuner (tuner.hpp): the barrier at
+/// which a worker decides is then its tuner's, always a sampled one. The functions here answer for
+/// the largest s and beta.
+[[nodiscard]] inline bool is_tuned(const Barrier& barrier) {
+  return std::holds_alternative<Tuned>(barrier.rule);
+}
+
+/// Returns true if `sampled` can take the rule: it sees only steps, and does not choose its samples
+/// itself.
+[[nodiscard]] bool can_be_sampled(const AnyRule& rule);
+
 /// Returns true if the rule lets all workers go on together, once all wait (RuleWithRounds).
 [[nodiscard]] bool has_rounds(const Barrier& barrier);
 
@@ -61,7 +72,8 @@ struct Barrier {
 [[nodiscard]] std::optional<Step> promised_floor(const Barrier& barrier, Step own_step);
 
 /// Returns how many workers the rule sees if there are `others` other live workers: all of them, or
-/// the sample size if that is less; 0 if the barrier always passes.
+/// the sample size if that is less; 0 if the barrier always passes. A tuned barrier sees no more
+/// than that.
 [[nodiscard]] std::size_t seen_workers(const Barrier& barrier, std::size_t others);
 
 /// Returns true for ASP and for barriers that equal it (s = infinity, beta = 0).
@@ -70,7 +82,7 @@ struct Barrier {
 /// Returns whether workers draw random others at this barrier. If so, a Recheck (recheck.hpp)
 /// decides when a waiting worker draws again.
 [[nodiscard]] inline bool is_sampled(const Barrier& barrier) {
-  return barrier.sample && !always_passes(barrier);
+  return is_tuned(barrier) || (barrier.sample && !always_passes(barrier));
 }
 
 /// Returns whether one member must know every worker's step; the barrier then works in central mode
@@ -91,8 +103,8 @@ struct Barrier {
 [[nodiscard]] Result<void> check(const Predicate& predicate);
 
 /// Refuses a barrier that a job with `workers` workers cannot run: options that parse() refuses, a
-/// sample size of `workers` or more, a sampled rule that needs paces, or a predicate with a bad
-/// label.
+/// sample size of `workers` or more, a sampled rule that cannot be sampled, or a predicate with a
+/// bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
 /// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10`, and the user's `predicates`

@@ -11,10 +11,11 @@
 #include "starling/barrier/rules/predicate.hpp"
 #include "starling/barrier/rules/quorum.hpp"
 #include "starling/barrier/rules/ssp.hpp"
+#include "starling/barrier/rules/tuned.hpp"
 
 namespace starling::barrier {
 
 /// A rule as a value; rules/step.hpp lists the functions that each has.
-using AnyRule = std::variant<Bsp, Ssp, Asp, Dssp, Ebsp, Fluent, Quorum, Predicate>;
+using AnyRule = std::variant<Bsp, Ssp, Asp, Dssp, Ebsp, Fluent, Quorum, Tuned, Predicate>;
 
 }  // namespace starling::barrier

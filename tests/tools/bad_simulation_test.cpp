@@ -38,7 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"SimulatedBspInPeer",
                 "sim --mode peer --barrier bsp",
                 {"--barrier: barrier bsp needs to see every worker's step", "peer mode",
-                 "pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, or use mode central"}},
+                 "pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, tuned:waiting=5%, or "
+                 "use mode central"}},
         BadLine{"SimulatedSspInHybrid",
                 "sim --mode hybrid --barrier asp --barrier ssp:s=4",
                 {"--barrier: barrier ssp:s=4 needs to see every worker's step"}},

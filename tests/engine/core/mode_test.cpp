@@ -44,6 +44,7 @@ TEST(Mode, RefusesBarriersOverAllWorkersWithoutACoordinator) {
               "barrier ssp:s=4 needs to see every worker's step, which no one does in " +
                   print(mode) +
                   " mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, "
+                  "tuned:waiting=5%, "
                   "or use mode central");
   }
 }
@@ -51,7 +52,7 @@ TEST(Mode, RefusesBarriersOverAllWorkersWithoutACoordinator) {
 TEST(Mode, ListsBarriersThatAJobOfThisSizeCanHave) {
   EXPECT_TRUE(refusal(Mode::peer, {}, default_recheck(Mode::peer), 2)
                   .ends_with("valid there: pbsp:beta=1, pssp:s=4,beta=1, asp, "
-                             "pquorum:q=0.9,beta=1, or use mode central"));
+                             "pquorum:q=0.9,beta=1, tuned:waiting=5%, or use mode central"));
 }
 
 TEST(Mode, RefusesRecheckAtArrivalsWithoutACoordinator) {

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "starling/barrier/rules/ssp.hpp"
+
+namespace starling::barrier {
+
+/// A barrier that tunes itself: SSP over a random sample, whose staleness s and sample size beta
+/// each worker moves step by step, so that a measure of its own meets a target. The rule holds the
+/// target and the limits; tuner.hpp has the law by which s and beta move.
+///
+/// The rule itself admits what the largest s admits, because this is all that it promises.
+struct Tuned {
+  static constexpr std::string_view name = "tuned";
+  static constexpr std::string_view summary = "s and beta move until waiting, or staleness, meets";
+
+  enum class Measure {
+    /// The share of a worker's time that it waits at the barrier; a number in (0, 1).
+    waiting,
+    /// The mean lag, in steps, of the others behind a worker that arrives at the barrier; an other
+    /// that is not behind counts as 0.
+    staleness,
+  };
+  Measure measure = Measure::waiting;
+  double target = 0.05;
+
+  /// The largest sample size.
+  static constexpr std::size_t sample_max = 64;
+  /// The largest target of staleness, and the largest s under such a target. Under a target of
+  /// waiting, s is 0.
+  static constexpr Step target_max = 32;
+  static constexpr Step staleness_max = 64;
+
+  [[nodiscard]] Step largest_staleness() const {
+    return measure == Measure::waiting ? 0 : staleness_max;
+  }
+
+  [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {
+    return Ssp{largest_staleness()}.admits(own_step, seen);
+  }
+  [[nodiscard]] std::optional<Step> floor(Step own_step) const {
+    return Ssp{largest_staleness()}.floor(own_step);
+  }
+  [[nodiscard]] std::optional<Step> max_lag() const { return largest_staleness(); }
+
+  /// Refuses text without a target or with two, and targets that no barrier can meet.
+  static Tuned parse(SpecReader& reader);
+  [[nodiscard]] std::string options() const;
+
+  bool operator==(const Tuned&) const = default;
+};
+
+}  // namespace starling::barrier

@@ -1,0 +1,181 @@
+#include "starling/barrier/tuner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "starling/base/text.hpp"
+
+namespace starling::barrier {
+namespace {
+
+/// The limits of log2(beta). With the least, a worker draws one other in 256 steps.
+constexpr double waiting_sample_level_min = -8;
+constexpr double staleness_sample_level_min = 2;
+const double sample_level_max = std::log2(Tuned::sample_max);
+
+/// The sample size with which a worker begins, as log2(beta).
+constexpr double waiting_sample_level_first = 0;
+constexpr double staleness_sample_level_first = 3;
+
+/// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s).
+constexpr double waiting_gain = 0.1;
+constexpr double staleness_gain = 0.15;
+/// How far a draw raises log2(beta) if s does not hold, and lowers it if s does.
+constexpr double sample_rise = 0.1;
+constexpr double sample_fall = sample_rise / 8;
+/// The weight of one step in the smoothed step time.
+constexpr double step_time_weight = 0.1;
+/// A draw of this many answers has half the weight in the smoothed lag.
+constexpr double lag_window = 16;
+/// A worker whose smoothed lag is below this is the slowest: no beta makes it wait.
+constexpr double no_lag = 0.05;
+
+/// Waiting: an integral controller on log2(beta). A step's error is the time that the worker might
+/// have waited and did not, in units of what the target allows it in one step.
+void steer_waiting(const Tuned& rule, TunerState& state, const Observation& seen) {
+  if (seen.step_time <= 0) return;
+  const double mean = state.step_time.value_or(seen.step_time);
+  state.step_time = mean + step_time_weight * (seen.step_time - mean);
+  const double allowed = rule.target * (seen.step_time + seen.waited);
+  const double error = (allowed - seen.waited) / (rule.target * *state.step_time);
+  if (error > 0 && state.mean_lag.value_or(1) < no_lag) return;
+  state.sample_level = std::clamp(state.sample_level + waiting_gain * error,
+                                  waiting_sample_level_min, sample_level_max);
+}
+
+/// Staleness: beta is as large as makes the bound s hold among the others that the worker sees, and
+/// an integral controller moves log2(1 + s). s rises only while it is near the lags that the worker
+/// sees, because a larger s changes nothing else.
+void steer_staleness(const Tuned& rule, TunerState& state, const Observation& seen) {
+  if (seen.answers == 0) return;
+  const double s = state.staleness();
+  const bool holds = seen.largest_lag <= 1.5 * s + 2;
+  state.sample_level = std::clamp(state.sample_level + (holds ? -sample_fall : sample_rise),
+                                  staleness_sample_level_min, sample_level_max);
+  const double error =
+      std::clamp(1.5 * (*state.mean_lag - rule.target) / (rule.target + 0.5), -1.0, 1.0);
+  const bool binds = seen.waited > 0 || 2 * seen.largest_lag >= s;
+  if (error > 0 || binds)
+    state.staleness_level = std::clamp(state.staleness_level - staleness_gain * error, 0.0,
+                                       std::log2(1.0 + Tuned::staleness_max));
+}
+
+/// Returns the whole number to use now, such that the numbers used have the mean `value`.
+std::size_t next_whole(double value, double& carry) {
+  carry += value;
+  const double whole = std::floor(carry);
+  carry -= whole;
+  return static_cast<std::size_t>(whole);
+}
+
+}  // namespace
+
+Tuned Tuned::parse(SpecReader& reader) {
+  const std::string examples = "; valid: tuned:waiting=5% or tuned:staleness=3";
+  Tuned rule;
+  if (reader.has("waiting") && reader.has("staleness")) {
+    reader.text("waiting", "");
+    reader.text("staleness", "");
+    reader.refuse("waiting and staleness are both given, but s and beta can meet one target only" +
+                  examples);
+    return rule;
+  }
+  if (reader.has("staleness")) {
+    rule.measure = Measure::staleness;
+    const std::string text = reader.text("staleness", "");
+    const auto steps = parse_number(text);
+    if (steps && *steps > 0 && *steps <= static_cast<double>(target_max))
+      rule.target = *steps;
+    else
+      reader.refuse("staleness=" + text + ": valid: a number of steps above 0, to " +
+                    std::to_string(target_max) + ", as in staleness=3");
+    return rule;
+  }
+  if (!reader.has("waiting")) {
+    reader.refuse("give a target" + examples);
+    return rule;
+  }
+  const std::string text = reader.text("waiting", "");
+  const auto percent = text.ends_with('%')
+                           ? parse_number(std::string_view{text}.substr(0, text.size() - 1))
+                           : Result<double>{Error{"no percentage"}};
+  if (percent && *percent > 0 && *percent < 100)
+    rule.target = *percent / 100;
+  else
+    reader.refuse("waiting=" + text + ": valid: above 0% and below 100%, as in waiting=5%");
+  return rule;
+}
+
+std::string Tuned::options() const {
+  if (measure == Measure::staleness) return "staleness=" + print_number(target);
+  // A percentage such as 7 % of 1 is not exact, so 100 times it may be a little above 7.
+  const double percent = 100 * target;
+  const double rounded = std::round(percent * 1e9) / 1e9;
+  return "waiting=" + print_number(rounded / 100 == target ? rounded : percent) + "%";
+}
+
+double TunerState::staleness() const { return std::exp2(staleness_level) - 1; }
+double TunerState::beta() const { return std::exp2(sample_level); }
+
+TunerState first_state(const Tuned& rule) {
+  if (rule.measure == Tuned::Measure::waiting) return {.sample_level = waiting_sample_level_first};
+  return {.sample_level = staleness_sample_level_first,
+          .staleness_level = std::log2(1 + rule.target)};
+}
+
+TunerState next(const Tuned& rule, TunerState state, const Observation& seen) {
+  if (seen.answers > 0) {
+    const auto answers = static_cast<double>(seen.answers);
+    const double mean = state.mean_lag.value_or(seen.mean_lag);
+    state.mean_lag = mean + answers / (answers + lag_window) * (seen.mean_lag - mean);
+  }
+  if (rule.measure == Tuned::Measure::waiting)
+    steer_waiting(rule, state, seen);
+  else
+    steer_staleness(rule, state, seen);
+  return state;
+}
+
+Tuner::Tuner(Tuned rule) : rule_(rule), state_(first_state(rule)) { choose(); }
+
+void Tuner::choose() {
+  const Step staleness = next_whole(state_.staleness(), staleness_carry_);
+  barrier_ = sampled(Ssp{staleness}, next_whole(state_.beta(), beta_carry_));
+}
+
+void Tuner::arrive(Time now, Step own_step) {
+  arrived_at_ = now;
+  own_step_ = own_step;
+  draws_ = answers_ = 0;
+  lag_sum_ = largest_lag_ = 0;
+}
+
+void Tuner::see(Step other_step) {
+  if (draws_ != 1) return;
+  const double lag = own_step_ > other_step ? static_cast<double>(own_step_ - other_step) : 0;
+  ++answers_;
+  lag_sum_ += lag;
+  largest_lag_ = std::max(largest_lag_, lag);
+}
+
+void Tuner::pass(Time now) {
+  if (!arrived_at_) return;
+  const auto seconds = [](Time time) { return std::chrono::duration<double>(time).count(); };
+  Observation seen;
+  if (passed_at_) seen.step_time = seconds(*arrived_at_ - *passed_at_);
+  seen.waited = seconds(now - *arrived_at_);
+  seen.answers = answers_;
+  if (answers_ > 0) seen.mean_lag = lag_sum_ / static_cast<double>(answers_);
+  seen.largest_lag = largest_lag_;
+  state_ = next(rule_, state_, seen);
+  passed_at_ = now;
+  arrived_at_.reset();
+  choose();
+}
+
+std::optional<Tuner> make_tuner(const Barrier& barrier) {
+  const auto* rule = std::get_if<Tuned>(&barrier.rule);
+  return rule == nullptr ? std::nullopt : std::optional<Tuner>{std::in_place, *rule};
+}
+
+}  // namespace starling::barrier

@@ -1,0 +1,93 @@
+/// Moves the staleness s and the sample size beta of one worker's barrier, if the barrier tunes
+/// itself (rules/tuned.hpp). docs/design/0017-tuned-barrier.md derives the law. No clock and no
+/// randomness; not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "starling/barrier/barrier.hpp"
+
+namespace starling::barrier {
+
+/// A worker's observations of one of its steps, and of the barrier after it.
+struct Observation {
+  /// How long the step took, and how long the worker then waited at the barrier, in seconds.
+  double step_time = 0;
+  double waited = 0;
+  /// How many others answered the first draw at the barrier; the mean and the largest of their
+  /// lags, in steps, where an other that is not behind counts as 0.
+  std::size_t answers = 0;
+  double mean_lag = 0;
+  double largest_lag = 0;
+};
+
+/// The state of the law: s and beta, which need not be whole numbers, and smoothed observations.
+struct TunerState {
+  /// log2(beta).
+  double sample_level = 0;
+  /// log2(1 + s).
+  double staleness_level = 0;
+  /// The smoothed step time in seconds, and the smoothed lag in steps; absent before the first.
+  std::optional<double> step_time = std::nullopt;
+  std::optional<double> mean_lag = std::nullopt;
+
+  [[nodiscard]] double staleness() const;
+  [[nodiscard]] double beta() const;
+
+  bool operator==(const TunerState&) const = default;
+};
+
+/// Returns the state with which a worker begins.
+[[nodiscard]] TunerState first_state(const Tuned& rule);
+
+/// The law: returns the state after one more observation.
+[[nodiscard]] TunerState next(const Tuned& rule, TunerState state, const Observation& seen);
+
+/// One worker's tuner: collects its observations, and says by which s and beta the worker decides.
+/// The worker draws with whole numbers whose means over its steps are the state's.
+class Tuner {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  explicit Tuner(Tuned rule);
+
+  /// Returns the barrier at which the worker decides now: SSP over a sample. It changes in pass()
+  /// only.
+  [[nodiscard]] const Barrier& barrier() const noexcept { return barrier_; }
+  [[nodiscard]] const TunerState& state() const noexcept { return state_; }
+
+  /// The worker at `own_step` arrives at the barrier.
+  void arrive(Time now, Step own_step);
+  /// The worker draws others.
+  void begin_draw() noexcept { ++draws_; }
+  /// A worker of the latest draw has answered that it is at `other_step`. Only answers to the first
+  /// draw since arrive() count, because later ones depend on how the first was decided.
+  void see(Step other_step);
+  /// The worker passes the barrier. Does nothing if the worker has not arrived.
+  void pass(Time now);
+
+ private:
+  void choose();
+
+  Tuned rule_;
+  TunerState state_;
+  Barrier barrier_;
+  /// The parts of s and beta that earlier steps have not used: choose() carries them over.
+  double staleness_carry_ = 0;
+  double beta_carry_ = 0;
+
+  std::optional<Time> passed_at_;
+  std::optional<Time> arrived_at_;
+  Step own_step_ = 0;
+  std::size_t draws_ = 0;
+  std::size_t answers_ = 0;
+  double lag_sum_ = 0;
+  double largest_lag_ = 0;
+};
+
+/// Returns a tuner if the barrier tunes itself.
+[[nodiscard]] std::optional<Tuner> make_tuner(const Barrier& barrier);
+
+}  // namespace starling::barrier

@@ -1,0 +1,189 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <string>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/barrier/tuner.hpp"
+#include "starling/base/random.hpp"
+
+namespace starling::barrier {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Tuned waiting_5{Tuned::Measure::waiting, 0.05};
+constexpr Tuned staleness_3{Tuned::Measure::staleness, 3};
+
+std::string parse_error(const std::string& text) {
+  const auto parsed = parse(text);
+  return parsed ? "read as " + print(*parsed) : parsed.error().message;
+}
+
+TEST(Tuned, IsReadAndPrinted) {
+  EXPECT_EQ(*parse("tuned:waiting=5%"), Barrier{waiting_5});
+  EXPECT_EQ(*parse("tuned:staleness=3"), Barrier{staleness_3});
+  for (const char* text : {"tuned:waiting=7%", "tuned:waiting=0.1%", "tuned:waiting=33.3%",
+                           "tuned:staleness=2.5", "tuned:staleness=32"})
+    EXPECT_EQ(print(*parse(text)), text);
+}
+
+TEST(Tuned, RefusesBadTargets) {
+  const std::string prefix = "barrier: tuned: ";
+  const std::string share = ": valid: above 0% and below 100%, as in waiting=5%";
+  for (const char* bad : {"0%", "120%", "100%", "-5%", "5", "x%", "%", "nan%"})
+    EXPECT_EQ(parse_error("tuned:waiting=" + std::string{bad}), prefix + "waiting=" + bad + share);
+  const std::string steps = ": valid: a number of steps above 0, to 32, as in staleness=3";
+  for (const char* bad : {"-1", "0", "33", "x", "3%"})
+    EXPECT_EQ(parse_error("tuned:staleness=" + std::string{bad}),
+              prefix + "staleness=" + bad + steps);
+  const std::string examples = "; valid: tuned:waiting=5% or tuned:staleness=3";
+  EXPECT_EQ(parse_error("tuned"), prefix + "give a target" + examples);
+  EXPECT_EQ(parse_error("tuned:waiting=5%,staleness=3"),
+            prefix +
+                "waiting and staleness are both given, but s and beta can meet one target only" +
+                examples);
+  EXPECT_NE(parse_error("tuned:waiting=5%,s=3").find("unknown option 's'"), std::string::npos)
+      << parse_error("tuned:waiting=5%,s=3");
+  EXPECT_FALSE(check({Tuned{Tuned::Measure::waiting, 1.2}}, 8));
+  EXPECT_FALSE(check({Tuned{Tuned::Measure::staleness, -1}}, 8));
+  EXPECT_TRUE(check({staleness_3}, 1)) << "a lone worker passes";
+}
+
+TEST(Tuned, ChoosesItsSamplesItself) {
+  EXPECT_EQ(parse_error("ptuned:beta=2"),
+            "barrier: 'ptuned': tuned has no sampled form, for it chooses its samples itself; "
+            "valid: tuned:waiting=5%");
+  EXPECT_FALSE(check(sampled(waiting_5, 2), 8));
+  EXPECT_FALSE(can_be_sampled(waiting_5));
+  EXPECT_TRUE(is_sampled({waiting_5}));
+  EXPECT_FALSE(needs_every_step({waiting_5}));
+}
+
+TEST(Tuned, PromisesItsLargestStaleness) {
+  EXPECT_EQ(promised_floor({waiting_5}, 100), 100U);
+  EXPECT_EQ(promised_floor({staleness_3}, 100), 100 - Tuned::staleness_max);
+  EXPECT_EQ(seen_workers({staleness_3}, 1000), Tuned::sample_max);
+  EXPECT_EQ(seen_workers({staleness_3}, 7), 7U);
+  for (const Tuned& rule : {waiting_5, staleness_3}) {
+    EXPECT_EQ(spread_bound({rule}), std::nullopt) << "a worker that no one draws delays no one";
+    EXPECT_FALSE(is_bsp({rule}));
+  }
+}
+
+/// Under any observations, however odd, s and beta stay in their limits.
+TEST(Tuner, KeepsItsLimits) {
+  for (const Tuned& rule : {waiting_5, staleness_3}) {
+    Random random{1};
+    Tuner tuner{rule};
+    Tuner::Time now{};
+    Step step = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      // The lags and waits are all small, or all large, for 1000 steps each.
+      const bool is_large = i / 1000 % 2 == 1;
+      now += Tuner::Time{static_cast<std::int64_t>(random.exponential(is_large ? 1e3 : 1e8))};
+      tuner.arrive(now, step += 1000);
+      tuner.begin_draw();
+      for (std::size_t k = 0; k < *tuner.barrier().sample; ++k)
+        tuner.see(is_large ? random.below(step) : step);
+      now += Tuner::Time{static_cast<std::int64_t>(random.exponential(is_large ? 1e10 : 1))};
+      tuner.pass(now);
+      const auto* ssp = std::get_if<Ssp>(&tuner.barrier().rule);
+      ASSERT_NE(ssp, nullptr);
+      ASSERT_LE(ssp->staleness, rule.largest_staleness());
+      ASSERT_LE(*tuner.barrier().sample, Tuned::sample_max);
+      ASSERT_TRUE(std::isfinite(tuner.state().beta()) && std::isfinite(tuner.state().staleness()));
+    }
+  }
+}
+
+/// If the share of waiting is a function of beta, the law finds the beta with the wanted share.
+TEST(Tuner, MeetsATargetOfWaiting) {
+  for (const double target : {0.02, 0.05, 0.2, 0.4}) {
+    const Tuned rule{Tuned::Measure::waiting, target};
+    TunerState state = first_state(rule);
+    Random random{7};
+    double waited = 0;
+    double lived = 0;
+    for (int i = 0; i < 6000; ++i) {
+      // A draw of beta others contains a laggard with probability 1 - 0.8^beta, and every refusal
+      // costs a quarter of a step.
+      double wait = 0;
+      while (random.real() > std::pow(0.8, state.beta())) wait += 0.25;
+      state = next(rule, state, {.step_time = 1, .waited = wait});
+      if (i >= 1000) {
+        waited += wait;
+        lived += 1 + wait;
+      }
+    }
+    EXPECT_NEAR(waited / lived, target, 0.01 + 0.1 * target);
+  }
+}
+
+/// A worker that has nobody behind it never waits, so a larger sample would only cost questions.
+TEST(Tuner, OfTheSlowestWorkerDoesNotAskEverMore) {
+  TunerState state = first_state(waiting_5);
+  state.mean_lag = 3;
+  for (int i = 0; i < 1000; ++i)
+    state = next(waiting_5, state, {.step_time = 1, .waited = 0, .answers = 4, .mean_lag = 0});
+  EXPECT_LT(state.beta(), Tuned::sample_max / 2.0);
+}
+
+TEST(Tuner, LowersSWhileTheLagIsTooLargeAndEnlargesTheSampleIfSDoesNotHold) {
+  TunerState state = first_state(staleness_3);
+  const double beta_before = state.beta();
+  for (int i = 0; i < 100; ++i)
+    state =
+        next(staleness_3, state, {.step_time = 1, .answers = 8, .mean_lag = 10, .largest_lag = 80});
+  EXPECT_EQ(state.staleness(), 0);
+  EXPECT_GT(state.beta(), 4 * beta_before);
+}
+
+TEST(Tuner, RaisesSOnlyWhileItBinds) {
+  Observation seen{.step_time = 1, .waited = 0, .answers = 8, .mean_lag = 0.5, .largest_lag = 1};
+  TunerState state = first_state(staleness_3);
+  for (int i = 0; i < 500; ++i) state = next(staleness_3, state, seen);
+  EXPECT_EQ(state, next(staleness_3, state, seen)) << "no worker is near s behind, so s stays";
+  EXPECT_LT(state.staleness(), 8);
+  seen.waited = 1;
+  for (int i = 0; i < 500; ++i) state = next(staleness_3, state, seen);
+  EXPECT_DOUBLE_EQ(state.staleness(), Tuned::staleness_max);
+}
+
+/// s and beta need not be whole numbers: the numbers used have them as means.
+TEST(Tuner, UsesWholeNumbersWithTheRightMean) {
+  Tuner tuner{waiting_5};
+  Tuner::Time now{};
+  double drawn = 0;
+  double wanted = 0;
+  for (Step step = 1; step <= 400; ++step) {
+    wanted += tuner.state().beta();
+    drawn += static_cast<double>(*tuner.barrier().sample);
+    EXPECT_LE(std::abs(wanted - drawn), 1 + 1e-9) << step;
+    tuner.arrive(now += 10ms, step);
+    tuner.pass(now += step % 16 == 0 ? 8ms : 0ms);
+  }
+  EXPECT_GT(drawn, 0);
+}
+
+TEST(Tuner, CountsAnswersToTheFirstDrawOnly) {
+  Tuner tuner{staleness_3};
+  tuner.arrive(10ms, 20);
+  tuner.begin_draw();
+  tuner.see(10);
+  tuner.see(finished);
+  tuner.begin_draw();
+  tuner.see(0);
+  tuner.pass(20ms);
+  EXPECT_EQ(tuner.state().mean_lag, 5) << "10 steps behind and ahead; not 20";
+}
+
+TEST(Tuner, IsMadeForTunedBarriersOnly) {
+  EXPECT_FALSE(make_tuner(sampled(Ssp{4}, 2)));
+  ASSERT_TRUE(make_tuner({staleness_3}));
+  EXPECT_EQ(make_tuner({staleness_3})->barrier(), sampled(Ssp{3}, 8));
+}
+
+}  // namespace
+}  // namespace starling::barrier
