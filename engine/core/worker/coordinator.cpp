@@ -39,6 +39,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
     return reconsider_waiting(context, arrived.worker);
   }
   state.waiting = true;
+  if (state.tuner) state.tuner->arrive(context.now, state.step);
   if (!try_to_release(context, arrived.worker)) waiting_.push_back(arrived.worker);
   reconsider_waiting(context, arrived.worker);
 }
@@ -95,6 +96,7 @@ void Coordinator::add_worker(MemberId worker) {
   }
   STARLING_CHECK(!workers_[worker].alive);
   workers_[worker] = {};
+  workers_[worker].tuner = barrier::make_tuner(options_.barrier);
   live_position_[worker] = static_cast<std::uint32_t>(live_workers_.size());
   live_workers_.push_back(worker);
 }
@@ -222,10 +224,11 @@ void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
   const Step former_min = reviewed_min_;
   if (!workers_at_.empty()) reviewed_min_ = spread().min;
   const bool depends_on_min_only =
-      !options_.barrier.sample && barrier::floor(options_.barrier, 0).has_value();
+      !barrier::is_sampled(options_.barrier) && barrier::floor(options_.barrier, 0).has_value();
   if (depends_on_min_only && former_min == reviewed_min_) return;
   // Without draws and paces, the rule decides alike for all workers at one step.
-  const bool depends_on_step = !options_.barrier.sample && !barrier::needs_paces(options_.barrier);
+  const bool depends_on_step =
+      !barrier::is_sampled(options_.barrier) && !barrier::needs_paces(options_.barrier);
   std::set<Step> refused;
   std::erase_if(waiting_, [&](MemberId id) {
     const WorkerState& state = workers_[id];
@@ -253,10 +256,10 @@ void Coordinator::begin_round(const Context& context) {
 /// True if a waiting worker, with `state`, may have to draw or be checked again after `moved`
 /// moved.
 bool Coordinator::should_reconsider(const WorkerState& state, MemberId moved) const {
-  if (!options_.barrier.sample || options_.recheck.arrival) return true;
+  if (!barrier::is_sampled(options_.barrier) || options_.recheck.arrival) return true;
   if (!options_.recheck.notify || state.laggard != moved) return false;
   const WorkerState& other = workers_[moved];
-  return !other.alive || other.step >= barrier::floor(options_.barrier, state.step).value_or(0);
+  return !other.alive || other.step >= barrier::floor(barrier_of(state), state.step).value_or(0);
 }
 
 bool Coordinator::try_to_release(const Context& context, MemberId id) {
@@ -267,7 +270,7 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
     release(context, id, until);
     return true;
   }
-  if (!options_.barrier.sample) return false;
+  if (!barrier::is_sampled(options_.barrier)) return false;
   const auto& interval = options_.recheck.interval;
   // If a step of another worker makes this one draw again, it needs no timer.
   const bool is_woken = options_.recheck.arrival || (options_.recheck.notify && state.laggard);
@@ -300,9 +303,9 @@ barrier::Pace Coordinator::pace_of(MemberId id, Time now) const {
 bool Coordinator::may_pass(const Context& context, MemberId id) {
   if (barrier::always_passes(options_.barrier)) return true;
   const Step own = workers_[id].step;
-  const auto floor = barrier::floor(options_.barrier, own);
+  const auto floor = barrier::floor(barrier_of(workers_[id]), own);
   if (floor == Step{0}) return true;
-  if (options_.barrier.sample) return sample_admits(context, id);
+  if (barrier::is_sampled(options_.barrier)) return sample_admits(context, id);
   if (floor) return spread().min >= *floor;
   seen_steps_.clear();
   for (const MemberId other : live_workers_)
@@ -312,21 +315,24 @@ bool Coordinator::may_pass(const Context& context, MemberId id) {
 
 bool Coordinator::sample_admits(const Context& context, MemberId id) {
   WorkerState& state = workers_[id];
+  const barrier::Barrier& present = barrier_of(state);
   const auto others = static_cast<std::uint32_t>(live_workers_.size() - 1);
-  const auto beta = static_cast<std::uint32_t>(barrier::seen_workers(options_.barrier, others));
-  if (beta == 0) return true;
-  const auto floor = barrier::floor(options_.barrier, state.step);
-  barrier::draw(others, beta, context.random, drawn_positions_);
-  seen_steps_.clear();
+  const auto beta = static_cast<std::uint32_t>(barrier::seen_workers(present, others));
   state.drawn.clear();
   state.laggard.reset();
+  if (beta == 0) return true;
+  const auto floor = barrier::floor(present, state.step);
+  barrier::draw(others, beta, context.random, drawn_positions_);
+  if (state.tuner) state.tuner->begin_draw();
+  seen_steps_.clear();
   for (const std::uint32_t pick : drawn_positions_) {
     const MemberId other = live_workers_[pick + (pick >= live_position_[id] ? 1 : 0)];
     state.drawn.push_back(other);
     seen_steps_.push_back(workers_[other].step);
+    if (state.tuner) state.tuner->see(workers_[other].step);
     if (floor && !state.laggard && seen_steps_.back() < *floor) state.laggard = other;
   }
-  const bool is_admitted = barrier::admits(options_.barrier, state.step, seen_steps_);
+  const bool is_admitted = barrier::admits(present, state.step, seen_steps_);
   ++draws_;
   passes_ += is_admitted ? 1 : 0;
   return is_admitted;
@@ -347,6 +353,7 @@ void Coordinator::release(const Context& context, MemberId id, Step until) {
   state.waiting = state.entering = false;
   state.step_started_at = context.now;
   state.was_sent_stop = stopping_;
+  if (state.tuner) state.tuner->pass(context.now);
   if (!stopping_) highest_allowed_ = std::max(highest_allowed_, until);
   set_next_draw(id, Time::max());
   send_decision(context, id);

@@ -9,6 +9,7 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
+#include "starling/barrier/tuner.hpp"
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/core/timer.hpp"
@@ -102,8 +103,14 @@ class Coordinator {
     std::optional<MemberId> laggard;
     Time next_draw_at = Time::max();
     StepTimes step_times;
+    /// Present if the barrier tunes itself. A new coordinator begins with new tuners.
+    std::optional<barrier::Tuner> tuner = std::nullopt;
   };
 
+  /// Returns the barrier at which the worker with `state` decides now.
+  [[nodiscard]] const barrier::Barrier& barrier_of(const WorkerState& state) const {
+    return state.tuner ? state.tuner->barrier() : options_.barrier;
+  }
   bool forget_worker(MemberId worker);
   void add_worker(MemberId worker);
   void set_first_step(MemberId worker, Step step);

@@ -15,19 +15,24 @@ constexpr Time entry_retry = std::chrono::milliseconds{20};
 
 SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self,
                        WorkerIds workers)
-    : barrier_(std::move(barrier)), recheck_(recheck), self_(self) {
+    : barrier_(std::move(barrier)),
+      tuner_(barrier::make_tuner(barrier_)),
+      recheck_(recheck),
+      self_(self) {
   set_workers(std::move(workers));
 }
 
 bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval) {
   own_step_ = own_step;
   automatic_interval_ = automatic_interval;
+  if (tuner_) tuner_->arrive(context.now, own_step);
   return start_draw(context);
 }
 
 bool SampleGate::enter(const Context& context) {
   phase_ = Phase::entering;
-  entry_sample_size_ = std::max<std::size_t>(1, barrier::seen_workers(barrier_, candidate_count()));
+  entry_sample_size_ =
+      std::max<std::size_t>(1, barrier::seen_workers(present_barrier(), candidate_count()));
   return start_draw(context);
 }
 
@@ -37,6 +42,7 @@ std::uint32_t SampleGate::candidate_count() const {
 
 bool SampleGate::start_draw(const Context& context) {
   ++draw_number_;
+  if (tuner_) tuner_->begin_draw();
   seen_steps_.clear();
   unanswered_.clear();
   laggard_.reset();
@@ -50,11 +56,9 @@ bool SampleGate::start_draw(const Context& context) {
                             std::min<std::size_t>(entry_sample_size_, candidate_count())));
     return false;
   }
-  const auto beta = static_cast<std::uint32_t>(barrier::seen_workers(barrier_, candidate_count()));
-  if (beta == 0 || barrier::floor(barrier_, own_step_) == Step{0}) {
-    phase_ = Phase::idle;
-    return true;
-  }
+  const auto beta =
+      static_cast<std::uint32_t>(barrier::seen_workers(present_barrier(), candidate_count()));
+  if (beta == 0 || barrier::floor(present_barrier(), own_step_) == Step{0}) return pass(context);
   ++counts_.draws;
   phase_ = Phase::asking;
   ask_random(context, beta);
@@ -72,19 +76,27 @@ void SampleGate::ask_random(const Context& context, std::uint32_t count) {
 }
 
 bool SampleGate::on(const Context& context, const StepAnswer& answer) {
+  if (answer.draw != draw_number_) return false;
+  // After a refusal, the other answers to its draw still tell a tuner the lags.
+  if (phase_ == Phase::refused && tuner_) take_answer(answer);
   const bool asks = phase_ == Phase::asking || phase_ == Phase::entering;
-  if (!asks || answer.draw != draw_number_) return false;
-  const auto asked = std::ranges::find(unanswered_, answer.from);
-  if (asked == unanswered_.end()) return false;
-  unanswered_.erase(asked);
+  if (!asks || !take_answer(answer)) return false;
   seen_steps_.push_back(answer.step);
   if (phase_ == Phase::entering) return unanswered_.empty() && decide_entry(context);
-  const auto floor = barrier::floor(barrier_, own_step_);
+  const auto floor = barrier::floor(present_barrier(), own_step_);
   if (floor && answer.step < *floor) {
     wait_to_draw_again(context, answer.from);
     return false;
   }
   return unanswered_.empty() && decide(context);
+}
+
+bool SampleGate::take_answer(const StepAnswer& answer) {
+  const auto asked = std::ranges::find(unanswered_, answer.from);
+  if (asked == unanswered_.end()) return false;
+  unanswered_.erase(asked);
+  if (tuner_ && phase_ != Phase::entering) tuner_->see(answer.step);
+  return true;
 }
 
 bool SampleGate::on(const Context& context, const Notice& notice) {
@@ -130,12 +142,17 @@ void SampleGate::set_workers(WorkerIds workers) {
 
 /// Decides a draw after all drawn workers have answered, or after query_timeout.
 bool SampleGate::decide(const Context& context) {
-  if (!barrier::admits(barrier_, own_step_, seen_steps_)) {
+  if (!barrier::admits(present_barrier(), own_step_, seen_steps_)) {
     wait_to_draw_again(context, std::nullopt);
     return false;
   }
-  phase_ = Phase::idle;
   ++counts_.passes;
+  return pass(context);
+}
+
+bool SampleGate::pass(const Context& context) {
+  phase_ = Phase::idle;
+  if (tuner_) tuner_->pass(context.now);
   return true;
 }
 
@@ -170,7 +187,7 @@ bool SampleGate::waits_only_for_notice() const {
 
 void SampleGate::ask_for_notice(const Context& context) const {
   context.send(ToMember{*laggard_},
-               NotifyRequest{self_, draw_number_, *barrier::floor(barrier_, own_step_)});
+               NotifyRequest{self_, draw_number_, *barrier::floor(present_barrier(), own_step_)});
 }
 
 void SampleGate::wait_until(const Context& context, Time deadline) {

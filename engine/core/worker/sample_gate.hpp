@@ -9,6 +9,7 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
+#include "starling/barrier/tuner.hpp"
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/timer.hpp"
 
@@ -36,8 +37,9 @@ inline constexpr Time query_timeout = std::chrono::seconds{1};
 ///
 ///     idle --enter--> entering --all have answered, or timeout--> idle: the worker begins
 ///
-/// Each event returns true if the worker may now pass the barrier, or begin at entry_step(). One
-/// call at a time; not thread-safe.
+/// Each event returns true if the worker may now pass the barrier, or begin at entry_step(). If the
+/// barrier tunes itself, the gate has the worker's tuner: it learns from the answers and from the
+/// times at which the worker arrives and passes. One call at a time; not thread-safe.
 class SampleGate {
  public:
   SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, WorkerIds workers);
@@ -71,6 +73,7 @@ class SampleGate {
     std::uint64_t passes = 0;
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const std::optional<barrier::Tuner>& tuner() const noexcept { return tuner_; }
   /// Returns the laggard that decided the present draw; nullopt if the draw is not decided, or if
   /// no single worker has decided it. Meaningless while the gate is idle.
   [[nodiscard]] std::optional<MemberId> laggard() const noexcept { return laggard_; }
@@ -78,7 +81,16 @@ class SampleGate {
  private:
   enum class Phase { idle, asking, refused, entering };
 
+  /// Returns the barrier at which the worker decides now.
+  [[nodiscard]] const barrier::Barrier& present_barrier() const noexcept {
+    return tuner_ ? tuner_->barrier() : barrier_;
+  }
   bool start_draw(const Context& context);
+  /// The worker passes. Returns true.
+  bool pass(const Context& context);
+  /// Removes the worker from those whose answers the draw awaits, and lets the tuner see its step.
+  /// Returns false if the draw does not await it.
+  bool take_answer(const StepAnswer& answer);
   bool decide(const Context& context);
   bool decide_entry(const Context& context);
   /// Draws `count` random others and asks them for their steps.
@@ -93,6 +105,8 @@ class SampleGate {
   void wait_until(const Context& context, Time deadline);
 
   barrier::Barrier barrier_;
+  /// Present if the barrier tunes itself.
+  std::optional<barrier::Tuner> tuner_;
   barrier::Recheck recheck_;
   MemberId self_;
   WorkerIds workers_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace starling::core {
 namespace {
 
@@ -29,6 +31,77 @@ TEST(SampleGate, JoinerDrawsAgainAsLongAsNoOtherWorkerHasBegun) {
     now += std::chrono::seconds{2};
     ASSERT_FALSE(gate.on_timer({now, random, out}));
   }
+}
+
+/// Returns the workers that the gate has asked.
+std::vector<MemberId> asked_in(const Effects& effects) {
+  std::vector<MemberId> asked;
+  for (const Effect& effect : effects)
+    if (const auto* send = std::get_if<Send>(&effect);
+        send != nullptr && std::holds_alternative<StepQuery>(send->message))
+      asked.push_back(std::get<ToMember>(send->to).id);
+  return asked;
+}
+
+/// After the first laggard has decided a draw, the tuner still learns from the other answers, but
+/// not from those to the next draw.
+TEST(SampleGate, LetsItsTunerSeeAllAnswersToTheFirstDraw) {
+  std::vector<MemberId> all(21);
+  std::iota(all.begin(), all.end(), 0U);
+  SampleGate gate{{barrier::Tuned{barrier::Tuned::Measure::staleness, 3}},
+                  barrier::Recheck::distributed(),
+                  0,
+                  std::make_shared<const std::vector<MemberId>>(all)};
+  ASSERT_TRUE(gate.tuner());
+  Random random{1};
+  Effects out;
+  Time now{};
+  ASSERT_FALSE(gate.begin({now, random, out}, 50, std::chrono::milliseconds{5}));
+  const std::vector<MemberId> first = asked_in(std::exchange(out, {}));
+  ASSERT_EQ(first.size(), 8U);
+  std::uint64_t draw = gate.counts().draws;
+  for (const MemberId other : first)
+    EXPECT_FALSE(
+        gate.on({now, random, out}, StepAnswer{other, draw, other == first[0] ? 10U : 50U}));
+  EXPECT_EQ(gate.laggard(), first[0]);
+  out.clear();
+  now += std::chrono::milliseconds{5};
+  ASSERT_FALSE(gate.on_timer({now, random, out}));
+  const std::vector<MemberId> second = asked_in(out);
+  ASSERT_EQ(second.size(), 8U);
+  ++draw;
+  for (const MemberId other : second)
+    EXPECT_EQ(gate.on({now, random, out}, StepAnswer{other, draw, 47}), other == second.back());
+  EXPECT_EQ(gate.tuner()->state().mean_lag, 40.0 / 8);
+  EXPECT_EQ(gate.counts().passes, 1U);
+}
+
+/// With a sample size of 0 the gate passes without a question.
+TEST(SampleGate, AsksNoOneWhileItsTunerWantsNoSample) {
+  SampleGate gate{{barrier::Tuned{barrier::Tuned::Measure::waiting, 0.05}},
+                  barrier::Recheck::distributed(),
+                  0,
+                  std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2})};
+  Random random{1};
+  Time now{};
+  std::size_t asked = 0;
+  std::size_t passed_at_once = 0;
+  for (Step step = 1; step <= 100; ++step) {
+    Effects out;
+    now += std::chrono::milliseconds{10};
+    if (gate.begin({now, random, out}, step, std::chrono::milliseconds{2})) {
+      ++passed_at_once;
+      EXPECT_TRUE(asked_in(out).empty());
+      continue;
+    }
+    now += std::chrono::milliseconds{5};  // a third of the step, so the target allows few of them
+    for (const MemberId other : asked_in(std::exchange(out, {}))) {
+      ++asked;
+      (void)gate.on({now, random, out}, StepAnswer{other, step, step});  // one attempt a step
+    }
+  }
+  EXPECT_GT(passed_at_once, 60U);
+  EXPECT_GT(asked, 3U);
 }
 
 }  // namespace
