@@ -1,9 +1,12 @@
-/// Validates the options of a simulation of steps.
+/// Validates the options of a simulation of steps, and estimates its memory.
 #include <string>
 
+#include "starling/barrier/tuner.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
+#include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
+#include "starling/engine/sim/steps/waiter.hpp"
 
 namespace starling::sim {
 namespace {
@@ -48,6 +51,20 @@ Result<void> check(const StepOptions& options) {
                  ": needs the times at which workers push their updates, which a simulation at the "
                  "step level does not have; valid: --level protocol, or another barrier"};
   return check_of_both_levels(options);
+}
+
+std::uint64_t memory_estimate(const StepOptions& options) {
+  const bool has_timers = barrier::is_sampled(options.barrier) &&
+                          (!options.recheck.arrival || options.recheck.interval);
+  // A worker's step, its event in a half-full bucket, its entry among the waiters of a half-full
+  // group, and its entry in the result.
+  std::uint64_t per_worker = 144;
+  if (barrier::is_tuned(options.barrier)) per_worker += sizeof(barrier::Tuner);
+  if (!options.slowness.empty()) per_worker += sizeof(double);
+  if (has_timers) per_worker += sizeof(Waiter) + 64;  // 64 bytes for stale events
+  if (has_timers && options.recheck.notify)           // 96 requests: the largest number observed
+    per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
+  return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }
 
 }  // namespace starling::sim

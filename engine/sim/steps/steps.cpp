@@ -8,34 +8,16 @@
 #include <utility>
 
 #include "starling/barrier/sampling.hpp"
+#include "starling/barrier/tuner.hpp"
 #include "starling/base/check.hpp"
 #include "starling/base/to_duration.hpp"
-#include "starling/engine/core/step_times.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"
 #include "starling/engine/sim/steps/step_queue.hpp"
+#include "starling/engine/sim/steps/waiter.hpp"
 
 namespace starling::sim {
 namespace {
-
-constexpr Time never = Time::max();
-
-/// The state of one worker, waiting or not, that recheck policies with timers and notices need.
-struct Waiter {
-  bool waiting = false;
-  /// When the worker finishes its step or, while it waits, draws again; `never` if it does neither.
-  /// Events at other times are stale.
-  Time due_at = never;
-  /// The number of the worker's last draw. Notices for earlier draws are stale.
-  std::uint64_t draw = 0;
-  core::StepTimes step_times;
-};
-
-/// The outcome of a draw. If the draw failed and laggards send notices: one drawn laggard.
-struct DrawResult {
-  bool pass;
-  std::optional<MemberId> laggard = std::nullopt;
-};
 
 class Simulation {
  public:
@@ -48,13 +30,19 @@ class Simulation {
         sends_notices_(!on_arrival_ && options.recheck.notify),
         has_coordinator_(core::keeps_steps_centrally(options.mode)),
         has_timers_(draws_others_ && (!options.recheck.arrival || options.recheck.interval)),
-        by_probability_(barrier::floor(options.barrier, 0) &&
+        by_probability_(!barrier::is_tuned(options.barrier) && barrier::floor(options.barrier, 0) &&
                         (options.sampling == Sampling::exact || !draws_others_)),
         queue_(options.workers, mean_of(options)),
-        counts_(options.barrier, options.workers),
+        // Tuned workers decide by their own barriers, so counts_ has no probabilities for them.
+        counts_(
+            barrier::is_tuned(options.barrier) ? barrier::Barrier{barrier::Asp{}} : options.barrier,
+            options.workers),
         steps_(options.workers),
         waiters_(has_timers_ ? options.workers : 0),
-        notify_requests_(sends_notices_ ? options.workers : 0) {}
+        notify_requests_(sends_notices_ ? options.workers : 0) {
+    if (const auto tuner = barrier::make_tuner(options.barrier))
+      tuners_.assign(options.workers, *tuner);
+  }
 
   StepResult run() {
     result_.curve.reserve(options_.points);
@@ -162,6 +150,7 @@ class Simulation {
     counts_.advance(step);
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (sends_notices_) send_notices(worker);
+    if (!tuners_.empty()) tuners_[worker].arrive(now_, step);
     if (step >= options_.steps_max) {
       counts_.finish(step);
       recheck_waiters();
@@ -176,6 +165,7 @@ class Simulation {
 
   void release(MemberId worker) {
     if (has_coordinator_) ++result_.messages.releases;
+    if (!tuners_.empty()) tuners_[worker].pass(now_);
     begin_step(worker);
   }
 
@@ -202,7 +192,7 @@ class Simulation {
       const std::size_t before = waiting_;
       counts_.let_pass(remaining_hazard_, draw_random_,
                        [&](MemberId worker) { end_waiting(worker); });
-      if (draws_others_) count_draws(before, before - waiting_);
+      if (draws_others_) count_draws(before, before - waiting_, options_.barrier);
     } else {
       // Without draws, all workers at one step see the same steps.
       std::set<Step> refused;
@@ -215,12 +205,16 @@ class Simulation {
     }
   }
 
-  void count_draws(std::uint64_t draws, std::uint64_t passes) {
+  /// Returns the barrier at which the worker decides now.
+  [[nodiscard]] const barrier::Barrier& barrier_of(MemberId worker) const {
+    return tuners_.empty() ? options_.barrier : tuners_[worker].barrier();
+  }
+
+  void count_draws(std::uint64_t draws, std::uint64_t passes, const barrier::Barrier& barrier) {
     result_.draws += draws;
     result_.passes += passes;
     if (has_coordinator_) return;
-    const std::uint64_t queries =
-        draws * barrier::seen_workers(options_.barrier, options_.workers - 1);
+    const std::uint64_t queries = draws * barrier::seen_workers(barrier, options_.workers - 1);
     result_.messages.queries += queries;
     result_.messages.answers += queries;
   }
@@ -231,15 +225,17 @@ class Simulation {
     if (has_timers_) ++waiters_[worker].draw;
     const DrawResult result =
         by_probability_ ? decide_by_probability(worker) : decide_by_drawing(worker);
-    if (draws_others_) count_draws(1, result.pass ? 1 : 0);
+    if (draws_others_) count_draws(1, result.pass ? 1 : 0, barrier_of(worker));
     return result;
   }
 
-  /// Returns true if the worker's floor is 0, which all workers have reached (see barrier::floor).
+  /// Returns true if the worker's floor is 0, which all workers have reached (see barrier::floor),
+  /// or if its tuner has chosen a sample size of 0.
   [[nodiscard]] bool needs_no_draw(MemberId worker) const {
     const Step step = steps_[worker];
+    if (!tuners_.empty() && barrier_of(worker).sample == 0) return true;
     return by_probability_ ? counts_.group(step).floor == 0
-                           : barrier::floor(options_.barrier, step) == Step{0};
+                           : barrier::floor(barrier_of(worker), step) == Step{0};
   }
 
   DrawResult decide_by_probability(MemberId worker) {
@@ -256,8 +252,10 @@ class Simulation {
   }
 
   DrawResult decide_by_drawing(MemberId worker) {
-    pick_others();
-    const auto floor = barrier::floor(options_.barrier, steps_[worker]);
+    const barrier::Barrier& barrier = barrier_of(worker);
+    pick_others(barrier);
+    if (!tuners_.empty()) tuners_[worker].begin_draw();
+    const auto floor = barrier::floor(barrier, steps_[worker]);
     seen_steps_.clear();
     std::uint64_t laggards = 0;
     DrawResult result{false};
@@ -265,19 +263,20 @@ class Simulation {
       const MemberId other = position + (position >= worker ? 1U : 0U);
       const Step step = steps_[other];
       seen_steps_.push_back(step >= options_.steps_max ? barrier::finished : step);
+      if (!tuners_.empty()) tuners_[worker].see(seen_steps_.back());
       // Each drawn laggard is equally likely to be the first that answers.
       if (sends_notices_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
         result.laggard = other;
     }
-    result.pass = barrier::admits(options_.barrier, steps_[worker], seen_steps_);
+    result.pass = barrier::admits(barrier, steps_[worker], seen_steps_);
     return result;
   }
 
   /// Fills drawn_positions_ with the workers that a worker sees: a random draw, or all others. A
   /// position is an index into the list of all other workers.
-  void pick_others() {
+  void pick_others(const barrier::Barrier& barrier) {
     const auto others = static_cast<std::uint32_t>(options_.workers - 1);
-    const auto sees = static_cast<std::uint32_t>(barrier::seen_workers(options_.barrier, others));
+    const auto sees = static_cast<std::uint32_t>(barrier::seen_workers(barrier, others));
     if (draws_others_) return barrier::draw(others, sees, draw_random_, drawn_positions_);
     drawn_positions_.resize(sees);
     std::iota(drawn_positions_.begin(), drawn_positions_.end(), 0U);
@@ -288,7 +287,7 @@ class Simulation {
     Waiter& waiter = waiters_[worker];
     const bool asks_laggard = sends_notices_ && result.laggard;
     if (asks_laggard) {
-      const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
+      const Step floor = *barrier::floor(barrier_of(worker), steps_[worker]);
       notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
       if (!has_coordinator_) ++result_.messages.notify_requests;
     }
@@ -358,6 +357,8 @@ class Simulation {
   StepCounts counts_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
+  /// By worker, if the barrier tunes itself; else empty.
+  std::vector<barrier::Tuner> tuners_;
   /// By laggard: the requests that it has received.
   std::vector<NotifyRequests> notify_requests_;
   /// The waiting workers in the order of their arrival, if they draw again at every arrival without
@@ -377,19 +378,6 @@ class Simulation {
 };
 
 }  // namespace
-
-std::uint64_t memory_estimate(const StepOptions& options) {
-  const bool has_timers = barrier::is_sampled(options.barrier) &&
-                          (!options.recheck.arrival || options.recheck.interval);
-  // A worker's step, its event in a half-full bucket, its entry among the waiters of a half-full
-  // group, and its entry in the result.
-  std::uint64_t per_worker = 144;
-  if (!options.slowness.empty()) per_worker += sizeof(double);
-  if (has_timers) per_worker += sizeof(Waiter) + 64;  // 64 bytes for stale events
-  if (has_timers && options.recheck.notify)           // 96 requests: the largest number observed
-    per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
-  return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
-}
 
 StepResult simulate(const StepOptions& options, Learner* learner) {
   STARLING_CHECK(check(options).ok());

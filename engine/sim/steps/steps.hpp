@@ -46,6 +46,8 @@ struct StepOptions {
   barrier::Recheck recheck = barrier::Recheck::central();
   Distribution step_time = Distribution{laws::Exponential{std::chrono::milliseconds{100}}};
   /// A factor of the step time for each worker (see starling::slowdown_factors); empty: 1 for all.
+  /// simulate() reads the factors and `step_time` whenever a step begins, so a Learner may change
+  /// them to simulate workers that become slower or faster.
   std::vector<double> slowness = {};
   /// A time that is added to each step of every worker, for the work of a real machine that
   /// `step_time` does not include.

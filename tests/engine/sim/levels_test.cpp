@@ -130,7 +130,10 @@ INSTANTIATE_TEST_SUITE_P(
                     LevelsCase{Mode::peer, "pbsp:beta=3", "notify"},
                     LevelsCase{Mode::peer, "pbsp:beta=3", "interval:20ms"},
                     LevelsCase{Mode::peer, "pssp:s=2,beta=3", "notify+interval:auto"},
-                    LevelsCase{Mode::hybrid, "pssp:s=2,beta=3", "notify+interval:auto"}));
+                    LevelsCase{Mode::hybrid, "pssp:s=2,beta=3", "notify+interval:auto"},
+                    LevelsCase{Mode::central, "tuned:waiting=20%", "arrival"},
+                    LevelsCase{Mode::peer, "tuned:waiting=20%", "notify+interval:auto"},
+                    LevelsCase{Mode::hybrid, "tuned:staleness=1", "notify+interval:auto"}));
 
 }  // namespace
 }  // namespace starling::sim

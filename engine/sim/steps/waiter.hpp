@@ -1,0 +1,30 @@
+/// Internal to the simulation of steps: what it keeps of each worker beside its step. Plain values.
+#pragma once
+
+#include <optional>
+
+#include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/step_times.hpp"
+
+namespace starling::sim {
+
+inline constexpr core::Time never = core::Time::max();
+
+/// The state of one worker, waiting or not, that recheck policies with timers and notices need.
+struct Waiter {
+  bool waiting = false;
+  /// When the worker finishes its step or, while it waits, draws again; `never` if it does neither.
+  /// Events at other times are stale.
+  core::Time due_at = never;
+  /// The number of the worker's last draw. Notices for earlier draws are stale.
+  std::uint64_t draw = 0;
+  core::StepTimes step_times;
+};
+
+/// The outcome of a draw. If the draw failed and laggards send notices: one drawn laggard.
+struct DrawResult {
+  bool pass;
+  std::optional<core::MemberId> laggard = std::nullopt;
+};
+
+}  // namespace starling::sim
