@@ -125,6 +125,8 @@ class InvariantChecker {
   struct Draw {
     std::uint64_t number = 0;
     std::size_t expected = 0;
+    /// The step at which the worker has drawn.
+    core::Step step = 0;
     /// True if a barrier pass was checked against this draw: the next pass needs another draw.
     bool used = false;
     std::vector<AskedWorker> asked;
@@ -208,6 +210,7 @@ class InvariantChecker {
   /// several configurations; one that no other node has may have had one worker.
   [[nodiscard]] bool was_alone(const NodeState& node_state) const;
   /// Returns why the draw does not let a worker pass; empty if it does.
+  [[nodiscard]] bool is_sample_size(std::size_t drawn, std::size_t seen) const;
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
   /// Records that the coordinator `id` lets the worker of `to` go on.
   void record_permission(NodeId id, NodeId to, std::size_t slot, const core::Proceed& proceed,

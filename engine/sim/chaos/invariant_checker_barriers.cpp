@@ -72,6 +72,10 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   NodeState& node_state = nodes_[id];
   node_state.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  // The tuner of a worker chooses a sample size of 0 for some steps.
+  const Draw& draw = node_state.draw;
+  const bool has_drawn = draw.number > 0 && !draw.used && draw.step == step;
+  if (barrier::is_tuned(scenario_.barrier) && !has_drawn) return;
   const std::string why = why_not_pass(node_state.draw, *floor);
   // A worker that was the only worker needed no draw.
   if (!why.empty() && !was_alone(node_state))
@@ -95,7 +99,7 @@ bool InvariantChecker::was_alone(const NodeState& node_state) const {
 
 std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
   if (draw.number == 0 || draw.used) return " without asking anyone";
-  if (draw.asked.size() != draw.expected)
+  if (!is_sample_size(draw.asked.size(), draw.expected))
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
   for (const AskedWorker& asked : draw.asked) {
@@ -106,6 +110,12 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
              std::to_string(*asked.answer);
   }
   return {};
+}
+
+/// Returns true if a worker may have drawn `drawn` others, where the barrier sees `seen`: no more
+/// than that if it is tuned.
+bool InvariantChecker::is_sample_size(std::size_t drawn, std::size_t seen) const {
+  return barrier::is_tuned(scenario_.barrier) ? drawn <= seen : drawn == seen;
 }
 
 /// Returns the number of a worker's others: all workers of the configuration less one.
@@ -194,7 +204,7 @@ std::vector<std::size_t> InvariantChecker::view_of_coordinator(
     const auto seen = slot_of(other, member->incarnation);
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
-  if (scenario_.barrier.sample)
+  if (barrier::is_sampled(scenario_.barrier))
     for (const core::MemberId other :
          nodes_[id].core->role<core::Training>().coordinator()->drawn(to))
       add(other);
@@ -208,7 +218,7 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
                                               Step floor) const {
   const std::size_t expected =
       barrier::seen_workers(scenario_.barrier, other_worker_count(configuration));
-  if (scenario_.barrier.sample && view.size() != expected)
+  if (barrier::is_sampled(scenario_.barrier) && !is_sample_size(view.size(), expected))
     return " after drawing " + std::to_string(view.size()) + " others, not " +
            std::to_string(expected);
   for (const std::size_t slot : view)

@@ -34,6 +34,12 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
             rule.probability = random.below(2) == 0 ? 1 : 0.5;
           if constexpr (requires { rule.ahead; }) rule.ahead = 1 + random.below(6);
           if constexpr (requires { rule.share; }) rule.share = random.real(0.2, 0.95);
+          if constexpr (requires { rule.target; }) {
+            const bool is_waiting = random.below(2) == 0;
+            rule.measure =
+                is_waiting ? barrier::Tuned::Measure::waiting : barrier::Tuned::Measure::staleness;
+            rule.target = is_waiting ? 0.3 : 1;
+          }
           if constexpr (requires { rule.is_capped; }) {
             rule.low = staleness;
             rule.high = staleness + random.below(6);
@@ -43,9 +49,10 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
         any_rule);
   std::vector<barrier::Barrier> choices;
   for (const auto& rule : rules)
-    if (!barrier::needs_paces({rule}))
-      choices.push_back(barrier::always_passes({rule}) ? barrier::Barrier{rule}
-                                                       : barrier::sampled(rule, beta));
+    if (barrier::can_be_sampled(rule))
+      choices.push_back(barrier::sampled(rule, beta));
+    else if (barrier::always_passes({rule}) || barrier::is_tuned({rule}))
+      choices.push_back({rule});
   for (const auto& rule : rules)
     if (core::keeps_steps_centrally(mode) && barrier::needs_every_step({rule}))
       choices.push_back({rule});
