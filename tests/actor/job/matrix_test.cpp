@@ -77,13 +77,13 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(BarriersAndModes, Matrix,
-                         testing::Combine(testing::Values("owners", "broadcast"),
-                                          testing::Values("central", "hybrid", "peer"),
-                                          testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1",
-                                                          "pbsp:beta=4", "pssp:s=3,beta=1",
-                                                          "pssp:s=3,beta=4", "pbsp:beta=0",
-                                                          "ssp:s=inf")));
+INSTANTIATE_TEST_SUITE_P(
+    BarriersAndModes, Matrix,
+    testing::Combine(testing::Values("owners", "broadcast"),
+                     testing::Values("central", "hybrid", "peer"),
+                     testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",
+                                     "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",
+                                     "ssp:s=inf", "tuned:waiting=20%", "tuned:staleness=1")));
 
 }  // namespace
 }  // namespace starling::actor

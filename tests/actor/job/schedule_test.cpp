@@ -166,12 +166,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{core::Mode::central, "asp", "arrival"},
                     Case{core::Mode::central, "pbsp:beta=2", "arrival"},
                     Case{core::Mode::central, "pssp:s=1,beta=2", "notify+interval:auto"},
+                    Case{core::Mode::central, "tuned:waiting=20%", "arrival"},
                     Case{core::Mode::hybrid, "asp", "notify"},
                     Case{core::Mode::hybrid, "pbsp:beta=2", "notify"},
                     Case{core::Mode::hybrid, "pssp:s=1,beta=2", "interval:2ms"},
                     Case{core::Mode::peer, "asp", "notify+interval:auto"},
                     Case{core::Mode::peer, "pbsp:beta=4", "notify"},
-                    Case{core::Mode::peer, "pssp:s=1,beta=2", "notify+interval:auto"}));
+                    Case{core::Mode::peer, "pssp:s=1,beta=2", "notify+interval:auto"},
+                    Case{core::Mode::peer, "tuned:waiting=20%", "notify+interval:auto"},
+                    Case{core::Mode::hybrid, "tuned:staleness=1", "notify"}));
 
 }  // namespace
 }  // namespace starling::actor
