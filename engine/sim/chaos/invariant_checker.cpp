@@ -324,7 +324,8 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   if (draw.number < query.draw) {
     draw = {};
     draw.number = query.draw;
-    if (const core::Worker* worker = nodes_[id].core->worker()) draw.step = worker->step();
+    if (const core::Worker* worker = nodes_[id].core->role<core::Training>().worker())
+      draw.step = worker->step();
     draw.expected = barrier::seen_workers(scenario_.barrier, other_worker_count(*configuration));
   }
   const auto* other = configuration->find(envelope.to);
