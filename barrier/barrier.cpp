@@ -29,6 +29,12 @@ bool is_built_in_name(const std::string& name) {
   });
 }
 
+/// Returns the Error about the sampled form of a rule that needs paces.
+Error no_sampled_form(const AnyRule& rule) {
+  return Error{"'p" + label(rule) + "': " + label(rule) +
+               " has no sampled form, for it sees the paces of all workers; valid: " + label(rule)};
+}
+
 /// Returns the names that parse() accepts.
 std::vector<std::string> known_names(std::span<const Predicate> predicates) {
   std::vector<AnyRule> rules = built_in_rules();
@@ -72,8 +78,12 @@ std::optional<Step> floor(const Barrier& barrier, Step own_step) {
 }
 
 bool needs_paces(const Barrier& barrier) {
-  return std::visit([]<class R>(const R&) { return RuleWithRuns<R> || RuleWithRounds<R>; },
-                    barrier.rule);
+  return std::visit(
+      []<class R>(const R& rule) {
+        if constexpr (std::same_as<R, Predicate>) return rule.needs_paces();
+        return RuleWithRuns<R> || RuleWithRounds<R>;
+      },
+      barrier.rule);
 }
 
 bool has_rounds(const Barrier& barrier) {
@@ -146,8 +156,10 @@ Result<void> check(const Predicate& predicate) {
 }
 
 Result<void> check(const Barrier& barrier, std::size_t workers) {
-  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule))
+  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule)) {
     if (auto valid = check(*predicate); !valid) return valid;
+    if (barrier.sample && predicate->needs_paces()) return no_sampled_form(*predicate);
+  }
   // Options that are set in code are valid if text could set them.
   if (!std::holds_alternative<Predicate>(barrier.rule))
     if (auto valid = parse(print(barrier)); !valid) return std::move(valid).error();
@@ -169,10 +181,7 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
   auto rule = find_rule(spec->name, reader, predicates);
   if (!rule && spec->name.starts_with('p')) {
     rule = find_rule(std::string_view{spec->name}.substr(1), reader, predicates);
-    if (rule && needs_paces({*rule}))
-      return Error{
-          "barrier: '" + spec->name + "': " + label(*rule) +
-          " has no sampled form, for it sees the paces of all workers; valid: " + label(*rule)};
+    if (rule && needs_paces({*rule})) return no_sampled_form(*rule).within("barrier");
     if (rule && is_tuned({*rule}))
       return Error{
           "barrier: '" + spec->name + "': " + label(*rule) +

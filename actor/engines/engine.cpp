@@ -51,7 +51,7 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
     return Error{"the hook push is missing: it computes a worker's updates and is required"};
   if (options.barrier)
     if (const auto* predicate = std::get_if<barrier::Predicate>(&options.barrier->rule))
-      if (!predicate->function || !*predicate->function)
+      if (!predicate->has_function())
         return Error{"barrier " + predicate->label +
                      " has no function; make it by Predicate::make"};
   if (options.steps == barrier::finished && !options.time && !hooks.stop)

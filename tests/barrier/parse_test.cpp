@@ -70,6 +70,17 @@ TEST(Parse, RefusesAnUnknownNameAndSuggestsTheNearest) {
             "barrier: 'pmajority' is unknown; " + valid_names());
 }
 
+TEST(Parse, RefusesToSampleAPredicateOfPaces) {
+  const auto rule =
+      Predicate::of_paces("near", [](const Pace&, std::span<const Pace>) { return true; });
+  const std::string refusal =
+      "'pnear': near has no sampled form, for it sees the paces of all workers; valid: near";
+  EXPECT_EQ(*parse("near", std::array{rule}), Barrier{rule});
+  EXPECT_EQ(parse("pnear:beta=2", std::array{rule}).error().message, "barrier: " + refusal);
+  EXPECT_EQ(check(sampled(rule, 2), 4).error().message, refusal);
+  EXPECT_TRUE(check({rule}, 4));
+}
+
 TEST(Parse, KnowsOnlyTheGivenPredicates) {
   EXPECT_EQ(parse("never").error().message, "barrier: 'never' is unknown; " + valid_names());
   EXPECT_EQ(parse_error("predicate"),

@@ -110,6 +110,29 @@ TEST(UserPredicate, NeedsAllAnswersToDecide) {
   EXPECT_FALSE(admits(sampled(half, 3), 5, Steps{5, 0, 0}));
 }
 
+TEST(UserPredicate, OfPacesDecidesByTimes) {
+  using namespace std::chrono_literals;
+  // Passes unless a worker that is behind is predicted to push within 50 ms.
+  const Barrier soon{Predicate::of_paces("soon", [](const Pace& own, std::span<const Pace> others) {
+    return std::ranges::none_of(others, [&](const Pace& other) {
+      const auto next_push = other.pushed_at + other.interval;
+      return other.step < own.step && next_push > own.pushed_at && next_push < own.pushed_at + 50ms;
+    });
+  })};
+  ASSERT_TRUE(needs_paces(soon));
+  EXPECT_TRUE(needs_every_step(soon));
+  EXPECT_EQ(promised_floor(soon, 5), std::nullopt);
+  const Pace own{.step = 5, .pushed_at = 1000ms};
+  const auto next_step = [&](Step step, std::chrono::nanoseconds interval) {
+    const std::vector others{Pace{.step = step, .pushed_at = 900ms, .interval = interval}};
+    return run_to(soon, own, others);
+  };
+  EXPECT_EQ(next_step(1, 120ms), 5U) << "waits for a push at 1020 ms";
+  EXPECT_EQ(next_step(1, 300ms), 6U) << "does not wait for a push at 1200 ms";
+  EXPECT_EQ(next_step(5, 120ms), 6U) << "does not wait for a worker that is not behind";
+  EXPECT_FALSE(needs_paces({half}));
+}
+
 TEST(Sampling, DoesNotChangeTheRule) {
   EXPECT_FALSE(admits(sampled(Bsp{}, 2), 3, Steps{3, 2}));
   EXPECT_EQ(floor(sampled(Ssp{4}, 2), 10), 6U);

@@ -168,5 +168,18 @@ TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
   EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
 }
 
+TEST(PredicateOfPaces, EndsTheJobWithItsErrorIfItThrows) {
+  const models::Table data = load("linear:d=5,n=60");
+  TrainOptions job = endless_options();
+  job.job.mode = core::Mode::central;
+  job.job.barrier = {barrier::Predicate::of_paces(
+      "moody", [](const barrier::Pace&, std::span<const barrier::Pace>) -> bool {
+        throw std::runtime_error{"no opinion"};
+      })};
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
+}
+
 }  // namespace
 }  // namespace starling::actor

@@ -2,6 +2,7 @@
 /// steps of workers differ by at most the barrier's bound, which is reached.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -62,6 +63,29 @@ INSTANTIATE_TEST_SUITE_P(
                     BarrierPair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
                     BarrierPair{Mode::hybrid, "asp", "ssp:s=inf"},
                     BarrierPair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
+
+/// A predicate that sees paces, and uses only the steps in them, decides as the rule over steps.
+TEST(PredicateOfPaces, LetsTheSameWorkersPassAsSsp) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    ProtocolOptions options = small_job();
+    options.mode = Mode::central;
+    options.workers = 6;
+    options.slowness = first_is_slow(6, 3);
+    options.seed = seed;
+    options.barrier = {barrier::Ssp{2}};
+    CountingRun ssp{options};
+    options.barrier = {barrier::Predicate::of_paces(
+        "near", [](const barrier::Pace& own, std::span<const barrier::Pace> others) {
+          return std::ranges::all_of(
+              others, [&](const barrier::Pace& other) { return other.step + 2 >= own.step; });
+        })};
+    CountingRun near{options};
+    ssp.run();
+    near.run();
+    ASSERT_FALSE(ssp.passes.empty());
+    EXPECT_EQ(ssp.passes, near.passes) << "seed " << seed;
+  }
+}
 
 /// The bound must be reached too, because a bound that is never reached proves little.
 TEST(SpreadBound, IsReachedButNotPassed) {
