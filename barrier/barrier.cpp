@@ -60,6 +60,13 @@ std::optional<AnyRule> find_rule(std::string_view name, SpecReader& reader,
   return std::visit([&](const auto& rule) -> AnyRule { return rule.parse(reader); }, *found);
 }
 
+/// Reads the weights of a sampled barrier's draws.
+Weighting read_weighting(SpecReader& reader) {
+  const auto weighting = parse_weighting(reader.text("draw", "uniform"));
+  if (!weighting) reader.refuse(weighting.error().message);
+  return weighting ? *weighting : Weighting::uniform;
+}
+
 }  // namespace
 
 std::vector<AnyRule> built_in_rules() {
@@ -163,12 +170,15 @@ Result<void> check(const Barrier& barrier, std::size_t workers) {
   // Options that are set in code are valid if text could set them.
   if (!std::holds_alternative<Predicate>(barrier.rule))
     if (auto valid = parse(print(barrier)); !valid) return std::move(valid).error();
+  if (!barrier.sample && barrier.weighting != Weighting::uniform)
+    return Error{"barrier " + print(barrier) + ": draw=" + print(barrier.weighting) +
+                 " needs a sample; valid: draw=uniform, or a sampled barrier, as pssp:s=4,beta=2"};
   if (!barrier.sample || *barrier.sample < workers) return {};
   std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
   return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
                " others cannot be drawn among " + std::to_string(workers) +
                (workers == 1 ? " worker" : " workers") + "; valid: beta = " + valid + ", as in " +
-               print(sampled(barrier.rule, workers - 1))};
+               print(sampled(barrier.rule, workers - 1, barrier.weighting))};
 }
 
 Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicates) {
@@ -189,6 +199,7 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
     if (rule && !reader.has("beta"))
       reader.refuse("give the sample size, as in " + spec->name + ":beta=2");
     if (rule) barrier.sample = reader.count("beta", 1);
+    if (rule) barrier.weighting = read_weighting(reader);
   }
   if (!rule)
     return Error{"barrier: '" + spec->name + "' is unknown; " +
@@ -204,6 +215,7 @@ std::string print(const Barrier& barrier) {
   if (barrier.sample) {
     if (!options.empty()) options += ',';
     options += "beta=" + std::to_string(*barrier.sample);
+    if (barrier.weighting != Weighting::uniform) options += ",draw=" + print(barrier.weighting);
   }
   return options.empty() ? text : text + ":" + options;
 }

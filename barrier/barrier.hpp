@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "starling/barrier/rules.hpp"
+#include "starling/barrier/weighting.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::barrier {
@@ -21,6 +22,8 @@ struct Barrier {
   AnyRule rule = Bsp{};
   /// The sample size beta: how many random other workers the rule sees. nullopt: all others.
   std::optional<std::size_t> sample = std::nullopt;
+  /// The weights with which these workers are drawn.
+  Weighting weighting = Weighting::uniform;
 
   bool operator==(const Barrier&) const = default;
 };
@@ -28,10 +31,11 @@ struct Barrier {
 /// Returns the built-in rules with their default options.
 [[nodiscard]] std::vector<AnyRule> built_in_rules();
 
-/// Returns the PSP form of any rule: the rule sees `beta` other workers, drawn uniformly without
-/// replacement.
-[[nodiscard]] inline Barrier sampled(AnyRule rule, std::size_t beta) {
-  return {std::move(rule), beta};
+/// Returns the PSP form of any rule: the rule sees `beta` other workers, drawn without replacement
+/// with weights of the given kind.
+[[nodiscard]] inline Barrier sampled(AnyRule rule, std::size_t beta,
+                                     Weighting weighting = Weighting::uniform) {
+  return {std::move(rule), beta, weighting};
 }
 
 /// Returns whether a worker at step `own_step` that sees the steps `seen` of others may pass.
@@ -85,6 +89,12 @@ struct Barrier {
   return is_tuned(barrier) || (barrier.sample && !always_passes(barrier));
 }
 
+/// Returns whether workers draw others with weights that differ. Workers that ask each other learn
+/// these weights, so the barrier works in hybrid and peer mode only.
+[[nodiscard]] inline bool is_weighted(const Barrier& barrier) {
+  return is_sampled(barrier) && barrier.weighting != Weighting::uniform;
+}
+
 /// Returns whether one member must know every worker's step; the barrier then works in central mode
 /// only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
@@ -103,13 +113,14 @@ struct Barrier {
 [[nodiscard]] Result<void> check(const Predicate& predicate);
 
 /// Refuses a barrier that a job with `workers` workers cannot run: options that parse() refuses, a
-/// sample size of `workers` or more, a sampled rule that cannot be sampled, or a predicate with a
-/// bad label.
+/// sample size of `workers` or more, a sampled rule that cannot be sampled, weights without a sample,
+/// or a predicate with a bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
 /// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10`, and the user's `predicates`
-/// by their labels; a `p` before a label samples the predicate. Refuses an unknown name and
-/// suggests the nearest valid one.
+/// by their labels; a `p` before a label samples the predicate. A sampled barrier may have a
+/// weighting: `pssp:s=4,beta=10,draw=availability`. Refuses an unknown name and suggests the
+/// nearest valid one.
 [[nodiscard]] Result<Barrier> parse(std::string_view text,
                                     std::span<const Predicate> predicates = {});
 

@@ -35,6 +35,36 @@ TEST(Parse, ReadsEveryBarrier) {
   EXPECT_EQ(*parse(" pssp : beta = 10 , s = 7 "), sampled(Ssp{7}, 10));
 }
 
+TEST(Parse, ReadsTheWeightsOfASampledBarrier) {
+  EXPECT_EQ(*parse("pssp:s=7,beta=10,draw=availability"),
+            sampled(Ssp{7}, 10, Weighting::availability));
+  EXPECT_EQ(*parse("pbsp:draw=speed,beta=2"), sampled(Bsp{}, 2, Weighting::speed));
+  EXPECT_EQ(*parse("pbsp:beta=2,draw=uniform"), sampled(Bsp{}, 2));
+  EXPECT_EQ(print(sampled(Ssp{4}, 2, Weighting::speed)), "pssp:s=4,beta=2,draw=speed");
+  EXPECT_EQ(print(sampled(Ssp{4}, 2)), "pssp:s=4,beta=2");
+  EXPECT_TRUE(is_weighted(*parse("pbsp:beta=2,draw=speed")));
+  for (const char* text : {"pbsp:beta=2", "pbsp:beta=0,draw=speed", "pssp:s=inf,beta=2,draw=speed"})
+    EXPECT_FALSE(is_weighted(*parse(text))) << text;
+}
+
+TEST(Parse, RefusesUnknownWeights) {
+  EXPECT_EQ(parse_error("pssp:beta=2,draw=spede"),
+            "barrier: pssp: draw=spede: is unknown; did you mean 'speed'? valid: uniform, "
+            "availability, speed");
+  EXPECT_EQ(parse_error("pssp:beta=2,draw="),
+            "barrier: pssp: 'draw=' has no value; valid: KEY=VALUE");
+}
+
+TEST(Check, RefusesWeightsWithoutASample) {
+  EXPECT_EQ(
+      check(Barrier{Ssp{4}, std::nullopt, Weighting::speed}, 4).error().message,
+      "barrier ssp:s=4: draw=speed needs a sample; valid: draw=uniform, or a sampled barrier, "
+      "as pssp:s=4,beta=2");
+  EXPECT_EQ(check(sampled(Ssp{4}, 4, Weighting::speed), 4).error().message,
+            "barrier pssp:s=4,beta=4,draw=speed: beta=4 others cannot be drawn among 4 workers; "
+            "valid: beta = 0 to 3, as in pssp:s=4,beta=3,draw=speed");
+}
+
 TEST(Parse, DefaultsToAStalenessOfFour) {
   EXPECT_EQ(*parse("ssp"), Barrier{Ssp{4}});
   EXPECT_EQ(*parse("pssp:beta=2"), sampled(Ssp{4}, 2));
@@ -54,6 +84,9 @@ TEST(Parse, ReadsPrintedBarriers) {
     for (const std::size_t beta : {0U, 3U, 1'000'000U})
       EXPECT_EQ(*parse(print(sampled(rule, beta)), predicates), sampled(rule, beta))
           << print(sampled(rule, beta));
+    for (const Weighting weighting : {Weighting::availability, Weighting::speed})
+      EXPECT_EQ(*parse(print(sampled(rule, 3, weighting)), predicates), sampled(rule, 3, weighting))
+          << print(sampled(rule, 3, weighting));
   }
 }
 
@@ -133,8 +166,9 @@ TEST(Parse, RefusesOptionsThatTheBarrierLacks) {
             "barrier: bsp: takes no options, but 'beta=4' is given; valid: bsp");
   EXPECT_EQ(parse_error("ssp:beta=4"), "barrier: ssp: unknown option 'beta'; valid: s");
   EXPECT_EQ(parse_error("pbsp:betta=4,beta=2"),
-            "barrier: pbsp: unknown option 'betta'; did you mean 'beta'? valid: beta");
-  EXPECT_EQ(parse_error("pbsp:beta=4,s=2"), "barrier: pbsp: unknown option 's'; valid: beta");
+            "barrier: pbsp: unknown option 'betta'; did you mean 'beta'? valid: beta, draw");
+  EXPECT_EQ(parse_error("pbsp:beta=4,s=2"), "barrier: pbsp: unknown option 's'; valid: beta, draw");
+  EXPECT_EQ(parse_error("ssp:s=4,draw=speed"), "barrier: ssp: unknown option 'draw'; valid: s");
   EXPECT_EQ(parse_error("never:s=4"),
             "barrier: never: takes no options, but 's=4' is given; valid: never");
 }
