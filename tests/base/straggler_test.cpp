@@ -24,6 +24,46 @@ TEST(Stragglers, RefuseAShareThatRoundsToNoWorker) {
             "a number of workers, 1:4x");
 }
 
+TEST(Stragglers, MayBeAway) {
+  using namespace std::chrono_literals;
+  const Absence half{5s, 10s};
+  const auto parsed = parse_straggler("25%:away=5s/10s");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(print(*parsed), "25%:away=5s/10s");
+  EXPECT_EQ(factors_of("25%:away=5s/10s", 4).value(), (std::vector<double>{1, 1, 1, 1}));
+  EXPECT_EQ(absences({*parsed}, 4).value(), (std::vector<Absence>{{}, {}, {}, half}));
+  EXPECT_EQ(absences({parse_straggler("1:4x").value(), *parsed}, 4).value(),
+            (std::vector<Absence>{{}, {}, half, {}}));
+  EXPECT_TRUE(absences({parse_straggler("1:4x").value()}, 4).value().empty());
+  EXPECT_EQ(absences({*parsed}, 1).error().message,
+            "straggler 25%:away=5s/10s: this share of 1 workers rounds to none; valid: "
+            "50%:away=5s/10s or more, or a number of workers, 1:away=5s/10s");
+}
+
+TEST(Stragglers, RefuseAnAbsenceThatIsNone) {
+  const auto error_of = [](const char* text) { return parse_straggler(text).error().message; };
+  for (const char* form :
+       {"1:away=5s", "1:away=", "1:away=5/10", "1:away=5s/10s/1s", "1:away=-1s/2s"})
+    EXPECT_EQ(error_of(form),
+              "straggler '" + std::string{form} +
+                  "' has another form; valid: away=5s/10s (away for 5s of each 10s)");
+  EXPECT_EQ(error_of("1:away=0s/2s"),
+            "straggler '1:away=0s/2s': nobody is away; valid: longer than 0s");
+  EXPECT_EQ(error_of("1:away=2s/2s"),
+            "straggler '1:away=2s/2s': nobody is ever back; valid: away for less than the period, "
+            "2s");
+}
+
+TEST(Stragglers, AreRefusedWhereTheyCannotBeAway) {
+  EXPECT_TRUE(check_always_available({parse_straggler("1:4x").value()}));
+  EXPECT_EQ(check_always_available(
+                {parse_straggler("1:4x").value(), parse_straggler("1:away=1s/2s").value()})
+                .error()
+                .message,
+            "straggler 1:away=1s/2s: only simulated workers can be away; valid: slow ones, as "
+            "1:4x, or `starling sim`");
+}
+
 TEST(Stragglers, RefuseAShareOrFactorOutOfBounds) {
   const auto error_of = [](const char* text) { return parse_straggler(text).error().message; };
   for (const char* share : {"0%:4x", "105%:4x", "-1%:4x"})
