@@ -40,6 +40,14 @@ Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Re
   if (!keeps_steps_centrally(mode) && recheck.arrival)
     return Error{"recheck arrival works in central mode only; valid in " + print(mode) +
                  " mode: notify, interval:5ms, notify+interval:auto"};
+  if (keeps_steps_centrally(mode) && barrier::is_weighted(barrier)) {
+    barrier::Barrier uniform = barrier;
+    uniform.weighting = barrier::Weighting::uniform;
+    return Error{"barrier " + barrier::print(barrier) + ": draw=" + print(barrier.weighting) +
+                 " needs workers that ask each other, which they do not in central mode; valid "
+                 "there: " +
+                 barrier::print(uniform) + ", or use mode hybrid or peer"};
+  }
   return barrier::check(barrier, workers);
 }
 

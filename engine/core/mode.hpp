@@ -33,7 +33,8 @@ enum class Mode {
 
 /// Returns an error, which names valid values, if the job cannot work: if it has no workers, if its
 /// barrier draws larger samples than it has workers, or if no member sees every worker's step in
-/// `mode`, and the barrier needs every step or the recheck policy is `arrival`.
+/// `mode`, and the barrier needs every step or the recheck policy is `arrival`; or if a coordinator
+/// does, and the barrier is weighted.
 [[nodiscard]] Result<void> check(Mode mode, const barrier::Barrier& barrier,
                                  const barrier::Recheck& recheck, std::size_t workers);
 

@@ -20,6 +20,7 @@ SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, Membe
       recheck_(recheck),
       self_(self) {
   set_workers(std::move(workers));
+  if (barrier::is_weighted(barrier_)) weights_.emplace(barrier_.weighting);
 }
 
 bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval) {
@@ -66,16 +67,23 @@ bool SampleGate::start_draw(const Context& context) {
 }
 
 void SampleGate::ask_random(const Context& context, std::uint32_t count) {
-  barrier::draw(candidate_count(), count, context.random, drawn_positions_);
+  if (weights_)
+    barrier::draw_weighted(candidate_count(), count,
+                           weights_->weights(*workers_, own_position_, context.now), context.random,
+                           drawn_positions_);
+  else
+    barrier::draw(candidate_count(), count, context.random, drawn_positions_);
   for (const std::uint32_t pick : drawn_positions_) {
     const MemberId other = (*workers_)[pick < own_position_ ? pick : pick + 1];
     unanswered_.push_back(other);
+    if (weights_) weights_->on_question(other, context.now);
     context.send(ToMember{other}, StepQuery{self_, draw_number_});
   }
   wait_until(context, context.now + query_timeout);
 }
 
 bool SampleGate::on(const Context& context, const StepAnswer& answer) {
+  if (weights_) weights_->on_answer(answer.from, answer.step, context.now);
   if (answer.draw != draw_number_) return false;
   // After a refusal, the other answers to its draw still tell a tuner the lags.
   if (phase_ == Phase::refused && tuner_) take_answer(answer);
@@ -127,6 +135,7 @@ bool SampleGate::on_timer(const Context& context) {
 bool SampleGate::on_members(const Context& context, WorkerIds workers,
                             const std::vector<MemberId>& changed) {
   set_workers(std::move(workers));
+  if (weights_) weights_->forget(changed);
   const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
   const bool affects_draw =
       (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed);

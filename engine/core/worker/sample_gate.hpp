@@ -12,6 +12,7 @@
 #include "starling/barrier/tuner.hpp"
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/timer.hpp"
+#include "starling/engine/core/worker/draw_weights.hpp"
 
 namespace starling::core {
 
@@ -23,11 +24,10 @@ using WorkerIds = std::shared_ptr<const std::vector<MemberId>>;
 /// all others, so no other worker waits for it.
 inline constexpr Step not_begun = barrier::finished + 1;
 
-/// A worker that does not answer a step query within this time counts as behind.
-inline constexpr Time query_timeout = std::chrono::seconds{1};
-
 /// Draws beta other workers and asks them for their steps. Decides once one of them turns out to be
-/// a laggard (too far behind for the rule), all have answered, or query_timeout is over:
+/// a laggard (too far behind for the rule), all have answered, or query_timeout is over. If the
+/// barrier is weighted, the gate learns the weights of its draws from the answers (DrawWeights).
+///
 ///
 ///     idle --begin--> asking --all answered, no laggard--> idle: the worker passes
 ///                       ^  \--a laggard, or no answer--> refused
@@ -77,6 +77,10 @@ class SampleGate {
   /// Returns the laggard that decided the present draw; nullopt if the draw is not decided, or if
   /// no single worker has decided it. Meaningless while the gate is idle.
   [[nodiscard]] std::optional<MemberId> laggard() const noexcept { return laggard_; }
+  /// Returns the weights of the gate's draws; nullptr if draws are uniform.
+  [[nodiscard]] const DrawWeights* weights() const noexcept {
+    return weights_ ? &*weights_ : nullptr;
+  }
 
  private:
   enum class Phase { idle, asking, refused, entering };
@@ -93,7 +97,7 @@ class SampleGate {
   bool take_answer(const StepAnswer& answer);
   bool decide(const Context& context);
   bool decide_entry(const Context& context);
-  /// Draws `count` random others and asks them for their steps.
+  /// Draws `count` random others, with the barrier's weights, and asks them for their steps.
   void ask_random(const Context& context, std::uint32_t count);
   /// Returns the number of workers that can be drawn.
   [[nodiscard]] std::uint32_t candidate_count() const;
@@ -129,6 +133,8 @@ class SampleGate {
   Time deadline_{};
   Timer timer_;
   Counts counts_;
+  /// Absent if draws are uniform.
+  std::optional<DrawWeights> weights_;
   /// Scratch memory of ask_random().
   std::vector<std::uint32_t> drawn_positions_;
 };

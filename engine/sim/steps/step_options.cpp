@@ -4,7 +4,9 @@
 #include "starling/barrier/tuner.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
+#include "starling/engine/sim/absences.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
+#include "starling/engine/sim/steps/step_draws.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 #include "starling/engine/sim/steps/waiter.hpp"
 
@@ -42,6 +44,7 @@ Result<void> check_of_both_levels(const StepOptions& options) {
   if (interval && *interval != barrier::Recheck::automatic && *interval <= Time{0})
     return Error{"recheck: the interval must be longer than 0"};
   if (options.steps_max == 0) return Error{"last step: 0; valid: 1 or more"};
+  if (auto valid = check_absences(options.absences, options.workers); !valid) return valid;
   return check_slowness(options);
 }
 
@@ -50,6 +53,15 @@ Result<void> check(const StepOptions& options) {
     return Error{"barrier " + barrier::print(options.barrier) +
                  ": needs the times at which workers push their updates, which a simulation at the "
                  "step level does not have; valid: --level protocol, or another barrier"};
+  const bool is_central = core::keeps_steps_centrally(options.mode);
+  if (is_central && barrier::is_weighted(options.barrier))
+    return Error{"barrier " + barrier::print(options.barrier) +
+                 ": a coordinator draws uniformly; valid: mode hybrid or peer"};
+  if (!is_central && !options.absences.empty() && barrier::is_sampled(options.barrier) &&
+      options.recheck.arrival)
+    return Error{"recheck " + barrier::print(options.recheck) +
+                 ": workers that ask others which are away learn of no arrival; valid: notify, "
+                 "interval:5ms, notify+interval:auto"};
   return check_of_both_levels(options);
 }
 
@@ -59,11 +71,11 @@ std::uint64_t memory_estimate(const StepOptions& options) {
   // A worker's step, its event in a half-full bucket, its entry among the waiters of a half-full
   // group, and its entry in the result.
   std::uint64_t per_worker = 144;
-  if (barrier::is_tuned(options.barrier)) per_worker += sizeof(barrier::Tuner);
   if (!options.slowness.empty()) per_worker += sizeof(double);
   if (has_timers) per_worker += sizeof(Waiter) + 64;  // 64 bytes for stale events
   if (has_timers && options.recheck.notify)           // 96 requests: the largest number observed
     per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
+  per_worker += StepDraws::bytes_per_worker(options);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }
 

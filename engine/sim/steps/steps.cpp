@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "starling/barrier/sampling.hpp"
-#include "starling/barrier/tuner.hpp"
 #include "starling/base/check.hpp"
 #include "starling/base/to_duration.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"
+#include "starling/engine/sim/steps/step_draws.hpp"
 #include "starling/engine/sim/steps/step_queue.hpp"
 #include "starling/engine/sim/steps/waiter.hpp"
 
@@ -30,19 +28,16 @@ class Simulation {
         sends_notices_(!on_arrival_ && options.recheck.notify),
         has_coordinator_(core::keeps_steps_centrally(options.mode)),
         has_timers_(draws_others_ && (!options.recheck.arrival || options.recheck.interval)),
-        by_probability_(!barrier::is_tuned(options.barrier) && barrier::floor(options.barrier, 0) &&
-                        (options.sampling == Sampling::exact || !draws_others_)),
+        by_probability_(is_decided_by_probability(options)),
         queue_(options.workers, mean_of(options)),
         // Tuned workers decide by their own barriers, so counts_ has no probabilities for them.
         counts_(
             barrier::is_tuned(options.barrier) ? barrier::Barrier{barrier::Asp{}} : options.barrier,
             options.workers),
+        draws_(options, sends_notices_),
         steps_(options.workers),
         waiters_(has_timers_ ? options.workers : 0),
-        notify_requests_(sends_notices_ ? options.workers : 0) {
-    if (const auto tuner = barrier::make_tuner(options.barrier))
-      tuners_.assign(options.workers, *tuner);
-  }
+        notify_requests_(sends_notices_ ? options.workers : 0) {}
 
   StepResult run() {
     result_.curve.reserve(options_.points);
@@ -62,6 +57,15 @@ class Simulation {
   /// Returns the mean time of a step, at least 1 ns, because the queue's buckets need a length.
   static Time mean_of(const StepOptions& options) {
     return std::max(Time{1}, to_duration(options.step_time.mean() * 1e9) + options.overhead);
+  }
+
+  static bool is_decided_by_probability(const StepOptions& options) {
+    if (barrier::is_tuned(options.barrier) || !barrier::floor(options.barrier, 0)) return false;
+    if (!barrier::is_sampled(options.barrier)) return true;
+    // The workers' chances to pass differ if draws are weighted or workers do not answer.
+    const bool is_silent = !options.absences.empty() && !core::keeps_steps_centrally(options.mode);
+    return options.sampling == Sampling::exact && !barrier::is_weighted(options.barrier) &&
+           !is_silent;
   }
 
   /// Reports the progress. Returns false if the simulation is to end.
@@ -116,9 +120,12 @@ class Simulation {
     return std::move(result_);
   }
 
-  /// Makes `worker` due after `delay`, if that is within the horizon.
+  /// Makes `worker` due after `delay`, or when it is back if it is away then. Does nothing if that
+  /// is beyond the horizon.
   void schedule(MemberId worker, Time delay) {
     if (has_timers_) waiters_[worker].due_at = never;
+    if (delay <= options_.horizon - now_)
+      delay = draws_.absences().available_at(worker, now_ + delay) - now_;
     if (delay > options_.horizon - now_) return;
     if (has_timers_) waiters_[worker].due_at = now_ + delay;
     queue_.push(now_ + delay, worker);
@@ -129,7 +136,7 @@ class Simulation {
     Time duration = options_.step_time.draw(step_time_random_);
     if (!options_.slowness.empty())
       duration = to_duration(static_cast<double>(duration.count()) * options_.slowness[worker]);
-    duration += options_.overhead;
+    duration = draws_.absences().time_to_work(worker, now_, duration + options_.overhead);
     if (has_timers_) waiters_[worker].step_times.add(duration);
     schedule(worker, duration);
   }
@@ -139,7 +146,9 @@ class Simulation {
     if (!has_timers_) return finish_step(worker);
     Waiter& waiter = waiters_[worker];
     if (waiter.due_at != now_) return;
-    waiter.waiting ? draw_at_timer(worker) : finish_step(worker);
+    if (!waiter.waiting) return finish_step(worker);
+    if (!waiter.undecided) return draw_at_timer(worker);
+    handle_draw(worker, *std::exchange(waiter.undecided, std::nullopt));
   }
 
   void finish_step(MemberId worker) {
@@ -150,11 +159,11 @@ class Simulation {
     counts_.advance(step);
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (sends_notices_) send_notices(worker);
-    if (!tuners_.empty()) tuners_[worker].arrive(now_, step);
+    draws_.arrive(worker, now_, step);
     if (step >= options_.steps_max) {
       counts_.finish(step);
       recheck_waiters();
-    } else if (const DrawResult result = try_to_pass(worker); result.pass) {
+    } else if (const DrawResult result = try_to_pass(worker); result.pass && !result.decided_at) {
       release(worker);
       recheck_waiters();
     } else {
@@ -165,7 +174,7 @@ class Simulation {
 
   void release(MemberId worker) {
     if (has_coordinator_) ++result_.messages.releases;
-    if (!tuners_.empty()) tuners_[worker].pass(now_);
+    draws_.pass(worker, now_);
     begin_step(worker);
   }
 
@@ -205,11 +214,6 @@ class Simulation {
     }
   }
 
-  /// Returns the barrier at which the worker decides now.
-  [[nodiscard]] const barrier::Barrier& barrier_of(MemberId worker) const {
-    return tuners_.empty() ? options_.barrier : tuners_[worker].barrier();
-  }
-
   void count_draws(std::uint64_t draws, std::uint64_t passes, const barrier::Barrier& barrier) {
     result_.draws += draws;
     result_.passes += passes;
@@ -223,9 +227,9 @@ class Simulation {
   DrawResult try_to_pass(MemberId worker) {
     if (never_waits_ || needs_no_draw(worker)) return {true};
     if (has_timers_) ++waiters_[worker].draw;
-    const DrawResult result =
-        by_probability_ ? decide_by_probability(worker) : decide_by_drawing(worker);
-    if (draws_others_) count_draws(1, result.pass ? 1 : 0, barrier_of(worker));
+    const DrawResult result = by_probability_ ? decide_by_probability(worker)
+                                              : draws_.decide(worker, steps_, now_, draw_random_);
+    if (draws_others_) count_draws(1, result.pass ? 1 : 0, draws_.barrier_of(worker));
     return result;
   }
 
@@ -233,9 +237,10 @@ class Simulation {
   /// or if its tuner has chosen a sample size of 0.
   [[nodiscard]] bool needs_no_draw(MemberId worker) const {
     const Step step = steps_[worker];
-    if (!tuners_.empty() && barrier_of(worker).sample == 0) return true;
+    const barrier::Barrier& barrier = draws_.barrier_of(worker);
+    if (barrier::is_tuned(options_.barrier) && barrier.sample == 0) return true;
     return by_probability_ ? counts_.group(step).floor == 0
-                           : barrier::floor(barrier_of(worker), step) == Step{0};
+                           : barrier::floor(barrier, step) == Step{0};
   }
 
   DrawResult decide_by_probability(MemberId worker) {
@@ -251,43 +256,17 @@ class Simulation {
     }
   }
 
-  DrawResult decide_by_drawing(MemberId worker) {
-    const barrier::Barrier& barrier = barrier_of(worker);
-    pick_others(barrier);
-    if (!tuners_.empty()) tuners_[worker].begin_draw();
-    const auto floor = barrier::floor(barrier, steps_[worker]);
-    seen_steps_.clear();
-    std::uint64_t laggards = 0;
-    DrawResult result{false};
-    for (const std::uint32_t position : drawn_positions_) {
-      const MemberId other = position + (position >= worker ? 1U : 0U);
-      const Step step = steps_[other];
-      seen_steps_.push_back(step >= options_.steps_max ? barrier::finished : step);
-      if (!tuners_.empty()) tuners_[worker].see(seen_steps_.back());
-      // Each drawn laggard is equally likely to be the first that answers.
-      if (sends_notices_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
-        result.laggard = other;
-    }
-    result.pass = barrier::admits(barrier, steps_[worker], seen_steps_);
-    return result;
-  }
-
-  /// Fills drawn_positions_ with the workers that a worker sees: a random draw, or all others. A
-  /// position is an index into the list of all other workers.
-  void pick_others(const barrier::Barrier& barrier) {
-    const auto others = static_cast<std::uint32_t>(options_.workers - 1);
-    const auto sees = static_cast<std::uint32_t>(barrier::seen_workers(barrier, others));
-    if (draws_others_) return barrier::draw(others, sees, draw_random_, drawn_positions_);
-    drawn_positions_.resize(sees);
-    std::iota(drawn_positions_.begin(), drawn_positions_.end(), 0U);
-  }
-
   /// After a failed draw of the worker, arranges its next draw: at a notice, at a timer, or both.
+  /// After a draw that is not decided yet, arranges that it is.
   void arrange_next_draw(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
+    if (result.decided_at) {
+      waiter.undecided = {result.pass, result.laggard};
+      return schedule(worker, *result.decided_at - now_);
+    }
     const bool asks_laggard = sends_notices_ && result.laggard;
     if (asks_laggard) {
-      const Step floor = *barrier::floor(barrier_of(worker), steps_[worker]);
+      const Step floor = *barrier::floor(draws_.barrier_of(worker), steps_[worker]);
       notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
       if (!has_coordinator_) ++result_.messages.notify_requests;
     }
@@ -312,9 +291,11 @@ class Simulation {
     draw_again(worker);
   }
 
-  void draw_again(MemberId worker) {
-    const DrawResult result = try_to_pass(worker);
-    if (!result.pass) return arrange_next_draw(worker, result);
+  void draw_again(MemberId worker) { handle_draw(worker, try_to_pass(worker)); }
+
+  /// Lets a waiting worker pass after its draw, or arranges the next draw.
+  void handle_draw(MemberId worker, const DrawResult& result) {
+    if (!result.pass || result.decided_at) return arrange_next_draw(worker, result);
     if (on_arrival_ && by_probability_) counts_.remove_waiter(steps_[worker], worker);
     if (on_arrival_ && !by_probability_) std::erase(waiters_in_order_, worker);
     end_waiting(worker);
@@ -328,7 +309,12 @@ class Simulation {
     if (!has_coordinator_) result_.messages.notices += fulfilled.size();
     for (const NotifyRequest& request : fulfilled)
       if (waiters_[request.from].waiting && waiters_[request.from].draw == request.draw)
-        draw_again(request.from);
+        draw_when_available(request.from);
+  }
+
+  /// A worker that is away draws again when it is back.
+  void draw_when_available(MemberId worker) {
+    draws_.absences().is_away(worker, now_) ? schedule(worker, Time{}) : draw_again(worker);
   }
 
   const StepOptions& options_;
@@ -355,10 +341,9 @@ class Simulation {
 
   StepQueue queue_;
   StepCounts counts_;
+  StepDraws draws_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
-  /// By worker, if the barrier tunes itself; else empty.
-  std::vector<barrier::Tuner> tuners_;
   /// By laggard: the requests that it has received.
   std::vector<NotifyRequests> notify_requests_;
   /// The waiting workers in the order of their arrival, if they draw again at every arrival without
@@ -373,8 +358,6 @@ class Simulation {
   double wait_time_ = 0;
   double run_time_ = 0;
   StepResult result_;
-  std::vector<std::uint32_t> drawn_positions_;
-  std::vector<Step> seen_steps_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "starling/barrier/recheck.hpp"
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/base/result.hpp"
+#include "starling/base/straggler.hpp"
 #include "starling/engine/core/ids.hpp"
 #include "starling/engine/core/mode.hpp"
 
@@ -31,7 +32,8 @@ using core::Time;
 enum class Sampling {
   /// By its exact probability, barrier::pass_probability(): the cost of an update does not grow
   /// with
-  /// the number of workers. Rules without a floor (see barrier::floor()) are decided as by `plain`.
+  /// the number of workers. Rules without a floor (see barrier::floor()), weighted barriers, and
+  /// workers that ask others which are away are decided as by `plain`.
   exact,
   /// By drawing other workers, as a live worker does. This is slow, and a reference for `exact`.
   plain,
@@ -49,6 +51,9 @@ struct StepOptions {
   /// simulate() reads the factors and `step_time` whenever a step begins, so a Learner may change
   /// them to simulate workers that become slower or faster.
   std::vector<double> slowness = {};
+  /// For each worker, when it is away; empty: never. Its steps then take longer. If workers ask
+  /// each other, one that is away answers when it is back.
+  std::vector<Absence> absences = {};
   /// A time that is added to each step of every worker, for the work of a real machine that
   /// `step_time` does not include.
   Time overhead{};
@@ -136,9 +141,11 @@ struct Learner {
 /// Returns an error if neither level of simulation can have the options: if there are no workers or
 /// more than 2^31, if the sample is too large, if the horizon is not longer than 0 or exceeds 200
 /// years, if steps or the recheck interval take no time, if the last step is 0, or if the slowness
-/// factors are invalid or not as many as the workers.
+/// factors or the absences are invalid or not as many as the workers.
 [[nodiscard]] Result<void> check_of_both_levels(const StepOptions& options);
-/// Returns an error if steps cannot be simulated with the options: also if the barrier needs paces.
+/// Returns an error if steps cannot be simulated with the options: also if the barrier needs paces,
+/// if a coordinator keeps the steps and the barrier is weighted, or if workers ask others that may
+/// be away, but draw again at each arrival.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
 /// Returns an estimate of the bytes of memory that simulate() uses, so that the caller can refuse a

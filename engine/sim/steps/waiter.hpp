@@ -10,6 +10,15 @@ namespace starling::sim {
 
 inline constexpr core::Time never = core::Time::max();
 
+/// The outcome of a draw.
+struct DrawResult {
+  bool pass;
+  /// If the draw failed and laggards send notices: one drawn laggard.
+  std::optional<core::MemberId> laggard = std::nullopt;
+  /// When the draw is decided, if that is later than now: a drawn worker is away.
+  std::optional<core::Time> decided_at = std::nullopt;
+};
+
 /// The state of one worker, waiting or not, that recheck policies with timers and notices need.
 struct Waiter {
   bool waiting = false;
@@ -18,13 +27,10 @@ struct Waiter {
   core::Time due_at = never;
   /// The number of the worker's last draw. Notices for earlier draws are stale.
   std::uint64_t draw = 0;
-  core::StepTimes step_times;
-};
-
-/// The outcome of a draw. If the draw failed and laggards send notices: one drawn laggard.
-struct DrawResult {
-  bool pass;
-  std::optional<core::MemberId> laggard = std::nullopt;
+  /// The outcome of the last draw, if it is known but not decided yet: the worker learns it at
+  /// `due_at`.
+  std::optional<DrawResult> undecided = std::nullopt;
+  core::StepTimes step_times = {};
 };
 
 }  // namespace starling::sim

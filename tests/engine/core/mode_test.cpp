@@ -61,6 +61,17 @@ TEST(Mode, RefusesRecheckAtArrivalsWithoutACoordinator) {
             "interval:5ms, notify+interval:auto");
 }
 
+TEST(Mode, RefusesWeightsWhereACoordinatorDraws) {
+  for (const char* text : {"pssp:s=4,beta=2,draw=availability", "pbsp:beta=7,draw=speed"})
+    for (const Mode mode : {Mode::hybrid, Mode::peer})
+      EXPECT_EQ(refusal(mode, *barrier::parse(text), default_recheck(mode)), "accepted");
+  EXPECT_EQ(refusal(Mode::central, *barrier::parse("pssp:s=4,beta=2,draw=speed"),
+                    default_recheck(Mode::central)),
+            "barrier pssp:s=4,beta=2,draw=speed: draw=speed needs workers that ask each other, "
+            "which they do not in central mode; valid there: pssp:s=4,beta=2, or use mode hybrid "
+            "or peer");
+}
+
 TEST(Mode, RefusesJobsWithoutWorkersAndSamplesTooLarge) {
   EXPECT_EQ(refusal(Mode::central, {}, Recheck::central(), 0),
             "workers=0: a job needs at least 1 worker");

@@ -64,6 +64,29 @@ INSTANTIATE_TEST_SUITE_P(
         BadSteps{"NegativeSlowness",
                  [](StepOptions& o) { o.slowness = std::vector<double>(10, -1.0); },
                  "slowness factor -1; valid: a number above 0, at most 1000000"},
+        BadSteps{"Absences", [](StepOptions& o) { o.absences.resize(3); },
+                 "3 absences for 10 workers; valid: one for each, or none"},
+        BadSteps{"AwayForEver",
+                 [](StepOptions& o) {
+                   o.absences.resize(10, {2s, 2s});
+                 },
+                 "absence of 2000000000 ns in each 2000000000 ns; valid: from 0 to below the "
+                 "period"},
+        BadSteps{
+            "WeightsOfACoordinator",
+            [](StepOptions& o) {
+              o.barrier = barrier::sampled(barrier::Bsp{}, 1, barrier::Weighting::speed);
+            },
+            "barrier pbsp:beta=1,draw=speed: a coordinator draws uniformly; valid: mode hybrid "
+            "or peer"},
+        BadSteps{"ArrivalsOfWorkersThatAreAway",
+                 [](StepOptions& o) {
+                   o.mode = core::Mode::peer;
+                   o.barrier = barrier::sampled(barrier::Bsp{}, 1);
+                   o.absences.resize(10, {1s, 2s});
+                 },
+                 "recheck arrival: workers that ask others which are away learn of no arrival; "
+                 "valid: notify, interval:5ms, notify+interval:auto"},
         BadSteps{"NoInterval", [](StepOptions& o) { o.recheck = {.interval = 0s}; },
                  "recheck: the interval must be longer than 0"},
         BadSteps{"NoStep", [](StepOptions& o) { o.steps_max = 0; },

@@ -1,0 +1,89 @@
+/// Internal to the simulation of steps: decides draws by drawing other workers, as live workers do.
+/// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "starling/barrier/tuner.hpp"
+#include "starling/engine/core/worker/draw_weights.hpp"
+#include "starling/engine/sim/absences.hpp"
+#include "starling/engine/sim/steps/steps.hpp"
+#include "starling/engine/sim/steps/waiter.hpp"
+
+namespace starling::sim {
+
+class StepDraws {
+ public:
+  /// `sends_notices`: the result of a failed draw has a laggard. `options` must outlive this.
+  StepDraws(const StepOptions& options, bool sends_notices);
+
+  /// Returns the largest memory that a worker takes here, in bytes.
+  [[nodiscard]] static std::uint64_t bytes_per_worker(const StepOptions& options);
+
+  [[nodiscard]] const Absences& absences() const noexcept { return absences_; }
+
+  /// The worker arrives at its barrier, or passes it. A barrier that tunes itself changes then.
+  void arrive(MemberId worker, Time now, Step step) {
+    if (!tuners_.empty()) tuners_[worker].arrive(now, step);
+  }
+  void pass(MemberId worker, Time now) {
+    if (!tuners_.empty()) tuners_[worker].pass(now);
+  }
+  /// Returns the barrier at which the worker decides now.
+  [[nodiscard]] const barrier::Barrier& barrier_of(MemberId worker) const {
+    return tuners_.empty() ? options_.barrier : tuners_[worker].barrier();
+  }
+
+  /// Returns the weights with which `worker` draws at `now`, as barrier::draw_weighted() takes
+  /// them; empty if it draws uniformly. The result is valid until the next call.
+  [[nodiscard]] std::span<const barrier::Weighted> weights_of(MemberId worker,
+                                                              std::span<const Step> steps,
+                                                              Time now);
+
+  /// Decides by the steps of drawn workers, or of all others if the barrier is not sampled, whether
+  /// `worker` may pass at `now`. `steps` has all workers' steps.
+  ///
+  /// If workers ask each other, a worker that is away answers when it is back. If it is not back
+  /// within core::query_timeout, it counts as behind, as in core::SampleGate. Its answer is known
+  /// now, for it makes no step while it is away.
+  [[nodiscard]] DrawResult decide(MemberId worker, std::span<const Step> steps, Time now,
+                                  Random& random);
+
+ private:
+  /// A drawn worker that is away.
+  struct Silent {
+    Time back_at{};
+    MemberId worker = 0;
+  };
+
+  void pick(MemberId worker, std::span<const Step> steps, Time now, Random& random);
+  void await_silent(MemberId worker, std::span<const Step> steps, Time now, DrawResult& result);
+  /// The worker that draws sees this step of another one.
+  void see(MemberId worker, Step step);
+  [[nodiscard]] Step reported(Step step) const {
+    return step >= options_.steps_max ? barrier::finished : step;
+  }
+
+  const StepOptions& options_;
+  bool sends_notices_;
+  bool is_sampled_;
+  Absences absences_;
+  /// True if workers that are away do not answer.
+  bool may_be_silent_;
+  /// By worker, if the barrier tunes itself; else empty.
+  std::vector<barrier::Tuner> tuners_;
+  /// By worker; empty if draws are uniform.
+  std::vector<core::DrawWeights> weights_;
+  /// The ids of all workers, if draws are weighted.
+  std::vector<MemberId> ids_;
+  /// Scratch memory of decide(). A position is an index into the list of all other workers.
+  std::vector<std::uint32_t> drawn_positions_;
+  std::vector<Step> seen_steps_;
+  std::vector<Silent> silent_;
+};
+
+}  // namespace starling::sim
