@@ -232,6 +232,7 @@ Result<void> check(const JobOptions& options) {
   if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
   if (auto factors = slowdown_factors(options.stragglers, options.workers); !factors)
     return std::move(factors).error();
+  if (auto valid = check_always_available(options.stragglers); !valid) return valid;
   if (options.attempts < 1)
     return Error{"attempts=" + std::to_string(options.attempts) +
                  ": a step is tried at least once"};

@@ -35,6 +35,11 @@ std::string barriers_list(const Registry& registry) {
     add_line(rule.label, summary, true);
     add_line("p" + rule.label + ":beta=2", summary, false);
   }
+  text +=
+      "With beta, in modes hybrid and peer, draw=availability or draw=speed, as "
+      "pssp:s=4,beta=2,draw=speed:\n"
+      "workers that have answered more questions in time, or made more steps a second, are drawn "
+      "more often.\n";
   return text;
 }
 

@@ -131,7 +131,7 @@ Result<void> put_straggler(Job& job, Text text) {
   auto straggler = parse_straggler(text);
   if (!straggler) return std::move(straggler).error();
   job.train.job.stragglers.push_back(*straggler);
-  return {};
+  return check_always_available(job.train.job.stragglers);
 }
 
 std::vector<Key> data_keys() {
@@ -246,8 +246,8 @@ std::vector<Key> worker_keys() {
         group},
        [](In in) { return put(in.job.train.job.wait_for_nodes, read_wait_time(in.text)); }},
       {{"barrier", ValueType::text, "BARRIER",
-        "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 | ... [the last; with fewer than 3 "
-        "workers, beta = workers - 1]; see below",
+        "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2[,draw=availability|speed] | ... "
+        "[pssp:s=4,beta=2; with fewer than 3 workers, beta = workers - 1]; see below",
         group},
        [](In in) {
          return put(in.job.train.job.barrier, barrier::parse(in.text, in.registry.rules()));

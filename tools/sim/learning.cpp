@@ -45,6 +45,7 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
   options.horizon = job.options.horizon;
   options.step_time = job.options.step_time;
   options.slowness = job.options.slowness;
+  options.absences = job.options.absences;
   options.link = job.link;
   const auto points = static_cast<core::Time::rep>(job.options.points);
   options.point_every = std::max(core::Time{1}, job.options.horizon / points);

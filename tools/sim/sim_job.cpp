@@ -214,6 +214,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
     auto slow = slowdown_factors(job.stragglers, options.workers);
     if (!slow) return add_location(std::move(slow).error(), settings);
     options.slowness = *std::move(slow);
+    options.absences = absences(job.stragglers, options.workers).value();
   }
   if (auto valid = check_combinations(job, settings); !valid) return std::move(valid).error();
   if (job.epochs) {

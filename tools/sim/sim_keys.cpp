@@ -123,7 +123,9 @@ std::vector<SimKey> simulation_keys() {
         group},
        [](Input in) { return put(in.job.step_time, parse_distribution(in.text)); }},
       {{"straggler", ValueType::texts, "WHO",
-        "slow workers: 1:4x (one, 4 times slower) | 5%:4x (a share); repeatable", group},
+        "slow workers: 1:4x (one, 4 times slower) | 5%:4x (a share); unavailable workers: "
+        "10%:away=5s/10s (5s of each 10s); repeatable",
+        group},
        put_straggler},
       {{"horizon", ValueType::duration, "T",
         "virtual time that is simulated [the job's seconds, else 40s]", group},
@@ -149,7 +151,8 @@ std::vector<SimKey> barrier_keys() {
         "bsp | ssp:s=4 | asp | pbsp:beta=10 | pssp:s=4,beta=10; repeatable, to compare several "
         "[bsp, "
         "ssp:s=4, pbsp:beta=10, pssp:s=4,beta=10, asp; with a job file, or at the protocol level, "
-        "pssp:s=4,beta=2]; see below",
+        "pssp:s=4,beta=2]; a sampled barrier in mode hybrid or peer may have draw=availability or "
+        "draw=speed; see below",
         group},
        put_barrier},
       {{"mode", ValueType::text, "MODE",

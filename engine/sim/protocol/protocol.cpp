@@ -48,6 +48,7 @@ Result<void> check(const ProtocolOptions& options) {
 Protocol::Protocol(ProtocolOptions options, Job job)
     : options_(std::move(options)),
       job_(std::move(job)),
+      absences_(options_.absences, options_.seed),
       network_(options_.link, stream(options_.seed, Stream::network)()),
       suspicion_random_(stream(options_.seed, Stream::suspicions)) {
   const auto valid = check(options_);
@@ -139,13 +140,14 @@ std::optional<MemberId> Protocol::member_of(const Event& event) {
 }
 
 /// Handles the next event. Returns false if its member is dead, or if the event has to wait because
-/// the member is frozen.
+/// the member is frozen or away.
 bool Protocol::handle_next_event() {
   Event event = queue_.pop();
   if (const auto id = member_of(event)) {
     if (nodes_[*id].is_dead) return false;
-    if (nodes_[*id].frozen_until > now()) {
-      queue_.push(nodes_[*id].frozen_until, std::move(event));
+    const Time due = absences_.available_at(*id, std::max(now(), nodes_[*id].frozen_until));
+    if (due > now()) {
+      queue_.push(due, std::move(event));
       return false;
     }
   }
@@ -254,8 +256,8 @@ void Protocol::execute(MemberId id, core::Compute& read) {
   if (on_compute) on_compute(id, read);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time step_time = options_.step_time.draw(nodes_[id].step_random);
-  queue_.push(now() + to_duration(static_cast<double>(step_time.count()) * slowness),
-              UpdateDue{id, std::move(read)});
+  const Time work = to_duration(static_cast<double>(step_time.count()) * slowness);
+  queue_.push(now() + absences_.time_to_work(id, now(), work), UpdateDue{id, std::move(read)});
 }
 
 void Protocol::execute(MemberId id, const core::Excluded&) {

@@ -28,6 +28,7 @@
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/engine/core/member/member_core.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/sim/absences.hpp"
 #include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/protocol/traffic.hpp"
 #include "starling/engine/sim/queue.hpp"
@@ -55,6 +56,9 @@ struct ProtocolOptions {
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
   /// A factor of the step time for each worker; empty: 1 for all.
   std::vector<double> slowness = {};
+  /// For each worker, when it is away: all events at its member wait, and it computes nothing;
+  /// empty: never. No member suspects it.
+  std::vector<Absence> absences = {};
   /// The options of all links. Protocol::network() can change single links.
   LinkOptions link = {};
   /// True: the members are those of a job on several nodes, one member a node: they send packets
@@ -75,8 +79,8 @@ struct ProtocolOptions {
 
 /// Returns an error if the options cannot run: if core::check() refuses them or check(LinkOptions)
 /// refuses `link`, if there is no owner or no copy, if neither `steps` nor `horizon` ends the run,
-/// if a time is not longer than 0, if packets are lost without channels, or if `slowness` is
-/// neither empty nor has one factor for each worker.
+/// if a time is not longer than 0, if packets are lost without channels, or if `slowness` or
+/// `absences` is neither empty nor has one entry for each worker.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
 
 /// Returns true if the members are those of a job on several nodes.
@@ -266,6 +270,7 @@ class Protocol {
   ProtocolOptions options_;
   Job job_;
 
+  Absences absences_;
   Queue<Event> queue_;
   Network network_;
   /// The times at which members suspect dead ones are drawn from this.

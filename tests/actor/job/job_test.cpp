@@ -155,6 +155,29 @@ TEST_P(EveryMode, SlowsStepsByDelaysAndStragglers) {
   EXPECT_LT(2 * outcome.last.spread.min, outcome.last.spread.max);
 }
 
+/// The fast workers answer with more steps a second, so they are drawn more often than the slow
+/// one.
+TEST(Job, DrawsFastWorkersMoreOften) {
+  const models::Table data = load("linear:d=5,n=60");
+  for (const core::Mode mode : {core::Mode::hybrid, core::Mode::peer}) {
+    TrainOptions job;
+    job.job.mode = mode;
+    job.job.workers = 8;
+    job.job.time = 1500ms;
+    job.job.barrier = barrier::parse("pssp:s=3,beta=1,draw=speed").value();
+    job.job.delay = parse_distribution("const:5ms").value();
+    job.job.stragglers = {parse_straggler("1:10x").value()};
+    const auto pass_share = [&] {
+      const Outcome outcome = train<FaultyModel, models::Table>({}, data, nullptr, job).value();
+      EXPECT_EQ(outcome.end, Outcome::End::reached) << outcome.error;
+      return static_cast<double>(outcome.last.passes) / static_cast<double>(outcome.last.draws);
+    };
+    const double weighted = pass_share();
+    job.job.barrier.weighting = barrier::Weighting::uniform;
+    EXPECT_GT(weighted, pass_share()) << core::print(mode);
+  }
+}
+
 TEST(Job, RefusesInvalidOptions) {
   const models::Table data = load("linear:d=5,n=60");
   const auto refusal = [&](auto change) {
@@ -172,6 +195,11 @@ TEST(Job, RefusesInvalidOptions) {
             "stop_when");
   EXPECT_EQ(refusal([](TrainOptions& o) { o.job.stragglers = {{.count = 9, .factor = 2}}; }),
             "straggler 9:2x: more stragglers than the job's 3 workers; valid: up to 3 in all");
+  EXPECT_EQ(refusal([](TrainOptions& o) {
+              o.job.stragglers = {parse_straggler("1:away=1s/2s").value()};
+            }),
+            "straggler 1:away=1s/2s: only simulated workers can be away; valid: slow ones, as "
+            "1:4x, or `starling sim`");
   EXPECT_NE(refusal([](TrainOptions& o) {
               o.job.barrier = {barrier::Bsp{}};
             }).find("valid there: pbsp:beta=2, "),

@@ -53,12 +53,15 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
           mode != "central" && barrier::needs_every_step(options.job.barrier);
       const bool sample_is_too_large = options.job.barrier.sample.value_or(0) >= workers;
       const bool needs_peers = !core::exchange_type(exchange).supports(options.job.mode);
-      if (needs_all_steps || sample_is_too_large || needs_peers) {
+      const bool needs_questions = mode == "central" && barrier::is_weighted(options.job.barrier);
+      if (needs_all_steps || sample_is_too_large || needs_peers || needs_questions) {
         ASSERT_FALSE(outcome.ok());
-        EXPECT_NE(outcome.error().message.find(needs_all_steps ? "needs to see every worker's step"
-                                               : sample_is_too_large ? "cannot be drawn among"
-                                                                     : "does not work in"),
-                  std::string::npos);
+        EXPECT_NE(
+            outcome.error().message.find(needs_questions       ? "needs workers that ask each other"
+                                         : needs_all_steps     ? "needs to see every worker's step"
+                                         : sample_is_too_large ? "cannot be drawn among"
+                                                               : "does not work in"),
+            std::string::npos);
         continue;
       }
       ASSERT_TRUE(outcome.ok()) << outcome.error().message;
@@ -83,7 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("central", "hybrid", "peer"),
                      testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",
                                      "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",
-                                     "ssp:s=inf", "tuned:waiting=20%", "tuned:staleness=1")));
+                                     "ssp:s=inf", "pssp:s=3,beta=1,draw=availability",
+                                     "pbsp:beta=4,draw=speed", "tuned:waiting=20%",
+                                     "tuned:staleness=1")));
 
 }  // namespace
 }  // namespace starling::actor

@@ -62,19 +62,21 @@ struct LevelsCase {
   Mode mode;
   const char* barrier;
   const char* recheck;
+  const char* straggler = "1:4x";
 };
 
 void PrintTo(const LevelsCase& c, std::ostream* out) {
-  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck;
+  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck << " " << c.straggler;
 }
 
 class BothLevels : public testing::TestWithParam<LevelsCase> {};
 
 TEST_P(BothLevels, MakeEquallyManyStepsAndWaitEquallyLong) {
-  const auto [mode, barrier, recheck] = GetParam();
+  const auto [mode, barrier, recheck, straggler] = GetParam();
   const Distribution step_time{laws::Exponential{100ms}};
-  std::vector<double> slowness(workers, 1);
-  slowness.back() = 4;
+  const std::vector<StragglerRule> stragglers{parse_straggler(straggler).value()};
+  const auto slowness = slowdown_factors(stragglers, workers).value();
+  const auto away = absences(stragglers, workers).value();
   Sample steps[2];
   Sample waiting[2];
   Sample draws[2];
@@ -86,6 +88,7 @@ TEST_P(BothLevels, MakeEquallyManyStepsAndWaitEquallyLong) {
     step_level.recheck = barrier::parse_recheck(recheck).value();
     step_level.step_time = step_time;
     step_level.slowness = slowness;
+    step_level.absences = away;
     step_level.horizon = horizon;
     step_level.seed = seed;
     const StepResult a = simulate(step_level);
@@ -97,6 +100,7 @@ TEST_P(BothLevels, MakeEquallyManyStepsAndWaitEquallyLong) {
     protocol_level.workers = workers;
     protocol_level.step_time = step_time;
     protocol_level.slowness = slowness;
+    protocol_level.absences = away;
     protocol_level.horizon = horizon;
     protocol_level.seed = seed + 1000;
     Protocol protocol{protocol_level, idle_job()};
@@ -133,7 +137,12 @@ INSTANTIATE_TEST_SUITE_P(
                     LevelsCase{Mode::hybrid, "pssp:s=2,beta=3", "notify+interval:auto"},
                     LevelsCase{Mode::central, "tuned:waiting=20%", "arrival"},
                     LevelsCase{Mode::peer, "tuned:waiting=20%", "notify+interval:auto"},
-                    LevelsCase{Mode::hybrid, "tuned:staleness=1", "notify+interval:auto"}));
+                    LevelsCase{Mode::hybrid, "tuned:staleness=1", "notify+interval:auto"},
+                    LevelsCase{Mode::peer, "pbsp:beta=3,draw=speed", "notify+interval:auto"},
+                    LevelsCase{Mode::central, "bsp", "arrival", "3:away=200ms/500ms"},
+                    LevelsCase{Mode::hybrid, "pbsp:beta=3", "interval:20ms", "3:away=2s/3s"},
+                    LevelsCase{Mode::hybrid, "pssp:s=2,beta=3,draw=availability",
+                               "notify+interval:auto", "5:away=1500ms/3s"}));
 
 }  // namespace
 }  // namespace starling::sim

@@ -71,5 +71,32 @@ TEST_F(SamplingProgram, IsUniformAndLetsPassWithTheTheoreticalProbability) {
   EXPECT_EQ(fleet_->finish().code, 0);
 }
 
+/// Twenty workers on five nodes, of which five are slow. All make the same number of steps, and are
+/// asked the more often the more steps a second they make; nobody is left out.
+TEST_F(SamplingProgram, BySpeedDrawsSlowWorkersLess) {
+  constexpr std::uint64_t worker_count = 20;
+  constexpr std::uint64_t slow_count = 5;
+  ASSERT_NO_FATAL_FAILURE(start_on_loopback(5));
+  fleet_->submit(1,
+                 "--data digits:n=500 --model softmax --workers 20 --steps 120 --mode peer "
+                 "--barrier pssp:s=5,beta=2,draw=speed --recheck interval:5ms --delay const:20ms "
+                 "--straggler 5:6x --quiet --save m.safetensors");
+  const auto workers = wait_for_workers(worker_count);
+  ASSERT_EQ(workers.size(), worker_count);
+  double fast = 0;
+  double slow = 0;
+  for (std::size_t i = 0; i < worker_count; ++i) {
+    const auto drawn = workers[i]["drawn"].get<double>();
+    EXPECT_GT(drawn, 0) << "worker " << i;
+    (i < worker_count - slow_count ? fast : slow) += drawn;
+  }
+  fast /= worker_count - slow_count;
+  slow /= slow_count;
+  report("drawn", "fast " + std::to_string(fast) + ", slow " + std::to_string(slow));
+  EXPECT_LT(slow, 0.8 * fast);
+  EXPECT_EQ(fleet_->run("stop" + fleet_->client_flags(0)).code, 0);
+  EXPECT_EQ(fleet_->finish().code, 0);
+}
+
 }  // namespace
 }  // namespace starling::program

@@ -210,6 +210,30 @@ TEST(Sim, EndsWhenAllWorkersAreDone) {
   EXPECT_NEAR(one["elapsed_s"].get<double>(), 0.7, 1e-9);
 }
 
+TEST(Sim, ComparesWeightedDrawsWithWorkersThatAreAway) {
+  const Folder folder;
+  const std::string line =
+      "sim --workers 20 --mode hybrid --straggler 10%:away=2s/4s --horizon 20s --seeds 2 --quiet "
+      "--barrier pssp:s=4,beta=2 --barrier pssp:s=4,beta=2,draw=availability "
+      "--barrier pssp:s=4,beta=2,draw=speed ";
+  const ProgramResult ran = starling(folder, line + "--json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json all = Json::parse(ran.out);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1]["barrier"], "pssp:s=4,beta=2,draw=availability");
+  EXPECT_EQ(all[1]["straggler"], Json::array({"10%:away=2s/4s"}));
+  EXPECT_LT(all[1]["waiting_share"], all[0]["waiting_share"]);
+  EXPECT_EQ(starling(folder, line + "--json").out, ran.out);
+}
+
+TEST(Sim, RefusesWeightsInCentralMode) {
+  const Folder folder;
+  const ProgramResult ran = starling(folder, "sim --workers 20 --barrier pbsp:beta=2,draw=speed");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--barrier: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("or use mode hybrid or peer"), std::string::npos) << ran.err;
+}
+
 TEST(Sim, TakesStepTimesFromATrace) {
   const Folder folder;
   folder.write("trace.txt", "# measured\n50ms\n50ms\n");
