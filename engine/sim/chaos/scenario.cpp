@@ -59,6 +59,14 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
   return choices[random.below(choices.size())];
 }
 
+/// Draws the weights of a sampled barrier; half of them are uniform. Draws from another stream, so
+/// that seeds draw all else as they would without this choice.
+barrier::Weighting draw_weighting(std::uint64_t seed) {
+  using enum barrier::Weighting;
+  static constexpr std::array weightings{uniform, uniform, availability, speed};
+  return weightings[Random::stream(seed, 2).below(weightings.size())];
+}
+
 barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   if (core::keeps_steps_centrally(mode) && random.below(2) == 0) return {.arrival = true};
   switch (random.below(4)) {
@@ -182,6 +190,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   // Another stream, so that seeds draw all else as they would without this choice.
   if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
     scenario.exchange = core::BroadcastExchange::name;
+  if (!scenario.has_coordinator() && barrier::is_sampled(scenario.barrier))
+    scenario.barrier.weighting = draw_weighting(seed);
   auto next_new_node = static_cast<NodeId>(scenario.founders());
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)

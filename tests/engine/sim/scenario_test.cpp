@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "starling/base/text.hpp"
 
 namespace starling::sim {
@@ -33,6 +35,20 @@ TEST(Scenario, IsReadAsItWasPrinted) {
     ASSERT_TRUE(read.ok()) << read.error().message << "\n" << print(scenario);
     ASSERT_EQ(*read, scenario) << print(scenario);
   }
+}
+
+TEST(Scenario, DrawsWithWeightsOnlyWhereWorkersAskEachOther) {
+  std::map<barrier::Weighting, int> seen;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    ++seen[scenario.barrier.weighting];
+    EXPECT_TRUE(core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers));
+    if (scenario.barrier.weighting != barrier::Weighting::uniform) {
+      EXPECT_TRUE(barrier::is_weighted(scenario.barrier)) << seed;
+    }
+  }
+  EXPECT_GT(seen[barrier::Weighting::availability], 20);
+  EXPECT_GT(seen[barrier::Weighting::speed], 20);
 }
 
 TEST(Scenario, IsRefusedIfALineIsMissing) {
