@@ -7,6 +7,7 @@
 
 #include "starling/base/text.hpp"
 #include "starling/models/data/source/source.hpp"
+#include "starling/tools/advise/advise_arguments.hpp"
 #include "starling/tools/bench/bench_arguments.hpp"
 #include "starling/tools/chaos/chaos_arguments.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
@@ -266,8 +267,7 @@ class CommandLine {
 
   Result<int> print_help_or_version(const CLI::Success& request) {
     std::ostringstream out;
-    std::ostringstream ignored;
-    program_.exit(request, out, ignored);
+    program_.exit(request, out, out);
     return write_stdout(out.str(), done);
   }
 
@@ -296,7 +296,7 @@ class CommandLine {
              &status_.command(), &jobs_.command(), &stop_.command(), &logs_.command(),
              &leave_.command(), &launch_.command(), &sim_.command(), &twin_.command(),
              &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
-             &barriers_, &models_})
+             &advise_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -313,6 +313,7 @@ class CommandLine {
     if (name == "leave") return run_without_registry(leave_, leave_command);
     if (name == "launch") return run_without_registry(launch_, launch_command);
     if (name == "repro") return repro_.run(registry_);
+    if (name == "advise") return advise_.run(registry_);
     if (name == "chaos") return chaos_.run();
     if (name == "bench") return bench_.run(registry_);
     if (name == "keys") return keys_.run();
@@ -377,6 +378,7 @@ class CommandLine {
                       sim_keys(), read_sim_file, sim_footer(registry_)};
   JobFileCommand twin_{program_,    "twin",        "run a job and its simulation, and compare",
                        twin_keys(), read_job_file, twin_footer(registry_)};
+  AdviseArguments advise_{program_};
   ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",

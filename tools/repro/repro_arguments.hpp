@@ -1,5 +1,5 @@
-/// The command line of `starling repro` and of its subcommands `psp` and `psp-train`, each of which
-/// makes a report.
+/// The command line of `starling repro` and of its subcommands `psp`, `psp-train` and
+/// `barriers`, each of which makes a report.
 #pragma once
 
 #include "starling/tools/job/settings_commands.hpp"
@@ -18,10 +18,12 @@ class ReproArguments {
 
  private:
   [[nodiscard]] Result<int> run_psp() const;
+  [[nodiscard]] Result<int> run_barriers(const Registry& registry) const;
 
   Command repro_;
   FlagsCommand psp_;
   FlagsCommand psp_train_;
+  FlagsCommand barriers_;
 };
 
 }  // namespace starling::program

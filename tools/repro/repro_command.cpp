@@ -1,17 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <span>
 #include <thread>
 
 #include "starling/base/text.hpp"
-#include "starling/tools/files/file_output.hpp"
-#include "starling/tools/files/file_use.hpp"
 #include "starling/tools/program/version.hpp"
-#include "starling/tools/report/folder_output.hpp"
-#include "starling/tools/report/report_files.hpp"
 #include "starling/tools/repro/experiments.hpp"
+#include "starling/tools/repro/report_outputs.hpp"
 #include "starling/tools/repro/repro_data.hpp"
 #include "starling/tools/train/commands.hpp"
 
@@ -21,44 +15,8 @@ namespace {
 /// The name of the Markdown page.
 constexpr const char* page_name = "repro-psp.md";
 
-std::string data_folder(const ReproOptions& options) {
-  if (!options.data.empty()) return options.data;
-  return std::filesystem::path{options.out}.replace_extension().string() + "-data";
-}
-
-using Folders = std::vector<OutputFolder>;
-
-/// Returns the name of the file if it has the extension of a plot's file, so that it could have the
-/// same name as one; else returns no name.
-std::vector<std::string> possible_plot_name(const std::string& path) {
-  const std::filesystem::path file{resolve_links(path)};
-  const auto endings = plot_file_names({});
-  if (std::ranges::find(endings, file.extension().string()) == endings.end()) return {};
-  return {file.filename().string()};
-}
-
-/// Makes the folders of the outputs. Returns an Error if an output cannot be written, or would
-/// overwrite another one.
-Result<Folders> prepare_outputs(const ReproOptions& options) {
-  const FileUse out{"--out", options.out};
-  if (auto writable = check_writable(out.path); !writable)
-    return std::move(writable).error().within(out.location);
-  const std::vector<std::string> plots = possible_plot_name(options.out);
-  std::vector<std::string> data{"runs.csv", "learning.csv", "claims.csv", "summary.json"};
-  data.insert(data.end(), plots.begin(), plots.end());
-  std::vector<std::pair<FileUse, std::vector<std::string>>> outputs{
-      {{"--data", data_folder(options)}, data}};
-  if (!options.markdown.empty()) {
-    outputs.push_back({{"--markdown", options.markdown}, {page_name}});
-    outputs.push_back({{"--markdown", path_inside(options.markdown, pictures_folder)}, plots});
-  }
-  Folders folders;
-  for (const auto& [folder, names] : outputs) {
-    auto prepared = OutputFolder::prepare(folder, names, std::span{&out, 1});
-    if (!prepared) return std::move(prepared).error();
-    folders.push_back(*std::move(prepared));
-  }
-  return folders;
+ReportOutputs outputs_of(const ReproOptions& options) {
+  return {options.out, options.data, options.markdown, page_name};
 }
 
 Section claims_section(const ExperimentResults& results, const ExperimentOptions& options) {
@@ -92,42 +50,17 @@ Document document_of(const ExperimentRunner& runner, ExperimentResults& results)
   return document;
 }
 
-Result<void> write_data(const std::string& folder, const ExperimentRunner& runner,
-                        const ExperimentResults& results) {
-  const std::vector<std::pair<std::string, std::string>> files{
-      {"runs.csv", runs_csv(runner)},
-      {"learning.csv", learning_csv(runner)},
-      {"claims.csv", csv_text(claims_table(results))},
-      {"summary.json", summary_json(runner, results)}};
-  for (const auto& [name, content] : files)
-    if (auto put = replace_file(path_inside(folder, name), content); !put) return put;
-  return write_plot_sources(results.plots, folder);
-}
-
 /// Writes the report and its data. Sets `is_complete` to false if the pictures could not be drawn
 /// although gnuplot is installed.
 Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runner,
                        bool& is_complete) {
   ExperimentResults results;
   Document document = document_of(runner, results);
-  const std::string folder = data_folder(options);
-  if (auto put = write_data(folder, runner, results); !put) return put;
-  if (auto drawn = draw_all(document, results.plots, folder); !drawn) {
-    print_error(options.out + " has no pictures; their data is in " + folder + ": " +
-                drawn.error().message);
-    is_complete = !has_gnuplot();
-  }
-  if (auto put = replace_file(options.out, html_text(document)); !put) return put;
-  if (!options.markdown.empty())
-    if (auto put = write_page(document, options.markdown, page_name); !put) return put;
-  return Result<void>{};
-}
-
-std::string closing_text(const ReproOptions& options) {
-  std::string text = "report  " + options.out + "\ndata    " + data_folder(options) + "\n";
-  if (!options.markdown.empty())
-    text += "page    " + path_inside(options.markdown, page_name) + "\n";
-  return text;
+  const DataFiles files{{"runs.csv", runs_csv(runner)},
+                        {"learning.csv", learning_csv(runner)},
+                        {"claims.csv", csv_text(claims_table(results))},
+                        {"summary.json", summary_json(runner, results)}};
+  return write_report(outputs_of(options), files, document, results.plots, is_complete);
 }
 
 }  // namespace
@@ -136,7 +69,8 @@ Result<int> repro_psp_command(const ReproOptions& options) {
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
                  std::to_string(options.seed) + " on exceed the largest seed"};
-  auto folders = prepare_outputs(options);
+  auto folders = prepare_report(outputs_of(options),
+                                {"runs.csv", "learning.csv", "claims.csv", "summary.json"});
   if (!folders) return std::move(folders).error();
   const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
   ExperimentRunner runner{{.seed = options.seed,
@@ -151,7 +85,7 @@ Result<int> repro_psp_command(const ReproOptions& options) {
     print_error(written.error().message);
     return job_failed;
   }
-  return write_stdout(closing_text(options), is_complete ? done : job_failed);
+  return write_stdout(outputs_text(outputs_of(options)), is_complete ? done : job_failed);
 }
 
 }  // namespace starling::program

@@ -1,0 +1,121 @@
+/// `starling advise`, run as a program.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/tools/output.hpp"
+#include "tests/tools/program.hpp"
+
+namespace starling::program {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Returns step times of four workers, the last of which takes twice as long.
+std::string straggler_csv() {
+  std::string text = "worker,step,seconds\n";
+  for (int step = 1; step <= 20; ++step)
+    for (const char* row : {"a,#,0.1", "b,#,0.1", "c,#,0.1", "d,#,0.2"}) {
+      std::string line = row;
+      text += line.replace(2, 1, std::to_string(step)) + "\n";
+    }
+  return text;
+}
+
+TEST(Advise, NamesABarrierWithFiguresAndReasons) {
+  const Folder folder;
+  folder.write("t.csv", straggler_csv());
+  const ProgramResult ran = starling(
+      folder, "advise t.csv --seeds 3 --barrier bsp --barrier ssp:s=3 --barrier ebsp:ahead=15");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "\nadvice: ebsp:ahead=15\n")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "ebsp:ahead=15 reaches the loss first (")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "times as fast as bsp (")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "does not bound how far apart the workers get")) << ran.out;
+}
+
+TEST(Advise, GivesTheSameBytesForASeedOnAnyNumberOfThreads) {
+  const Folder folder;
+  folder.write("t.csv", straggler_csv());
+  const std::string command = "advise t.csv --json --quiet --seeds 2 --steps 30 --seed ";
+  const ProgramResult one = starling(folder, command + "5 --threads 1");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, starling(folder, command + "5 --threads 3").out);
+  const Json json = Json::parse(one.out);
+  EXPECT_EQ(json["seed"], 5);
+  EXPECT_EQ(json["workers"].size(), 4U);
+  EXPECT_EQ(json["workers"][3]["slowness"], 2);
+  EXPECT_EQ(json["horizon_s"], 6);
+  EXPECT_GE(json["barriers"].size(), 9U);
+  bool is_listed = false;
+  for (const Json& barrier : json["barriers"])
+    is_listed = is_listed || barrier["barrier"] == json["advice"];
+  EXPECT_TRUE(is_listed) << one.out;
+}
+
+TEST(Advise, ReadsATraceOfTrain) {
+  const Folder folder;
+  const ProgramResult trained = starling(
+      folder,
+      "train --workers 3 --mode central --barrier asp --delay const:3ms --straggler 1:4x "
+      "--data linear:d=2,n=300 --model linear --batch 4 --steps 60 --quiet --trace t.json");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const ProgramResult ran = starling(folder, "advise t.json --json --seeds 2 --steps 20");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json json = Json::parse(ran.out);
+  ASSERT_EQ(json["workers"].size(), 3U);
+  for (const Json& worker : json["workers"]) EXPECT_EQ(worker["steps"], 60);
+  EXPECT_GT(json["workers"][2]["mean_s"], 0.012);
+}
+
+TEST(Advise, ComparesOnlySampledBarriersWithoutServers) {
+  const Folder folder;
+  folder.write("t.csv", straggler_csv());
+  const ProgramResult ran =
+      starling(folder, "advise t.csv --json --mode peer --seeds 1 --steps 20");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const Json& barrier : Json::parse(ran.out)["barriers"]) {
+    const auto name = barrier["barrier"].get<std::string>();
+    EXPECT_TRUE(name == "asp" || name.starts_with("p")) << name;
+  }
+}
+
+TEST(Advise, RefusesBadInputWithItsPlace) {
+  const Folder folder;
+  folder.write("t.csv", straggler_csv());
+  folder.write("bad.csv", straggler_csv() + "a,21,x\n");
+  folder.write("cut.csv", straggler_csv() + "a,21,0.");
+  folder.write("empty.csv", "");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"bad.csv", "bad.csv:82: seconds: 'x' must be a number above 0"},
+      {"cut.csv", "cut.csv:82: the line has no end: the file is cut off"},
+      {"empty.csv", "empty.csv: is empty; valid: "},
+      {"missing.csv", "missing.csv"},
+      {"", "FILE"},
+      {"t.csv --seeds 0", "--seeds"},
+      {"t.csv --steps 19", "--steps"},
+      {"t.csv --mode ring", "--mode: "},
+      {"t.csv --barrier bsq --barrier asp", "--barrier: "},
+      {"t.csv --barrier asp", "--barrier: asp alone has no other to be compared with; valid: "},
+      {"t.csv --barrier asp --barrier asp", "--barrier: 'asp' is given twice"},
+      {"t.csv --barrier asp --barrier pbsp:beta=4", "beta"},
+      {"t.csv --mode peer --barrier asp --barrier bsp", "bsp"},
+      {"t.csv --stepz 5", "--stepz"}};
+  for (const auto& [arguments, error] : cases) {
+    const ProgramResult ran = starling(folder, "advise " + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments << "\n" << ran.out;
+    EXPECT_TRUE(contains(ran.err, error)) << arguments << "\n" << ran.err;
+    EXPECT_EQ(ran.out, "") << arguments;
+  }
+}
+
+TEST(Advise, HasAHelpOfNarrowLines) {
+  const Folder folder;
+  for (const char* command : {"advise --help", "repro barriers --help"}) {
+    const ProgramResult ran = starling(folder, command);
+    EXPECT_EQ(ran.code, 0);
+    for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
+  }
+}
+
+}  // namespace
+}  // namespace starling::program

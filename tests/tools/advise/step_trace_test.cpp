@@ -1,0 +1,204 @@
+/// Tests reading step times, good and bad files, and drawing step times like them.
+#include "starling/tools/advise/step_trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+
+namespace starling::program {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Returns a CSV file in which each worker has `steps` steps of `seconds`.
+std::string csv_of(const std::vector<std::string>& workers, std::size_t steps,
+                   const std::string& seconds = "0.1") {
+  std::string text = "worker,step,seconds\n";
+  for (std::size_t step = 1; step <= steps; ++step)
+    for (const std::string& worker : workers)
+      text += worker + "," + std::to_string(step) + "," + seconds + "\n";
+  return text;
+}
+
+/// Returns the error of a CSV file.
+std::string error_of(const std::string& text) {
+  const auto trace = parse_step_csv(text, "t.csv");
+  return trace ? "no error" : trace.error().message;
+}
+
+TEST(StepCsv, HoldsTheStepsOfEachWorkerInTheirOrder) {
+  std::string text = csv_of({"b", "a 1"}, 19, "0.25");
+  text += "b,100,1.5\na 1 , 20, 2e-3\n";
+  const auto trace = parse_step_csv(text, "t.csv");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->size(), 2U);
+  EXPECT_EQ((*trace)[0].name, "b");
+  EXPECT_EQ((*trace)[1].name, "a 1");
+  ASSERT_EQ((*trace)[0].durations.size(), 20U);
+  EXPECT_EQ((*trace)[0].durations.front(), 250ms);
+  EXPECT_EQ((*trace)[0].durations.back(), 1500ms);
+  EXPECT_EQ((*trace)[1].durations.back(), 2ms);
+}
+
+TEST(StepCsv, MayHaveTheLineEndsOfWindows) {
+  std::string text = csv_of({"a", "b"}, 20);
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
+    text.insert(at, 1, '\r');
+  EXPECT_TRUE(parse_step_csv(text, "t.csv"));
+}
+
+struct BadStepCsv {
+  const char* row;
+  const char* error;
+};
+
+void PrintTo(const BadStepCsv& bad, std::ostream* out) { *out << bad.row; }
+
+class RefusesRow : public testing::TestWithParam<BadStepCsv> {};
+
+/// The bad row is line 42: after the head and 20 steps of two workers.
+TEST_P(RefusesRow, WithItsLine) {
+  const std::string error = error_of(csv_of({"a", "b"}, 20) + GetParam().row + "\n");
+  EXPECT_TRUE(error.starts_with("t.csv:42: ")) << error;
+  EXPECT_NE(error.find(GetParam().error), std::string::npos) << error;
+  EXPECT_NE(error.find("valid: "), std::string::npos) << error;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    StepCsv, RefusesRow,
+    testing::Values(BadStepCsv{"", "has 0 cells; valid: three"},
+                    BadStepCsv{"a,21", "has 2 cells; valid: three"},
+                    BadStepCsv{"a,21,0.1,0.2", "has 4 cells; valid: three"},
+                    BadStepCsv{",21,0.1", "worker ''; valid: a name"},
+                    BadStepCsv{"a,20,0.1", "step 20 of worker 'a' comes after its step 20"},
+                    BadStepCsv{"a,3,0.1", "step 3 of worker 'a' comes after its step 20"},
+                    BadStepCsv{"a,21,0", "seconds: '0' must be a number above 0"},
+                    BadStepCsv{"a,21,-0.1", "seconds: '-0.1' must be a number above 0"},
+                    BadStepCsv{"a,21,nan", "seconds: 'nan' must be a number above 0"},
+                    BadStepCsv{"a,21,100000", "seconds: '100000' must be a number above 0"},
+                    BadStepCsv{"a,21,20ms", "seconds: '20ms' must be a number above 0"}));
+
+TEST(StepCsv, RefusesAStepThatIsNoWholeNumber) {
+  const std::string error = error_of(csv_of({"a", "b"}, 20) + "a,2.5,0.1\n");
+  EXPECT_TRUE(error.starts_with("t.csv:42: step: ")) << error;
+}
+
+TEST(StepCsv, RefusesAFileThatIsCutOffWithinALine) {
+  std::string text = csv_of({"a", "b"}, 25);
+  text.resize(text.size() - 3);
+  EXPECT_EQ(error_of(text),
+            "t.csv:51: the line has no end: the file is cut off; valid: a new line after each row");
+}
+
+TEST(StepCsv, RefusesAnotherHead) {
+  const std::string error = error_of("worker;step;seconds\na,1,0.1\n");
+  EXPECT_TRUE(error.starts_with("t.csv:1: 'worker;step;seconds'; valid: the head")) << error;
+}
+
+TEST(StepCsv, RefusesTooFewStepsAndTooFewOrTooManyWorkers) {
+  EXPECT_NE(error_of(csv_of({"a", "b"}, 19)).find("has 19 steps of worker 'a'; valid: 20 or more"),
+            std::string::npos);
+  EXPECT_NE(error_of(csv_of({"a"}, 20)).find("has steps of 1 worker; valid: 2 workers or more"),
+            std::string::npos);
+  std::vector<std::string> many;
+  for (int i = 0; i < 65; ++i) many.push_back("w" + std::to_string(i));
+  EXPECT_NE(error_of(csv_of(many, 20)).find("has steps of 65 workers; valid: at most 64"),
+            std::string::npos);
+}
+
+/// Returns a trace in the format of `train --trace`, with an interval on each line, in which each
+/// of two workers makes 21 steps of 1 + 2 + 3 ms and waits for 50 ms after each.
+std::string json_trace(const std::string& other = "{\"intervals_dropped\": 0}") {
+  std::string text = "{\"otherData\": " + other +
+                     ",\n\"traceEvents\": [\n{\"ph\": \"M\", \"name\": "
+                     "\"process_name\", \"pid\": 1, \"args\": {\"name\": \"x\"}}";
+  const auto add = [&](int worker, const char* name, int step, int microseconds) {
+    text += ",\n{\"ph\": \"X\", \"name\": \"" + std::string{name} +
+            "\", \"pid\": 1, \"tid\": " + std::to_string(worker + 1) +
+            ", \"ts\": 1, \"dur\": " + std::to_string(microseconds) +
+            ", \"args\": {\"step\": " + std::to_string(step) + "}}";
+  };
+  for (int worker : {0, 1})
+    for (int step = 1; step <= 21; ++step) {
+      add(worker, "read", step, 1000);
+      add(worker, "compute", step, 2000);
+      add(worker, "write", step, 3000);
+      add(worker, "wait", step, 50'000);
+    }
+  return text + "\n]}\n";
+}
+
+TEST(StepJson, AStepIsTheSumOfItsIntervalsWithoutWaiting) {
+  const auto trace = parse_step_json(json_trace(), "t.json");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->size(), 2U);
+  EXPECT_EQ((*trace)[1].name, "1");
+  ASSERT_EQ((*trace)[1].durations.size(), 21U);
+  for (const auto& duration : (*trace)[1].durations) EXPECT_EQ(duration, 6ms);
+}
+
+TEST(StepJson, LeavesOutTheLastStepOfAnIncompleteTrace) {
+  const auto trace = parse_step_json(json_trace("{\"intervals_dropped\": 7}"), "t.json");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ((*trace)[0].durations.size(), 20U);
+}
+
+TEST(StepJson, RefusesACutOffFileWithItsLine) {
+  std::string text = json_trace();
+  text.resize(text.find("\"wait\"") - 10);
+  const auto trace = parse_step_json(text, "t.json");
+  ASSERT_FALSE(trace);
+  EXPECT_TRUE(
+      trace.error().message.starts_with("t.json:7: the JSON has no end: the file is cut off"))
+      << trace.error().message;
+}
+
+TEST(StepJson, RefusesOtherJsonAndOtherText) {
+  const auto other = parse_step_json("{\"a\": 1}", "t.json");
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("has steps of 0 workers"), std::string::npos);
+  const auto text = parse_step_json("{\n\"a\": x}", "t.json");
+  ASSERT_FALSE(text);
+  EXPECT_TRUE(text.error().message.starts_with("t.json:2: is not JSON")) << text.error().message;
+  const auto event = parse_step_json("{\"traceEvents\": [{\"name\": \"read\", \"tid\": 1}]}", "t");
+  ASSERT_FALSE(event);
+  EXPECT_TRUE(event.error().message.starts_with("t: event 1 ")) << event.error().message;
+}
+
+TEST(Resampled, DrawsBlocksOfConsecutiveRecordedSteps) {
+  auto trace = std::make_shared<StepTrace>(2);
+  for (int i = 1; i <= 100; ++i) (*trace)[0].durations.emplace_back(1ms * i);
+  (*trace)[1].durations.assign(20, 7ms);
+  StepTimes times = resampled(trace);
+  Random random{1};
+  std::set<core::Time> starts;
+  core::Time last{};
+  for (std::size_t step = 0; step < 100 * block_steps; ++step) {
+    const core::Time time = times(0, step + 1, random);
+    if (step % block_steps == 0)
+      starts.insert(time);
+    else
+      EXPECT_EQ(time, last == 100ms ? 1ms : last + 1ms);
+    last = time;
+    EXPECT_EQ(times(1, step + 1, random), 7ms);
+  }
+  EXPECT_GT(starts.size(), 40U);  // of 100 uniform draws, 63 are expected to differ
+}
+
+TEST(RecordedFigures, AreMeanJitterAndSlowness) {
+  StepTrace trace{{"fast", {}}, {"slow", std::vector<core::Time>(20, 300ms)}};
+  for (int i = 0; i < 10; ++i) {
+    trace[0].durations.push_back(50ms);
+    trace[0].durations.push_back(150ms);
+  }
+  const auto figures = figures_of(trace);
+  EXPECT_NEAR(figures[0].mean_s, 0.1, 1e-12);
+  EXPECT_NEAR(figures[0].jitter, 0.5 * std::sqrt(20.0 / 19), 1e-9);
+  EXPECT_NEAR(figures[1].slowness, 3, 1e-9);
+  EXPECT_EQ(figures[1].jitter, 0);
+}
+
+}  // namespace
+}  // namespace starling::program

@@ -1,0 +1,46 @@
+#include "starling/tools/advise/advice.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "starling/base/to_duration.hpp"
+
+namespace starling::program {
+
+core::Time horizon_of(const AdviseOptions& options, const std::vector<RecordedFigures>& workers) {
+  double slowest_s = 0;
+  for (const RecordedFigures& worker : workers) slowest_s = std::max(slowest_s, worker.mean_s);
+  return to_duration(slowest_s * static_cast<double>(options.steps) * 1e9);
+}
+
+Result<Advice> make_advice(const AdviseOptions& options, std::shared_ptr<const StepTrace> trace,
+                           const std::function<void(double)>& on_progress) {
+  Advice advice{.options = options, .workers = figures_of(*trace)};
+  for (const RecordedWorker& worker : *trace) {
+    advice.names.push_back(worker.name);
+    advice.steps.push_back(worker.durations.size());
+  }
+  advice.horizon = horizon_of(options, advice.workers);
+  if (advice.options.barriers.empty())
+    advice.options.barriers = barriers_to_compare(trace->size(), options.mode);
+  const StepTimes step_times = resampled(trace);
+  std::vector<TrialOptions> settings;
+  for (const barrier::Barrier& barrier : advice.options.barriers) {
+    settings.push_back({.mode = options.mode,
+                        .barrier = barrier,
+                        .workers = trace->size(),
+                        .step_times = step_times,
+                        .horizon = advice.horizon,
+                        .seed = options.seed,
+                        .points = 1});
+    if (auto valid = check(settings.back()); !valid) return std::move(valid).error();
+  }
+  for (const BarrierTrials& runs :
+       run_trials(settings, options.seeds, options.threads, on_progress))
+    advice.barriers.push_back(figures_of(runs));
+  for (std::size_t m = 0; m < measures.size(); ++m)
+    advice.winners[m] = winner_of(advice.barriers, measures[m]);
+  return advice;
+}
+
+}  // namespace starling::program

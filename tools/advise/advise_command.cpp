@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/advise/advice.hpp"
+#include "starling/tools/advise/advise_command.hpp"
+#include "starling/tools/sim/run_display.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/train/prepare.hpp"
+
+namespace starling::program {
+namespace {
+
+Result<void> put_barriers(AdviseOptions& options, const Registry& registry,
+                          const Settings& settings) {
+  for (const Setting& setting : settings) {
+    if (setting.key != "barrier") continue;
+    auto barrier = barrier::parse(setting.text, registry.rules());
+    if (!barrier) return std::move(barrier).error().within(setting.location);
+    if (std::ranges::find(options.barriers, *barrier) != options.barriers.end())
+      return Error{setting.location + ": '" + setting.text + "' is given twice; valid: each once"};
+    options.barriers.push_back(*std::move(barrier));
+  }
+  if (options.barriers.size() == 1)
+    return Error{"--barrier: " + barrier::print(options.barriers.front()) +
+                 " alone has no other to be compared with; valid: two or more, or none for all"};
+  return {};
+}
+
+Result<AdviseOptions> parse_options(const Registry& registry, const std::string& file,
+                                    const Settings& settings) {
+  AdviseOptions options{.file = file};
+  if (auto put = put_barriers(options, registry, settings); !put) return std::move(put).error();
+  if (const auto mode = text_of(settings, "mode"); !mode.empty()) {
+    const auto parsed = core::parse_mode(mode);
+    if (!parsed) return Error{"--mode: " + parsed.error().message};
+    options.mode = *parsed;
+  }
+  std::uint64_t threads = std::max(1U, std::thread::hardware_concurrency());
+  for (auto [option, into, least, most] :
+       {std::tuple{"steps", &options.steps, std::uint64_t{20}, std::uint64_t{10'000}},
+        std::tuple{"seeds", &options.seeds, std::uint64_t{1}, std::uint64_t{1000}},
+        std::tuple{"seed", &options.seed, std::uint64_t{0}, UINT64_MAX},
+        std::tuple{"threads", &threads, std::uint64_t{1}, std::uint64_t{4096}}})
+    if (auto put = put_count(*into, settings, option, least, most); !put)
+      return std::move(put).error();
+  options.threads = threads;
+  if (options.seeds > UINT64_MAX - options.seed)
+    return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
+                 std::to_string(options.seed) + " on exceed the largest seed"};
+  return options;
+}
+
+}  // namespace
+
+Result<int> advise_command(const Registry& registry, const std::string& file,
+                           const Settings& settings) {
+  const auto options = parse_options(registry, file, settings);
+  if (!options) return options.error();
+  auto trace = read_step_trace(file);
+  if (!trace) return std::move(trace).error();
+  RunDisplay display{!text_of(settings, "quiet").empty(), "simulating"};
+  const auto advice = make_advice(*options, std::make_shared<const StepTrace>(*std::move(trace)),
+                                  [&](double share) { display.show(share); });
+  if (!advice) return add_location(advice.error(), settings);
+  const bool is_json = !text_of(settings, "json").empty();
+  return write_stdout(is_json ? advice_json(*advice) + "\n" : advice_text(*advice), done);
+}
+
+}  // namespace starling::program

@@ -1,0 +1,17 @@
+/// The command `starling advise`. One thread calls it; it uses several.
+#pragma once
+
+#include <string>
+
+#include "starling/base/result.hpp"
+#include "starling/tools/job/settings.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling::program {
+
+/// Says which barrier suits the cluster whose step times are in `file`. Returns the exit code, or
+/// an Error if the input is bad. Requires: each setting's key is one of advise_arguments.cpp.
+[[nodiscard]] Result<int> advise_command(const Registry& registry, const std::string& file,
+                                         const Settings& settings);
+
+}  // namespace starling::program

@@ -1,0 +1,63 @@
+/// Maps which barrier wins on which cluster: over the number of workers, the share of stragglers,
+/// their slowness and the jitter of steps. Plain values; simulate_map() uses several threads, and
+/// one thread calls it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/tools/advise/trials.hpp"
+
+namespace starling::program {
+
+/// A cluster whose workers differ in their mean step times alone.
+struct ClusterKind {
+  std::size_t workers = 4;
+  /// The share of the workers whose steps take `slowness` times as long; 0 for equal workers.
+  double share = 0;
+  double slowness = 1;
+  /// The standard deviation of a worker's step times divided by their mean.
+  double jitter = 0.05;
+
+  bool operator==(const ClusterKind&) const = default;
+};
+
+/// Returns step times with gamma distributions: 100 ms on average for a worker that is no
+/// straggler. The last workers are the stragglers. Requires: share * workers is a whole number;
+/// jitter > 0.
+[[nodiscard]] StepTimes step_times_of(const ClusterKind& cluster);
+
+/// The clusters of a map: each combination, without repetitions of those without stragglers.
+struct MapOptions {
+  std::vector<std::size_t> workers{4, 8, 16};
+  std::vector<double> shares{0, 0.25, 0.5};
+  std::vector<double> slownesses{2, 4, 8};
+  std::vector<double> jitters{0.05, 0.3, 1};
+  core::Time horizon = std::chrono::seconds{20};
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 5;
+  std::size_t threads = 1;
+};
+
+/// One cluster of a map.
+struct MapCell {
+  ClusterKind cluster;
+  /// The barriers of barriers_to_compare() in central mode.
+  std::vector<BarrierFigures> barriers{};
+  /// By the order of `measures`; absent if no barrier reached the loss.
+  std::array<std::optional<Winner>, measures.size()> winners{};
+};
+
+/// Returns the clusters of a map in the order of its rows.
+[[nodiscard]] std::vector<ClusterKind> clusters_of(const MapOptions& options);
+
+/// Simulates each cluster under each barrier and seed. Calls `on_progress` with the share that is
+/// done.
+[[nodiscard]] std::vector<MapCell> simulate_map(const MapOptions& options,
+                                                const std::function<void(double)>& on_progress);
+
+}  // namespace starling::program

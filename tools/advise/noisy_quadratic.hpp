@@ -1,0 +1,43 @@
+/// A small learning problem whose behaviour under stale updates is known: the noisy quadratic model
+/// (Zhang et al., Which Algorithmic Choices Matter at Which Batch Sizes?, NeurIPS 2019, arXiv
+/// 1907.04164, section 3). The loss of the parameters w is half the sum of h_i w_i^2 over four
+/// curvatures h_i, of which the largest is 1; a worker's gradient is h_i w_i plus normal noise with
+/// variance noise^2 h_i. All parameters start at 1.
+///
+/// Several learning rates are tried at once: the parameter vector holds one copy of the four
+/// parameters for each rate, and the gradient of a copy is multiplied by its rate. Plain SGD
+/// diverges at rates above 2 if no update is stale. Pure functions; any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "starling/engine/sim/protocol/protocol.hpp"
+
+namespace starling::program {
+
+/// A rate far below the largest that is stable: stale updates do no harm.
+inline constexpr double small_rate = 0.2;
+/// A rate close to the largest that is stable without staleness, which is 2.
+inline constexpr double large_rate = 1.8;
+inline constexpr std::array<double, 2> learning_rates{small_rate, large_rate};
+
+/// The loss that a run is to reach, as a share of the loss at the start.
+inline constexpr double loss_goal = 0.01;
+
+/// Returns the job of a worker that learns all copies. Noise is drawn from `seed`, the worker's id
+/// and its step; updates weigh as in training, by 1 / `workers` unless those of a step are applied
+/// together.
+[[nodiscard]] sim::Job quadratic_job(std::uint64_t seed);
+
+/// Returns the parameters with which the job starts.
+[[nodiscard]] std::vector<double> start_parameters();
+
+/// Returns for each rate the loss of a model, as a share of the loss at the start; not a finite
+/// number if the parameters have become too large. Requires: the values of a range of
+/// quadratic_job().
+[[nodiscard]] std::array<double, learning_rates.size()> losses(std::span<const double> parameters);
+
+}  // namespace starling::program

@@ -1,0 +1,108 @@
+#include "starling/tools/advise/trial.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "starling/base/check.hpp"
+#include "starling/base/distributions/distribution.hpp"
+#include "starling/base/random.hpp"
+#include "starling/base/seconds.hpp"
+
+namespace starling::program {
+namespace {
+
+/// The key of the seed's streams from which step times are drawn.
+constexpr std::uint64_t step_times_stream = 0x57e9;
+
+/// The time of the next step. The simulator draws step times from a trace that holds this time
+/// alone, after it has called Protocol::on_compute, which sets it. So step times can depend on the
+/// worker and on its steps before.
+using NextStepTime = std::shared_ptr<std::vector<core::Time>>;
+
+sim::ProtocolOptions protocol_options(const TrialOptions& options, const NextStepTime& next) {
+  return {.mode = options.mode,
+          .barrier = options.barrier,
+          .workers = options.workers,
+          .horizon = options.horizon,
+          .seed = options.seed,
+          .step_time = {laws::Trace{"step times", next}},
+          .point_every = std::max(core::Time{1},
+                                  options.horizon / static_cast<core::Time::rep>(options.points))};
+}
+
+/// Follows the reads and the updates of a run.
+class Follower {
+ public:
+  explicit Follower(std::size_t workers) : updates_at_read_(workers) {}
+
+  void on_read(core::MemberId worker, std::span<const double> parameters, core::Time now) {
+    updates_at_read_[worker] = updates_;
+    losses_ = losses(parameters);
+    for (std::size_t r = 0; r < learning_rates.size(); ++r)
+      if (!seconds_to_goal_[r] && losses_[r] <= loss_goal) seconds_to_goal_[r] = in_seconds(now);
+  }
+  void on_update(core::MemberId worker) {
+    stale_ += static_cast<double>(updates_ - updates_at_read_[worker]);
+    ++updates_;
+  }
+
+  /// The losses of the model that was read last.
+  [[nodiscard]] const auto& last_losses() const noexcept { return losses_; }
+  [[nodiscard]] const auto& seconds_to_goal() const noexcept { return seconds_to_goal_; }
+  [[nodiscard]] double staleness() const {
+    return updates_ == 0 ? 0 : stale_ / static_cast<double>(updates_);
+  }
+
+ private:
+  std::uint64_t updates_ = 0;
+  std::vector<std::uint64_t> updates_at_read_;
+  double stale_ = 0;
+  std::array<double, learning_rates.size()> losses_ = losses(start_parameters());
+  std::array<std::optional<double>, learning_rates.size()> seconds_to_goal_{};
+};
+
+}  // namespace
+
+Result<void> check(const TrialOptions& options) {
+  return sim::check(protocol_options(options, std::make_shared<std::vector<core::Time>>(1)));
+}
+
+Trial run_trial(const TrialOptions& options) {
+  Follower follower{options.workers};
+  sim::Job job = quadratic_job(options.seed);
+  job.compute = [&follower, compute = std::move(job.compute)](core::MemberId worker,
+                                                              const core::Compute& read) {
+    follower.on_update(worker);
+    return compute(worker, read);
+  };
+  Trial trial;
+  const auto next_step_time = std::make_shared<std::vector<core::Time>>(1);
+  sim::Protocol protocol{protocol_options(options, next_step_time), std::move(job)};
+  std::vector<Random> randoms;
+  for (core::MemberId worker = 0; worker < options.workers; ++worker)
+    randoms.push_back(Random::stream(options.seed, step_times_stream, worker));
+  StepTimes step_times = options.step_times;
+  protocol.on_compute = [&](core::MemberId worker, const core::Compute& read) {
+    next_step_time->front() = step_times(worker, read.step + 1, randoms[worker]);
+    follower.on_read(worker, read.values.front().value.as<double>(), protocol.now());
+  };
+  protocol.on_point = [&](const sim::ProtocolPoint& point) {
+    trial.curve.push_back({.seconds = in_seconds(point.at),
+                           .updates = static_cast<double>(point.updates),
+                           .spread = static_cast<double>(point.max - point.min),
+                           .losses = follower.last_losses()});
+    return true;
+  };
+  const bool ran = protocol.run();
+  STARLING_CHECK(ran);
+  const sim::ProtocolResult result = protocol.result();
+  trial.updates = static_cast<double>(result.updates);
+  trial.waiting_share = result.waiting_share;
+  trial.max_lag = static_cast<double>(result.max_lag);
+  trial.staleness = barrier::is_bsp(options.barrier) ? 0 : follower.staleness();
+  trial.seconds_to_goal = follower.seconds_to_goal();
+  return trial;
+}
+
+}  // namespace starling::program

@@ -1,0 +1,69 @@
+/// Simulates a small job under one barrier, message by message, and returns what the barrier makes
+/// of the workers' time: how many updates, how stale they are, and how long learning takes. Plain
+/// values and functions; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/sim/protocol/protocol.hpp"
+#include "starling/tools/advise/noisy_quadratic.hpp"
+
+namespace starling::program {
+
+/// Returns how long a step of a worker takes. Steps are counted from 1.
+using StepTimes = std::function<core::Time(core::MemberId worker, core::Step step, Random& random)>;
+
+struct TrialOptions {
+  core::Mode mode = core::Mode::central;
+  barrier::Barrier barrier = {};
+  std::size_t workers = 4;
+  StepTimes step_times = {};
+  /// The virtual time that is simulated.
+  core::Time horizon = std::chrono::seconds{20};
+  std::uint64_t seed = 1;
+  /// The number of points of the curve, evenly spaced over the horizon.
+  std::size_t points = 100;
+};
+
+/// A moment of a trial.
+struct TrialPoint {
+  double seconds = 0;
+  /// Updates of all workers together.
+  double updates = 0;
+  /// The step of the fastest worker less that of the slowest.
+  double spread = 0;
+  /// By learning rate: the loss, as a share of the loss at the start, of the model that a worker
+  /// has read last.
+  std::array<double, learning_rates.size()> losses{};
+};
+
+/// The figures of one run.
+struct Trial {
+  double updates = 0;
+  /// The share of the workers' time that they spent waiting at the barrier.
+  double waiting_share = 0;
+  /// The largest difference ever between the steps of two workers.
+  double max_lag = 0;
+  /// The mean over the updates of how many updates of other workers were applied after the worker
+  /// had read the model and before its update was applied; 0 if the updates of each step are
+  /// applied together.
+  double staleness = 0;
+  /// By learning rate: the virtual time in seconds at which a worker first read a model whose loss
+  /// is at most `loss_goal`; absent if none did.
+  std::array<std::optional<double>, learning_rates.size()> seconds_to_goal{};
+  std::vector<TrialPoint> curve{};
+};
+
+/// Returns an Error if the barrier cannot run with so many workers in the mode.
+[[nodiscard]] Result<void> check(const TrialOptions& options);
+
+/// Requires: check(options), and `step_times` returns times above 0.
+[[nodiscard]] Trial run_trial(const TrialOptions& options);
+
+}  // namespace starling::program

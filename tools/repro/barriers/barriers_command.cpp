@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/report/folder_output.hpp"
+#include "starling/tools/report/table.hpp"
+#include "starling/tools/repro/barriers/study_report.hpp"
+#include "starling/tools/repro/barriers_command.hpp"
+#include "starling/tools/repro/report_outputs.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::program {
+
+Result<int> repro_barriers_command(const Registry& registry, const BarriersOptions& all) {
+  const ReproOptions& options = all.report;
+  if (options.seeds > UINT64_MAX - options.seed)
+    return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
+                 std::to_string(options.seed) + " on exceed the largest seed"};
+  const ReportOutputs outputs{options.out, options.data, options.markdown, "repro-barriers.md"};
+  const auto folders =
+      prepare_report(outputs, {"runs.csv", "live.csv", "map.csv", "claims.csv", "summary.json"});
+  if (!folders) return folders.error();
+  const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  const auto study =
+      make_study(registry, {.seed = options.seed,
+                            .seeds = options.seeds,
+                            .threads = options.threads > 0 ? options.threads : processors,
+                            .live = all.live,
+                            .quick = options.quick,
+                            .quiet = options.quiet});
+  if (!study) {
+    print_error(study.error().message);
+    return job_failed;
+  }
+  StudyReport report =
+      report_of(*study, fmt::format("--seed {} --seeds {} --live {}{}", options.seed, options.seeds,
+                                    print_duration(all.live), options.quick ? " --quick" : ""));
+  const DataFiles files{{"runs.csv", study_runs_csv(*study)},
+                        {"live.csv", live_csv(*study)},
+                        {"map.csv", map_csv(*study)},
+                        {"claims.csv", csv_text(barrier_claims_table(report.claims))},
+                        {"summary.json", study_json(*study, report.claims)}};
+  bool is_complete = true;
+  if (auto written = write_report(outputs, files, report.document, report.plots, is_complete);
+      !written) {
+    print_error(written.error().message);
+    return job_failed;
+  }
+  return write_stdout(outputs_text(outputs), is_complete ? done : job_failed);
+}
+
+}  // namespace starling::program
