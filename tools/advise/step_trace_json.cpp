@@ -11,7 +11,7 @@
 namespace starling::program {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// The intervals of which a step consists.
 constexpr std::array<std::string_view, 5> step_intervals{"plan", "read", "compute", "delay",
