@@ -22,7 +22,7 @@ struct AdviseOptions {
   /// The barriers to compare.
   std::vector<barrier::Barrier> barriers{};
   /// The virtual time of a run: so many steps of the slowest worker.
-  std::uint64_t steps = 100;
+  std::uint64_t steps = 150;
   std::uint64_t seed = 1;
   std::uint64_t seeds = 10;
   /// The number of runs at the same time.

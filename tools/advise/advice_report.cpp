@@ -23,7 +23,7 @@ std::string print_seconds(double seconds) {
   return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
 }
 
-std::string print_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string seconds_to_goal(const BarrierFigures& barrier, std::size_t rate) {
   const auto& seconds = barrier.seconds_to_goal[rate];
@@ -35,7 +35,7 @@ TextTable workers_table(const Advice& advice) {
   for (std::size_t i = 0; i < advice.workers.size(); ++i) {
     const RecordedFigures& worker = advice.workers[i];
     table.rows.push_back({printable(advice.names[i]), std::to_string(advice.steps[i]),
-                          print_seconds(worker.mean_s), print_percent(worker.jitter),
+                          print_seconds(worker.mean_s), percent_text(worker.jitter),
                           fmt::format("{:.2f}", worker.slowness)});
   }
   return table;
@@ -48,7 +48,7 @@ TextTable barriers_table(const Advice& advice) {
     table.rows.push_back(
         {barrier::print(barrier.barrier), fmt::format("{:.0f}", barrier.updates.mean),
          fmt::format("{:.4g}", barrier.updates.mean / in_seconds(advice.horizon)),
-         print_percent(barrier.waiting_share.mean), fmt::format("{:.2f}", barrier.staleness.mean),
+         percent_text(barrier.waiting_share.mean), fmt::format("{:.2f}", barrier.staleness.mean),
          fmt::format("{:.0f}", barrier.max_lag), seconds_to_goal(barrier, 0),
          seconds_to_goal(barrier, 1)});
   return table;
@@ -62,38 +62,33 @@ std::string description(const Advice& advice) {
                      advice.options.seed, advice.options.seed + (advice.options.seeds - 1));
 }
 
-/// Names the barriers that count as equally good as the winner.
-std::string equals_text(const Advice& advice, const Winner& winner) {
-  if (winner.equals.empty()) return {};
-  std::string names;
-  for (const std::size_t barrier : winner.equals)
-    names += (names.empty() ? "" : ", ") + name_of(advice, barrier);
-  return fmt::format(" Within {:.0f} % of the best are {} too; its updates are the least stale.",
-                     100 * equal_within, names);
-}
-
+/// Describes a barrier by the time in which it reaches the loss, and by what that time depends on.
 std::string figures_text(const BarrierFigures& barrier, std::size_t rate) {
-  return fmt::format("{}, {} waiting, staleness {:.2f}", seconds_to_goal(barrier, rate),
-                     print_percent(barrier.waiting_share.mean), barrier.staleness.mean);
+  return fmt::format("{} ({} waiting, staleness {:.2f})", seconds_to_goal(barrier, rate),
+                     percent_text(barrier.waiting_share.mean), barrier.staleness.mean);
 }
 
-/// Compares the winner at one learning rate with the strictest of the barriers.
+/// Compares the winner at a learning rate with the strictest barrier, and names the equally good
+/// ones.
 std::string reason(const Advice& advice, const std::optional<Winner>& winner, std::size_t rate) {
-  if (!winner) return "no barrier reaches the loss: more --steps may show which does.";
+  if (!winner) return "no barrier reaches the loss; more --steps may show which one does.";
   const BarrierFigures& best = advice.barriers[winner->barrier];
   const BarrierFigures& first = advice.barriers.front();
-  std::string text = name_of(advice, winner->barrier) + " reaches the loss first (" +
-                     figures_text(best, rate) + ")";
-  if (winner->barrier == 0) {
-    text += ".";
-  } else if (first.seconds_to_goal[rate]) {
-    text += fmt::format(", {:.2f} times as fast as {} ({}).",
+  std::string text = fmt::format("{} reaches the loss in {}", name_of(advice, winner->barrier),
+                                 figures_text(best, rate));
+  if (winner->barrier != 0 && first.seconds_to_goal[rate])
+    text += fmt::format(", {:.2f} times as fast as {}, which takes {}",
                         first.seconds_to_goal[rate]->mean / best.seconds_to_goal[rate]->mean,
                         name_of(advice, 0), figures_text(first, rate));
-  } else {
-    text += fmt::format("; {} does not reach it.", name_of(advice, 0));
-  }
-  return text + equals_text(advice, *winner);
+  else if (winner->barrier != 0)
+    text += fmt::format("; {} does not reach it", name_of(advice, 0));
+  text += ".";
+  if (winner->equals.empty()) return text;
+  std::string names;
+  for (const std::size_t barrier : winner->equals)
+    names += (names.empty() ? "" : ", ") + name_of(advice, barrier);
+  return text + fmt::format(" Equally good within {:.0f} %, but with staler updates: {}.",
+                            100 * equal_within, names);
 }
 
 Json figures_json(const Summary& values) {

@@ -19,7 +19,7 @@ const std::vector<KeyDescription>& advise_keys() {
        "central",
        "Options"},
       {"steps", ValueType::count, "N",
-       "the virtual time of a run, in steps of the slowest worker [100]", "Options"},
+       "the virtual time of a run, in steps of the slowest worker [150]", "Options"},
       {"seeds", ValueType::count, "N", "runs of each barrier [10]", "Options"},
       {"seed", ValueType::count, "N", "the first of the seeds [1]", "Options"},
       {"threads", ValueType::count, "N", "runs at the same time [one for each processor]",
@@ -44,7 +44,7 @@ AdviseArguments::AdviseArguments(CLI::App& program)
       "A trace is the file of `train --trace`; its intervals of waiting do not count.\n"
       "Simulates every message of a small job whose workers take the recorded times, in blocks of "
       "16\nconsecutive steps drawn at random, and compares how soon a noisy quadratic model "
-      "reaches 1 % of\nits first loss: at a learning rate that bears stale updates (a tenth of the "
+      "reaches 1 % of\nits first loss: at a learning rate that bears stale updates (a third of the "
       "largest stable one),\nand at one that does not (nine tenths). The advice is the first at "
       "the small rate; barriers within\n5 % count as equal, and the least stale updates decide. "
       "The same seed gives the same advice.\n"

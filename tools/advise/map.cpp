@@ -10,8 +10,7 @@
 namespace starling::program {
 
 StepTimes step_times_of(const ClusterKind& cluster) {
-  const Distribution law{
-      laws::Gamma{std::chrono::milliseconds{100}, 1 / (cluster.jitter * cluster.jitter)}};
+  const Distribution law{laws::Gamma{mean_step_time, 1 / (cluster.jitter * cluster.jitter)}};
   const auto stragglers =
       static_cast<std::size_t>(std::lround(cluster.share * static_cast<double>(cluster.workers)));
   const std::size_t first_straggler = cluster.workers - stragglers;
@@ -33,6 +32,11 @@ std::vector<ClusterKind> clusters_of(const MapOptions& options) {
   return clusters;
 }
 
+core::Time horizon_of(const ClusterKind& cluster, std::uint64_t steps) {
+  return to_duration(static_cast<double>(mean_step_time.count()) * cluster.slowness *
+                     static_cast<double>(steps));
+}
+
 std::vector<MapCell> simulate_map(const MapOptions& options,
                                   const std::function<void(double)>& on_progress) {
   std::vector<MapCell> cells;
@@ -43,7 +47,7 @@ std::vector<MapCell> simulate_map(const MapOptions& options,
       settings.push_back({.barrier = std::move(barrier),
                           .workers = cluster.workers,
                           .step_times = step_times_of(cluster),
-                          .horizon = options.horizon,
+                          .horizon = horizon_of(cluster, options.steps),
                           .seed = options.seed,
                           .points = 1});
       cell_of.push_back(cells.size());

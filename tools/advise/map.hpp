@@ -26,8 +26,11 @@ struct ClusterKind {
   bool operator==(const ClusterKind&) const = default;
 };
 
-/// Returns step times with gamma distributions: 100 ms on average for a worker that is no
-/// straggler. The last workers are the stragglers. Requires: share * workers is a whole number;
+/// The mean step time of a worker that is no straggler.
+inline constexpr core::Time mean_step_time = std::chrono::milliseconds{100};
+
+/// Returns step times with gamma distributions and the mean `mean_step_time`, or `slowness` times
+/// as much. The last workers are the stragglers. Requires: share * workers is a whole number;
 /// jitter > 0.
 [[nodiscard]] StepTimes step_times_of(const ClusterKind& cluster);
 
@@ -37,9 +40,10 @@ struct MapOptions {
   std::vector<double> shares{0, 0.25, 0.5};
   std::vector<double> slownesses{2, 4, 8};
   std::vector<double> jitters{0.05, 0.3, 1};
-  core::Time horizon = std::chrono::seconds{20};
+  /// The virtual time of a run: so many mean steps of the slowest worker.
+  std::uint64_t steps = 150;
   std::uint64_t seed = 1;
-  std::uint64_t seeds = 5;
+  std::uint64_t seeds = 3;
   std::size_t threads = 1;
 };
 
@@ -54,6 +58,9 @@ struct MapCell {
 
 /// Returns the clusters of a map in the order of its rows.
 [[nodiscard]] std::vector<ClusterKind> clusters_of(const MapOptions& options);
+
+/// Returns the virtual time in which the slowest worker makes so many steps on average.
+[[nodiscard]] core::Time horizon_of(const ClusterKind& cluster, std::uint64_t steps);
 
 /// Simulates each cluster under each barrier and seed. Calls `on_progress` with the share that is
 /// done.

@@ -10,7 +10,7 @@
 namespace starling::program {
 namespace {
 
-constexpr std::array<double, 4> curvatures{1, 0.7, 0.5, 0.35};
+constexpr std::array<double, 4> curvatures{1, 0.3, 0.1, 0.03};
 constexpr double noise_sd = 0.02;
 constexpr std::size_t parameter_count = curvatures.size() * learning_rates.size();
 
@@ -29,7 +29,12 @@ core::Update gradient_of(std::span<const double> w, Random random) {
 
 }  // namespace
 
-std::vector<double> start_parameters() { return std::vector<double>(parameter_count, 1.0); }
+std::vector<double> start_parameters() {
+  std::vector<double> start;
+  for (std::size_t r = 0; r < learning_rates.size(); ++r)
+    for (const double curvature : curvatures) start.push_back(1 / std::sqrt(curvature));
+  return start;
+}
 
 sim::Job quadratic_job(std::uint64_t seed) {
   sim::Job job;
@@ -54,14 +59,12 @@ sim::Job quadratic_job(std::uint64_t seed) {
 }
 
 std::array<double, learning_rates.size()> losses(std::span<const double> w) {
-  double at_start = 0;
   std::array<double, learning_rates.size()> found{};
-  for (std::size_t i = 0; i < curvatures.size(); ++i) {
-    at_start += curvatures[i];
+  for (std::size_t i = 0; i < curvatures.size(); ++i)
     for (std::size_t r = 0; r < learning_rates.size(); ++r)
       found[r] += curvatures[i] * std::pow(w[r * curvatures.size() + i], 2);
-  }
-  for (double& loss : found) loss /= at_start;
+  // At the start each of the sum's terms is 1.
+  for (double& loss : found) loss /= static_cast<double>(curvatures.size());
   return found;
 }
 

@@ -1,8 +1,8 @@
 /// A small learning problem whose behaviour under stale updates is known: the noisy quadratic model
 /// (Zhang et al., Which Algorithmic Choices Matter at Which Batch Sizes?, NeurIPS 2019, arXiv
 /// 1907.04164, section 3). The loss of the parameters w is half the sum of h_i w_i^2 over four
-/// curvatures h_i, of which the largest is 1; a worker's gradient is h_i w_i plus normal noise with
-/// variance noise^2 h_i. All parameters start at 1.
+/// curvatures h_i from 0.03 to 1; a worker's gradient is h_i w_i plus normal noise with a variance
+/// proportional to h_i. At the start each parameter contributes the same to the loss.
 ///
 /// Several learning rates are tried at once: the parameter vector holds one copy of the four
 /// parameters for each rate, and the gradient of a copy is multiplied by its rate. Plain SGD
@@ -18,9 +18,9 @@
 
 namespace starling::program {
 
-/// A rate far below the largest that is stable: stale updates do no harm.
-inline constexpr double small_rate = 0.2;
-/// A rate close to the largest that is stable without staleness, which is 2.
+/// A third of the largest rate that is stable without staleness: stale updates do no harm.
+inline constexpr double small_rate = 0.7;
+/// Nine tenths of the largest rate that is stable without staleness, which is 2.
 inline constexpr double large_rate = 1.8;
 inline constexpr std::array<double, 2> learning_rates{small_rate, large_rate};
 

@@ -40,7 +40,7 @@ class CsvReader {
     const auto seconds = parse_number(trim(cells[2]));
     if (!seconds || !(*seconds > 0 && *seconds <= seconds_max))
       return Error{"seconds: " + quote(trim(cells[2])) +
-                   " must be a number above 0 and <= " + print_number(seconds_max)};
+                   "; valid: a number above 0 and <= " + print_number(seconds_max)};
     return add(std::string{name}, *step, *seconds);
   }
 

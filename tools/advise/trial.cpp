@@ -40,7 +40,10 @@ class Follower {
     updates_at_read_[worker] = updates_;
     losses_ = losses(parameters);
     for (std::size_t r = 0; r < learning_rates.size(); ++r)
-      if (!seconds_to_goal_[r] && losses_[r] <= loss_goal) seconds_to_goal_[r] = in_seconds(now);
+      if (!(losses_[r] <= loss_goal))
+        seconds_to_goal_[r].reset();
+      else if (!seconds_to_goal_[r])
+        seconds_to_goal_[r] = in_seconds(now);
   }
   void on_update(core::MemberId worker) {
     stale_ += static_cast<double>(updates_ - updates_at_read_[worker]);
@@ -49,7 +52,13 @@ class Follower {
 
   /// The losses of the model that was read last.
   [[nodiscard]] const auto& last_losses() const noexcept { return losses_; }
-  [[nodiscard]] const auto& seconds_to_goal() const noexcept { return seconds_to_goal_; }
+  /// Returns the times from which on the losses were small, if they were before `end_s`.
+  [[nodiscard]] auto seconds_to_goal(double end_s) const {
+    auto seconds = seconds_to_goal_;
+    for (auto& time : seconds)
+      if (time && *time > end_s) time.reset();
+    return seconds;
+  }
   [[nodiscard]] double staleness() const {
     return updates_ == 0 ? 0 : stale_ / static_cast<double>(updates_);
   }
@@ -101,7 +110,7 @@ Trial run_trial(const TrialOptions& options) {
   trial.waiting_share = result.waiting_share;
   trial.max_lag = static_cast<double>(result.max_lag);
   trial.staleness = barrier::is_bsp(options.barrier) ? 0 : follower.staleness();
-  trial.seconds_to_goal = follower.seconds_to_goal();
+  trial.seconds_to_goal = follower.seconds_to_goal(0.9 * in_seconds(options.horizon));
   return trial;
 }
 

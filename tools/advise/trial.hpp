@@ -54,8 +54,9 @@ struct Trial {
   /// had read the model and before its update was applied; 0 if the updates of each step are
   /// applied together.
   double staleness = 0;
-  /// By learning rate: the virtual time in seconds at which a worker first read a model whose loss
-  /// is at most `loss_goal`; absent if none did.
+  /// By learning rate: the virtual time in seconds from which on each model that a worker read had
+  /// a loss of at most `loss_goal`; absent if that was not before the last tenth of the run. A
+  /// model that oscillates may pass such a loss by chance, and does not count.
   std::array<std::optional<double>, learning_rates.size()> seconds_to_goal{};
   std::vector<TrialPoint> curve{};
 };

@@ -29,6 +29,17 @@ Trial trial_of(const char* barrier, bool has_straggler) {
                     .horizon = 20s + 1ms});
 }
 
+/// Runs four equal workers that never finish a step at the same moment.
+Trial staggered_asp() {
+  return run_trial(
+      {.barrier = {barrier::Asp{}},
+       .workers = 4,
+       .step_times = [](core::MemberId worker, core::Step step, Random&) -> core::Time {
+         return step == 1 ? 100ms + 10ms * worker : 100ms;
+       },
+       .horizon = 20s});
+}
+
 TEST(Trial, BspGoesAtThePaceOfTheSlowest) {
   const Trial trial = trial_of("bsp", true);
   EXPECT_EQ(trial.updates, 400);
@@ -42,9 +53,9 @@ TEST(Trial, AspMakesAllUpdatesAndEachMissesThoseOfTheOthers) {
   EXPECT_EQ(slow.updates, 3 * 200 + 100);
   EXPECT_EQ(slow.waiting_share, 0);
   EXPECT_EQ(slow.max_lag, 100);
-  const Trial equal = trial_of("asp", false);
-  EXPECT_EQ(equal.updates, 800);
-  EXPECT_NEAR(equal.staleness, 3, 0.02);  // but in the first step, in which some are missing
+  const Trial equal = staggered_asp();
+  EXPECT_NEAR(equal.updates, 800, 4);
+  EXPECT_NEAR(equal.staleness, 3, 0.01);  // but in the first step, in which some are missing
 }
 
 TEST(Trial, EbspLetsConstantSpeedsMeet) {
@@ -56,25 +67,26 @@ TEST(Trial, EbspLetsConstantSpeedsMeet) {
 
 /// Without noise, a step of bsp multiplies a parameter by 1 - rate * curvature.
 TEST(Trial, BspReachesTheLossWhenGradientDescentDoes) {
-  constexpr std::array<double, 4> curvatures{1, 0.7, 0.5, 0.35};
+  constexpr std::array<double, 4> curvatures{1, 0.3, 0.1, 0.03};
   const Trial trial = trial_of("bsp", false);
   for (std::size_t r = 0; r < learning_rates.size(); ++r) {
     int steps = 0;
     for (double loss = 1; loss > loss_goal; ++steps) {
       loss = 0;
       for (const double h : curvatures)
-        loss += h * std::pow(1 - learning_rates[r] * h, 2 * (steps + 1)) / 2.55;
+        loss += std::pow(1 - learning_rates[r] * h, 2 * (steps + 1)) / curvatures.size();
     }
     ASSERT_TRUE(trial.seconds_to_goal[r]);
     EXPECT_NEAR(*trial.seconds_to_goal[r], 0.1 * steps, 0.1001) << learning_rates[r];
   }
 }
 
-TEST(Trial, AspDivergesAtALargeLearningRate) {
-  const Trial trial = trial_of("asp", false);
+/// If each of P workers' updates misses P - 1 others, gradient descent with rate r / P for each
+/// update is stable only below r = 2 P sin(pi / (4 P - 2)), which is 1.78 for P = 4.
+TEST(Trial, AspIsUnstableAtALargeLearningRate) {
+  const Trial trial = staggered_asp();
   EXPECT_TRUE(trial.seconds_to_goal[0]);
   EXPECT_FALSE(trial.seconds_to_goal[1]);
-  EXPECT_FALSE(trial.curve.back().losses[1] < 1);
 }
 
 TEST(Trials, DependOnTheSeedAndNotOnTheThreads) {
@@ -180,7 +192,7 @@ TEST(Advice, IsSspForTransientDelays) {
 TEST(Advice, RunsForAsManyStepsOfTheSlowestAsItWasAskedTo) {
   StepTrace trace(2, {"w", std::vector<core::Time>(20, 100ms)});
   trace.back().durations.assign(20, 250ms);
-  EXPECT_EQ(advice_for(trace, {"bsp", "asp"}).horizon, 25s);
+  EXPECT_EQ(advice_for(trace, {"bsp", "asp"}).horizon, 37500ms);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(Help, IsPrintedWithoutArguments) {
   const ProgramResult ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
-                              "predict", "inspect", "bench", "barriers", "models"})
+                              "predict", "inspect", "bench", "barriers", "models", "advise"})
     EXPECT_TRUE(contains(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
@@ -67,7 +67,7 @@ TEST(Flags, MayStandBeforeTheJobFile) {
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
-                              "predict", "inspect", "bench", "barriers", "models"}) {
+                              "predict", "inspect", "bench", "barriers", "models", "advise"}) {
     const ProgramResult ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(contains(ran.out, std::string{"Usage: starling "} + command)) << ran.out;

@@ -131,9 +131,9 @@ std::vector<Section> cluster_sections(const BarrierStudy& study, std::vector<Plo
           "deviation is the jitter; a speed of 2 stands for steps twice as long. Every message of "
           "the job is simulated, for 20 s of virtual time. Staleness is the mean number of updates "
           "of other workers between a worker's read and its update. The last columns are the time "
-          "until a noisy quadratic model has 1 % of its first loss, at learning rates of a tenth "
-          "and of nine tenths of the largest that is stable without staleness; - if not every run "
-          "got there."}}};
+          "until a noisy quadratic model has 1 % of its first loss, at learning rates of a third "
+          "and of nine tenths of the largest that is stable without staleness; - if not every "
+          "run got there before its last tenth."}}};
   for (std::size_t i = 0; i < study.clusters.size(); ++i) {
     const StudiedCluster& cluster = study.clusters[i];
     figures.blocks.emplace_back(Paragraph{cluster.name + ":"});
@@ -157,7 +157,7 @@ std::vector<Section> cluster_sections(const BarrierStudy& study, std::vector<Plo
        .title = "Loss at a small learning rate",
        .y = "loss / first loss",
        .log_y = true},
-      "The loss at a tenth of the largest stable learning rate.",
+      "The loss at a third of the largest stable learning rate.",
       [](const TrialPoint& point) { return bounded_loss(point.losses[0]); });
   add({.name = "barriers-loss-large",
        .title = "Loss at a large learning rate",

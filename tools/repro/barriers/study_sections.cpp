@@ -156,7 +156,8 @@ Section map_section(const BarrierStudy& study, std::vector<Plot>& plots) {
   Section section{
       "Which barrier wins where",
       {Paragraph{fmt::format(
-           "{} kinds of clusters, simulated for 20 s in central mode: numbers of workers, a share "
+           "{} kinds of clusters, simulated in central mode for 150 steps of the slowest worker: "
+           "numbers of workers, a share "
            "of "
            "stragglers that are so many times slower, and the jitter of all steps. Barriers within "
            "{:.0f} % of the best count as equally good; of these the one with the least stale "
