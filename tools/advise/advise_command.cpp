@@ -40,7 +40,7 @@ Result<AdviseOptions> parse_options(const Registry& registry, const std::string&
   }
   std::uint64_t threads = std::max(1U, std::thread::hardware_concurrency());
   for (auto [option, into, least, most] :
-       {std::tuple{"steps", &options.steps, std::uint64_t{20}, std::uint64_t{10'000}},
+       {std::tuple{"steps", &options.steps, std::uint64_t{100}, std::uint64_t{10'000}},
         std::tuple{"seeds", &options.seeds, std::uint64_t{1}, std::uint64_t{1000}},
         std::tuple{"seed", &options.seed, std::uint64_t{0}, UINT64_MAX},
         std::tuple{"threads", &threads, std::uint64_t{1}, std::uint64_t{4096}}})

@@ -37,7 +37,7 @@ TEST(Advise, NamesABarrierWithFiguresAndReasons) {
 TEST(Advise, GivesTheSameBytesForASeedOnAnyNumberOfThreads) {
   const Folder folder;
   folder.write("t.csv", straggler_csv());
-  const std::string command = "advise t.csv --json --quiet --seeds 2 --steps 30 --seed ";
+  const std::string command = "advise t.csv --json --quiet --seeds 2 --steps 100 --seed ";
   const ProgramResult one = starling(folder, command + "5 --threads 1");
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(one.out, starling(folder, command + "5 --threads 3").out);
@@ -45,7 +45,7 @@ TEST(Advise, GivesTheSameBytesForASeedOnAnyNumberOfThreads) {
   EXPECT_EQ(json["seed"], 5);
   EXPECT_EQ(json["workers"].size(), 4U);
   EXPECT_EQ(json["workers"][3]["slowness"], 2);
-  EXPECT_EQ(json["horizon_s"], 6);
+  EXPECT_EQ(json["horizon_s"], 20);
   EXPECT_GE(json["barriers"].size(), 9U);
   bool is_listed = false;
   for (const Json& barrier : json["barriers"])
@@ -60,7 +60,7 @@ TEST(Advise, ReadsATraceOfTrain) {
       "train --workers 3 --mode central --barrier asp --delay const:3ms --straggler 1:4x "
       "--data linear:d=2,n=300 --model linear --batch 4 --steps 60 --quiet --trace t.json");
   ASSERT_EQ(trained.code, 0) << trained.err;
-  const ProgramResult ran = starling(folder, "advise t.json --json --seeds 2 --steps 20");
+  const ProgramResult ran = starling(folder, "advise t.json --json --seeds 2 --steps 100");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = Json::parse(ran.out);
   ASSERT_EQ(json["workers"].size(), 3U);
@@ -72,7 +72,7 @@ TEST(Advise, ComparesOnlySampledBarriersWithoutServers) {
   const Folder folder;
   folder.write("t.csv", straggler_csv());
   const ProgramResult ran =
-      starling(folder, "advise t.csv --json --mode peer --seeds 1 --steps 20");
+      starling(folder, "advise t.csv --json --mode peer --seeds 1 --steps 100");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const Json& barrier : Json::parse(ran.out)["barriers"]) {
     const auto name = barrier["barrier"].get<std::string>();
@@ -93,7 +93,7 @@ TEST(Advise, RefusesBadInputWithItsPlace) {
       {"missing.csv", "missing.csv"},
       {"", "FILE"},
       {"t.csv --seeds 0", "--seeds"},
-      {"t.csv --steps 19", "--steps"},
+      {"t.csv --steps 99", "--steps"},
       {"t.csv --mode ring", "--mode: "},
       {"t.csv --barrier bsq --barrier asp", "--barrier: "},
       {"t.csv --barrier asp", "--barrier: asp alone has no other to be compared with; valid: "},
