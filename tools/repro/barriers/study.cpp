@@ -5,6 +5,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/base/distributions/distribution.hpp"
+#include "starling/base/random.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
@@ -66,12 +67,18 @@ Settings live_job(const StudyOptions& options, const char* delay) {
   return settings;
 }
 
-/// Returns the step times of the live workers: the delay, twice as long for the last worker, and
-/// what a live step took beyond it.
-StepTimes live_step_times(const Distribution& delay, core::Time overhead) {
-  return [delay, overhead](core::MemberId worker, core::Step, Random& random) {
+/// Returns the step times of a live job with this seed: the same delays, twice as long for the last
+/// worker, and what a live step took beyond them on average. A live worker draws its delays from
+/// the stream of its id and its incarnation, which is 0, and in central mode draws nothing else
+/// from it.
+StepTimes live_step_times(const Distribution& delay, core::Time overhead, std::uint64_t seed) {
+  std::vector<Random> randoms;
+  for (std::size_t worker = 0; worker < live_workers; ++worker)
+    randoms.push_back(Random::stream(seed, worker, 0));
+  return [delay, overhead, randoms](core::MemberId worker, core::Step, Random&) mutable {
     const double factor = worker + 1 == live_workers ? live_slowness : 1;
-    return to_duration(static_cast<double>(delay.draw(random).count()) * factor) + overhead;
+    return to_duration(static_cast<double>(delay.draw(randoms[worker]).count()) * factor) +
+           overhead;
   };
 }
 
@@ -108,13 +115,13 @@ Result<void> run_live_barriers(BarrierStudy& study, const Registry& registry) {
       core::Time overhead{};
       auto run = run_live_barrier(*ready, barrier, delay, overhead);
       if (!run) return std::move(run).error().within(barrier + ", delay " + delay);
-      settings.push_back(
-          {.barrier = run->barrier,
-           .workers = live_workers,
-           .step_times = live_step_times(parse_distribution(delay).value(), overhead),
-           .horizon = to_duration(run->seconds * 1e9),
-           .seed = study.options.seed,
-           .points = 1});
+      settings.push_back({.barrier = run->barrier,
+                          .workers = live_workers,
+                          .step_times = live_step_times(parse_distribution(delay).value(), overhead,
+                                                        study.options.seed),
+                          .horizon = to_duration(run->seconds * 1e9),
+                          .seed = study.options.seed,
+                          .points = 1});
       study.live.push_back(*std::move(run));
     }
   }

@@ -70,7 +70,7 @@ template <class Figure>
 Plot time_plot(const StudiedCluster& cluster, Plot plot, Figure figure) {
   plot.x = "virtual time (s)";
   for (const std::string& barrier : live_barriers())
-    plot.series.push_back(curve_of(*runs_of(cluster, barrier), figure));
+    if (is_drawn(barrier)) plot.series.push_back(curve_of(*runs_of(cluster, barrier), figure));
   return plot;
 }
 
@@ -116,6 +116,10 @@ Section closing_section_of(const std::string& flags) {
 }
 
 }  // namespace
+
+bool is_drawn(const std::string& barrier) {
+  return !barrier.starts_with("fluent") && !barrier.starts_with("pbsp");
+}
 
 Picture add_plot(std::vector<Plot>& plots, Plot plot, const std::string& caption) {
   Picture picture{plot.name, caption, {}};

@@ -29,6 +29,10 @@ struct StudyReport {
 [[nodiscard]] Section live_section(const BarrierStudy& study, std::vector<Plot>& plots);
 [[nodiscard]] Section map_section(const BarrierStudy& study, std::vector<Plot>& plots);
 
+/// True if curves of many barriers include this one. A plot has eight colours, so two barriers
+/// whose curves are close to those of ssp and bsp are left out: fluent and pbsp.
+[[nodiscard]] bool is_drawn(const std::string& barrier);
+
 /// Adds a plot to `plots`, and returns its picture, which is not drawn yet.
 [[nodiscard]] Picture add_plot(std::vector<Plot>& plots, Plot plot, const std::string& caption);
 

@@ -125,6 +125,7 @@ Plot slowness_plot(const BarrierStudy& study, Plot plot, Figure figure) {
       continue;
     for (const BarrierFigures& barrier : cell.barriers) {
       const std::string name = barrier::print(barrier.barrier);
+      if (!is_drawn(name)) continue;
       auto series = std::ranges::find(plot.series, name, &Series::name);
       if (series == plot.series.end()) series = plot.series.insert(series, Series{.name = name});
       if (const std::optional<double> y = figure(cell, barrier))
@@ -143,8 +144,12 @@ Section live_section(const BarrierStudy& study, std::vector<Plot>& plots) {
       "Live beside simulated",
       {Paragraph{fmt::format(
            "Each barrier ran live for {} with four workers in central mode, the last of them at "
-           "half speed, and was then simulated for the same time with the same delays, under {}. A "
-           "simulated step also takes the time that a live step took beyond its delay on average. "
+           "half speed, and was then simulated for the same time with the same delays, step by "
+           "step, under {} for the draws of the barriers. A simulated step also takes the time "
+           "that "
+           "a live step took beyond its delay on average. As published, dssp compares predicted "
+           "times "
+           "that differ only by this overhead if delays are constant, so its runs may differ. "
            "{} of {} live runs made updates within 5 % of the simulation.",
            print_duration(study.options.live), print_count(study.options.seeds, "seed"), agreeing,
            study.live.size())},
