@@ -113,8 +113,8 @@ struct Barrier {
 [[nodiscard]] Result<void> check(const Predicate& predicate);
 
 /// Refuses a barrier that a job with `workers` workers cannot run: options that parse() refuses, a
-/// sample size of `workers` or more, a sampled rule that cannot be sampled, weights without a sample,
-/// or a predicate with a bad label.
+/// sample size of `workers` or more, a sampled rule that cannot be sampled, weights without a
+/// sample, or a predicate with a bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
 /// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10`, and the user's `predicates`
