@@ -31,10 +31,10 @@ sim::ProtocolOptions protocol_options(const TrialOptions& options, const NextSte
                                   options.horizon / static_cast<core::Time::rep>(options.points))};
 }
 
-/// Follows the reads and the updates of a run.
-class Follower {
+/// Collects the reads and the updates of a run.
+class RunStatistics {
  public:
-  explicit Follower(std::size_t workers) : updates_at_read_(workers) {}
+  explicit RunStatistics(std::size_t workers) : updates_at_read_(workers) {}
 
   void on_read(core::MemberId worker, std::span<const double> parameters, core::Time now) {
     updates_at_read_[worker] = updates_;
@@ -78,11 +78,11 @@ Result<void> check(const TrialOptions& options) {
 }
 
 Trial run_trial(const TrialOptions& options) {
-  Follower follower{options.workers};
+  RunStatistics statistics{options.workers};
   sim::Job job = quadratic_job(options.seed);
-  job.compute = [&follower, compute = std::move(job.compute)](core::MemberId worker,
-                                                              const core::Compute& read) {
-    follower.on_update(worker);
+  job.compute = [&statistics, compute = std::move(job.compute)](core::MemberId worker,
+                                                                const core::Compute& read) {
+    statistics.on_update(worker);
     return compute(worker, read);
   };
   Trial trial;
@@ -94,13 +94,13 @@ Trial run_trial(const TrialOptions& options) {
   StepTimes step_times = options.step_times;
   protocol.on_compute = [&](core::MemberId worker, const core::Compute& read) {
     next_step_time->front() = step_times(worker, read.step + 1, randoms[worker]);
-    follower.on_read(worker, read.values.front().value.as<double>(), protocol.now());
+    statistics.on_read(worker, read.values.front().value.as<double>(), protocol.now());
   };
   protocol.on_point = [&](const sim::ProtocolPoint& point) {
     trial.curve.push_back({.seconds = in_seconds(point.at),
                            .updates = static_cast<double>(point.updates),
                            .spread = static_cast<double>(point.max - point.min),
-                           .losses = follower.last_losses()});
+                           .losses = statistics.last_losses()});
     return true;
   };
   const bool ran = protocol.run();
@@ -109,8 +109,8 @@ Trial run_trial(const TrialOptions& options) {
   trial.updates = static_cast<double>(result.updates);
   trial.waiting_share = result.waiting_share;
   trial.max_lag = static_cast<double>(result.max_lag);
-  trial.staleness = barrier::is_bsp(options.barrier) ? 0 : follower.staleness();
-  trial.seconds_to_goal = follower.seconds_to_goal(0.9 * in_seconds(options.horizon));
+  trial.staleness = barrier::is_bsp(options.barrier) ? 0 : statistics.staleness();
+  trial.seconds_to_goal = statistics.seconds_to_goal(0.9 * in_seconds(options.horizon));
   return trial;
 }
 

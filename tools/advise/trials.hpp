@@ -48,9 +48,8 @@ struct BarrierFigures {
 enum class Measure {
   /// The most updates win.
   updates,
-  /// The least stale updates win, among the barriers with at least 90 % of the most updates:
-  /// without
-  /// this bound, bsp would always win.
+  /// The least stale updates win, among the barriers with at least 90 % of the most updates;
+  /// without this bound, bsp would always win.
   staleness,
   /// The shortest times to the loss win.
   seconds_at_small_rate,
