@@ -1,5 +1,5 @@
 /// The order in which a member's parts adopt a configuration. It stands alone in this file, so that
-/// a test can link other orders in its place (tests/engine/sim/adoption/any_order.cpp).
+/// a test can link other orders in its place.
 #include "starling/engine/core/training/training.hpp"
 
 namespace starling::core {
