@@ -77,6 +77,14 @@ class Nodes : public testing::Test {
     return !status_json["jobs"].empty() && status_json["jobs"][0].value("updates", 0) >= 9;
   }
 
+  /// Returns the members of the first job as `starling status` prints them; none without a job.
+  nlohmann::json members() {
+    const auto status_json = nlohmann::json::parse(
+        run(work_, program(), words("status --json" + to(1))).out, nullptr, false);
+    if (status_json.is_discarded() || status_json["jobs"].empty()) return nlohmann::json::array();
+    return status_json["jobs"][0]["members"];
+  }
+
   Folder work_;
   std::array<Folder, 3> folders_;
   std::vector<std::unique_ptr<Process>> processes_;

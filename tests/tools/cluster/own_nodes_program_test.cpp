@@ -1,9 +1,11 @@
 /// Jobs with a user's own models and barriers on three nodes.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/tools/cluster/nodes.hpp"
+#include "tests/tools/counts.hpp"
 
 namespace starling::program {
 namespace {
@@ -50,6 +52,61 @@ TEST_F(OwnNodes, ComputeAStepAgainIfItsGradientThrows) {
   EXPECT_EQ(never.code, 1);
   EXPECT_NE(never.err.find("failed 3 times at step 1: no gradient today"), std::string::npos)
       << never.err;
+}
+
+/// On each node, a gradient throws after the worker has written it. The step is made again, and
+/// counts each of its samples once.
+TEST_F(OwnNodes, CountEachSampleOnceIfAGradientThrows) {
+  for (const std::string flags :
+       {"--mode peer --barrier pssp:s=4,beta=2", "--mode hybrid --barrier asp",
+        "--mode central --barrier ssp:s=2", "--mode peer --barrier asp --exchange broadcast"}) {
+    for (auto& process : processes_) process->signal(SIGKILL);
+    processes_.clear();
+    addresses_.clear();
+    start();  // processes that have computed no gradient yet
+    const ProgramResult ran =
+        run(work_, program(),
+            words("submit" + to(1) +
+                  "--data linear:d=1,n=300 --model counts:throws --optimizer sgd:lr=1 --batch 5 "
+                  "--schedule constant --workers 3 --epochs 4 --quiet --json --save m " +
+                  flags));
+    ASSERT_EQ(ran.code, 0) << flags << ran.err;
+    for (const Folder& folder : folders_) {
+      EXPECT_TRUE(folder.has("thrown"));
+      std::filesystem::remove(folder.path() / "thrown");
+    }
+    // A fifth of the 300 is held out. Four epochs of three workers are 4 x 60 / 3.
+    EXPECT_EQ(counts_in(work_, "m"), (Counts{{80, 240}})) << flags;
+    EXPECT_EQ(nlohmann::json::parse(ran.out)["updates"], 4 * 240 / 5) << flags;
+  }
+}
+
+/// A job that is saved on nodes goes on in one process, and the reverse, with other workers, in
+/// another mode and under another barrier.
+TEST_F(OwnNodes, GoOnFromCheckpointsWithOtherWorkersWithoutLosingOrRepeatingASample) {
+  work_.write("job.toml",
+              "data = \"linear:d=1,n=300\"\nmodel = \"counts\"\noptimizer = \"sgd:lr=1\"\n"
+              "batch = 5\nschedule = \"constant\"\nseed = 3\n");
+  const std::string nodes = "submit" + to(1) + "job.toml --quiet ";
+  const std::string one_process = "train job.toml --quiet ";
+  const auto ran = [&](const std::string& line) { return run(work_, program(), words(line)); };
+  // 7 rounds of 20 samples: 100 are left of the epoch.
+  const std::string first = "--mode central --barrier bsp --workers 4 --steps 7 --checkpoint ";
+  ASSERT_EQ(ran(nodes + first + "c").code, 0);
+  ASSERT_EQ(ran(one_process + first + "d").code, 0);
+  for (const std::string file : {"c", "d"})
+    ASSERT_EQ(counts_in(work_, file), (Counts{{0, 100}, {15, 140}})) << file;
+  for (const auto& [begins, resumes, file] :
+       {std::tuple{"nodes", one_process, "c"}, {"one process", nodes, "d"}, {"nodes", nodes, "c"}})
+    for (const auto& [flags, epoch_end, count] :
+         {std::tuple{"--mode peer --barrier pssp:s=4,beta=2 --workers 6 --steps ", "8", 10},
+          {"--mode hybrid --barrier pssp:s=4,beta=2 --workers 3 --steps ", "16", 20}}) {
+      const ProgramResult rest = ran(resumes + flags + epoch_end + " --save m --resume " + file);
+      ASSERT_EQ(rest.code, 0) << begins << resumes << flags << rest.err;
+      Counts expected{{15, 140}};
+      expected[count] += 100;
+      EXPECT_EQ(counts_in(work_, "m"), expected) << begins << resumes << flags;
+    }
 }
 
 }  // namespace

@@ -150,12 +150,28 @@ struct Flaky : Mean {
   }
 };
 
+/// Like Mean, but in a folder with a file `hang`, its gradient never returns. It writes a file
+/// `hanging` first.
+struct Stuck : Mean {
+  static double gradient(std::span<const float> w, const Table& data, Batch batch,
+                         std::span<float> g, Pass& pass) {
+    if (std::filesystem::exists("hang")) {
+      std::ofstream{"hanging"} << "now";
+      for (;;) std::this_thread::sleep_for(std::chrono::hours{1});
+    }
+    return Mean::gradient(w, data, batch, g, pass);
+  }
+};
+
 /// A model that counts how often workers take each sample: with the optimizer sgd:lr=1, and under
 /// other barriers than bsp, a sample adds 1 / workers to its parameter.
 struct SampleCounts {
   using Scalar = float;
   std::size_t samples = 0;
   double batch_size = 1;
+  /// The tenth gradient that a process computes throws once it has written the gradient. A file
+  /// `thrown` says so.
+  bool throws = false;
 
   [[nodiscard]] std::vector<Parameter> parameters() const {
     return {{.name = "counts", .shape = {samples}}};
@@ -166,6 +182,11 @@ struct SampleCounts {
     // An update of fewer samples than a full batch counts less.
     for (const auto row : batch)
       g[row] -= static_cast<float>(batch_size / static_cast<double>(batch.size()));
+    static std::atomic<int> calls = 0;
+    if (throws && ++calls == 10) {
+      std::ofstream{"thrown"} << "now";
+      throw std::runtime_error{"the tenth gradient"};
+    }
     return 1;
   }
   static Metrics evaluate(std::span<const float>, const Table&, Batch, Pass&) {
@@ -223,14 +244,16 @@ int main(int argc, char** argv) {
                           })
           .model<Throwing>("throwing", "throws")
           .model<Flaky>("flaky", "throws now and then")
-          .model<SampleCounts>("counts", "counts how often each sample is taken: counts[:batch=5]",
-                               [](SpecReader& options, const Table& data) {
-                                 SampleCounts model;
-                                 model.samples = data.size();
-                                 model.batch_size =
-                                     static_cast<double>(options.count("batch", 5, 1));
-                                 return model;
-                               })
+          .model<SampleCounts>(
+              "counts", "counts how often each sample is taken: counts[:batch=5,throws]",
+              [](SpecReader& options, const Table& data) {
+                SampleCounts model;
+                model.samples = data.size();
+                model.batch_size = static_cast<double>(options.count("batch", 5, 1));
+                model.throws = options.flag("throws");
+                return model;
+              })
+          .model<Stuck>("stuck", "its gradient hangs if there is a file `hang`")
           .model<Slow>("slow", "hangs if there is a file `hang`")
           .model<Named>("named", "has names: named[:first=a,second=b]",
                         [](SpecReader& options, const Table&) {

@@ -1,13 +1,9 @@
 /// Resumes jobs from checkpoints with other workers, in another mode and under another barrier. No
 /// sample of the epoch is lost, and none is taken twice.
-#include <algorithm>
-#include <cmath>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "starling/tools/files/safetensors.hpp"
+#include "tests/tools/counts.hpp"
 #include "tests/tools/program.hpp"
 
 namespace starling::program {
@@ -23,27 +19,13 @@ class ResumeChanged : public testing::Test {
                      "--schedule constant --seed 3 " +
                      more));
   }
-  /// Returns the parameters of the model file, in 60ths.
   [[nodiscard]] std::vector<int> values(const std::string& file) const {
-    const auto read = safetensors::read((folder_.path() / file).string());
-    const safetensors::Tensor* tensor = read ? read->find("counts") : nullptr;
-    if (tensor == nullptr) return {};
-    std::vector<float> floats(tensor->size());
-    std::memcpy(floats.data(), tensor->bytes.data(), tensor->bytes.size());
-    std::vector<int> values;
-    for (const float value : floats) values.push_back(static_cast<int>(std::lround(60 * value)));
-    return values;
+    return count_values(folder_, file);
   }
-  /// Returns how many parameters have each value.
-  [[nodiscard]] std::map<int, int> counts(const std::string& file) const {
-    std::map<int, int> counts;
-    for (const int value : values(file)) ++counts[value];
-    return counts;
-  }
+  [[nodiscard]] Counts counts(const std::string& file) const { return counts_in(folder_, file); }
   Folder folder_;
 };
 
-using Counts = std::map<int, int>;
 constexpr const char* four_workers = "--mode central --barrier bsp --workers 4 --quiet ";
 
 TEST_F(ResumeChanged, TakesEachSampleOfTheEpochOnce) {
@@ -59,6 +41,7 @@ TEST_F(ResumeChanged, TakesEachSampleOfTheEpochOnce) {
   for (const Change& change : std::vector<Change>{
            {"--mode peer --barrier pssp:s=4,beta=2 --workers 6 ", "4", "8", 10},
            {"--mode hybrid --barrier asp --workers 3 ", "9", "16", 20},
+           {"--mode hybrid --barrier pssp:s=4,beta=2 --workers 3 ", "9", "16", 20},
            {"--mode central --barrier ssp:s=2 --workers 5 ", "6", "10", 12},
            {"--mode central --barrier bsp --workers 2 ", "14", "24", 30},
            {"--mode peer --barrier asp --exchange broadcast --workers 4 ", "7", "12", 15},
