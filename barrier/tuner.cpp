@@ -18,7 +18,7 @@ constexpr double waiting_sample_level_first = 0;
 constexpr double staleness_sample_level_first = 3;
 
 /// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s).
-constexpr double waiting_gain = 0.1;
+constexpr double waiting_gain = 0.05;
 constexpr double staleness_gain = 0.15;
 /// How far a draw raises log2(beta) if s does not hold, and lowers it if s does.
 constexpr double sample_rise = 0.1;
