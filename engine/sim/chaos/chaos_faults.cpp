@@ -261,7 +261,11 @@ std::string ChaosRun::why_not_finished() const {
   if (pending_rejoins_ > 0) return "an incarnation has not begun yet";
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    if (!machine.running || machine.core->state() == MemberCore::State::excluded) continue;
+    // A member that has given up without ending the job counts as excluded.
+    const MemberCore::State state =
+        machine.core ? machine.core->state() : MemberCore::State::excluded;
+    const bool is_gone = state == MemberCore::State::excluded || state == MemberCore::State::failed;
+    if (!machine.running || is_gone) continue;
     const auto who = "node " + std::to_string(id) + " (incarnation " +
                      std::to_string(machine.incarnation) + ") ";
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";

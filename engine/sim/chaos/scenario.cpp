@@ -26,6 +26,7 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
   const core::Step staleness = 1 + random.below(4);
   const std::size_t beta = 1 + random.below(std::min<std::size_t>(workers - 1, 3));
   std::vector<barrier::AnyRule> rules = barrier::built_in_rules();
+  std::erase_if(rules, [](const auto& rule) { return barrier::is_tuned({rule}); });
   for (auto& any_rule : rules)
     std::visit(
         [&](auto& rule) {
@@ -34,12 +35,6 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
             rule.probability = random.below(2) == 0 ? 1 : 0.5;
           if constexpr (requires { rule.ahead; }) rule.ahead = 1 + random.below(6);
           if constexpr (requires { rule.share; }) rule.share = random.real(0.2, 0.95);
-          if constexpr (requires { rule.target; }) {
-            const bool is_waiting = random.below(2) == 0;
-            rule.measure =
-                is_waiting ? barrier::Tuned::Measure::waiting : barrier::Tuned::Measure::staleness;
-            rule.target = is_waiting ? 0.3 : 1;
-          }
           if constexpr (requires { rule.is_capped; }) {
             rule.low = staleness;
             rule.high = staleness + random.below(6);
@@ -51,12 +46,22 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
   for (const auto& rule : rules)
     if (barrier::can_be_sampled(rule))
       choices.push_back(barrier::sampled(rule, beta));
-    else if (barrier::always_passes({rule}) || barrier::is_tuned({rule}))
+    else if (barrier::always_passes({rule}))
       choices.push_back({rule});
   for (const auto& rule : rules)
     if (core::keeps_steps_centrally(mode) && barrier::needs_every_step({rule}))
       choices.push_back({rule});
   return choices[random.below(choices.size())];
+}
+
+/// Draws a barrier that tunes itself for one seed in eight. Draws from another stream, so that
+/// seeds draw all else as they would without this choice.
+std::optional<barrier::Barrier> draw_tuned(std::uint64_t seed) {
+  using enum barrier::Tuned::Measure;
+  Random random = Random::stream(seed, 3);
+  if (random.below(8) > 0) return std::nullopt;
+  const bool is_waiting = random.below(2) == 0;
+  return barrier::Barrier{is_waiting ? barrier::Tuned{waiting, 0.3} : barrier::Tuned{staleness, 1}};
 }
 
 /// Draws the weights of a sampled barrier; half of them are uniform. Draws from another stream, so
@@ -190,7 +195,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   // Another stream, so that seeds draw all else as they would without this choice.
   if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
     scenario.exchange = core::BroadcastExchange::name;
-  if (!scenario.has_coordinator() && barrier::is_sampled(scenario.barrier))
+  if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
+  if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
   auto next_new_node = static_cast<NodeId>(scenario.founders());
   const std::uint64_t faults = random.below(9);

@@ -62,6 +62,43 @@ TEST(ChaosRun, SeedsThatFoundFaultsPass) {
     EXPECT_EQ(run_chaos(draw_scenario(seed)).violation, "") << "seed " << seed;
 }
 
+/// Node 5 is to leave, and gives up behind a partition that lasts 11 s, while the job goes on.
+TEST(ChaosRun, LeaverThatGivesUpCountsAsGone) {
+  const auto scenario = parse_scenario(R"(seed 79
+mode peer
+exchange owners
+barrier asp
+recheck interval:5ms
+workers 10
+servers 0
+ranges 5
+copies 2
+steps 18
+loss 0
+duplication 0
+reordering 0
+latency 1ms
+compute 5ms
+straggling 4
+beyond yes
+fault crash:at=35630us,node=6,after=0
+fault pair:at=40079us,node=0,other=4,ways=2,lasts=75057us
+fault suspect:at=43298us,node=6,lasts=92735us
+fault cut:at=60563us,group=544,lasts=11237271us
+fault leave:at=64162us,node=5
+fault crash:at=73782us,node=6,after=0
+fault crash:at=121492us,node=3,after=0
+fault crash:at=134160us,node=6,after=0
+fault freeze:at=196423us,node=4,lasts=95104us
+fault suspect:at=201630us,node=4,lasts=97517us
+fault pair:at=201901us,node=6,other=5,ways=1,lasts=952622us
+fault join:at=205290us,node=10
+faults 12
+)");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  EXPECT_EQ(run_chaos(*scenario).violation, "");
+}
+
 TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   Scenario scenario;
   scenario.seed = 2;  // the workers of odd seeds end after epochs
