@@ -63,15 +63,21 @@ TEST(NodeTable, KnowsThatANodeIsReplacedIfAnotherProcessHasItsAddress) {
 TEST(NodeTable, ListsNodesInTheOrderInWhichTheyCameOrWent) {
   NodeTable nodes;
   const auto ids = [](const std::vector<core::NodeRecord>& records) {
-    std::vector<core::NodeId> ids;
-    for (const core::NodeRecord& record : records) ids.push_back(record.id);
-    return ids;
+    std::vector<core::NodeId> result;
+    for (const core::NodeRecord& record : records) result.push_back(record.id);
+    return result;
   };
   for (const core::NodeId id : {7, 9, 3})
     nodes.update({.id = id, .address = "tcp://127.0.0.1:7", .name = "n"}, 0s);
-  nodes.update({.id = 7, .name = "n", .state = core::NodeState::left}, 1s);
+  nodes.update(
+      {.id = 7, .address = "tcp://127.0.0.1:7", .name = "n", .state = core::NodeState::left}, 1s);
   EXPECT_EQ(ids(nodes.all()), (std::vector<core::NodeId>{9, 3, 7}));
-  nodes.update({.id = 9, .name = "n", .workers = 2, .state = core::NodeState::suspect}, 2s);
+  nodes.update({.id = 9,
+                .address = "tcp://127.0.0.1:7",
+                .name = "n",
+                .workers = 2,
+                .state = core::NodeState::suspect},
+               2s);
   EXPECT_EQ(ids(nodes.all()), (std::vector<core::NodeId>{9, 3, 7})) << "a suspect is live";
   EXPECT_EQ(ids(nodes.live()), (std::vector<core::NodeId>{3, 9})) << "ascending by id";
 }
