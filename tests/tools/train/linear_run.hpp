@@ -12,7 +12,8 @@ inline PreparedRun linear_run(const Registry& registry, const AnyData& data) {
           .model = make_model(registry, "linear", data, std::nullopt).value(),
           .resolved = {},
           .notes = {},
-          .identity = {}};
+          .identity = {},
+          .resume_note = {}};
 }
 
 }  // namespace starling::program
