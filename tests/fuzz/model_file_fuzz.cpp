@@ -186,7 +186,7 @@ std::vector<Bytes> seeds() {
   add_written_file(save_model(output_file().path(), notes, *model(),
                               model()->collect(job().options.job, states())));
   add_written_file(
-      write_checkpoint(output_file().path(), notes, *model(), job(), identity, states()));
+      write_checkpoint(output_file().path(), notes, *model(), job(), identity, states(), 8));
   require(read_checkpoint(output_file().path(), *model(), job(), identity).ok(),
           "the checkpoint of the seeds is valid");
   // The checkpoint of a job with other workers, which has had others before.
@@ -202,7 +202,7 @@ std::vector<Bytes> seeds() {
   JobIdentity other = identity;
   other[2].second = "32";
   add_written_file(
-      write_checkpoint(output_file().path(), notes, *model(), changed, other, changed_states));
+      write_checkpoint(output_file().path(), notes, *model(), changed, other, changed_states, 8));
   require(read_checkpoint(output_file().path(), *model(), job(), identity).ok(),
           "the checkpoint of other workers is valid");
   return all;
