@@ -95,7 +95,7 @@ TEST_F(Resume, ComparesSchedulesByTheirValues) {
       starling(folder_, job + "--steps 30 --resume d --schedule cosine:samples=7");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("its schedule is the default, which was " + schedule +
-                           ", not cosine:samples=7; valid: the same schedule"),
+                           ", not cosine:samples=7,floor=0; valid: the same schedule"),
             std::string::npos)
       << other.err;
 }
