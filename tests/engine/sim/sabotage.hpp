@@ -32,16 +32,18 @@ inline void replace_by_probe(core::Envelope& envelope) {
   replace_payload(envelope, core::EpochProbe{});
 }
 
-/// Runs seeds until the checker finds a violation. Returns the number of seeds run, or nullopt if
-/// no seed violates an invariant. Expects that the violation contains the text `expected`.
+/// Runs seeds, from `first` on, until the checker finds a violation. Returns the number of seeds
+/// run, or nullopt if no seed violates an invariant. Expects that the violation contains the text
+/// `expected`.
 template <class Saboteur>
-std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_view expected) {
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_view expected,
+                                               std::uint64_t first = 0) {
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     Saboteur saboteur;
     const auto report = run_chaos(draw_scenario(seed), &saboteur);
     if (report.violation.empty()) continue;
     EXPECT_NE(report.violation.find(expected), std::string::npos) << report.violation;
-    return seed + 1;
+    return seed - first + 1;
   }
   return std::nullopt;
 }
