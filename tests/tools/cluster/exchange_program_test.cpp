@@ -21,10 +21,10 @@ TEST_F(Broadcast, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
   ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
   const std::string shown = status();
   EXPECT_NE(shown.find(", broadcast\n"), std::string::npos) << shown;
-  // No range has owners; the model has a range all the same, and each member holds it.
-  EXPECT_NE(shown.find("configuration 1, 1 range, 3 members\n"), std::string::npos) << shown;
+  // No range has owners; each member holds all ranges.
+  EXPECT_NE(shown.find("configuration 1, 3 ranges, 3 members\n"), std::string::npos) << shown;
   EXPECT_NE(shown.find("\n  3 of 3 workers hold the whole model\n"), std::string::npos) << shown;
-  EXPECT_NE(shown.find(", holds 1 range\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(", holds 3 ranges\n"), std::string::npos) << shown;
   processes_[0]->signal(SIGKILL);
   const ProgramResult ran = submit.wait();
   ASSERT_EQ(ran.code, 0) << ran.err;
