@@ -12,10 +12,10 @@ namespace {
 
 class SamplingProgram : public Drill {
  protected:
-  /// Waits until `done_count` workers of the only job are done. Returns the status of all workers,
-  /// in the order of their ids. The other workers must be in a step, so that no worker draws any
-  /// more.
-  std::vector<nlohmann::json> wait_for_workers(std::size_t done_count) {
+  /// Waits until `is_enough` accepts the status of all workers of the only job. Returns it, in the
+  /// order of their ids.
+  template <class Condition>
+  std::vector<nlohmann::json> wait_for_workers(Condition is_enough) {
     std::vector<nlohmann::json> workers;
     EXPECT_TRUE(fleet_->watch(90s, [&] {
       const ProgramResult ran = fleet_->run("status --json" + fleet_->client_flags(0));
@@ -23,9 +23,7 @@ class SamplingProgram : public Drill {
       if (status_json.is_discarded() || status_json["jobs"].size() != 1) return false;
       const auto& members = status_json["jobs"][0]["members"];
       workers.assign(members.begin(), members.end());
-      return std::ranges::count(workers, "done", [](const auto& worker) {
-               return worker["state"];
-             }) == static_cast<std::ptrdiff_t>(done_count);
+      return is_enough(workers);
     })) << fleet_->status_of(0)->text;
     return workers;
   }
@@ -43,7 +41,11 @@ TEST_F(SamplingProgram, IsUniformAndLetsPassWithTheTheoreticalProbability) {
                  "--data digits:n=500 --model softmax --workers 50 --steps 100 --mode peer "
                  "--barrier pssp:s=50,beta=2 --recheck interval:5ms --delay const:20ms "
                  "--straggler 9:100000x --quiet --save m.safetensors");
-  const auto workers = wait_for_workers(worker_count - slow_count);
+  // The others stay in their step, so that no worker draws any more.
+  const auto workers = wait_for_workers([](const auto& all) {
+    return std::ranges::count(all, "done", [](const auto& worker) { return worker["state"]; }) ==
+           worker_count - slow_count;
+  });
   ASSERT_EQ(workers.size(), worker_count);
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
@@ -71,17 +73,21 @@ TEST_F(SamplingProgram, IsUniformAndLetsPassWithTheTheoreticalProbability) {
   EXPECT_EQ(fleet_->finish().code, 0);
 }
 
-/// Twenty workers on five nodes, of which five are slow. All make the same number of steps, and are
-/// asked the more often the more steps a second they make; nobody is left out.
+/// Twenty workers on five nodes, of which five are slow. Workers are asked the more often the more
+/// steps a second they make; nobody is left out.
 TEST_F(SamplingProgram, BySpeedDrawsSlowWorkersLess) {
   constexpr std::uint64_t worker_count = 20;
   constexpr std::uint64_t slow_count = 5;
   ASSERT_NO_FATAL_FAILURE(start_on_loopback(5));
   fleet_->submit(1,
-                 "--data digits:n=500 --model softmax --workers 20 --steps 120 --mode peer "
+                 "--data digits:n=500 --model softmax --workers 20 --steps 1000000 --mode peer "
                  "--barrier pssp:s=5,beta=2,draw=speed --recheck interval:5ms --delay const:20ms "
                  "--straggler 5:6x --quiet --save m.safetensors");
-  const auto workers = wait_for_workers(worker_count);
+  const auto workers = wait_for_workers([](const auto& all) {
+    return all.size() == worker_count && std::ranges::all_of(all, [](const auto& worker) {
+             return worker["step"].template get<std::uint64_t>() >= 60;
+           });
+  });
   ASSERT_EQ(workers.size(), worker_count);
   double fast = 0;
   double slow = 0;
