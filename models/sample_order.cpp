@@ -26,6 +26,12 @@ std::uint64_t steps_for(std::uint64_t samples, std::uint64_t workers, std::uint6
   return (samples_per_worker - 1) / batch_size + 1;
 }
 
+/// Returns the number of steps in so many whole or partial epochs, rounded, at most 1e15.
+std::uint64_t rounded_steps(double epochs, std::uint64_t steps_per_epoch) {
+  return static_cast<std::uint64_t>(
+      std::min(std::round(epochs * static_cast<double>(steps_per_epoch)), 1e15));
+}
+
 std::uint64_t saturating_difference(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace
@@ -74,17 +80,12 @@ const std::vector<DealtSample>& SampleOrder::rest() const {
 }
 
 std::uint64_t SampleOrder::steps_in_epochs(double epochs) const {
-  if (epochs == 0) return 0;
-  const double steps = std::round(epochs * static_cast<double>(steps_per_epoch_));
-  return static_cast<std::uint64_t>(std::clamp(steps, 1.0, 1e15));
+  return epochs == 0 ? 0 : std::max<std::uint64_t>(1, rounded_steps(epochs, steps_per_epoch_));
 }
 
 std::uint64_t SampleOrder::steps_until(double epochs) const {
   const double whole = epochs - static_cast<double>(first_epoch_);
-  if (whole >= 0) {
-    const double steps = std::round(whole * static_cast<double>(steps_per_epoch_));
-    return rest_steps_ + static_cast<std::uint64_t>(std::min(steps, 1e15));
-  }
+  if (whole >= 0) return rest_steps_ + rounded_steps(whole, steps_per_epoch_);
   // The job ends within the epochs that were begun: without the last samples of the rest.
   const double wanted = static_cast<double>(rest_size_) + whole * static_cast<double>(samples_);
   const auto round_size = static_cast<double>(workers_) * static_cast<double>(batch_size_);

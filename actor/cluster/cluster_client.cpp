@@ -36,24 +36,9 @@ class ClusterClient::Impl {
   std::vector<std::optional<wire::ReplyBody>> ask_all(const std::vector<std::string>& addresses,
                                                       const wire::RequestBody& body,
                                                       std::chrono::milliseconds timeout) {
-    // The reply to ReadRanges is large, and must have time to arrive before the request is
-    // repeated.
-    const std::chrono::milliseconds resend_time =
-        std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : resend_after;
-    const auto deadline = Clock::now() + timeout;
     std::unique_lock lock{mutex_};
     for (const std::string& address : addresses) pending_.push_back({++number_, address, {}, {}});
-    contacted_.insert(addresses.begin(), addresses.end());
-    const auto is_answered = [](const PendingRequest& request) {
-      return request.reply.has_value();
-    };
-    const auto are_all_answered = [&] { return std::ranges::all_of(pending_, is_answered); };
-    while (!are_all_answered() && Clock::now() < deadline) {
-      for (const PendingRequest& request : pending_)
-        if (!request.reply) send(request.address, request.number, body);
-      const auto wait_end = std::min(Clock::now() + resend_time, deadline);
-      reply_received_.wait_until(lock, wait_end, are_all_answered);
-    }
+    await_replies(lock, body, timeout, timeout);
     std::vector<std::optional<wire::ReplyBody>> replies;
     for (PendingRequest& request : pending_) replies.push_back(std::move(request.reply));
     pending_.clear();
@@ -65,7 +50,6 @@ class ClusterClient::Impl {
                                                           std::chrono::milliseconds timeout,
                                                           std::chrono::milliseconds grace) {
     std::unique_lock lock{mutex_};
-    contacted_.insert(addresses.begin(), addresses.end());
     for (const std::string& address : addresses) {
       const auto open = std::ranges::find(open_, address, &PendingRequest::address);
       if (open == open_.end())
@@ -74,6 +58,35 @@ class ClusterClient::Impl {
         pending_.push_back(std::move(*open));
     }
     open_.clear();
+    await_replies(lock, body, timeout, grace);
+    std::vector<std::optional<wire::ReplyBody>> replies;
+    for (PendingRequest& request : pending_) {
+      replies.push_back(std::move(request.reply));
+      if (!replies.back()) open_.push_back(std::move(request));
+    }
+    pending_.clear();
+    return replies;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct PendingRequest {
+    std::uint64_t number = 0;
+    std::string address;
+    std::optional<wire::ReplyBody> reply;
+    /// When it was sent last.
+    Clock::time_point sent_at{};
+  };
+
+  /// Sends the pending requests, and again what gets no reply for some time. Returns when all have
+  /// a reply, after `timeout`, or `grace` after the first reply. Requires: `lock` holds mutex_.
+  void await_replies(std::unique_lock<std::mutex>& lock, const wire::RequestBody& body,
+                     std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
+    // The reply to ReadRanges is large, and must have time to arrive before the request is
+    // repeated.
+    const std::chrono::milliseconds resend_after =
+        std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
+    for (const PendingRequest& request : pending_) contacted_.insert(request.address);
     const auto has_answered = [](const PendingRequest& request) {
       return request.reply.has_value();
     };
@@ -95,25 +108,7 @@ class ClusterClient::Impl {
       }
       reply_received_.wait_until(lock, wait_end);
     }
-    std::vector<std::optional<wire::ReplyBody>> replies;
-    for (PendingRequest& request : pending_) {
-      replies.push_back(std::move(request.reply));
-      if (!replies.back()) open_.push_back(std::move(request));
-    }
-    pending_.clear();
-    return replies;
   }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  struct PendingRequest {
-    std::uint64_t number = 0;
-    std::string address;
-    std::optional<wire::ReplyBody> reply;
-    /// When ask_briefly() has sent it last.
-    Clock::time_point sent_at{};
-  };
-  static constexpr std::chrono::milliseconds resend_after{500};
 
   /// Returns the request with this number; nullptr if there is none.
   PendingRequest* find(std::uint64_t number) {

@@ -129,10 +129,15 @@ void ClusterJob::note_gone(const core::WorkerProgress& gone) {
 }
 
 void ClusterJob::note(const wire::JobStatus& other) {
-  for (const wire::MemberStatus& member : other.local_members)
-    note({member.member, member.incarnation}, member.step, std::min(member.updates, member.step));
+  const auto has_room_for = [&](const core::MemberIncarnation& worker) {
+    return workers_.size() < workers_known_max || workers_.contains(worker);
+  };
+  for (const wire::MemberStatus& member : other.local_members) {
+    const core::MemberIncarnation worker{member.member, member.incarnation};
+    if (has_room_for(worker)) note(worker, member.step, std::min(member.updates, member.step));
+  }
   for (const wire::WorkerUpdates& known : other.counts.other_workers) {
-    if (workers_.size() >= workers_known_max && !workers_.contains(known.worker)) continue;
+    if (!has_room_for(known.worker)) continue;
     std::uint64_t& updates = workers_[known.worker].updates;
     updates = std::max(updates, known.updates);
   }

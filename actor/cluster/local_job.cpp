@@ -10,6 +10,7 @@
 #include "starling/actor/cluster/local_job_actors.hpp"
 #include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
+#include "starling/actor/job/training_options.hpp"
 #include "starling/actor/system.hpp"
 
 namespace starling::actor {
@@ -195,20 +196,10 @@ class LocalJobImpl final : public LocalJob {
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
-    core::TrainingOptions training;
-    training.mode = job.mode;
-    training.worker.last_step = job.steps;
-    training.worker.asks_for_plan = assignment_.task->chooses_reads();
-    training.worker.barrier = job.barrier;
-    training.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
-    training.worker.attempts = job.attempts;
+    core::TrainingOptions training =
+        training_options(job, *assignment_.task, assignment_.applier, layout_, start_);
     training.exchange.window =
         std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
-    training.exchange.name = job.exchange;
-    training.exchange.layout = layout_;
-    training.exchange.applier = assignment_.applier;
-    training.exchange.workers = job.workers;
-    training.exchange.initial_states = start_;
     training.deal = assignment_.deal;
     core::MemberOptions member_options;
     member_options.self = self;

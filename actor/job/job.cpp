@@ -8,6 +8,7 @@
 #include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
 #include "starling/actor/job/observer.hpp"
+#include "starling/actor/job/training_options.hpp"
 #include "starling/actor/system.hpp"
 #include "starling/engine/core/worker/worker_configuration.hpp"
 
@@ -46,7 +47,6 @@ class JobRunner {
         applier_(std::move(applier)),
         start_(std::make_shared<const std::vector<core::RangeState>>(std::move(start))),
         first_entries_(first_ledger_entries(*start_, options.workers)),
-        recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         configuration_(std::make_shared<const core::Configuration>(core::one_process_configuration(
             options.mode, options.workers, owner_count(options),
@@ -184,18 +184,9 @@ class JobRunner {
 
   /// Returns the options of all members, but for `self`.
   core::MemberOptions member_options() const {
-    core::TrainingOptions training;
-    training.mode = options_.mode;
-    training.worker.last_step = options_.steps;
-    training.worker.asks_for_plan = job_context_->task->chooses_reads();
-    training.worker.barrier = options_.barrier;
-    training.worker.recheck = recheck_;
-    training.worker.attempts = options_.attempts;
-    training.exchange.name = options_.exchange;
-    training.exchange.layout = layout_;
-    training.exchange.applier = applier_;
-    training.exchange.workers = training.exchange.workers_max = options_.workers;
-    training.exchange.initial_states = start_;
+    core::TrainingOptions training =
+        training_options(options_, *job_context_->task, applier_, layout_, start_);
+    training.exchange.workers_max = options_.workers;
     if (saves_rounds(options_))
       training.exchange.pending_snapshot =
           first_checkpoint_request(options_, first_entries_.front().step);
@@ -211,7 +202,6 @@ class JobRunner {
   core::ApplierPtr applier_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
   std::vector<core::LedgerEntry> first_entries_;
-  barrier::Recheck recheck_;
   std::shared_ptr<const core::Layout> layout_;
   core::ConfigurationPtr configuration_;
   std::shared_ptr<const core::WorkerConfiguration> worker_configuration_;

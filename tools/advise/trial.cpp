@@ -1,11 +1,9 @@
 #include "starling/tools/advise/trial.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "starling/base/check.hpp"
-#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/random.hpp"
 #include "starling/base/seconds.hpp"
 
@@ -15,18 +13,12 @@ namespace {
 /// The key of the seed's streams from which step times are drawn.
 constexpr std::uint64_t step_times_stream = 0x57e9;
 
-/// The time of the next step. The simulator draws step times from a trace that holds this time
-/// alone, after it has called Protocol::on_compute, which sets it. So step times can depend on the
-/// worker and on its steps before.
-using NextStepTime = std::shared_ptr<std::vector<core::Time>>;
-
-sim::ProtocolOptions protocol_options(const TrialOptions& options, const NextStepTime& next) {
+sim::ProtocolOptions protocol_options(const TrialOptions& options) {
   return {.mode = options.mode,
           .barrier = options.barrier,
           .workers = options.workers,
           .horizon = options.horizon,
           .seed = options.seed,
-          .step_time = {laws::Trace{"step times", next}},
           .point_every = std::max(core::Time{1},
                                   options.horizon / static_cast<core::Time::rep>(options.points))};
 }
@@ -73,9 +65,7 @@ class RunStatistics {
 
 }  // namespace
 
-Result<void> check(const TrialOptions& options) {
-  return sim::check(protocol_options(options, std::make_shared<std::vector<core::Time>>(1)));
-}
+Result<void> check(const TrialOptions& options) { return sim::check(protocol_options(options)); }
 
 Trial run_trial(const TrialOptions& options) {
   RunStatistics statistics{options.workers};
@@ -86,14 +76,16 @@ Trial run_trial(const TrialOptions& options) {
     return compute(worker, read);
   };
   Trial trial;
-  const auto next_step_time = std::make_shared<std::vector<core::Time>>(1);
-  sim::Protocol protocol{protocol_options(options, next_step_time), std::move(job)};
   std::vector<Random> randoms;
   for (core::MemberId worker = 0; worker < options.workers; ++worker)
     randoms.push_back(Random::stream(options.seed, step_times_stream, worker));
-  StepTimes step_times = options.step_times;
+  sim::ProtocolOptions settings = protocol_options(options);
+  settings.step_time_of = [&randoms, step_times = options.step_times](core::MemberId worker,
+                                                                      core::Step step) {
+    return step_times(worker, step + 1, randoms[worker]);
+  };
+  sim::Protocol protocol{std::move(settings), std::move(job)};
   protocol.on_compute = [&](core::MemberId worker, const core::Compute& read) {
-    next_step_time->front() = step_times(worker, read.step + 1, randoms[worker]);
     statistics.on_read(worker, read.values.front().value.as<double>(), protocol.now());
   };
   protocol.on_point = [&](const sim::ProtocolPoint& point) {

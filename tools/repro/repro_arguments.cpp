@@ -95,8 +95,7 @@ ReproArguments::ReproArguments(CLI::App& program)
   barriers_.command().set_footer(
       "\nRuns bsp, ssp, dssp, ebsp, fluent, quorum and pssp live with four workers, one of them at "
       "half\nspeed, simulates them with the same delays and on three small clusters, and maps "
-      "which "
-      "barrier\nwins on which cluster. Takes some minutes. Live runs need an idle machine.\n"
+      "which barrier\nwins on which cluster. Takes some minutes. Live runs need an idle machine.\n"
       "Exit codes: 0 done, whether or not claims are reproduced; 1 a run failed, or nothing could "
       "be\nwritten; 2 bad input; 130 interrupted, then nothing was written.");
 }

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <variant>
 
 #include "starling/engine/core/message.hpp"
 
@@ -44,4 +42,5 @@ struct StepsReport {
     return std::tie(m.min, m.max, m.max_lag, m.draws, m.passes);
   }
 };
+
 }  // namespace starling::core

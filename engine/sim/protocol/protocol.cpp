@@ -255,7 +255,8 @@ void Protocol::execute(MemberId id, const core::Plan& plan) {
 void Protocol::execute(MemberId id, core::Compute& read) {
   if (on_compute) on_compute(id, read);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
-  const Time step_time = options_.step_time.draw(nodes_[id].step_random);
+  const Time step_time = options_.step_time_of ? options_.step_time_of(id, read.step)
+                                               : options_.step_time.draw(nodes_[id].step_random);
   const Time work = to_duration(static_cast<double>(step_time.count()) * slowness);
   queue_.push(now() + absences_.time_to_work(id, now(), work), UpdateDue{id, std::move(read)});
 }

@@ -54,6 +54,9 @@ struct ProtocolOptions {
   std::uint64_t seed = 1;
   /// The time in which a worker computes an update, before it is multiplied by its slowness.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
+  /// If it is set, it returns the time of each step, above 0, in place of `step_time`. It is called
+  /// when a step begins, with the number of steps that the worker has finished.
+  std::function<Time(MemberId worker, Step finished)> step_time_of = {};
   /// A factor of the step time for each worker; empty: 1 for all.
   std::vector<double> slowness = {};
   /// For each worker, when it is away: all events at its member wait, and it computes nothing;

@@ -36,6 +36,15 @@ class HangingMember : public Nodes {
            "--json --quiet ";
   }
 
+  /// Makes the worker on node a hang, and returns the line that submits its job.
+  std::string hanging_job() {
+    folders_[0].write("hang", "");
+    return "submit" + to(1) +
+           "--data linear:d=2,n=200 --model stuck --workers 3 --mode peer --barrier asp --steps "
+           "100 "
+           "--quiet --save m ";
+  }
+
   /// Runs `status` at node `node`, and stores the time that it took. Expects that no node is taken
   /// for dead.
   void ask_for_status(std::size_t node) {
@@ -52,12 +61,8 @@ class HangingMember : public Nodes {
 };
 
 TEST_F(HangingMember, HindersNeitherOtherJobsNorNodes) {
-  folders_[0].write("hang", "");
   const Folder other;
-  Process hanging{other, program(),
-                  words("submit" + to(1) +
-                        "--data linear:d=2,n=200 --model stuck --workers 3 --mode peer --barrier "
-                        "asp --steps 100 --name stuck --quiet --save m")};
+  Process hanging{other, program(), words(hanging_job() + "--name stuck")};
   ASSERT_TRUE(wait_until([&] { return folders_[0].has("hanging"); })) << hanging.err();
 
   std::vector<std::unique_ptr<Folder>> folders;
@@ -106,12 +111,8 @@ TEST_F(HangingMember, HindersNeitherOtherJobsNorNodes) {
 
 /// The process ends although a gradient never returns.
 TEST_F(HangingMember, DoesNotKeepItsNodeFromEnding) {
-  folders_[0].write("hang", "");
   const Folder other;
-  Process submit{other, program(),
-                 words("submit" + to(1) +
-                       "--data linear:d=2,n=200 --model stuck --workers 3 --mode peer --barrier "
-                       "asp --steps 100 --json --quiet --save m")};
+  Process submit{other, program(), words(hanging_job() + "--json")};
   ASSERT_TRUE(wait_until([&] { return folders_[0].has("hanging"); })) << submit.err();
   processes_[0]->signal(SIGTERM);
   EXPECT_TRUE(wait_until([&] { return !processes_[0]->is_running(); })) << processes_[0]->err();

@@ -10,7 +10,6 @@
 #include "starling/base/text.hpp"
 
 namespace starling::program {
-
 namespace {
 
 /// Returns the text of a setting; nullopt if it is not set.
@@ -19,6 +18,16 @@ std::optional<std::string> find_setting(const wire::JobSettings& settings, std::
       std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
   if (setting == settings.end()) return std::nullopt;
   return setting->second;
+}
+
+/// Returns the last status of a member; null if its node has not answered, or has reported another
+/// incarnation of the member.
+const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
+  const core::Member* member = job.configuration->find(id);
+  const auto reported = job.members.find(id);
+  const bool is_current = member != nullptr && reported != job.members.end() &&
+                          reported->second.status.incarnation == member->incarnation;
+  return is_current ? &reported->second.status : nullptr;
 }
 
 }  // namespace
@@ -33,20 +42,6 @@ std::string exchange_of(const wire::JobSettings& settings) {
   const auto text = find_setting(settings, "exchange");
   return text && core::check_exchange(*text) ? *text : actor::JobOptions{}.exchange;
 }
-
-namespace {
-
-/// Returns the last status of a member; null if its node has not answered, or has reported another
-/// incarnation of the member.
-const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
-  const core::Member* member = job.configuration->find(id);
-  const auto reported = job.members.find(id);
-  const bool is_current = member != nullptr && reported != job.members.end() &&
-                          reported->second.status.incarnation == member->incarnation;
-  return is_current ? &reported->second.status : nullptr;
-}
-
-}  // namespace
 
 std::size_t copies_held(const JobSnapshot& job, const std::vector<core::NodeRecord>& nodes) {
   if (!job.configuration || job.configuration->ranges.empty()) return 0;
