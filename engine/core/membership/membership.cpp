@@ -281,8 +281,14 @@ void Membership::send_gossip(const MembershipContext& context) {
   const auto receivers = nodes_.draw_live(context.random, options_.gossip_to);
   for (const NodeEntry* receiver : receivers)
     if (!news_.empty()) send(context, receiver->record.address, receiver->record.id, Gossip{});
-  if (receivers.empty()) news_ = {};  // a node that joins later asks for all records
-  if (self_.state == NodeState::left && news_.empty()) context.out.push_back(HasLeft{});
+  const bool has_left = self_.state == NodeState::left;
+  if (receivers.empty()) {
+    news_ = {};  // a node that joins later asks for all records
+    // A seed node may know this node although no answer has arrived from it.
+    if (has_left)
+      for (const std::string& seed : options_.seeds) send(context, seed, 0, Gossip{});
+  }
+  if (has_left && news_.empty()) context.out.push_back(HasLeft{});
 }
 
 // --- joining and comparing ----------------------------------------------------------------------

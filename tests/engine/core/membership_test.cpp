@@ -40,6 +40,21 @@ TEST_F(MembershipTest, AsksEachSeedNodeInTurnUntilOneAnswers) {
   for (const auto& send : sent<Digest>()) EXPECT_NE(send.address, "host:1");
 }
 
+/// A seed node that knows this node would otherwise declare it dead some seconds later.
+TEST_F(MembershipTest, TellsTheSeedNodesThatItLeavesBeforeOneHasAnswered) {
+  MembershipOptions options;
+  options.seeds = {record(1).address, record(2).address};
+  start_with(options);
+  clear_effects();
+  membership_->leave({now_, random_, effects_});
+  for (const NodeId seed : {1, 2}) {
+    const auto told = sent_to<Gossip>(seed);
+    ASSERT_EQ(told.size(), 1U) << seed;
+    EXPECT_EQ(told.front().message.from.state, NodeState::left);
+  }
+  EXPECT_TRUE(has_effect<HasLeft>());
+}
+
 TEST_F(MembershipTest, SendsAJoinerAllRecordsAndAsksForItsRecords) {
   for (NodeId id = 1; id <= 20; ++id) receive(id);
   clear_effects();
