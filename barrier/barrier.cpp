@@ -21,6 +21,15 @@ std::optional<Step> max_lag(const AnyRule& rule) {
   return std::visit([](const auto& r) { return r.max_lag(); }, rule);
 }
 
+std::optional<Step> max_lag_in_sample(const AnyRule& rule) {
+  return std::visit(
+      []<class R>(const R& r) {
+        if constexpr (RuleWithRuns<R>) return r.max_lag_in_sample();
+        return r.max_lag();
+      },
+      rule);
+}
+
 /// Returns true if a built-in barrier, or its sampled form, is called `name`.
 bool is_built_in_name(const std::string& name) {
   return std::ranges::any_of(built_in_rules(), [&](const AnyRule& rule) {
@@ -29,10 +38,15 @@ bool is_built_in_name(const std::string& name) {
   });
 }
 
-/// Returns the Error about the sampled form of a rule that needs paces.
+/// Returns the Error about the sampled form of a rule that has none.
 Error no_sampled_form(const AnyRule& rule) {
-  return Error{"'p" + label(rule) + "': " + label(rule) +
-               " has no sampled form, for it sees the paces of all workers; valid: " + label(rule)};
+  const std::string reason = is_tuned({rule})
+                                 ? "it chooses its samples itself; valid: " + print({rule})
+                                 : "it lets all workers go on together, once all of them wait; "
+                                   "valid: " +
+                                       print({rule}) + ", or another sampled barrier, as " +
+                                       print(sampled(Dssp{}, 2));
+  return Error{"'p" + label(rule) + "': " + label(rule) + " has no sampled form, for " + reason};
 }
 
 /// Returns the names that parse() accepts.
@@ -98,7 +112,7 @@ bool has_rounds(const Barrier& barrier) {
 }
 
 bool can_be_sampled(const AnyRule& rule) {
-  return !always_passes({rule}) && !needs_paces({rule}) && !is_tuned({rule});
+  return !always_passes({rule}) && !has_rounds({rule}) && !is_tuned({rule});
 }
 
 std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers) {
@@ -121,7 +135,7 @@ Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> other
 
 std::optional<Step> promised_floor(const Barrier& barrier, Step own_step) {
   if (!needs_paces(barrier)) return floor(barrier, own_step);
-  const auto lag_max = max_lag(barrier.rule);
+  const auto lag_max = barrier.sample ? max_lag_in_sample(barrier.rule) : max_lag(barrier.rule);
   if (!lag_max) return std::nullopt;
   return own_step > *lag_max ? own_step - *lag_max : 0;
 }
@@ -163,10 +177,8 @@ Result<void> check(const Predicate& predicate) {
 }
 
 Result<void> check(const Barrier& barrier, std::size_t workers) {
-  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule)) {
+  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule))
     if (auto valid = check(*predicate); !valid) return valid;
-    if (barrier.sample && predicate->needs_paces()) return no_sampled_form(*predicate);
-  }
   // Options that are set in code are valid if text could set them.
   if (!std::holds_alternative<Predicate>(barrier.rule))
     if (auto valid = parse(print(barrier)); !valid) return std::move(valid).error();
@@ -191,11 +203,8 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
   auto rule = find_rule(spec->name, reader, predicates);
   if (!rule && spec->name.starts_with('p')) {
     rule = find_rule(std::string_view{spec->name}.substr(1), reader, predicates);
-    if (rule && needs_paces({*rule})) return no_sampled_form(*rule).within("barrier");
-    if (rule && is_tuned({*rule}))
-      return Error{
-          "barrier: '" + spec->name + "': " + label(*rule) +
-          " has no sampled form, for it chooses its samples itself; valid: " + print({*rule})};
+    if (rule && (is_tuned({*rule}) || has_rounds({*rule})))
+      return no_sampled_form(*rule).within("barrier");
     if (rule && !reader.has("beta"))
       reader.refuse("give the sample size, as in " + spec->name + ":beta=2");
     if (rule) barrier.sample = reader.count("beta", 1);

@@ -45,12 +45,12 @@ struct Barrier {
 /// rule needs all seen steps to decide. If it is 0, the worker passes without asking any other.
 [[nodiscard]] std::optional<Step> floor(const Barrier& barrier, Step own_step);
 
-/// Returns true if the rule decides by the paces of all workers: it is a RuleWithRuns or a
-/// RuleWithRounds.
+/// Returns true if the rule decides by the paces of the workers that it sees: it is a RuleWithRuns
+/// or a RuleWithRounds.
 [[nodiscard]] bool needs_paces(const Barrier& barrier);
 
-/// Returns the step up to which a worker may go on without asking again; its own step if it must
-/// wait, as always between rounds. Requires: needs_paces(barrier).
+/// Returns the step up to which a worker that sees the paces `others` may go on without asking
+/// again; its own step if it must wait, as always between rounds. Requires: needs_paces(barrier).
 [[nodiscard]] Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> others);
 
 /// Returns true if each worker tunes the barrier for itself, by a Tuner (tuner.hpp): the barrier at
@@ -60,8 +60,8 @@ struct Barrier {
   return std::holds_alternative<Tuned>(barrier.rule);
 }
 
-/// Returns true if `sampled` can take the rule: it sees only steps, and does not choose its samples
-/// itself.
+/// Returns true if `sampled` can take the rule: it has no rounds, for which all workers must wait,
+/// and does not choose its samples itself.
 [[nodiscard]] bool can_be_sampled(const AnyRule& rule);
 
 /// Returns true if the rule lets all workers go on together, once all wait (RuleWithRounds).

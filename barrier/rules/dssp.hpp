@@ -15,6 +15,9 @@ namespace starling::barrier {
 ///
 /// The published text lets a worker run again when a run has ended, however far ahead it then is.
 /// With `is_capped`, no worker passes more than `high` steps ahead of the slowest.
+///
+/// Over a sample, the slowest and the fastest are those of the worker and of the workers that it
+/// has drawn.
 struct Dssp {
   static constexpr std::string_view name = "dssp";
   static constexpr std::string_view summary = "as ssp:s=LOW, but the fastest may run on";
@@ -30,6 +33,7 @@ struct Dssp {
   [[nodiscard]] std::optional<Step> max_lag() const {
     return is_capped ? std::optional{high} : std::nullopt;
   }
+  [[nodiscard]] std::optional<Step> max_lag_in_sample() const { return max_lag(); }
 
   [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {
     if (others.empty()) return own.step + 1;

@@ -10,6 +10,9 @@ namespace starling::barrier {
 /// pauses if it is more than `staleness` steps ahead of the slowest, and only with a probability.
 /// A paused worker waits until it is at most `staleness` steps ahead. With probability 1 this is
 /// SSP, with 0 it is ASP. Every push draws anew whether the worker pauses.
+///
+/// Over a sample, a worker pauses if it is the fastest that it sees. With probability 1 this is not
+/// SSP over the sample: a worker passes, however far behind others are, if it sees a faster one.
 struct Fluent {
   static constexpr std::string_view name = "fluent";
   static constexpr std::string_view summary = "as ssp, but only the fastest waits, by chance";
@@ -26,6 +29,10 @@ struct Fluent {
   [[nodiscard]] std::optional<Step> max_lag() const {
     if (probability <= 0) return finished;
     return probability >= 1 ? std::optional{staleness} : std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Step> max_lag_in_sample() const {
+    return probability <= 0 ? std::optional{finished} : std::nullopt;
   }
 
   [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {

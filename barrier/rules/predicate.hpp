@@ -14,8 +14,9 @@ namespace starling::barrier {
 ///       return 2 * on_pace >= std::ssize(seen);
 ///     });
 ///
-/// Or any function of the paces of all workers: of their steps, their push times and the durations
-/// of their steps (a barrier over statistics, as in ASYNC: Soori et al., arXiv 1907.08526).
+/// Or any function of the paces of the workers that it sees: of their steps, their push times and
+/// the durations of their steps (a barrier over statistics, as in ASYNC: Soori et al.,
+/// arXiv 1907.08526).
 ///
 ///     auto near = Predicate::of_paces("near", [](const Pace& own, std::span<const Pace> others) {
 ///       return std::ranges::all_of(others, [&](const Pace& other) {
@@ -42,8 +43,9 @@ struct Predicate {
   static Predicate make(std::string label, Function function) {
     return {std::move(label), std::make_shared<const Function>(std::move(function))};
   }
-  /// The coordinator calls the function when a worker arrives, and for waiting workers whenever
-  /// another one has arrived or left. So a change of time alone lets no worker pass.
+  /// Over all workers, the coordinator calls the function when a worker arrives, and for waiting
+  /// workers whenever another one has arrived or left. So a change of time alone lets no worker
+  /// pass. Over a sample (`sampled`), the function decides each draw.
   static Predicate of_paces(std::string label, PaceFunction function) {
     return {std::move(label), nullptr, std::make_shared<const PaceFunction>(std::move(function))};
   }
@@ -63,6 +65,7 @@ struct Predicate {
   }
   [[nodiscard]] std::optional<Step> floor(Step) const { return std::nullopt; }
   [[nodiscard]] std::optional<Step> max_lag() const { return std::nullopt; }
+  [[nodiscard]] std::optional<Step> max_lag_in_sample() const { return std::nullopt; }
 
   static Predicate parse(SpecReader& reader) {
     reader.refuse("a predicate is given in code, not in text");

@@ -42,7 +42,8 @@ concept Rule = Alternative<R> && requires(const R rule, Step own_step, std::span
 };
 
 /// The step and the speed of a worker, as rules with runs or rounds see them. Times count from any
-/// moment.
+/// moment, by the clock of the member that decides. The pace of a worker that has not pushed yet,
+/// or does not answer, has only a step.
 struct Pace {
   Step step = 0;
   /// When it has pushed the update of its last step; the time between its last two pushes, 0 if it
@@ -55,6 +56,17 @@ struct Pace {
   std::chrono::nanoseconds duration{};
   /// A uniform random number in [0, 1), drawn anew at each push.
   double chance = 0;
+
+  /// The worker pushes at `now`, after a step that took `step_time`. `random` is a new random
+  /// number in [0, 1).
+  void record_push(std::chrono::nanoseconds now, std::chrono::nanoseconds step_time,
+                   double random) {
+    if (pushed_at.count() > 0) interval = now - pushed_at;
+    pushed_at = now;
+    waits = false;
+    duration = step_time;
+    chance = random;
+  }
 };
 
 /// Returns true if no running worker among `others` is ahead of `own`.
@@ -63,15 +75,17 @@ struct Pace {
       others, [&](const Pace& other) { return other.step <= own.step || other.step >= finished; });
 }
 
-/// A rule that may let a worker run: make several steps without asking. It decides by paces, so one
-/// member must know those of all workers. `admits` and `floor` say when a worker passes without a
-/// run, and `max_lag` is the largest lag in runs too.
+/// A rule that may let a worker run: make several steps without asking. It decides by the paces of
+/// the workers that it sees: of all, or of a sample. `admits` and `floor` say when a worker passes
+/// without a run, and when one that waits goes on; `max_lag` is the largest lag in runs too.
 template <class R>
 concept RuleWithRuns = Rule<R> &&
     requires(const R rule, const Pace& own, std::span<const Pace> others) {
   /// Returns the step up to which the worker may go on without asking again, the next one if it
   /// just passes, or its own step if it must wait.
   { rule.run_to(own, others) } -> std::same_as<Step>;
+  /// Returns max_lag() for a rule that sees only a sample of the workers.
+  { rule.max_lag_in_sample() } -> std::same_as<std::optional<Step>>;
 };
 
 /// A rule that lets all workers go on at once, when all of them wait: each for a number of steps of

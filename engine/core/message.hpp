@@ -169,15 +169,34 @@ struct StepQuery {
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
+/// The pace of a worker that has pushed (barrier::Pace), without its step. It has durations only,
+/// in nanoseconds, because the clocks of different machines are not comparable.
+struct PaceReport {
+  /// The largest duration: a year.
+  static constexpr std::uint64_t duration_max_ns = 365ULL * 24 * 3600 * 1'000'000'000;
+
+  /// How long ago the worker pushed.
+  std::uint64_t since_push_ns = 0;
+  std::uint64_t interval_ns = 0;
+  std::uint64_t duration_ns = 0;
+  bool waits = false;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.since_push_ns, m.interval_ns, m.duration_ns, m.waits);
+  }
+};
+
 /// Answers a StepQuery: the sender's step. `draw` is copied from the query.
 struct StepAnswer {
   MemberId from;
   std::uint64_t draw;
   Step step;
+  /// Present if the job's barrier decides by paces, and the sender has pushed.
+  std::optional<PaceReport> pace = std::nullopt;
 
   static constexpr std::string_view name = "answer";
   static constexpr bool is_barrier_control = true;
-  static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.step); }
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.step, m.pace); }
 };
 
 /// Asks the receiver for a Notice as soon as the receiver's step reaches `floor`. A later request

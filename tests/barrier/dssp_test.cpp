@@ -60,18 +60,37 @@ TEST(Dssp, WithACapPassesNoMoreThanHighStepsAhead) {
   EXPECT_FALSE(is_bsp({Dssp{1, 1, true}}));
 }
 
-TEST(Dssp, IsReadAndPrintedAndHasNoSampledForm) {
+/// A worker judges by those that it sees: another sample of the same workers decides otherwise.
+/// With a cap, the seen ones are never further behind than the cap.
+TEST(Dssp, OverASampleRunsAgainstTheSlowestSeen) {
+  const Barrier sampled_dssp = sampled(Dssp{3, 15, true}, 2);
+  const Pace own{20, 100ms, 10ms};
+  const Pace slowest{6, 95ms, 1000ms};
+  const Pace near{17, 95ms, 20ms};
+  const Pace faster{21, 95ms, 10ms};
+  EXPECT_EQ(run_to(sampled_dssp, own, std::vector{near, faster}), 21U) << "it sees no laggard";
+  EXPECT_EQ(run_to(sampled_dssp, own, std::vector{near, slowest}), 22U);
+  EXPECT_EQ(run_to(sampled_dssp, own, std::vector{faster, slowest}), 20U) << "another is faster";
+  EXPECT_EQ(run_to(sampled_dssp, own, std::vector{Pace{}, near}), 20U) << "one is silent";
+  EXPECT_EQ(promised_floor(sampled_dssp, 20), 5U);
+  EXPECT_EQ(promised_floor(sampled(Dssp{3, 15, false}, 2), 20), std::nullopt);
+  EXPECT_EQ(spread_bound(sampled_dssp), std::nullopt) << "nobody need see the slowest";
+}
+
+TEST(Dssp, IsReadAndPrinted) {
   EXPECT_EQ(*parse("dssp"), Barrier{Dssp{}});
   EXPECT_EQ(*parse("dssp:low=2,high=9,cap"), (Barrier{Dssp{2, 9, true}}));
   EXPECT_EQ(print(*parse("dssp:low=20")), "dssp:low=20,high=20");
   const auto error = [](const std::string& text) { return parse(text).error().message; };
   EXPECT_EQ(error("dssp:low=4,high=3"), "barrier: dssp: high=3: valid: at least low=4");
   EXPECT_NE(error("dssp:low=0").find("low"), std::string::npos) << error("dssp:low=0");
-  EXPECT_EQ(error("pdssp:beta=2"),
-            "barrier: 'pdssp': dssp has no sampled form, for it sees the paces of all workers; "
-            "valid: dssp");
-  EXPECT_EQ(check(sampled(Dssp{}, 2), 8).error().message, error("pdssp:beta=2"));
+  EXPECT_EQ(*parse("pdssp:low=2,high=9,beta=3"), sampled(Dssp{2, 9}, 3));
+  EXPECT_EQ(print(*parse("pdssp:beta=2,cap,draw=speed")),
+            "pdssp:low=3,high=15,cap,beta=2,draw=speed");
+  EXPECT_EQ(error("pdssp:low=3"), "barrier: pdssp: give the sample size, as in pdssp:beta=2");
+  EXPECT_EQ(error("pdssp:low=4,high=3,beta=2"), "barrier: pdssp: high=3: valid: at least low=4");
   EXPECT_TRUE(needs_every_step({Dssp{}}));
+  EXPECT_FALSE(needs_every_step(sampled(Dssp{}, 2)));
 }
 
 }  // namespace

@@ -42,9 +42,23 @@ TEST(Fluent, IsSspWithProbabilityOneAndAspWithZero) {
   EXPECT_TRUE(needs_every_step({Fluent{3, 0.1}}));
 }
 
+/// Over all workers nobody is further ahead of the slowest than the fastest, so p=1 is SSP. Over a
+/// sample a worker may see one that is far behind and one that is ahead, and passes.
+TEST(Fluent, OverASamplePromisesNothing) {
+  const Barrier fluent = sampled(Fluent{3, 1}, 2);
+  EXPECT_EQ(run_to(fluent, {.step = 10}, std::vector<Pace>{{.step = 2}, {.step = 11}}), 11U);
+  EXPECT_EQ(promised_floor(fluent, 20), std::nullopt);
+  EXPECT_EQ(spread_bound(fluent), std::nullopt);
+  EXPECT_EQ(run_to(fluent, {.step = 10}, std::vector<Pace>{{.step = 2}, {.step = 9}}), 10U);
+  EXPECT_TRUE(always_passes(sampled(Fluent{3, 0}, 2)));
+  EXPECT_FALSE(is_sampled(sampled(Fluent{3, 0}, 2)));
+  EXPECT_TRUE(is_sampled(fluent));
+}
+
 TEST(Fluent, RefusesWhatIsNoProbability) {
   EXPECT_EQ(print(parse("fluent:s=2,p=0.25").value()), "fluent:s=2,p=0.25");
-  for (const char* text : {"fluent:p=1.5", "fluent:p=-0.1", "fluent:p=nan", "pfluent:beta=2"})
+  EXPECT_EQ(parse("pfluent:s=2,p=0.25,beta=2").value(), sampled(Fluent{2, 0.25}, 2));
+  for (const char* text : {"fluent:p=1.5", "fluent:p=-0.1", "fluent:p=nan", "pfluent:p=2,beta=2"})
     EXPECT_FALSE(parse(text)) << text;
 }
 

@@ -80,7 +80,7 @@ TEST(Parse, ReadsPrintedBarriers) {
   rules.insert(rules.end(), {Ssp{0}, Ssp{2}, Ssp{finished}, never});
   for (const AnyRule& rule : rules) {
     EXPECT_EQ(*parse(print(Barrier{rule}), predicates), Barrier{rule}) << print({rule});
-    if (needs_paces({rule}) || is_tuned({rule})) continue;
+    if (has_rounds({rule}) || is_tuned({rule})) continue;
     for (const std::size_t beta : {0U, 3U, 1'000'000U})
       EXPECT_EQ(*parse(print(sampled(rule, beta)), predicates), sampled(rule, beta))
           << print(sampled(rule, beta));
@@ -103,15 +103,24 @@ TEST(Parse, RefusesAnUnknownNameAndSuggestsTheNearest) {
             "barrier: 'pmajority' is unknown; " + valid_names());
 }
 
-TEST(Parse, RefusesToSampleAPredicateOfPaces) {
+TEST(Parse, SamplesAPredicateOfPaces) {
   const auto rule =
       Predicate::of_paces("near", [](const Pace&, std::span<const Pace>) { return true; });
-  const std::string refusal =
-      "'pnear': near has no sampled form, for it sees the paces of all workers; valid: near";
   EXPECT_EQ(*parse("near", std::array{rule}), Barrier{rule});
-  EXPECT_EQ(parse("pnear:beta=2", std::array{rule}).error().message, "barrier: " + refusal);
-  EXPECT_EQ(check(sampled(rule, 2), 4).error().message, refusal);
+  EXPECT_EQ(*parse("pnear:beta=2", std::array{rule}), sampled(rule, 2));
   EXPECT_TRUE(check({rule}, 4));
+  EXPECT_TRUE(check(sampled(rule, 3), 4));
+  EXPECT_FALSE(check(sampled(rule, 4), 4));
+}
+
+TEST(Parse, RefusesToSampleARuleWithRounds) {
+  const std::string refusal =
+      "barrier: 'pebsp': ebsp has no sampled form, for it lets all workers go on together, once "
+      "all "
+      "of them wait; valid: ebsp:ahead=15, or another sampled barrier, as "
+      "pdssp:low=3,high=15,beta=2";
+  EXPECT_EQ(parse("pebsp:beta=2").error().message, refusal);
+  EXPECT_EQ(check(sampled(Ebsp{}, 2), 8).error().message, refusal);
 }
 
 TEST(Parse, KnowsOnlyTheGivenPredicates) {

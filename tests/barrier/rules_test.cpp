@@ -122,6 +122,8 @@ TEST(UserPredicate, OfPacesDecidesByTimes) {
   ASSERT_TRUE(needs_paces(soon));
   EXPECT_TRUE(needs_every_step(soon));
   EXPECT_EQ(promised_floor(soon, 5), std::nullopt);
+  EXPECT_FALSE(needs_every_step(sampled(soon.rule, 2)));
+  EXPECT_EQ(promised_floor(sampled(soon.rule, 2), 5), std::nullopt);
   const Pace own{.step = 5, .pushed_at = 1000ms};
   const auto next_step = [&](Step step, std::chrono::nanoseconds interval) {
     const std::vector others{Pace{.step = step, .pushed_at = 900ms, .interval = interval}};

@@ -10,7 +10,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"BspInPeer",
                 "train --mode peer --barrier bsp",
                 {"--barrier: ", "peer mode",
-                 "pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, tuned:waiting=5%",
+                 "pbsp:beta=2, pssp:s=4,beta=2, asp, pdssp:low=3,high=15,beta=2, "
+                 "pfluent:s=4,p=0.5,beta=2, pquorum:q=0.9,beta=2, tuned:waiting=5%",
                  "central"}},
         BadLine{
             "SspInHybrid", "train --mode hybrid --barrier ssp:s=2", {"--barrier: ", "hybrid mode"}},

@@ -68,9 +68,10 @@ struct StepFailure {
 [[nodiscard]] bool is_valid(const MessageScope& scope, const WorkerStatus& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const DealReport& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const NewDeal& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const StepAnswer& m);
 /// These messages name their sender, and no other field of them can be invalid.
 template <class M>
-requires IsIn<M, MessageList<StepQuery, StepAnswer, NotifyRequest, Notice>>
+requires IsIn<M, MessageList<StepQuery, NotifyRequest, Notice>>
 [[nodiscard]] bool is_valid(const MessageScope& scope, const M& m) { return m.from == scope.from; }
 
 /// One call at a time; not thread-safe. See the concept Role for the functions.

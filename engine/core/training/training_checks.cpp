@@ -63,6 +63,13 @@ bool is_valid(const MessageScope& scope, const NewDeal& m) {
          m.deal.epoch <= scope.configuration.epoch && has_valid_workers(scope, m.deal);
 }
 
+bool is_valid(const MessageScope& scope, const StepAnswer& m) {
+  constexpr std::uint64_t most = PaceReport::duration_max_ns;
+  return m.from == scope.from && m.step <= not_begun &&
+         (!m.pace ||
+          std::max({m.pace->since_push_ns, m.pace->interval_ns, m.pace->duration_ns}) <= most);
+}
+
 // --- questions ----------------------------------------------------------------------------------
 
 bool Training::is_answer(const Value& value, const AskValue& question) {

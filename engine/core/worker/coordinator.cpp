@@ -27,11 +27,11 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
     if (!state.waiting && !arrived.goes_on) send_decision(context, arrived.worker);
     return;
   }
-  state.duration = context.now - state.step_started_at;
-  state.step_times.add(state.duration);
-  if (barrier::needs_paces(options_.barrier)) state.chance = context.random.real();
-  if (state.arrived_at > Time{}) state.interval = context.now - state.arrived_at;
-  state.arrived_at = context.now;
+  const Time step_time = context.now - state.step_started_at;
+  state.step_times.add(step_time);
+  const bool has_chance =
+      barrier::needs_paces(options_.barrier) && !barrier::always_passes(options_.barrier);
+  state.pace.record_push(context.now, step_time, has_chance ? context.random.real() : 0);
   set_step(arrived.worker, arrived.step);
   if (stopping_) return release(context, arrived.worker, 0);
   if (arrived.goes_on) {
@@ -282,22 +282,28 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
 }
 
 Step Coordinator::permitted_step(const Context& context, MemberId id) {
-  const Step own = workers_[id].step;
+  const WorkerState& state = workers_[id];
+  const Step own = state.step;
   if (!barrier::needs_paces(options_.barrier)) return may_pass(context, id) ? own + 1 : own;
+  const bool is_sampled = barrier::is_sampled(options_.barrier);
+  if (barrier::always_passes(options_.barrier) ||
+      (is_sampled && barrier::floor(options_.barrier, own) == Step{0}))
+    return own + 1;
+  if (is_sampled) draw_others(context, id);
   seen_paces_.clear();
-  for (const MemberId other : live_workers_)
+  for (const MemberId other : is_sampled ? state.drawn : live_workers_)
     if (other != id) seen_paces_.push_back(pace_of(other, context.now));
-  return barrier::run_to(options_.barrier, pace_of(id, context.now), seen_paces_);
+  const Step until = barrier::run_to(options_.barrier, pace_of(id, context.now), seen_paces_);
+  if (is_sampled && !state.drawn.empty()) count_draw(until > own);
+  return until;
 }
 
 barrier::Pace Coordinator::pace_of(MemberId id, Time now) const {
   const WorkerState& state = workers_[id];
-  return {.step = state.step,
-          .pushed_at = state.arrived_at,
-          .interval = state.interval,
-          .waits = state.waiting && state.arrived_at < now,
-          .duration = state.duration,
-          .chance = state.chance};
+  barrier::Pace pace = state.pace;
+  pace.step = state.step;
+  pace.waits = state.waiting && pace.pushed_at < now;
+  return pace;
 }
 
 bool Coordinator::may_pass(const Context& context, MemberId id) {
@@ -305,37 +311,41 @@ bool Coordinator::may_pass(const Context& context, MemberId id) {
   const Step own = workers_[id].step;
   const auto floor = barrier::floor(barrier_of(workers_[id]), own);
   if (floor == Step{0}) return true;
-  if (barrier::is_sampled(options_.barrier)) return sample_admits(context, id);
-  if (floor) return spread().min >= *floor;
+  const bool is_sampled = barrier::is_sampled(options_.barrier);
+  if (!is_sampled && floor) return spread().min >= *floor;
+  if (is_sampled) draw_others(context, id);
+  const WorkerState& state = workers_[id];
+  if (is_sampled && state.drawn.empty()) return true;
   seen_steps_.clear();
-  for (const MemberId other : live_workers_)
+  for (const MemberId other : is_sampled ? state.drawn : live_workers_)
     if (other != id) seen_steps_.push_back(workers_[other].step);
-  return barrier::admits(options_.barrier, own, seen_steps_);
+  const bool passes = barrier::admits(barrier_of(state), own, seen_steps_);
+  if (is_sampled) count_draw(passes);
+  return passes;
 }
 
-bool Coordinator::sample_admits(const Context& context, MemberId id) {
+void Coordinator::draw_others(const Context& context, MemberId id) {
   WorkerState& state = workers_[id];
   const barrier::Barrier& present = barrier_of(state);
   const auto others = static_cast<std::uint32_t>(live_workers_.size() - 1);
   const auto beta = static_cast<std::uint32_t>(barrier::seen_workers(present, others));
   state.drawn.clear();
   state.laggard.reset();
-  if (beta == 0) return true;
+  if (beta == 0) return;
   const auto floor = barrier::floor(present, state.step);
   barrier::draw(others, beta, context.random, drawn_positions_);
   if (state.tuner) state.tuner->begin_draw();
-  seen_steps_.clear();
   for (const std::uint32_t pick : drawn_positions_) {
     const MemberId other = live_workers_[pick + (pick >= live_position_[id] ? 1 : 0)];
     state.drawn.push_back(other);
-    seen_steps_.push_back(workers_[other].step);
     if (state.tuner) state.tuner->see(workers_[other].step);
-    if (floor && !state.laggard && seen_steps_.back() < *floor) state.laggard = other;
+    if (floor && !state.laggard && workers_[other].step < *floor) state.laggard = other;
   }
-  const bool is_admitted = barrier::admits(present, state.step, seen_steps_);
+}
+
+void Coordinator::count_draw(bool passes) {
   ++draws_;
-  passes_ += is_admitted ? 1 : 0;
-  return is_admitted;
+  passes_ += passes ? 1 : 0;
 }
 
 /// Sets the time at which `id` draws again; Time::max() clears it.

@@ -89,12 +89,8 @@ class Coordinator {
     bool was_sent_stop = false;
     /// When it was last sent Stop or Proceed, or reported its status, or went on in a run.
     Time step_started_at{};
-    /// When it last arrived, and the time since the arrival before; 0 if there was none.
-    Time arrived_at{};
-    Time interval{};
-    /// How long its last step took, and the random number of its last arrival (barrier::Pace).
-    Time duration{};
-    double chance = 0;
+    /// When it last arrived, and the durations before (barrier::Pace); pace_of() adds the rest.
+    barrier::Pace pace;
     /// The end of the run that it was permitted; 0 if it was none.
     Step run_end = 0;
     /// Sampled barriers: the workers in its last draw, the first laggard among them, and when to
@@ -129,7 +125,10 @@ class Coordinator {
   [[nodiscard]] Step permitted_step(const Context& context, MemberId id);
   [[nodiscard]] barrier::Pace pace_of(MemberId id, Time now) const;
   bool may_pass(const Context& context, MemberId id);
-  bool sample_admits(const Context& context, MemberId id);
+  /// Draws the workers that the barrier sees for `id`, and finds the first laggard among them.
+  void draw_others(const Context& context, MemberId id);
+  /// Counts a draw.
+  void count_draw(bool passes);
   void set_next_draw(MemberId id, Time at);
   /// Sends Proceed up to step `until`, or Stop if the job stops; `until` then means nothing.
   void release(const Context& context, MemberId id, Step until);
@@ -166,7 +165,7 @@ class Coordinator {
   std::uint64_t draws_ = 0;
   std::uint64_t passes_ = 0;
   Timer timer_;
-  /// Scratch memory of permitted_step(), may_pass() and sample_admits().
+  /// Scratch memory of permitted_step(), may_pass() and draw_others().
   std::vector<std::uint32_t> drawn_positions_;
   std::vector<Step> seen_steps_;
   std::vector<barrier::Pace> seen_paces_;

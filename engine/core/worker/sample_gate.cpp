@@ -11,6 +11,23 @@ namespace {
 /// If none of the drawn workers has begun, a joining worker draws again after this time.
 constexpr Time entry_retry = std::chrono::milliseconds{20};
 
+std::uint64_t to_nanoseconds(Time duration) {
+  return std::min(static_cast<std::uint64_t>(std::max(duration, Time{}).count()),
+                  PaceReport::duration_max_ns);
+}
+
+Time to_time(std::uint64_t nanoseconds) { return Time{static_cast<Time::rep>(nanoseconds)}; }
+
+/// Returns the pace of the worker that has sent `answer`, by the clock of its receiver.
+barrier::Pace pace_in(const StepAnswer& answer, Time now) {
+  if (!answer.pace) return {.step = answer.step};
+  return {.step = answer.step,
+          .pushed_at = now - to_time(answer.pace->since_push_ns),
+          .interval = to_time(answer.pace->interval_ns),
+          .waits = answer.pace->waits,
+          .duration = to_time(answer.pace->duration_ns)};
+}
+
 }  // namespace
 
 SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self,
@@ -18,13 +35,27 @@ SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, Membe
     : barrier_(std::move(barrier)),
       tuner_(barrier::make_tuner(barrier_)),
       recheck_(recheck),
-      self_(self) {
+      self_(self),
+      decides_by_paces_(barrier::needs_paces(barrier_) && !barrier::always_passes(barrier_)) {
   set_workers(std::move(workers));
   if (barrier::is_weighted(barrier_)) weights_.emplace(barrier_.weighting);
 }
 
+void SampleGate::on_push(const Context& context, Time step_time) {
+  if (decides_by_paces_) own_pace_.record_push(context.now, step_time, context.random.real());
+}
+
+std::optional<PaceReport> SampleGate::pace_report(Time now) const {
+  if (own_pace_.pushed_at == Time{}) return std::nullopt;
+  return PaceReport{.since_push_ns = to_nanoseconds(now - own_pace_.pushed_at),
+                    .interval_ns = to_nanoseconds(own_pace_.interval),
+                    .duration_ns = to_nanoseconds(own_pace_.duration),
+                    .waits = own_pace_.waits};
+}
+
 bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval) {
   own_step_ = own_step;
+  if (own_step < run_end_) return pass(context);
   automatic_interval_ = automatic_interval;
   if (tuner_) tuner_->arrive(context.now, own_step);
   return start_draw(context);
@@ -45,6 +76,8 @@ bool SampleGate::start_draw(const Context& context) {
   ++draw_number_;
   if (tuner_) tuner_->begin_draw();
   seen_steps_.clear();
+  seen_paces_.clear();
+  seen_from_.clear();
   unanswered_.clear();
   laggard_.reset();
   if (phase_ == Phase::entering) {
@@ -91,8 +124,12 @@ bool SampleGate::on(const Context& context, const StepAnswer& answer) {
   if (!asks || !take_answer(answer)) return false;
   seen_steps_.push_back(answer.step);
   if (phase_ == Phase::entering) return unanswered_.empty() && decide_entry(context);
+  if (decides_by_paces_) {
+    seen_paces_.push_back(pace_in(answer, context.now));
+    seen_from_.push_back(answer.from);
+  }
   const auto floor = barrier::floor(present_barrier(), own_step_);
-  if (floor && answer.step < *floor) {
+  if (is_decided_by_laggard() && floor && answer.step < *floor) {
     wait_to_draw_again(context, answer.from);
     return false;
   }
@@ -124,6 +161,7 @@ bool SampleGate::on_timer(const Context& context) {
     // Workers that have not answered count as being at step 0. This worker can then pass only if
     // its rule sets no lowest step (barrier::floor()).
     seen_steps_.resize(seen_steps_.size() + unanswered_.size(), 0);
+    if (decides_by_paces_) seen_paces_.resize(seen_steps_.size());
     return decide(context);
   }
   if (!waits_only_for_notice()) return start_draw(context);
@@ -137,8 +175,10 @@ bool SampleGate::on_members(const Context& context, WorkerIds workers,
   set_workers(std::move(workers));
   if (weights_) weights_->forget(changed);
   const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
+  // A draw by paces that is not decided yet also forgets the answers of workers that have changed.
   const bool affects_draw =
-      (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed);
+      (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed) ||
+      (phase_ == Phase::asking && std::ranges::any_of(seen_from_, has_changed));
   return phase_ != Phase::idle && affects_draw && start_draw(context);
 }
 
@@ -151,12 +191,28 @@ void SampleGate::set_workers(WorkerIds workers) {
 
 /// Decides a draw after all drawn workers have answered, or after query_timeout.
 bool SampleGate::decide(const Context& context) {
-  if (!barrier::admits(present_barrier(), own_step_, seen_steps_)) {
-    wait_to_draw_again(context, std::nullopt);
+  const bool passes = decides_by_paces_
+                          ? decide_by_paces()
+                          : barrier::admits(present_barrier(), own_step_, seen_steps_);
+  if (!passes) {
+    wait_to_draw_again(context, first_laggard());
     return false;
   }
   ++counts_.passes;
   return pass(context);
+}
+
+bool SampleGate::decide_by_paces() {
+  own_pace_.step = own_step_;
+  run_end_ = barrier::run_to(barrier_, own_pace_, seen_paces_);
+  return run_end_ > own_step_;
+}
+
+std::optional<MemberId> SampleGate::first_laggard() const {
+  const auto floor = barrier::floor(barrier_, own_step_);
+  for (std::size_t i = 0; floor && i < seen_from_.size(); ++i)
+    if (seen_paces_[i].step < *floor) return seen_from_[i];
+  return std::nullopt;
 }
 
 bool SampleGate::pass(const Context& context) {
@@ -184,6 +240,7 @@ bool SampleGate::decide_entry(const Context& context) {
 void SampleGate::wait_to_draw_again(const Context& context, std::optional<MemberId> laggard) {
   phase_ = Phase::refused;
   laggard_ = laggard;
+  own_pace_.waits = true;
   if (recheck_.notify && laggard) ask_for_notice(context);
   const bool is_fixed = recheck_.interval && *recheck_.interval != barrier::Recheck::automatic;
   const Time default_wait = waits_only_for_notice() ? query_timeout : automatic_interval_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "starling/barrier/barrier.hpp"
@@ -28,10 +29,14 @@ inline constexpr Step not_begun = barrier::finished + 1;
 /// a laggard (too far behind for the rule), all have answered, or query_timeout is over. If the
 /// barrier is weighted, the gate learns the weights of its draws from the answers (DrawWeights).
 ///
-///
 ///     idle --begin--> asking --all answered, no laggard--> idle: the worker passes
 ///                       ^  \--a laggard, or no answer--> refused
 ///                       \--laggard has caught up, or interval is over--/
+///
+/// If the barrier decides by paces (barrier::needs_paces()), the answers bring them, and the first
+/// draw after a push needs all answers: a laggard alone does not decide it. A worker that does not
+/// answer has step 0 and no times. The rule may let the worker run: begin() then asks nobody before
+/// run_end().
 ///
 /// A worker that joins asks in the same way at which step to begin:
 ///
@@ -43,6 +48,10 @@ inline constexpr Step not_begun = barrier::finished + 1;
 class SampleGate {
  public:
   SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, WorkerIds workers);
+
+  /// The worker has pushed the update of a step that took `step_time`. Call it after each step,
+  /// before begin().
+  void on_push(const Context& context, Time step_time);
 
   /// The worker has finished step `own_step`, and wants to pass the barrier. If the job's recheck
   /// interval is `auto`, the gate uses `automatic_interval`.
@@ -66,6 +75,19 @@ class SampleGate {
 
   /// The worker has ended: the gate becomes idle, and ignores later answers.
   void stop_asking() { phase_ = Phase::idle; }
+
+  /// Returns the worker's own pace as others may learn it; nullopt if the barrier does not need it,
+  /// or the worker has not pushed.
+  [[nodiscard]] std::optional<PaceReport> pace_report(Time now) const;
+  /// Returns the step before which the worker does not ask again, because it was allowed to run; 0
+  /// if it has not run.
+  [[nodiscard]] Step run_end() const noexcept { return run_end_; }
+
+  /// The paces by which the rule has decided the last draw: the worker's own, and those of the
+  /// drawn workers, of which the first seen_from().size() have answered, in this order.
+  [[nodiscard]] const barrier::Pace& own_pace() const noexcept { return own_pace_; }
+  [[nodiscard]] std::span<const barrier::Pace> seen_paces() const noexcept { return seen_paces_; }
+  [[nodiscard]] std::span<const MemberId> seen_from() const noexcept { return seen_from_; }
 
   /// Counts the draws, and the draws that let the worker pass.
   struct Counts {
@@ -96,6 +118,15 @@ class SampleGate {
   /// Returns false if the draw does not await it.
   bool take_answer(const StepAnswer& answer);
   bool decide(const Context& context);
+  /// Decides by seen_paces_. Returns true if the worker passes, perhaps to run.
+  bool decide_by_paces();
+  /// Returns true if one laggard decides the present draw: always, unless the rule decides by paces
+  /// and the worker does not wait yet.
+  [[nodiscard]] bool is_decided_by_laggard() const noexcept {
+    return !decides_by_paces_ || own_pace_.waits;
+  }
+  /// Returns the first of the workers whose pace was seen that is behind the rule's floor.
+  [[nodiscard]] std::optional<MemberId> first_laggard() const;
   bool decide_entry(const Context& context);
   /// Draws `count` random others, with the barrier's weights, and asks them for their steps.
   void ask_random(const Context& context, std::uint32_t count);
@@ -127,6 +158,14 @@ class SampleGate {
   /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> unanswered_;
   std::vector<Step> seen_steps_;
+  /// True if the rule decides by paces; the members below are used only then.
+  bool decides_by_paces_;
+  /// The worker's own pace; `waits` is set when a draw is refused.
+  barrier::Pace own_pace_;
+  /// The paces that the current draw has seen, and the workers that have answered with them.
+  std::vector<barrier::Pace> seen_paces_;
+  std::vector<MemberId> seen_from_;
+  Step run_end_ = 0;
   /// While refused: the laggard that decided the draw, if there was one.
   std::optional<MemberId> laggard_;
   /// When the gate acts even if no answer or Notice has come. Without meaning while it is idle.

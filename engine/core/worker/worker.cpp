@@ -184,6 +184,7 @@ void Worker::finish_step(const Context& context) {
   ++step_;
   samples_ += std::exchange(samples_in_flight_, 0);
   if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_started_at_);
+  if (gate_) gate_->on_push(context, context.now - step_started_at_);
   notify_waiters(context);
   if (stopping_ || is_last(step_)) return finish(context);
   wait_started_at_ = context.now;

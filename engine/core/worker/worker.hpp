@@ -153,6 +153,8 @@ class Worker {
   /// coordinator's permission.
   [[nodiscard]] Step run_end() const noexcept { return std::max(run_end_, step_ + 1); }
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
+  /// Returns the worker's SampleGate; nullptr in central mode.
+  [[nodiscard]] const SampleGate* gate() const noexcept { return gate_ ? &*gate_ : nullptr; }
   /// The draws and passes of the worker's SampleGate; zero in central mode.
   [[nodiscard]] SampleGate::Counts draw_counts() const;
   /// How often others have drawn this worker and asked for its step.

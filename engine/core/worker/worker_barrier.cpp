@@ -48,7 +48,9 @@ void Worker::on(const Context& context, const Notice& notice) {
 
 void Worker::on(const Context& context, const StepQuery& query) {
   ++drawn_;
-  context.send(ToMember{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
+  context.send(ToMember{query.from},
+               StepAnswer{options_.id, query.draw, reported_step(),
+                          gate_ ? gate_->pace_report(context.now) : std::nullopt});
 }
 
 void Worker::on(const Context& context, const NotifyRequest& request) {

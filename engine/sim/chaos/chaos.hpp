@@ -47,13 +47,18 @@ struct ChaosReport {
 
 class ChaosWorld;
 
-/// Changes messages so that a core appears to be broken. Tests use a Sabotage to show that the
-/// checker finds such a core.
+/// Changes messages, or the barrier of the cores, so that a core appears to be broken. Tests use a
+/// Sabotage to show that the checker finds such a core.
 class Sabotage {
  public:
   virtual ~Sabotage() = default;
   /// Called when a packet arrives at a node; may change the packet. Returns false to drop it.
   [[nodiscard]] virtual bool on_arrival(ChaosWorld& world, core::Envelope& envelope) = 0;
+  /// Returns the barrier by which the cores decide, instead of the scenario's, by which the checker
+  /// judges them.
+  [[nodiscard]] virtual barrier::Barrier barrier_of_cores(const barrier::Barrier& of_scenario) {
+    return of_scenario;
+  }
 };
 
 /// The operations by which a Sabotage observes and disturbs a run.

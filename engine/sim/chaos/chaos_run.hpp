@@ -79,7 +79,7 @@ class ChaosRun : public ChaosWorld {
   ChaosRun(const Scenario& scenario, Sabotage* sabotage)
       : scenario_(scenario),
         sabotage_(sabotage),
-        job_(scenario),
+        job_(scenario_of_cores(scenario, sabotage)),
         checker_(scenario, job_.deal()),
         random_(Random::stream(scenario.seed, 1)),
         network_(link_options(scenario), mix(scenario.seed)),
@@ -99,6 +99,11 @@ class ChaosRun : public ChaosWorld {
   }
 
  private:
+  static Scenario scenario_of_cores(Scenario scenario, Sabotage* sabotage) {
+    if (sabotage != nullptr) scenario.barrier = sabotage->barrier_of_cores(scenario.barrier);
+    return scenario;
+  }
+
   static LinkOptions link_options(const Scenario& scenario) {
     LinkOptions options;
     options.latency = Distribution{laws::Exponential{scenario.latency}};

@@ -351,7 +351,7 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   Draw& draw = nodes_[envelope.to].draw;
   if (draw.number != answer.draw) return;
   const auto asked = std::ranges::find(draw.asked, slot, &AskedWorker::slot);
-  if (asked != draw.asked.end()) asked->answer = answer.step;
+  if (asked != draw.asked.end()) asked->answer = answer;
 }
 
 void InvariantChecker::check_message(NodeId, const core::Envelope&,

@@ -116,10 +116,10 @@ class InvariantChecker {
     /// Why these steps do not let the worker go on; empty if they do.
     std::string objection = {};
   };
-  /// One worker that was asked in a draw, and the step that it answered; absent before it answers.
+  /// One worker that was asked in a draw, and its answer; absent before it answers.
   struct AskedWorker {
     std::size_t slot;
-    std::optional<core::Step> answer;
+    std::optional<core::StepAnswer> answer;
   };
   /// The last draw of a worker: its number, and how many workers it must ask.
   struct Draw {
@@ -129,6 +129,8 @@ class InvariantChecker {
     core::Step step = 0;
     /// True if a barrier pass was checked against this draw: the next pass needs another draw.
     bool used = false;
+    /// The step before which the worker runs because of this draw; 0 if it does not run.
+    core::Step run_end = 0;
     std::vector<AskedWorker> asked;
   };
   /// The sequence numbers of the messages sent to one receiver, by which a message that the channel
@@ -206,12 +208,22 @@ class InvariantChecker {
   void check_begin(NodeId id, core::Step step);
   /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
+  /// The same for a rule that decides by paces: the worker runs, or a draw has decided by its rule.
+  void check_pass_by_paces(NodeId id, core::Step step);
+  /// Returns why the worker may not pass by the paces that it has seen in its draw; empty if it
+  /// may.
+  [[nodiscard]] std::string why_not_pass_by_paces(const NodeState& node_state,
+                                                  core::Step step) const;
   /// True if only one worker was a member at some time since epoch_of_pass(). An event may adopt
   /// several configurations; one that no other node has may have had one worker.
   [[nodiscard]] bool was_alone(const NodeState& node_state) const;
-  /// Returns why the draw does not let a worker pass; empty if it does.
   [[nodiscard]] bool is_sample_size(std::size_t drawn, std::size_t seen) const;
+  /// Returns why the draw does not let a worker pass; empty if it does.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
+  /// Returns which worker of the draw has not answered that it has reached `floor`; empty if all
+  /// have.
+  [[nodiscard]] std::string why_below(const Draw& draw, core::Step floor) const;
+  [[nodiscard]] static std::vector<std::size_t> view_of(const Draw& draw);
   /// Records that the coordinator `id` lets the worker of `to` go on.
   void record_permission(NodeId id, NodeId to, std::size_t slot, const core::Proceed& proceed,
                          const core::Configuration& configuration);

@@ -68,6 +68,7 @@ core::Epoch InvariantChecker::epoch_of_pass(const NodeState& node_state) {
 }
 
 void InvariantChecker::check_pass(NodeId id, Step step) {
+  if (barrier::needs_paces(scenario_.barrier)) return check_pass_by_paces(id, step);
   const auto floor = barrier::promised_floor(scenario_.barrier, step);
   NodeState& node_state = nodes_[id];
   node_state.view.clear();
@@ -84,8 +85,67 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   if (!why.empty()) return;
   ++passes_;
   node_state.draw.used = true;
-  for (const AskedWorker& asked : node_state.draw.asked)
-    if (asked.answer != core::not_begun) node_state.view.push_back(asked.slot);
+  node_state.view = view_of(node_state.draw);
+}
+
+/// Returns the slots of the workers that have begun, as they have answered in the draw.
+std::vector<std::size_t> InvariantChecker::view_of(const Draw& draw) {
+  std::vector<std::size_t> view;
+  for (const AskedWorker& asked : draw.asked)
+    if (asked.answer && asked.answer->step != core::not_begun) view.push_back(asked.slot);
+  return view;
+}
+
+void InvariantChecker::check_pass_by_paces(NodeId id, Step step) {
+  NodeState& node_state = nodes_[id];
+  Draw& draw = node_state.draw;
+  const bool runs = draw.used && draw.step < step && step < draw.run_end;
+  if (!runs) node_state.view.clear();
+  if (barrier::always_passes(scenario_.barrier)) return;
+  if (barrier::floor(scenario_.barrier, step) == Step{0}) return;
+  std::string why = runs ? "" : why_not_pass_by_paces(node_state, step);
+  const Step promised = barrier::promised_floor(scenario_.barrier, step).value_or(0);
+  if (why.empty() && promised > 0) why = why_below(draw, promised);
+  if (!why.empty() && !was_alone(node_state))
+    report_violation("worker " + std::to_string(id) + " has passed the barrier at step " +
+                     std::to_string(step) + why);
+  if (!why.empty()) return;
+  ++passes_;
+  if (runs) return;
+  draw.used = true;
+  draw.run_end = node_state.core->role<core::Training>().worker()->gate()->run_end();
+  node_state.view = view_of(draw);
+}
+
+std::string InvariantChecker::why_not_pass_by_paces(const NodeState& node_state, Step step) const {
+  const Draw& draw = node_state.draw;
+  if (draw.number == 0 || draw.used || draw.step != step) return " without asking anyone";
+  if (draw.asked.size() != draw.expected)
+    return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
+           std::to_string(draw.expected);
+  const core::SampleGate& gate = *node_state.core->role<core::Training>().worker()->gate();
+  const auto paces = gate.seen_paces();
+  const auto from = gate.seen_from();
+  if (gate.own_pace().step != step || paces.size() != draw.asked.size() ||
+      from.size() > paces.size())
+    return " by other paces than those of its draw";
+  for (std::size_t i = 0; i < paces.size(); ++i) {
+    // Workers that did not answer in time count as behind.
+    if (i >= from.size() && paces[i].step == 0) continue;
+    const auto is_answer = [&](const AskedWorker& asked) {
+      return i < from.size() && incarnations_[asked.slot].member.id == from[i] && asked.answer &&
+             asked.answer->step == paces[i].step &&
+             asked.answer->pace.value_or(core::PaceReport{}).interval_ns ==
+                 static_cast<std::uint64_t>(paces[i].interval.count());
+    };
+    if (std::ranges::none_of(draw.asked, is_answer))
+      return " by a pace that no worker of its draw has answered";
+  }
+  const Step until = barrier::run_to(scenario_.barrier, gate.own_pace(), paces);
+  if (until <= step) return " against its rule";
+  if (until != gate.run_end())
+    return " to run to step " + std::to_string(gate.run_end()) + ", not " + std::to_string(until);
+  return {};
 }
 
 bool InvariantChecker::was_alone(const NodeState& node_state) const {
@@ -102,12 +162,16 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
   if (!is_sample_size(draw.asked.size(), draw.expected))
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
+  return why_below(draw, floor);
+}
+
+std::string InvariantChecker::why_below(const Draw& draw, Step floor) const {
   for (const AskedWorker& asked : draw.asked) {
     if (!asked.answer)
       return " though worker " + incarnation_name(asked.slot) + " has not answered";
-    if (*asked.answer < floor)  // check_message() of the StepAnswer has checked the answer
+    if (asked.answer->step < floor)  // check_message() of the StepAnswer has checked the answer
       return " though worker " + incarnation_name(asked.slot) + " was at " +
-             std::to_string(*asked.answer);
+             std::to_string(asked.answer->step);
   }
   return {};
 }

@@ -22,29 +22,37 @@ Time draw_time(Random& random, Time least, Time most) {
 /// Truncates a time to whole microseconds, so that files stay readable.
 Time truncated(Time time) { return std::chrono::duration_cast<std::chrono::microseconds>(time); }
 
+/// Draws the options of a rule.
+void draw_options(Random& random, barrier::AnyRule& any_rule, core::Step staleness) {
+  std::visit(
+      [&](auto& rule) {
+        if constexpr (requires { rule.staleness; }) rule.staleness = staleness;
+        if constexpr (requires { rule.probability; })
+          rule.probability = random.below(2) == 0 ? 1 : 0.5;
+        if constexpr (requires { rule.ahead; }) rule.ahead = 1 + random.below(6);
+        if constexpr (requires { rule.share; }) rule.share = random.real(0.2, 0.95);
+        if constexpr (requires { rule.is_capped; }) {
+          rule.low = staleness;
+          rule.high = staleness + random.below(6);
+          rule.is_capped = random.below(2) == 0;
+        }
+      },
+      any_rule);
+}
+
+std::size_t draw_beta(Random& random, std::size_t workers) {
+  return 1 + random.below(std::min<std::size_t>(workers - 1, 3));
+}
+
 barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t workers) {
   const core::Step staleness = 1 + random.below(4);
-  const std::size_t beta = 1 + random.below(std::min<std::size_t>(workers - 1, 3));
+  const std::size_t beta = draw_beta(random, workers);
   std::vector<barrier::AnyRule> rules = barrier::built_in_rules();
   std::erase_if(rules, [](const auto& rule) { return barrier::is_tuned({rule}); });
-  for (auto& any_rule : rules)
-    std::visit(
-        [&](auto& rule) {
-          if constexpr (requires { rule.staleness; }) rule.staleness = staleness;
-          if constexpr (requires { rule.probability; })
-            rule.probability = random.below(2) == 0 ? 1 : 0.5;
-          if constexpr (requires { rule.ahead; }) rule.ahead = 1 + random.below(6);
-          if constexpr (requires { rule.share; }) rule.share = random.real(0.2, 0.95);
-          if constexpr (requires { rule.is_capped; }) {
-            rule.low = staleness;
-            rule.high = staleness + random.below(6);
-            rule.is_capped = random.below(2) == 0;
-          }
-        },
-        any_rule);
+  for (auto& rule : rules) draw_options(random, rule, staleness);
   std::vector<barrier::Barrier> choices;
   for (const auto& rule : rules)
-    if (barrier::can_be_sampled(rule))
+    if (barrier::can_be_sampled(rule) && !barrier::needs_paces({rule}))
       choices.push_back(barrier::sampled(rule, beta));
     else if (barrier::always_passes({rule}))
       choices.push_back({rule});
@@ -52,6 +60,21 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
     if (core::keeps_steps_centrally(mode) && barrier::needs_every_step({rule}))
       choices.push_back({rule});
   return choices[random.below(choices.size())];
+}
+
+/// Draws a sampled barrier that decides by paces for one seed in six. Draws from another stream, so
+/// that seeds draw all else as they would without this choice.
+std::optional<barrier::Barrier> draw_sampled_paces(std::uint64_t seed, std::size_t workers) {
+  Random random = Random::stream(seed, 4);
+  if (random.below(6) > 0) return std::nullopt;
+  std::vector<barrier::AnyRule> rules = barrier::built_in_rules();
+  rules.insert(rules.end(), scenario_predicates().begin(), scenario_predicates().end());
+  std::erase_if(rules, [](const auto& rule) {
+    return !barrier::needs_paces({rule}) || !barrier::can_be_sampled(rule);
+  });
+  barrier::AnyRule& rule = rules[random.below(rules.size())];
+  draw_options(random, rule, 1 + random.below(3));
+  return barrier::sampled(rule, draw_beta(random, workers));
 }
 
 /// Draws a barrier that tunes itself for one seed in eight. Draws from another stream, so that
@@ -169,6 +192,20 @@ void draw_members(Random& random, Scenario& scenario) {
 
 }  // namespace
 
+std::span<const barrier::Predicate> scenario_predicates() {
+  using barrier::Pace;
+  // A worker waits for those that are behind and will, by their last interval, push soon.
+  static const std::vector predicates{
+      barrier::Predicate::of_paces("soon", [](const Pace& own, std::span<const Pace> others) {
+        return std::ranges::none_of(others, [&](const Pace& other) {
+          const Time next_push = other.pushed_at + other.interval;
+          return other.step < own.step && next_push > own.pushed_at &&
+                 next_push < own.pushed_at + 10ms;
+        });
+      })};
+  return predicates;
+}
+
 bool Fault::is_lasting() const { return lasts > stuck_after; }
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -196,6 +233,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
     scenario.exchange = core::BroadcastExchange::name;
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
+  if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
   auto next_new_node = static_cast<NodeId>(scenario.founders());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,6 +117,10 @@ inline constexpr Time stuck_after = std::chrono::seconds{10};
 
 /// All node numbers of a scenario are below this, also those of nodes that join later.
 inline constexpr std::uint32_t nodes_max = 24;
+
+/// Returns the predicates that scenarios may have as barriers, beside the built-in rules: `soon`
+/// decides by the times at which others push.
+[[nodiscard]] std::span<const barrier::Predicate> scenario_predicates();
 
 /// Draws the scenario of a seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);

@@ -186,7 +186,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
     scenario.exchange = value;
     return core::check_exchange(value);
   }
-  if (key == "barrier") return set(scenario.barrier, barrier::parse(value));
+  if (key == "barrier") return set(scenario.barrier, barrier::parse(value, scenario_predicates()));
   if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
   if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);

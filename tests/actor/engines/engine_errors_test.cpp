@@ -57,14 +57,16 @@ TEST(EngineMake, RefusesOptionsThatCannotWork) {
             "peer engine: mode central does not run on this engine; valid: peer");
   EXPECT_EQ(refusal<PeerEngine<double>>({.barrier = barrier::parse("bsp").value(), .steps = 1}),
             "peer engine: barrier bsp needs to see every worker's step, which no one does in peer "
-            "mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, "
+            "mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pdssp:low=3,high=15,beta=2, "
+            "pfluent:s=4,p=0.5,beta=2, pquorum:q=0.9,beta=2, "
             "tuned:waiting=5%, or use "
             "mode central");
   EXPECT_EQ(
       refusal(
           {.mode = core::Mode::hybrid, .barrier = barrier::parse("ssp:s=2").value(), .steps = 1}),
       "parameter engine: barrier ssp:s=2 needs to see every worker's step, which no one does "
-      "in hybrid mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, "
+      "in hybrid mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pdssp:low=3,high=15,beta=2, "
+      "pfluent:s=4,p=0.5,beta=2, pquorum:q=0.9,beta=2, "
       "tuned:waiting=5%, or "
       "use mode central");
   EXPECT_EQ(refusal({.workers = 2, .barrier = barrier::parse("pbsp:beta=2").value(), .steps = 1}),

@@ -97,6 +97,7 @@ std::vector<PeerMessage> example_messages() {
       Stop{},
       StepQuery{3, 77},
       StepAnswer{9, 77, 16},
+      StepAnswer{9, 77, 16, PaceReport{1'500'000, 20'000'000, 18'000'000, true}},
       NotifyRequest{3, 77, 18},
       Notice{9, 77},
       Install{6, std::make_shared<const OwnerState>(example_owner_state())},

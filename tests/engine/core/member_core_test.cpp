@@ -51,6 +51,15 @@ TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
     EXPECT_EQ(is_valid_from(1, LeaveRequest{{named, 1}}), is_own);
     EXPECT_EQ(is_valid_from(1, CouncilMessage{Prepare{2, {1, named}}}), is_own);
   }
+  const auto is_valid_pace = [&](Step step, PaceReport pace) {
+    return is_valid_from(1, StepAnswer{1, 1, step, pace});
+  };
+  constexpr std::uint64_t year = PaceReport::duration_max_ns;
+  EXPECT_TRUE(is_valid_pace(not_begun, {year, year, year, true}));
+  EXPECT_FALSE(is_valid_pace(not_begun + 1, {}));
+  EXPECT_FALSE(is_valid_pace(1, {year + 1, 0, 0, false})) << "an honest sender cuts it to a year";
+  EXPECT_FALSE(is_valid_pace(1, {0, year + 1, 0, false}));
+  EXPECT_FALSE(is_valid_pace(1, {0, 0, year + 1, false}));
   EXPECT_FALSE(is_valid_from(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another incarnation";
   EXPECT_FALSE(is_valid_from(1, LeaveRequest{{1, 2}}));
   for (const PeerMessage& message : {PeerMessage{Proceed{1}}, PeerMessage{Stop{}}}) {

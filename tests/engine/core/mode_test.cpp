@@ -43,7 +43,8 @@ TEST(Mode, RefusesBarriersOverAllWorkersWithoutACoordinator) {
     EXPECT_EQ(refusal(mode, *barrier::parse("ssp:s=4"), default_recheck(mode)),
               "barrier ssp:s=4 needs to see every worker's step, which no one does in " +
                   print(mode) +
-                  " mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, "
+                  " mode; valid there: pbsp:beta=2, pssp:s=4,beta=2, asp, "
+                  "pdssp:low=3,high=15,beta=2, pfluent:s=4,p=0.5,beta=2, pquorum:q=0.9,beta=2, "
                   "tuned:waiting=5%, "
                   "or use mode central");
   }
@@ -52,6 +53,7 @@ TEST(Mode, RefusesBarriersOverAllWorkersWithoutACoordinator) {
 TEST(Mode, ListsBarriersThatAJobOfThisSizeCanHave) {
   EXPECT_TRUE(refusal(Mode::peer, {}, default_recheck(Mode::peer), 2)
                   .ends_with("valid there: pbsp:beta=1, pssp:s=4,beta=1, asp, "
+                             "pdssp:low=3,high=15,beta=1, pfluent:s=4,p=0.5,beta=1, "
                              "pquorum:q=0.9,beta=1, tuned:waiting=5%, or use mode central"));
 }
 

@@ -37,6 +37,16 @@ std::string slice(std::string_view name, const Slice& slice) {
   return " " + std::string{name} + "=" + list(slice.as<float>()) + rows(slice.rows);
 }
 
+std::string pace(const std::optional<PaceReport>& report) {
+  if (!report) return {};
+  const auto duration = [](std::uint64_t nanoseconds) {
+    return print_duration(Time{static_cast<Time::rep>(nanoseconds)});
+  };
+  return " pushed-ago=" + duration(report->since_push_ns) +
+         " interval=" + duration(report->interval_ns) + " took=" + duration(report->duration_ns) +
+         (report->waits ? " waits" : "");
+}
+
 std::string address(const Address& to) {
   return std::visit(Overloaded{[](ToMember m) { return "worker " + std::to_string(m.id); },
                                [](ToCoordinator) { return std::string{"coordinator"}; }},
@@ -90,7 +100,7 @@ std::string to_text(const TranscriptMessage& message) {
           },
           [](const StepAnswer& m) {
             return "answer" + field("from", m.from) + field("draw", m.draw) +
-                   " step=" + step(m.step);
+                   " step=" + step(m.step) + pace(m.pace);
           },
           [](const NotifyRequest& m) {
             return "notify-request" + field("from", m.from) + field("draw", m.draw) +

@@ -88,8 +88,13 @@ TranscriptMessage read_message(Words& words) {
   if (kind == "proceed") return Proceed{words.count("step"), words.count("until", 0)};
   if (kind == "stop") return Stop{};
   if (kind == "query") return StepQuery{words.id("from"), words.count("draw")};
-  if (kind == "answer")
-    return StepAnswer{words.id("from"), words.count("draw"), words.count("step")};
+  if (kind == "answer") {
+    StepAnswer answer{words.id("from"), words.count("draw"), words.count("step")};
+    if (words.has("pushed-ago"))
+      answer.pace = PaceReport{words.nanoseconds("pushed-ago"), words.nanoseconds("interval"),
+                               words.nanoseconds("took"), words.flag("waits")};
+    return answer;
+  }
   if (kind == "notify-request")
     return NotifyRequest{words.id("from"), words.count("draw"), words.count("floor")};
   if (kind == "notice") return Notice{words.id("from"), words.count("draw")};

@@ -151,6 +151,9 @@ class Words {
     const std::string value = text(key, std::to_string(default_value));
     return value == "finished" ? barrier::finished : value_or_throw(parse_count(value));
   }
+  std::uint64_t nanoseconds(std::string_view key) {
+    return static_cast<std::uint64_t>(value_or_throw(parse_duration(text(key, "0s"))).count());
+  }
   std::uint32_t id(std::string_view key) { return static_cast<std::uint32_t>(count(key)); }
   /// Reads `key=1,2.5,3`. `key=none` and a missing key give an empty list.
   std::vector<double> list(std::string_view key) {

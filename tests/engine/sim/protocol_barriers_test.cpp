@@ -57,6 +57,11 @@ INSTANTIATE_TEST_SUITE_P(
                     BarrierPair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
                     BarrierPair{Mode::central, "ssp:s=2", "fluent:s=2,p=1"},
                     BarrierPair{Mode::central, "asp", "fluent:s=2,p=0"},
+                    BarrierPair{Mode::central, "dssp:low=1,high=4", "pdssp:low=1,high=4,beta=5"},
+                    BarrierPair{Mode::central, "fluent:s=2,p=1", "pfluent:s=2,p=1,beta=5"},
+                    BarrierPair{Mode::central, "asp", "pfluent:s=2,p=0,beta=3"},
+                    BarrierPair{Mode::hybrid, "asp", "pfluent:s=2,p=0,beta=3"},
+                    BarrierPair{Mode::peer, "asp", "pfluent:s=2,p=0,beta=3"},
                     BarrierPair{Mode::central, "bsp", "quorum:q=1"},
                     BarrierPair{Mode::central, "pbsp:beta=2", "pquorum:q=1,beta=2"},
                     BarrierPair{Mode::peer, "asp", "pbsp:beta=0"},
@@ -103,11 +108,14 @@ TEST(SpreadBound, IsReachedButNotPassed) {
 /// Returns the updates of jobs with 9 seeds in 20 s of simulated time, with workers that are slower
 /// by these factors than a mean of 100 ms a step. The shape 400 is a scatter of 5 %, 11 one of 30
 /// %.
+constexpr const char* five_percent = "gamma:mean=100ms,shape=400";
+
 double updates_under(const char* barrier, const std::vector<double>& slowness,
-                     const char* step_time = "gamma:mean=100ms,shape=400") {
+                     const char* step_time = five_percent, Mode mode = Mode::central) {
   std::size_t sum = 0;
   for (std::uint64_t seed = 1; seed <= 9; ++seed) {
     ProtocolOptions options = small_job();
+    options.mode = mode;
     options.workers = slowness.size();
     options.steps = barrier::finished;
     options.horizon = std::chrono::seconds{20};
@@ -181,6 +189,19 @@ TEST(Dssp, WithACapKeepsItsSpreadBound) {
   EXPECT_GT(job.largest_spread(), 2U) << "workers run";
   EXPECT_LE(job.largest_spread(), 5U);
   EXPECT_EQ(job->coordinator()->max_lag(), job.largest_spread());
+}
+
+/// Workers that ask each other gain as those whose coordinator draws. A worker that sees two of
+/// three others draws the slowest less often than one that sees all.
+TEST(SampledDsspAndFluent, GainInEveryMode) {
+  const double bsp = updates_under("bsp", {1, 1, 1, 2});
+  for (const Mode mode : {Mode::central, Mode::hybrid, Mode::peer}) {
+    SCOPED_TRACE(core::print(mode));
+    EXPECT_GT(updates_under("pdssp:low=3,high=15,beta=2", {1, 1, 1, 2}, five_percent, mode),
+              1.15 * bsp);
+    EXPECT_GT(updates_under("pfluent:s=3,p=0.5,beta=2", {1, 1, 1, 2}, five_percent, mode),
+              1.15 * bsp);
+  }
 }
 
 TEST(Asp, LeavesStragglersFarBehind) {

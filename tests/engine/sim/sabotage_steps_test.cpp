@@ -223,5 +223,61 @@ TEST(Sabotage, WorkersThatRunFurtherThanPermittedAreFound) {
   EXPECT_TRUE(seeds_until_found<LongRuns>(50, "goes on without the coordinator's permission"));
 }
 
+/// Gates that decide by another barrier than the scenario's. Only barriers that promise no floor
+/// are altered, so that nothing but the gates' decisions can be found wrong.
+class OtherBarrierOfGates : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope&) override { return true; }
+  barrier::Barrier barrier_of_cores(const barrier::Barrier& of_scenario) override {
+    barrier::Barrier altered = of_scenario;
+    if (altered.sample && !barrier::promised_floor(altered, 1)) alter(altered.rule);
+    return altered;
+  }
+  virtual void alter(barrier::AnyRule& rule) = 0;
+};
+
+/// Runs do not end, as if the gate forgot how long they may be.
+class EndlessRuns : public OtherBarrierOfGates {
+  void alter(barrier::AnyRule& rule) override {
+    if (auto* dssp = std::get_if<barrier::Dssp>(&rule)) dssp->high = 1000;
+  }
+};
+
+TEST(Sabotage, RunsThatDoNotEndAreFound) {
+  EXPECT_TRUE(seeds_until_found<EndlessRuns>(1000, "to run to step"));
+}
+
+/// Gates let workers get three steps further ahead than their barrier does.
+class LowFloor : public OtherBarrierOfGates {
+  void alter(barrier::AnyRule& rule) override {
+    if (auto* fluent = std::get_if<barrier::Fluent>(&rule)) fluent->staleness += 3;
+    if (auto* dssp = std::get_if<barrier::Dssp>(&rule)) {
+      dssp->low += 3;
+      dssp->high += 3;
+    }
+  }
+};
+
+TEST(Sabotage, GatesWithAWrongFloorAreFound) {
+  EXPECT_TRUE(seeds_until_found<LowFloor>(1000, "has passed the barrier"));
+}
+
+/// Workers receive the paces of others with twice their intervals.
+class SlowedPaces : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    const auto* answer = payload_as<core::StepAnswer>(envelope);
+    if (answer == nullptr || !answer->pace) return true;
+    core::StepAnswer altered = *answer;
+    altered.pace->interval_ns = 2 * altered.pace->interval_ns + 1;
+    replace_payload(envelope, altered);
+    return true;
+  }
+};
+
+TEST(Sabotage, GatesThatChangePacesAreFound) {
+  EXPECT_TRUE(seeds_until_found<SlowedPaces>(200, "by a pace that no worker of its draw"));
+}
+
 }  // namespace
 }  // namespace starling::sim
