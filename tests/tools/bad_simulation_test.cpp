@@ -25,9 +25,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "sim --workers 5 --barrier pbsp:beta=5",
                 {"--barrier: ", "beta=5 others", "0 to 4"}},
         BadLine{"EmptyJob", "sim ''", {"JOB: is empty; `starling sim --help` lists what is valid"}},
-        BadLine{"FluentAtTheStepLevel",
-                "sim --barrier fluent",
-                {"--barrier: barrier fluent:s=4,p=0.5: needs the times at which workers push",
+        BadLine{"EbspAtTheStepLevel",
+                "sim --barrier ebsp",
+                {"--barrier: barrier ebsp:ahead=15: lets all workers go on together",
                  "valid: --level protocol, or another barrier"}},
         BadLine{"SameBarrierTwice",
                 "sim --barrier asp --barrier asp",
@@ -38,7 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"SimulatedBspInPeer",
                 "sim --mode peer --barrier bsp",
                 {"--barrier: barrier bsp needs to see every worker's step", "peer mode",
-                 "pbsp:beta=2, pssp:s=4,beta=2, asp, pquorum:q=0.9,beta=2, tuned:waiting=5%, or "
+                 "pbsp:beta=2, pssp:s=4,beta=2, asp, pdssp:low=3,high=15,beta=2, "
+                 "pfluent:s=4,p=0.5,beta=2, pquorum:q=0.9,beta=2, tuned:waiting=5%, or "
                  "use mode central"}},
         BadLine{"SimulatedSspInHybrid",
                 "sim --mode hybrid --barrier asp --barrier ssp:s=4",

@@ -13,7 +13,9 @@ StepDraws::StepDraws(const StepOptions& options, bool sends_notices)
       is_sampled_(barrier::is_sampled(options.barrier)),
       absences_(options.absences, options.seed),
       may_be_silent_(is_sampled_ && !absences_.empty() &&
-                     !core::keeps_steps_centrally(options.mode)) {
+                     !core::keeps_steps_centrally(options.mode)),
+      chance_random_(Random::stream(options.seed, 3)) {
+  if (barrier::needs_paces(options.barrier)) paced_.resize(options.workers);
   if (const auto tuner = barrier::make_tuner(options.barrier))
     tuners_.assign(options.workers, *tuner);
   if (!barrier::is_weighted(options.barrier)) return;
@@ -25,6 +27,7 @@ StepDraws::StepDraws(const StepOptions& options, bool sends_notices)
 std::uint64_t StepDraws::bytes_per_worker(const StepOptions& options) {
   std::uint64_t bytes = options.absences.empty() ? 0 : sizeof(Absence) + sizeof(Time);
   if (barrier::is_tuned(options.barrier)) bytes += sizeof(barrier::Tuner);
+  if (barrier::needs_paces(options.barrier)) bytes += sizeof(PacedWorker);
   // A worker's weights: at most 56 bytes for each worker that it remembers, in vectors that may
   // have twice the capacity.
   if (barrier::is_weighted(options.barrier))
@@ -40,6 +43,7 @@ DrawResult StepDraws::decide(MemberId worker, std::span<const Step> steps, Time 
   const barrier::Barrier& barrier = barrier_of(worker);
   const auto floor = barrier::floor(barrier, steps[worker]);
   seen_steps_.clear();
+  seen_paces_.clear();
   silent_.clear();
   std::uint64_t laggards = 0;
   DrawResult result{false};
@@ -52,25 +56,50 @@ DrawResult StepDraws::decide(MemberId worker, std::span<const Step> steps, Time 
       continue;
     }
     if (!weights_.empty()) weights_[worker].on_answer(other, reported(step), now);
-    see(worker, reported(step));
+    see(worker, other, reported(step));
     if (!floor || step >= *floor) continue;
     ++laggards;
     // Each drawn laggard is equally likely to be the first that answers.
     if (sends_notices_ && random.below(laggards) == 0) result.laggard = other;
   }
-  if (!silent_.empty() && laggards == 0)
+  const bool is_open = laggards == 0 || !is_decided_by_laggard(worker);
+  if (!silent_.empty() && is_open)
     await_silent(worker, steps, now, result);
   else
-    result.pass = laggards == 0 && barrier::admits(barrier, steps[worker], seen_steps_);
+    result.pass = is_open && decide_by_seen(worker, steps[worker]);
   return result;
 }
 
-void StepDraws::see(MemberId worker, Step step) {
-  seen_steps_.push_back(step);
-  if (!tuners_.empty()) tuners_[worker].see(step);
+void StepDraws::record_push(MemberId worker, Time now, Step step) {
+  PacedWorker& paced = paced_[worker];
+  paced.pace.step = step;
+  paced.pace.record_push(now, now - paced.step_began_at, chance_random_.real());
 }
 
-/// Decides a draw in which none of the workers that are there is a laggard.
+void StepDraws::see(MemberId worker, MemberId other, Step step) {
+  seen_steps_.push_back(step);
+  if (!tuners_.empty()) tuners_[worker].see(step);
+  if (paced_.empty()) return;
+  seen_paces_.push_back(paced_[other].pace);
+  seen_paces_.back().step = step;
+}
+
+void StepDraws::see_silence() {
+  seen_steps_.push_back(0);
+  if (!paced_.empty()) seen_paces_.emplace_back();
+}
+
+bool StepDraws::decide_by_seen(MemberId worker, Step own_step) {
+  const barrier::Barrier& barrier = barrier_of(worker);
+  if (paced_.empty()) return barrier::admits(barrier, own_step, seen_steps_);
+  PacedWorker& own = paced_[worker];
+  const Step until = barrier::run_to(barrier, own.pace, seen_paces_);
+  own.pace.waits = until <= own_step;
+  if (until > own_step) own.run_end = until;
+  return until > own_step;
+}
+
+/// Decides a draw that no worker that is there has decided.
 void StepDraws::await_silent(MemberId worker, std::span<const Step> steps, Time now,
                              DrawResult& result) {
   const barrier::Barrier& barrier = barrier_of(worker);
@@ -82,14 +111,14 @@ void StepDraws::await_silent(MemberId worker, std::span<const Step> steps, Time 
     result.decided_at = answers ? back_at : timeout;
     const Step step = reported(steps[other]);
     if (answers)
-      see(worker, step);
+      see(worker, other, step);
     else
-      seen_steps_.push_back(0);
+      see_silence();
     if (!answers || !floor || step >= *floor) continue;
-    if (sends_notices_) result.laggard = other;
-    return;
+    if (sends_notices_ && !result.laggard) result.laggard = other;
+    if (is_decided_by_laggard(worker)) return;
   }
-  result.pass = barrier::admits(barrier, steps[worker], seen_steps_);
+  result.pass = decide_by_seen(worker, steps[worker]);
 }
 
 /// Fills drawn_positions_ with the workers that a worker sees: a random draw, or all others.

@@ -26,12 +26,19 @@ class StepDraws {
 
   [[nodiscard]] const Absences& absences() const noexcept { return absences_; }
 
-  /// The worker arrives at its barrier, or passes it. A barrier that tunes itself changes then.
+  /// The worker arrives at its barrier, or passes it. A barrier that tunes itself changes then, and
+  /// so do the paces by which a rule decides.
   void arrive(MemberId worker, Time now, Step step) {
     if (!tuners_.empty()) tuners_[worker].arrive(now, step);
+    if (!paced_.empty()) record_push(worker, now, step);
   }
   void pass(MemberId worker, Time now) {
     if (!tuners_.empty()) tuners_[worker].pass(now);
+    if (!paced_.empty()) paced_[worker].step_began_at = now;
+  }
+  /// Returns true if the worker passes at `step` without asking, because it runs.
+  [[nodiscard]] bool runs(MemberId worker, Step step) const {
+    return !paced_.empty() && step < paced_[worker].run_end;
   }
   /// Returns the barrier at which the worker decides now.
   [[nodiscard]] const barrier::Barrier& barrier_of(MemberId worker) const {
@@ -60,10 +67,27 @@ class StepDraws {
     MemberId worker = 0;
   };
 
+  /// A worker under a rule that decides by paces.
+  struct PacedWorker {
+    barrier::Pace pace;
+    Time step_began_at{};
+    /// The step before which it runs; 0 if it does not run.
+    Step run_end = 0;
+  };
+
+  void record_push(MemberId worker, Time now, Step step);
   void pick(MemberId worker, std::span<const Step> steps, Time now, Random& random);
   void await_silent(MemberId worker, std::span<const Step> steps, Time now, DrawResult& result);
-  /// The worker that draws sees this step of another one.
-  void see(MemberId worker, Step step);
+  /// The worker that draws sees that `other` is at `step`.
+  void see(MemberId worker, MemberId other, Step step);
+  /// A drawn worker has not answered in time.
+  void see_silence();
+  /// Returns true if one laggard decides the worker's draw, as in core::SampleGate.
+  [[nodiscard]] bool is_decided_by_laggard(MemberId worker) const {
+    return paced_.empty() || paced_[worker].pace.waits;
+  }
+  /// Decides by what the worker has seen whether it passes.
+  [[nodiscard]] bool decide_by_seen(MemberId worker, Step own_step);
   [[nodiscard]] Step reported(Step step) const {
     return step >= options_.steps_max ? barrier::finished : step;
   }
@@ -76,6 +100,9 @@ class StepDraws {
   bool may_be_silent_;
   /// By worker, if the barrier tunes itself; else empty.
   std::vector<barrier::Tuner> tuners_;
+  /// By worker, if the rule decides by paces; else empty.
+  std::vector<PacedWorker> paced_;
+  Random chance_random_;
   /// By worker; empty if draws are uniform.
   std::vector<core::DrawWeights> weights_;
   /// The ids of all workers, if draws are weighted.
@@ -83,6 +110,7 @@ class StepDraws {
   /// Scratch memory of decide(). A position is an index into the list of all other workers.
   std::vector<std::uint32_t> drawn_positions_;
   std::vector<Step> seen_steps_;
+  std::vector<barrier::Pace> seen_paces_;
   std::vector<Silent> silent_;
 };
 

@@ -49,10 +49,10 @@ Result<void> check_of_both_levels(const StepOptions& options) {
 }
 
 Result<void> check(const StepOptions& options) {
-  if (barrier::needs_paces(options.barrier))
+  if (barrier::has_rounds(options.barrier))
     return Error{"barrier " + barrier::print(options.barrier) +
-                 ": needs the times at which workers push their updates, which a simulation at the "
-                 "step level does not have; valid: --level protocol, or another barrier"};
+                 ": lets all workers go on together, which a simulation at the step level does not "
+                 "do; valid: --level protocol, or another barrier"};
   const bool is_central = core::keeps_steps_centrally(options.mode);
   if (is_central && barrier::is_weighted(options.barrier))
     return Error{"barrier " + barrier::print(options.barrier) +

@@ -29,11 +29,13 @@ class Simulation {
         has_coordinator_(core::keeps_steps_centrally(options.mode)),
         has_timers_(draws_others_ && (!options.recheck.arrival || options.recheck.interval)),
         by_probability_(is_decided_by_probability(options)),
+        depends_on_step_(!draws_others_ && !barrier::needs_paces(options.barrier)),
+        depends_on_min_only_(!draws_others_ && !depends_on_step_ &&
+                             barrier::floor(options.barrier, 0).has_value()),
         queue_(options.workers, mean_of(options)),
-        // Tuned workers decide by their own barriers, so counts_ has no probabilities for them.
-        counts_(
-            barrier::is_tuned(options.barrier) ? barrier::Barrier{barrier::Asp{}} : options.barrier,
-            options.workers),
+        // Without probabilities, counts_ needs no barrier.
+        counts_(by_probability_ ? options.barrier : barrier::Barrier{barrier::Asp{}},
+                options.workers),
         draws_(options, sends_notices_),
         steps_(options.workers),
         waiters_(has_timers_ ? options.workers : 0),
@@ -60,7 +62,9 @@ class Simulation {
   }
 
   static bool is_decided_by_probability(const StepOptions& options) {
-    if (barrier::is_tuned(options.barrier) || !barrier::floor(options.barrier, 0)) return false;
+    if (barrier::is_tuned(options.barrier) || barrier::needs_paces(options.barrier) ||
+        !barrier::floor(options.barrier, 0))
+      return false;
     if (!barrier::is_sampled(options.barrier)) return true;
     // The workers' chances to pass differ if draws are weighted or workers do not answer.
     const bool is_silent = !options.absences.empty() && !core::keeps_steps_centrally(options.mode);
@@ -202,16 +206,22 @@ class Simulation {
       counts_.let_pass(remaining_hazard_, draw_random_,
                        [&](MemberId worker) { end_waiting(worker); });
       if (draws_others_) count_draws(before, before - waiting_, options_.barrier);
-    } else {
-      // Without draws, all workers at one step see the same steps.
+    } else if (!depends_on_min_only_ || has_min_risen()) {
+      // Without draws and paces, all workers at one step see the same steps.
       std::set<Step> refused;
       std::erase_if(waiters_in_order_, [&](MemberId worker) {
         const bool pass = !refused.contains(steps_[worker]) && try_to_pass(worker).pass;
         if (pass) end_waiting(worker);
-        if (!pass && !draws_others_) refused.insert(steps_[worker]);
+        if (!pass && depends_on_step_) refused.insert(steps_[worker]);
         return pass;
       });
     }
+  }
+
+  /// Returns true if the lowest step has risen since the last call.
+  [[nodiscard]] bool has_min_risen() {
+    const Step former = std::exchange(reviewed_min_, counts_.running() > 0 ? counts_.min() : 0);
+    return reviewed_min_ != former;
   }
 
   void count_draws(std::uint64_t draws, std::uint64_t passes, const barrier::Barrier& barrier) {
@@ -225,7 +235,7 @@ class Simulation {
 
   /// Decides whether the worker may pass, by one draw or by all workers' steps.
   DrawResult try_to_pass(MemberId worker) {
-    if (never_waits_ || needs_no_draw(worker)) return {true};
+    if (never_waits_ || draws_.runs(worker, steps_[worker]) || needs_no_draw(worker)) return {true};
     if (has_timers_) ++waiters_[worker].draw;
     const DrawResult result = by_probability_ ? decide_by_probability(worker)
                                               : draws_.decide(worker, steps_, now_, draw_random_);
@@ -333,6 +343,11 @@ class Simulation {
   bool has_timers_;
   /// True if draws are decided by the probabilities that counts_ computes.
   bool by_probability_;
+  /// True if all waiting workers at one step see the same.
+  bool depends_on_step_;
+  /// True for rules that decide by the paces of all workers and have a floor: a worker that waits
+  /// passes once the lowest step is high enough.
+  bool depends_on_min_only_;
 
   Random step_time_random_ = Random::stream(options_.seed, 1);
   Random draw_random_ = Random::stream(options_.seed, 2);
@@ -353,6 +368,8 @@ class Simulation {
   Time now_{};
   /// When an arrival last made all waiting workers draw.
   Time last_recheck_at_{};
+  /// See has_min_risen().
+  Step reviewed_min_ = 0;
   bool stopped_ = false;
   /// How long all workers together have waited, and how long they have run, in nanoseconds.
   double wait_time_ = 0;

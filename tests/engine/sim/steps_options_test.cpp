@@ -43,10 +43,10 @@ INSTANTIATE_TEST_SUITE_P(
             "barrier pbsp:beta=1: beta=1 others cannot be drawn among 1 worker; valid: beta = 0, "
             "as "
             "in pbsp:beta=0"},
-        BadSteps{"BarrierOfPaces", [](StepOptions& o) { o.barrier = {barrier::Fluent{}}; },
-                 "barrier fluent:s=4,p=0.5: needs the times at which workers push their updates, "
-                 "which a simulation at the step level does not have; valid: --level protocol, or "
-                 "another barrier"},
+        BadSteps{
+            "BarrierWithRounds", [](StepOptions& o) { o.barrier = {barrier::Ebsp{}}; },
+            "barrier ebsp:ahead=15: lets all workers go on together, which a simulation at the "
+            "step level does not do; valid: --level protocol, or another barrier"},
         BadSteps{"ZeroHorizon", [](StepOptions& o) { o.horizon = 0s; },
                  "horizon: 0s; valid: longer than 0, at most 200 years"},
         BadSteps{"EndlessHorizon", [](StepOptions& o) { o.horizon = Time::max(); },
