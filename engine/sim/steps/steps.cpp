@@ -164,11 +164,12 @@ class Simulation {
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (sends_notices_) send_notices(worker);
     draws_.arrive(worker, now_, step);
+    const bool runs = draws_.runs(worker, step);
     if (step >= options_.steps_max) {
       counts_.finish(step);
       recheck_waiters();
     } else if (const DrawResult result = try_to_pass(worker); result.pass && !result.decided_at) {
-      release(worker);
+      release(worker, runs);
       recheck_waiters();
     } else {
       recheck_waiters();  // comes before start_waiting(): the worker has drawn for this arrival
@@ -176,8 +177,9 @@ class Simulation {
     }
   }
 
-  void release(MemberId worker) {
-    if (has_coordinator_) ++result_.messages.releases;
+  /// A worker that runs goes on without a message.
+  void release(MemberId worker, bool runs) {
+    if (has_coordinator_ && !runs) ++result_.messages.releases;
     draws_.pass(worker, now_);
     begin_step(worker);
   }
@@ -194,7 +196,7 @@ class Simulation {
   void end_waiting(MemberId worker) {
     --waiting_;
     if (has_timers_) waiters_[worker].waiting = false;
-    release(worker);
+    release(worker, false);
   }
 
   /// After an arrival, makes every waiting worker draw again if the recheck policy says so.

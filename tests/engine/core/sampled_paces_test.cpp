@@ -316,21 +316,26 @@ void make_pushes(std::uint64_t seed, Check check) {
   }
 }
 
-/// A user's rule: nobody waits for a worker that has needed more than 10 ms for its last step.
-barrier::AnyRule quick_only() {
-  return barrier::Predicate::of_paces("quick", [](const Pace& own, std::span<const Pace> others) {
-    return std::ranges::none_of(
-        others, [&](const Pace& other) { return other.step < own.step && other.duration < 10ms; });
-  });
+/// Returns the rule that `text` names. `quick` is a user's: nobody waits for a worker that has
+/// needed 10 ms or more for its last step.
+barrier::AnyRule rule_of(const std::string& text) {
+  const auto quick =
+      barrier::Predicate::of_paces("quick", [](const Pace& own, std::span<const Pace> others) {
+        return std::ranges::none_of(others, [&](const Pace& other) {
+          return other.step < own.step && other.duration < 10ms;
+        });
+      });
+  return barrier::parse(text, std::span{&quick, 1}).value().rule;
 }
 
-class SampleOfAllOthers : public testing::TestWithParam<barrier::AnyRule> {};
+class SampleOfAllOthers : public testing::TestWithParam<const char*> {};
 
 TEST_P(SampleOfAllOthers, DecidesAsTheRuleOverAllWorkers) {
+  const barrier::AnyRule rule = rule_of(GetParam());
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    CentralWorkers all{{GetParam()}};
-    CentralWorkers drawn{barrier::sampled(GetParam(), workers - 1)};
-    AskingWorkers asking{barrier::sampled(GetParam(), workers - 1)};
+    CentralWorkers all{{rule}};
+    CentralWorkers drawn{barrier::sampled(rule, workers - 1)};
+    AskingWorkers asking{barrier::sampled(rule, workers - 1)};
     std::size_t runs_seen = 0;
     std::size_t waits = 0;
     make_pushes(seed, [&](MemberId worker, Step step, bool runs, Time now, std::uint64_t random) {
@@ -342,13 +347,13 @@ TEST_P(SampleOfAllOthers, DecidesAsTheRuleOverAllWorkers) {
       return expected;
     });
     EXPECT_GT(waits, 100U);
-    EXPECT_EQ(runs_seen > 10, std::holds_alternative<Dssp>(GetParam()));
+    EXPECT_EQ(runs_seen > 10, std::holds_alternative<Dssp>(rule));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SampleOfAllOthers,
-                         testing::Values(Dssp{2, 9, false}, Dssp{2, 9, true}, Fluent{2, 0.5},
-                                         Fluent{2, 1}, quick_only()));
+                         testing::Values("dssp:low=2,high=9", "dssp:low=2,high=9,cap",
+                                         "fluent:s=2,p=0.5", "fluent:s=2,p=1", "quick"));
 
 /// With probability 1, of the workers in a sample only the fastest pauses, and then until all that
 /// it draws are near; a slower one passes, however far behind others are.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <utility>
 
 #include "starling/base/text.hpp"
 
@@ -49,6 +51,20 @@ TEST(Scenario, DrawsWithWeightsOnlyWhereWorkersAskEachOther) {
   }
   EXPECT_GT(seen[barrier::Weighting::availability], 20);
   EXPECT_GT(seen[barrier::Weighting::speed], 20);
+}
+
+/// One seed in six has a sampled barrier that decides by paces, in every mode.
+TEST(Scenario, DrawsEverySampledBarrierOfPaces) {
+  std::map<std::pair<core::Mode, std::string>, int> seen;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    if (!scenario.barrier.sample || !barrier::needs_paces(scenario.barrier)) continue;
+    const std::string text = barrier::print(scenario.barrier);
+    ++seen[{scenario.mode, text.substr(0, text.find(':'))}];
+  }
+  for (const core::Mode mode : {core::Mode::central, core::Mode::hybrid, core::Mode::peer})
+    for (const char* name : {"pdssp", "pfluent", "psoon"})
+      EXPECT_GT((seen[{mode, name}]), 10) << core::print(mode) << " " << name;
 }
 
 TEST(Scenario, IsRefusedIfALineIsMissing) {

@@ -258,6 +258,22 @@ TEST(Messages, AreArrivalsAndReleasesIfACoordinatorKeepsTheSteps) {
     }
 }
 
+/// Each worker that has stopped at the horizon has no release for its last arrival, at most.
+TEST(Messages, HaveNoReleaseForTheStepsOfARun) {
+  const auto unreleased = [](const char* barrier) {
+    StepOptions options = options_of(barrier, 4, "gamma:mean=100ms,shape=400", "arrival");
+    options.slowness = {2, 1, 1, 1};
+    options.horizon = 20s;
+    options.mode = core::Mode::central;
+    const Messages messages = simulate(options).messages;
+    return messages.arrivals - messages.releases;
+  };
+  for (const char* barrier : {"ssp:s=3", "fluent:s=3,p=0.5", "pfluent:s=3,p=0.5,beta=2"})
+    EXPECT_LE(unreleased(barrier), 4U) << barrier;
+  for (const char* barrier : {"dssp:low=3,high=15", "pdssp:low=3,high=15,beta=2"})
+    EXPECT_GT(unreleased(barrier), 20U) << barrier;
+}
+
 TEST(SampledUserRule, WorksUnderEveryPolicy) {
   const auto half = barrier::Predicate::make("half", [](Step own, std::span<const Step> seen) {
     return 2 * std::ranges::count_if(seen, [&](Step step) { return step >= own; }) >=
