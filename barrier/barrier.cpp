@@ -235,7 +235,7 @@ std::vector<Description> descriptions(std::size_t beta) {
     list.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
   };
   for (const AnyRule& rule : built_in_rules()) {
-    const char* view = "; sees all workers";
+    const char* view = "; sees all";
     if (always_passes({rule})) view = "";
     if (is_tuned({rule})) view = "; sees random workers";
     add({rule}, view);

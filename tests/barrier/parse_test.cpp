@@ -208,7 +208,7 @@ TEST(Descriptions, HaveFormsThatParse) {
 
 TEST(Descriptions, SayWhichWorkersTheBarrierSees) {
   EXPECT_EQ(descriptions()[0].form, "bsp");
-  EXPECT_EQ(descriptions()[0].summary, "pass if no seen worker is behind; sees all workers");
+  EXPECT_EQ(descriptions()[0].summary, "pass if no seen worker is behind; sees all");
   EXPECT_EQ(descriptions()[3].form, "pssp:s=4,beta=2");
   EXPECT_EQ(descriptions()[3].summary,
             "pass if no seen worker is over s steps behind; sees beta random workers");

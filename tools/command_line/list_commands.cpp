@@ -26,7 +26,7 @@ std::string barriers_list(const Registry& registry) {
   std::string text;
   const auto add_line = [&](const std::string& form, const std::string& summary,
                             bool needs_central_mode) {
-    text += fmt::format("  {:<18} {:<14} {}\n", form,
+    text += fmt::format("  {:<26} {:<12} {}\n", form,
                         needs_central_mode ? "central mode" : "every mode", summary);
   };
   for (const auto& built_in : barrier::descriptions())

@@ -85,9 +85,11 @@ TEST(Version, IsAThreePartNumber) {
 TEST(Lists, NameBarriersAndModelsAndWhereTheyWork) {
   const Folder folder;
   const std::string barriers = starling(folder, "barriers").out;
-  for (const char* row : {"bsp                central mode", "pbsp:beta=2        every mode",
-                          "ssp:s=4            central mode", "pssp:s=4,beta=2    every mode",
-                          "asp                every mode"})
+  for (const char* row :
+       {"bsp                        central mode", "pbsp:beta=2                every mode",
+        "ssp:s=4                    central mode", "pssp:s=4,beta=2            every mode",
+        "asp                        every mode", "pdssp:low=3,high=15,beta=2 every mode",
+        "pfluent:s=4,p=0.5,beta=2   every mode"})
     EXPECT_TRUE(contains(barriers, row)) << row << "\n" << barriers;
   EXPECT_FALSE(contains(barriers, "predicate"));
   const std::string models = starling(folder, "models").out;

@@ -21,11 +21,11 @@ class OwnProgram : public testing::Test {
 TEST_F(OwnProgram, ListsWhatItContains) {
   EXPECT_TRUE(contains(own("models").out, "circle        a circle through points"));
   EXPECT_TRUE(contains(own("models").out, "softmax "));
-  EXPECT_TRUE(contains(own("barriers").out, "phalf:beta=2       every mode"));
+  EXPECT_TRUE(contains(own("barriers").out, "phalf:beta=2               every mode"));
   const std::string help = own("train --help").out;
   EXPECT_TRUE(contains(help, "points on a circle: ring[:n=400,radius=2]"));
   EXPECT_TRUE(contains(help, "circle        a circle through points")) << help;
-  EXPECT_TRUE(contains(help, "phalf:beta=2       every mode")) << help;
+  EXPECT_TRUE(contains(help, "phalf:beta=2               every mode")) << help;
   EXPECT_TRUE(contains(help, "Usage: own_program train")) << help;
 }
 
