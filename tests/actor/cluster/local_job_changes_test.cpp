@@ -171,6 +171,9 @@ INSTANTIATE_TEST_SUITE_P(Modes, LocalJobWithServers,
                          testing::Values(std::pair{core::Mode::central, "bsp"},
                                          std::pair{core::Mode::central, "ssp:s=2"},
                                          std::pair{core::Mode::central, "pssp:s=2,beta=2"},
+                                         std::pair{core::Mode::central,
+                                                   "pdssp:low=2,high=6,beta=2"},
+                                         std::pair{core::Mode::hybrid, "pfluent:s=2,beta=2"},
                                          std::pair{core::Mode::hybrid, "pbsp:beta=2"},
                                          std::pair{core::Mode::hybrid, "asp"}));
 

@@ -84,6 +84,7 @@ TEST_P(LocalJobSamples, AreLostOnlyWithUpdatesInFlightIfANodeDies) {
 INSTANTIATE_TEST_SUITE_P(Modes, LocalJobSamples,
                          testing::Values(std::pair{core::Mode::peer, "pssp:s=4,beta=2"},
                                          std::pair{core::Mode::peer, "asp"},
+                                         std::pair{core::Mode::peer, "pdssp:low=2,high=6,beta=2"},
                                          std::pair{core::Mode::central, "bsp"},
                                          std::pair{core::Mode::central, "ssp:s=2"},
                                          std::pair{core::Mode::hybrid, "pbsp:beta=2"}));

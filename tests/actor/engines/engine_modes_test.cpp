@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 
 #include "starling/actor/engines/engine.hpp"
 
@@ -26,28 +28,36 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const std::size_t workers : {1U, 2U, 7U}) {
-    for (const char* name : {"bsp", "ssp", "asp", "pbsp", "pssp", "half", "phalf"})
+    for (const char* name : {"bsp", "ssp", "asp", "pbsp", "pssp", "half", "phalf", "near", "pnear"})
       all.push_back({core::Mode::central, name, workers});
     for (const core::Mode mode : {core::Mode::hybrid, core::Mode::peer})
-      for (const char* name : {"asp", "pbsp", "pssp", "phalf"})
+      for (const char* name : {"asp", "pbsp", "pssp", "phalf", "pnear"})
         all.push_back({mode, name, workers});
   }
   return all;
 }
 
 /// Returns the barrier of a case. A sampled barrier draws 2 workers, or all others if there are
-/// fewer. "half" is a user's rule: at least half of the workers seen must have reached the worker's
-/// step.
+/// fewer. "half" is a user's rule over steps: at least half of the workers seen must have reached
+/// the worker's step. "near" is one over paces: no worker seen may be behind that has needed less
+/// than a second for its last step.
 barrier::Barrier barrier_of(const Case& test_case) {
   const auto half =
       barrier::Predicate::make("half", [](barrier::Step own, std::span<const barrier::Step> seen) {
         const auto caught_up = std::ranges::count_if(seen, [&](auto step) { return step >= own; });
         return 2 * caught_up >= std::ssize(seen);
       });
+  const auto near = barrier::Predicate::of_paces(
+      "near", [](const barrier::Pace& own, std::span<const barrier::Pace> others) {
+        return std::ranges::none_of(others, [&](const barrier::Pace& other) {
+          return other.step < own.step && other.duration < std::chrono::seconds{1};
+        });
+      });
+  const std::array predicates{half, near};
   std::string text = test_case.barrier;
-  if (text == "pbsp" || text == "pssp" || text == "phalf")
+  if (text.starts_with('p'))
     text += ":beta=" + std::to_string(std::min<std::size_t>(2, test_case.workers - 1));
-  return barrier::parse(text, std::span{&half, 1}).value();
+  return barrier::parse(text, predicates).value();
 }
 
 /// Runs a job in which each worker adds to the key "all" and to its own row of the key "mine", and

@@ -60,7 +60,9 @@ TEST(BarrierChecker, FindsViolationsOfAStricterBarrier) {
         CheckedBarrier{core::Mode::central, "ssp:s=2", "ssp:s=1"},
         CheckedBarrier{core::Mode::central, "pbsp:beta=1", "pbsp:beta=3"},
         CheckedBarrier{core::Mode::hybrid, "pbsp:beta=1", "pbsp:beta=2"},
-        CheckedBarrier{core::Mode::peer, "pssp:s=2,beta=2", "pssp:s=1,beta=2"}}) {
+        CheckedBarrier{core::Mode::peer, "pssp:s=2,beta=2", "pssp:s=1,beta=2"},
+        CheckedBarrier{core::Mode::peer, "pdssp:low=1,high=4,cap,beta=2",
+                       "pdssp:low=1,high=1,cap,beta=2"}}) {
     std::size_t violations = 0;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       JobOptions job;

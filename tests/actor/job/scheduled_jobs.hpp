@@ -103,7 +103,7 @@ class BarrierChecker {
   /// that the values contain their updates.
   void on_read(core::MemberId reader, core::Step step, std::span<const core::Value> values) {
     const std::string who = "worker " + std::to_string(reader) + " at step " + std::to_string(step);
-    const auto required_step = barrier::floor(options_.barrier, step).value_or(0);
+    const auto required_step = barrier::promised_floor(options_.barrier, step).value_or(0);
     const bool central = core::keeps_steps_centrally(options_.mode);
     std::set<core::MemberId> ahead;
     for (const auto& [other, reached] : central ? arrived_ : answers_[reader].steps)

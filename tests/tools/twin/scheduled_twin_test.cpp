@@ -107,7 +107,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{core::Mode::hybrid, "pssp:s=4,beta=2"}, Case{core::Mode::peer, "asp"},
                     Case{core::Mode::peer, "pbsp:beta=2"}, Case{core::Mode::peer, "pbsp:beta=10"},
                     Case{core::Mode::peer, "pssp:s=4,beta=2"},
-                    Case{core::Mode::peer, "pssp:s=4,beta=10"}));
+                    Case{core::Mode::peer, "pssp:s=4,beta=10"},
+                    Case{core::Mode::central, "pdssp:low=3,high=15,beta=2"},
+                    Case{core::Mode::peer, "pdssp:low=3,high=15,beta=2"},
+                    Case{core::Mode::hybrid, "pfluent:s=4,p=0.5,beta=2"}));
 
 /// Shows that the check can fail: under pbsp workers wait more than under pssp.
 class ScheduledTwinOfAnotherBarrier : public ScheduledTwin {};
@@ -145,7 +148,9 @@ INSTANTIATE_TEST_SUITE_P(Of, ScheduledTwinWithoutChance,
                                          Case{core::Mode::central, "ssp:s=3"},
                                          Case{core::Mode::central, "asp"},
                                          Case{core::Mode::peer, "asp"},
-                                         Case{core::Mode::central, "pbsp:beta=6"}));
+                                         Case{core::Mode::central, "pbsp:beta=6"},
+                                         Case{core::Mode::central, "dssp:low=2,high=6"},
+                                         Case{core::Mode::central, "fluent:s=3,p=1"}));
 
 }  // namespace
 }  // namespace starling::program
