@@ -237,9 +237,9 @@ std::vector<Description> descriptions(std::size_t beta) {
   for (const AnyRule& rule : built_in_rules()) {
     const char* view = "; sees all";
     if (always_passes({rule})) view = "";
-    if (is_tuned({rule})) view = "; sees random workers";
+    if (is_tuned({rule})) view = "; sees a sample";
     add({rule}, view);
-    if (can_be_sampled(rule)) add(sampled(rule, beta), "; sees beta random workers");
+    if (can_be_sampled(rule)) add(sampled(rule, beta), "; sees beta others");
   }
   return list;
 }

@@ -211,7 +211,7 @@ TEST(Descriptions, SayWhichWorkersTheBarrierSees) {
   EXPECT_EQ(descriptions()[0].summary, "pass if no seen worker is behind; sees all");
   EXPECT_EQ(descriptions()[3].form, "pssp:s=4,beta=2");
   EXPECT_EQ(descriptions()[3].summary,
-            "pass if no seen worker is over s steps behind; sees beta random workers");
+            "pass if no seen worker is over s steps behind; sees beta others");
   EXPECT_EQ(descriptions()[4].summary, "always pass");
 }
 
