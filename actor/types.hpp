@@ -68,6 +68,7 @@ struct Report {
   std::uint64_t passes = 0;
   /// How often other workers have drawn this one.
   std::uint64_t drawn = 0;
+  core::ReadCounts reads = {};
   /// The worker has made its last step.
   bool is_done = false;
   core::DealProgress deal = {};

@@ -220,6 +220,9 @@ Result<void> check(const JobOptions& options) {
   if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
     return valid;
   if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
+  if (options.cache)
+    if (auto valid = core::check_cache(options.exchange, options.mode, options.barrier); !valid)
+      return valid;
   if (auto factors = slowdown_factors(options.stragglers, options.workers); !factors)
     return std::move(factors).error();
   if (auto valid = check_always_available(options.stragglers); !valid) return valid;

@@ -18,7 +18,7 @@
 #include "starling/base/straggler.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
-#include "starling/engine/exchange/applier.hpp"
+#include "starling/engine/exchange/exchange.hpp"
 #include "starling/models/sample_order.hpp"
 
 namespace caf {
@@ -84,6 +84,7 @@ struct Progress {
   /// sample.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  core::ReadCounts reads = {};
   /// If the samples were dealt anew because the workers have changed: how many epochs the workers
   /// have taken on average, and the last step of the worker that makes most.
   std::optional<double> data_epoch = std::nullopt;
@@ -125,6 +126,9 @@ struct JobOptions {
   std::optional<barrier::Recheck> recheck = std::nullopt;
   /// The name of an exchange: how workers' updates reach others (core/training/exchanges.hpp).
   std::string exchange = "owners";
+  /// Whether a worker keeps what it has read, and reads again only what is too old for the barrier
+  /// (core::check_cache()).
+  bool cache = false;
   std::size_t workers = 4;
   /// The number of server shards in central and hybrid mode; 0: one for each 4 workers, at most 8.
   std::size_t shards = 0;

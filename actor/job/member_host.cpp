@@ -24,6 +24,7 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
                 .draws = counts.draws,
                 .passes = counts.passes,
                 .drawn = worker.drawn(),
+                .reads = training().read_counts(),
                 .is_done = worker.is_done(),
                 .deal = worker.deal_progress()};
   executor_.fill_report(report);

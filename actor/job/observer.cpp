@@ -288,11 +288,13 @@ void ObserverHost::update_figures() {
   const bool counted_centrally = directory_ && directory_->coordinator && phase_ == Phase::over;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  figures_.reads = {};
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     steps.push_back(reports_[w].step);
     active += std::min(now, ended_at_[w]);
     draws += reports_[w].draws;
     passes += reports_[w].passes;
+    figures_.reads += reports_[w].reads;
   }
   if (!counted_centrally) {
     figures_.draws = draws;

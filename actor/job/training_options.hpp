@@ -25,6 +25,7 @@ namespace starling::actor {
   training.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
   training.worker.attempts = job.attempts;
   training.exchange.name = job.exchange;
+  training.exchange.cache = job.cache;
   training.exchange.layout = std::move(layout);
   training.exchange.applier = std::move(applier);
   training.exchange.workers = job.workers;

@@ -176,6 +176,7 @@ struct MemberStatus {
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   std::uint64_t drawn = 0;
+  core::ReadCounts reads = {};
   /// True if no update of the member's worker is in flight.
   bool is_paused = false;
   /// The number of ranges of which the member holds every acknowledged update.
@@ -185,8 +186,8 @@ struct MemberStatus {
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
-                    m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.is_paused, m.held,
-                    m.deal, m.updates);
+                    m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.reads, m.is_paused,
+                    m.held, m.deal, m.updates);
   }
 };
 /// The updates that one incarnation of a worker has made.

@@ -68,6 +68,12 @@ struct Read {
   Step step = 0;
   /// Each range at most once.
   std::optional<std::vector<RangeRows>> plan;
+  /// The values must contain the updates of all workers up to this step, as far as the barrier
+  /// promises it.
+  Step oldest = 0;
+  /// The step that all workers have reached, as far as the worker knows: at least `oldest`. Values
+  /// that are read now contain their updates up to it.
+  Step floor = 0;
 };
 
 /// Write the update of step `step`, then call on_written.

@@ -120,9 +120,11 @@ struct Proceed {
   Step step;
   /// If this is more than `step` + 1, the worker may run: it asks again at this step only.
   Step until = 0;
+  /// The step that all running workers have reached, as far as the coordinator knows.
+  Step floor = 0;
   static constexpr std::string_view name = "proceed";
   static constexpr bool is_barrier_control = true;
-  static constexpr auto fields(auto& m) { return std::tie(m.step, m.until); }
+  static constexpr auto fields(auto& m) { return std::tie(m.step, m.until, m.floor); }
 };
 
 /// Member to the coordinator of a replicated job: what the sender knows about the steps. A member

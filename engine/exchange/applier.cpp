@@ -230,4 +230,19 @@ Slice slice_of(const Range& range, const RangeValues& values, const Rows& rows) 
   return {std::move(chosen), 0, count, rows};
 }
 
+void put_slice(const Range& range, RangeValues& values, const Slice& slice) {
+  make_writable(values.value);
+  const std::span<std::byte> all = values.value->bytes();
+  std::span<const std::byte> from = slice.bytes();
+  if (!slice.rows) {
+    std::ranges::copy(from, all.begin());
+    return;
+  }
+  const std::size_t row_bytes = range.row_size * values.value->element_bytes();
+  for (const std::uint32_t row : *slice.rows) {
+    std::ranges::copy(from.first(row_bytes), all.subspan(row * row_bytes).begin());
+    from = from.subspan(row_bytes);
+  }
+}
+
 }  // namespace starling::core

@@ -77,6 +77,10 @@ using ApplierPtr = std::shared_ptr<const Applier>;
 /// rows).
 [[nodiscard]] Slice slice_of(const Range& range, const RangeValues& values, const Rows& rows);
 
+/// Replaces the values of the whole range, or of rows of it, by those in the slice. Requires:
+/// fits(range, slice, element_bytes).
+void put_slice(const Range& range, RangeValues& values, const Slice& slice);
+
 /// Updates are gradients, applied by an optimiser.
 ///
 /// A push of n samples is applied with rate lr * schedule * n / (workers * batch). In

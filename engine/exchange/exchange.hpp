@@ -43,6 +43,9 @@ struct ExchangeOptions {
   /// At most this many messages with tensors are in flight from one member to another, each with
   /// one range. At least 1.
   std::size_t window = 64;
+  /// True if the worker keeps what it has read, and reads again only what is too old for the
+  /// barrier (check_cache() in core/training/exchanges.hpp).
+  bool cache = false;
   /// True in bulk-synchronous jobs of an exchange that gathers the updates of a step, and applies
   /// them together in the order of the workers. The training role sets it.
   bool bsp = false;
@@ -63,6 +66,20 @@ struct Written {
 /// Send the observer this state: part of the answer to a Snapshot.
 struct ObservedState {
   std::shared_ptr<RangeState> state;
+};
+
+/// Counts the ranges that a worker has read, and those of them that it has asked others for, wholly
+/// or in part.
+struct ReadCounts {
+  std::uint64_t reads = 0;
+  std::uint64_t pulls = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.reads, m.pulls); }
+  ReadCounts& operator+=(const ReadCounts& other) noexcept {
+    reads += other.reads;
+    pulls += other.pulls;
+    return *this;
+  }
 };
 
 template <class Messages>
@@ -143,6 +160,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// Returns how far each worker has got by the updates that this member holds for others: at least
   /// one incarnation of each, once it has written an update.
   { constant.progress() } -> std::same_as<std::vector<WorkerProgress>>;
+  /// Counts what the worker of this member has read; all zero if it reads without asking others.
+  { constant.read_counts() } -> std::same_as<ReadCounts>;
 
   // --- for the council, which decides where ranges are (Configuration::ranges) ---
   /// Returns the ranges of which this member holds every update that counts, ascending.

@@ -36,6 +36,7 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
   options.recheck = job.options.recheck;
   options.workers = job.options.workers;
   options.exchange = train.exchange;
+  options.cache = train.cache;
   actor::JobOptions sizes;
   sizes.mode = job.mode;
   sizes.workers = job.options.workers;
@@ -117,9 +118,9 @@ SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult
 }  // namespace
 
 const std::vector<std::string>& learning_keys() {
-  static const std::vector<std::string> keys{"data",     "test",  "split",     "holdout", "scale",
-                                             "model",    "dtype", "optimizer", "l2",      "clip",
-                                             "schedule", "batch", "shards",    "exchange"};
+  static const std::vector<std::string> keys{"data",     "test",  "split",     "holdout",  "scale",
+                                             "model",    "dtype", "optimizer", "l2",       "clip",
+                                             "schedule", "batch", "shards",    "exchange", "cache"};
   return keys;
 }
 
@@ -170,6 +171,9 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .optimizer = models::print(train.optimizer),
                       .batch = train.batch,
                       .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
+  if (train.job.cache)
+    if (auto valid = core::check_cache(train.optimizer); !valid)
+      return add_location(std::move(valid).error(), settings);
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     if (auto valid = sim::check(learn_options(job, learning, barrier * job.seeds).protocol); !valid)
       return add_location(std::move(valid).error(), settings);

@@ -163,6 +163,10 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
     json["draws"] = last.draws;
     json["passes"] = last.passes;
   }
+  if (job.options.job.cache) {
+    json["reads"] = last.reads.reads;
+    json["pulls"] = last.reads.pulls;
+  }
 }
 
 void add_settings(Json& json, const ResolvedJob& job) {
@@ -173,6 +177,7 @@ void add_settings(Json& json, const ResolvedJob& job) {
   json["barrier"] = barrier::print(options.job.barrier);
   if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
   json["exchange"] = options.job.exchange;
+  if (options.job.cache) json["cache"] = true;
   json["workers"] = options.job.workers;
   if (const auto delay = delay_text(options.job); !delay.empty()) json["delay"] = delay;
   if (const auto slow = straggler_texts(options.job); !slow.empty()) json["straggler"] = slow;
@@ -267,6 +272,13 @@ std::string draws_text(const actor::Progress& last) {
                      percent(static_cast<double>(last.passes) / static_cast<double>(last.draws)));
 }
 
+std::string reads_text(const ResolvedJob& job, const core::ReadCounts& counts) {
+  if (!job.options.job.cache || counts.reads == 0) return {};
+  const std::uint64_t from_cache = counts.reads - std::min(counts.reads, counts.pulls);
+  return fmt::format("{} of the ranges from the cache",
+                     percent(static_cast<double>(from_cache) / static_cast<double>(counts.reads)));
+}
+
 }  // namespace
 
 std::uint64_t total_updates(const ResolvedJob& job, const actor::Progress& progress) {
@@ -324,6 +336,7 @@ std::string summary_table(const EndedJob& ended) {
   text += report_row("steps", spread_text(job, last));
   if (!job.id.empty()) text += report_row("workers", fates_text(ended.workers));
   text += report_row("draws", draws_text(last));
+  text += report_row("reads", reads_text(job, last.reads));
   text += report_row("evaluated", evaluations_text(ended));
   text += report_row("kept", kept_text(ended));
   text += report_row("train", metrics_text(train_of(ended)));

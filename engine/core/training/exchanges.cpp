@@ -62,4 +62,32 @@ Result<void> check_exchange(std::string_view name, Mode mode) {
                " mode; valid: mode " + valid + ", or another exchange"};
 }
 
+Result<void> check_cache(std::string_view exchange, Mode mode, const barrier::Barrier& barrier) {
+  if (exchange != OwnershipExchange::name)
+    return Error{"cache: with exchange " + std::string{exchange} +
+                 " every worker has the whole model already; valid: exchange " +
+                 std::string{OwnershipExchange::name}};
+  if (!keeps_steps_centrally(mode))
+    return Error{"cache: in " + print(mode) +
+                 " mode no one knows what step all workers have reached, so a worker cannot tell "
+                 "how old its copies are; valid: mode " +
+                 print(Mode::central)};
+  // Any step that is larger than the staleness of a barrier would do.
+  constexpr Step step = Step{1} << 32U;
+  const auto oldest = barrier::promised_floor(barrier, step);
+  if (!oldest || *oldest == 0 || *oldest >= step)
+    return Error{"cache: " + barrier::print(barrier) +
+                 (oldest && *oldest > 0 ? " lets no read be old, so nothing could be kept"
+                                        : " sets no bound on how old a read may be") +
+                 "; valid: a barrier with a staleness, as ssp:s=4"};
+  return {};
+}
+
+Result<void> check_cache(const models::Optimizer& optimizer) {
+  if (models::slots(optimizer) == 0) return {};
+  return Error{"cache: " + models::print(optimizer) +
+               " has state for each parameter, which only owners keep, so a worker cannot apply "
+               "its own updates to its copies; valid: sgd without momentum"};
+}
+
 }  // namespace starling::core

@@ -59,4 +59,13 @@ struct ExchangeType {
 /// Refuses an exchange that jobs of this mode cannot use.
 [[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode);
 
+/// Refuses ExchangeOptions::cache for a job in which it could not keep its promise, or would keep
+/// nothing. It needs an exchange whose workers read from others, a coordinator, which tells them
+/// what step all have reached, and a barrier that lets reads be a bounded number of steps old.
+[[nodiscard]] Result<void> check_cache(std::string_view exchange, Mode mode,
+                                       const barrier::Barrier& barrier);
+/// Refuses it for an optimizer with state, which the owners keep: a worker could not apply its own
+/// updates as they do.
+[[nodiscard]] Result<void> check_cache(const models::Optimizer& optimizer);
+
 }  // namespace starling::core

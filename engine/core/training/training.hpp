@@ -200,6 +200,10 @@ class Training {
     return std::get<E>(exchange_);
   }
   /// Returns how far each worker has got, by the updates that this member holds.
+  /// As in the concept Exchange.
+  [[nodiscard]] ReadCounts read_counts() const {
+    return std::visit([](const auto& e) { return e.read_counts(); }, exchange_);
+  }
   [[nodiscard]] std::vector<WorkerProgress> progress() const {
     return std::visit([](const auto& e) { return e.progress(); }, exchange_);
   }

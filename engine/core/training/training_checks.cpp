@@ -37,8 +37,8 @@ bool is_valid(const MessageScope& scope, const Arrived& m) {
   return is_senders_worker(scope, m.worker) && m.step < barrier::finished;
 }
 
-bool is_valid(const MessageScope& scope, const Proceed&) {
-  return scope.from == scope.configuration.coordinator;
+bool is_valid(const MessageScope& scope, const Proceed& m) {
+  return scope.from == scope.configuration.coordinator && m.floor <= m.step;
 }
 
 bool is_valid(const MessageScope& scope, const Stop&) {

@@ -375,7 +375,8 @@ void Coordinator::send_decision(const Context& context, MemberId id) const {
   if (workers_[id].was_sent_stop)
     context.send(ToMember{id}, Stop{});
   else
-    context.send(ToMember{id}, Proceed{workers_[id].step, workers_[id].run_end});
+    context.send(ToMember{id}, Proceed{workers_[id].step, workers_[id].run_end,
+                                       std::min(spread().min, workers_[id].step)});
 }
 
 }  // namespace starling::core

@@ -24,6 +24,7 @@ void Worker::start(const Context& context) {
   STARLING_CHECK(phase_ == Phase::idle);
   if (options_.joins) return enter(context);
   if (stopping_ || step_ >= options_.last_step) return finish(context);
+  first_step_ = step_;
   begin_step(context);
 }
 
@@ -37,6 +38,7 @@ void Worker::begin_at(const Context& context, Step first) {
   // Others have ended, or it is too late to begin; the last step may still follow from a deal.
   const bool ends = first >= barrier::finished || is_last(first);
   step_ = ends ? std::min(first, options_.last_step) : first;
+  first_step_ = step_;
   if (options_.bsp && !ends) {
     is_entry_ = true;
     phase_ = Phase::writing;
@@ -141,7 +143,10 @@ void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> w
 
 void Worker::read(const Context& context, std::optional<std::vector<RangeRows>> plan) {
   phase_ = Phase::reading;
-  context.out.push_back(Read{step_, std::move(plan)});
+  // No barrier was passed before the first step, so nothing is promised of it.
+  const bool is_first = step_ == first_step_;
+  const Step oldest = is_first ? 0 : barrier::promised_floor(options_.barrier, step_).value_or(0);
+  context.out.push_back(Read{step_, std::move(plan), oldest, std::max(floor_, oldest)});
 }
 
 void Worker::on_values(const Context& context, Step step, std::vector<Value> values) {

@@ -184,8 +184,12 @@ class Worker {
 
   Phase phase_ = Phase::idle;
   Step step_;
+  /// The step after which the worker makes its first step.
+  Step first_step_ = 0;
   /// The worker does not ask the coordinator before this step.
   Step run_end_ = 0;
+  /// The step that all running workers have reached, by the coordinator's last Proceed.
+  Step floor_ = 0;
   std::uint64_t samples_;
   bool stopping_ = false;
   /// True while the worker announces itself (Enter).

@@ -24,6 +24,7 @@ void Worker::on(const Context& context, const Proceed& proceed) {
   if (phase_ == Phase::entering && !gate_) return begin_at(context, proceed.step);
   if (phase_ != Phase::waiting || gate_ || proceed.step != step_) return;
   run_end_ = proceed.until;
+  floor_ = proceed.floor;
   pass_barrier(context);
 }
 

@@ -66,6 +66,7 @@ class BroadcastExchange {
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
   [[nodiscard]] RangeState state(RangeId range) const;
   [[nodiscard]] std::vector<WorkerProgress> progress() const;
+  [[nodiscard]] static ReadCounts read_counts() { return {}; }
   [[nodiscard]] std::vector<RangeId> full_ranges() const;
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 

@@ -6,12 +6,22 @@ namespace starling::core {
 
 static_assert(Exchange<OwnershipExchange>);
 
+namespace {
+
+std::optional<RangeCache> make_cache(const ExchangeOptions& options) {
+  if (!options.cache) return std::nullopt;
+  return RangeCache{options.layout, options.applier};
+}
+
+}  // namespace
+
 OwnershipExchange::OwnershipExchange(ExchangeOptions options)
     : works_(options.self.works),
       client_({.worker = options.self.id,
                .incarnation = options.self.incarnation,
                .bsp = options.bsp,
-               .window = options.window}),
+               .window = options.window},
+              make_cache(options)),
       replica_(std::move(options)) {}
 
 void OwnershipExchange::on_configuration(const Context& context, const ConfigurationPtr& next,

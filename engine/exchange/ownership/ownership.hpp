@@ -53,6 +53,7 @@ class OwnershipExchange {
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows);
   [[nodiscard]] RangeState state(RangeId range) const { return replica_.shard().state(range); }
   [[nodiscard]] std::vector<WorkerProgress> progress() const { return replica_.shard().progress(); }
+  [[nodiscard]] ReadCounts read_counts() const { return client_.counts(); }
   [[nodiscard]] std::vector<RangeId> full_ranges() const { return replica_.full_ranges(); }
   [[nodiscard]] std::uint64_t changes() const { return replica_.changes(); }
 

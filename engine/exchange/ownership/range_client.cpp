@@ -41,6 +41,8 @@ void RangeClient::on_configuration(const OwnershipContext& context, Configuratio
 
 void RangeClient::read(const OwnershipContext& context, Read read) {
   read_step_ = read.step;
+  read_oldest_ = read.oldest;
+  read_floor_ = read.floor;
   if (read.plan || !plans_all_) {
     for (const RangeRows& old : plan_) position_[old.range] = not_planned;
     plans_all_ = !read.plan;
@@ -58,8 +60,28 @@ void RangeClient::read(const OwnershipContext& context, Read read) {
   }
   phase_ = Phase::pulling;
   values_.assign(plan_.size(), Value{});
-  send_all(context, plan_.size());
+  expect_answers(plan_.size());
+  if (cache_) read_from_cache();
+  counts_.reads += plan_.size();
+  counts_.pulls += unanswered_;
+  send_unsent(context);
   if (unanswered_ == 0) finish_read(context);
+}
+
+/// Answers the parts of the read that the cache has, and notes which rows of the others to pull.
+void RangeClient::read_from_cache() {
+  rows_to_pull_.assign(plan_.size(), nullptr);
+  for (std::uint32_t part = 0; part < plan_.size(); ++part) {
+    const auto& [range, rows] = plan_[part];
+    auto missing = cache_->missing(range, rows, read_oldest_);
+    if (missing) {
+      rows_to_pull_[part] = *std::move(missing);
+      continue;
+    }
+    values_[part] = {range, read_step_, cache_->read(range, rows)};
+    is_answered_[part] = true;
+    --unanswered_;
+  }
 }
 
 void RangeClient::write(const OwnershipContext& context, Write write) {
@@ -74,7 +96,17 @@ void RangeClient::write(const OwnershipContext& context, Write write) {
   }
   std::ranges::sort(parts, {}, &Update::Part::range);
   STARLING_CHECK(std::ranges::adjacent_find(parts, {}, &Update::Part::range) == parts.end());
+  if (cache_) write_to_cache();
   push(context);
+}
+
+/// Applies the worker's own update to the cache, so that the worker sees its own writes.
+void RangeClient::write_to_cache() {
+  const auto workers =
+      static_cast<std::uint64_t>(std::ranges::count(configuration_->members, true, &Member::works));
+  for (const auto& [range, values] : write_.update.parts)
+    cache_->apply(range, values, write_.update.samples, workers, workers * (write_.step - 1),
+                  workers * write_.samples_total);
 }
 
 void RangeClient::enter(const OwnershipContext& context, const Enter& enter) {
@@ -87,7 +119,8 @@ void RangeClient::enter(const OwnershipContext& context, const Enter& enter) {
 
 void RangeClient::push(const OwnershipContext& context) {
   phase_ = Phase::pushing;
-  send_all(context, write_.update.parts.size());
+  expect_answers(write_.update.parts.size());
+  send_unsent(context);
   if (unanswered_ == 0) finish_write(context);
 }
 
@@ -108,15 +141,14 @@ OwnerId RangeClient::primary_of(RangeId range) const {
   return configuration_->ranges[range].owners.front().id;
 }
 
-/// Pulls or pushes all parts; queues those for which the owner's window is full.
-void RangeClient::send_all(const OwnershipContext& context, std::size_t parts) {
+void RangeClient::expect_answers(std::size_t parts) {
   unanswered_ = parts;
   is_answered_.assign(parts, false);
   sent_to_.assign(parts, not_sent);
-  send_unsent(context);
 }
 
-/// Sends or queues the parts that are neither answered nor in flight.
+/// Pulls or pushes the parts that are neither answered nor in flight; queues those for which the
+/// owner's window is full.
 void RangeClient::send_unsent(const OwnershipContext& context) {
   windows_.resize(primaries_.size());
   for (OwnerWindow& window : windows_) {
@@ -150,7 +182,8 @@ void RangeClient::send_part(const OwnershipContext& context, std::uint32_t part)
   ++window_of(owner).in_flight;
   sent_to_[part] = owner;
   if (phase_ == Phase::pulling)
-    context.send(owner, Pull{options_.worker, range, read_step_, plan_[part].rows});
+    context.send(owner, Pull{options_.worker, range, read_step_,
+                             cache_ ? rows_to_pull_[part] : plan_[part].rows});
   else
     context.send(owner,
                  Push{options_.worker, options_.incarnation, range, write_.step,
@@ -174,8 +207,15 @@ void RangeClient::on(const OwnershipContext& context, const Value& value) {
   if (phase_ != Phase::pulling || value.at != read_step_) return;
   const std::uint32_t part = position_.at(value.range);
   if (part == not_planned || is_answered_[part]) return;
+  if (cache_) {
+    cache_->put(value.range, value.value, read_floor_);
+    const Rows& rows = plan_[part].rows;
+    if (cache_->missing(value.range, rows, read_oldest_)) return;  // not what was asked for
+    values_[part] = {value.range, value.at, cache_->read(value.range, rows)};
+  } else {
+    values_[part] = value;
+  }
   is_answered_[part] = true;
-  values_[part] = value;
   if (--unanswered_ > 0) return send_next(context, part);
   finish_read(context);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starling/engine/exchange/ownership/messages.hpp"
+#include "starling/engine/exchange/ownership/range_cache.hpp"
 
 namespace starling::core {
 
@@ -28,7 +29,10 @@ struct RangeClientOptions {
 ///     idle --write, enter--> pushing --all owners hold the update (Written)--> idle
 class RangeClient {
  public:
-  explicit RangeClient(const RangeClientOptions& options) : options_(options) {}
+  /// Without a cache, the client pulls every range of a read.
+  explicit RangeClient(const RangeClientOptions& options,
+                       std::optional<RangeCache> cache = std::nullopt)
+      : options_(options), cache_(std::move(cache)) {}
 
   /// Adopts a configuration: sends the pulls and pushes that former owners have not answered to the
   /// new owners. Call it before all else. Requires: no range is lost.
@@ -43,6 +47,8 @@ class RangeClient {
   void on(const OwnershipContext& context, const Value& value);
   void on(const OwnershipContext& context, const Ack& ack);
 
+  [[nodiscard]] const ReadCounts& counts() const noexcept { return counts_; }
+
  private:
   enum class Phase { idle, pulling, pushing };
 
@@ -51,9 +57,11 @@ class RangeClient {
   [[nodiscard]] RangeId range_of(std::uint32_t part) const;
   [[nodiscard]] OwnerId primary_of(RangeId range) const;
   void push(const OwnershipContext& context);
+  void read_from_cache();
+  void write_to_cache();
   void finish_read(const OwnershipContext& context);
   void finish_write(const OwnershipContext& context);
-  void send_all(const OwnershipContext& context, std::size_t parts);
+  void expect_answers(std::size_t parts);
   void send_unsent(const OwnershipContext& context);
   void send_or_queue(const OwnershipContext& context, std::uint32_t part);
   void send_part(const OwnershipContext& context, std::uint32_t part);
@@ -61,18 +69,24 @@ class RangeClient {
   void send_end(const OwnershipContext& context) const;
 
   RangeClientOptions options_;
+  std::optional<RangeCache> cache_;
+  ReadCounts counts_;
   ConfigurationPtr configuration_;
   /// The primary owners of all ranges, ascending.
   std::vector<OwnerId> primaries_;
 
   Phase phase_ = Phase::idle;
-  /// The step of the present read.
+  /// Read::step, Read::oldest and Read::floor of the present read.
   Step read_step_ = 0;
+  Step read_oldest_ = 0;
+  Step read_floor_ = 0;
   /// The ranges of the present read.
   std::vector<RangeRows> plan_;
   /// True if plan_ has all ranges, whole.
   bool plans_all_ = false;
-  /// The values pulled so far, in the plan's order.
+  /// The rows to pull, in the plan's order; empty without a cache: those of the plan.
+  std::vector<Rows> rows_to_pull_;
+  /// The values read so far, in the plan's order.
   std::vector<Value> values_;
   /// The position in the plan by range, or not_planned.
   std::vector<std::uint32_t> position_;

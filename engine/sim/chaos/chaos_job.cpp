@@ -100,6 +100,7 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   training.worker.barrier = scenario_.barrier;
   training.worker.recheck = scenario_.recheck;
   training.exchange.name = scenario_.exchange;
+  training.exchange.cache = scenario_.cache;
   training.exchange.layout = layout_;
   // If pushes are applied as they arrive, momentum shows their order. If they are applied in
   // rounds, they are merged one by one, because their mean would not keep the counts whole; then a

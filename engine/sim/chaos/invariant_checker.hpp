@@ -180,6 +180,7 @@ class InvariantChecker {
   [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
+  void expect_own_updates(NodeId id, const core::Compute& compute);
   /// Returns false if the channel sends the message again.
   bool is_new(NodeState& node_state, const core::Envelope& envelope);
   template <class M>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "starling/barrier/barrier.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/sim/chaos/invariant_checker.hpp"
 
 namespace starling::sim {
@@ -292,11 +293,12 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
   return {};
 }
 
-/// Checks that the values that the worker has read hold its own updates, and those of each worker
-/// in its view, up to the step that the barrier promises.
+/// Checks that the values that the worker has read hold its own updates once each, and those of
+/// each worker in its view up to the step that the barrier promises.
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
   samples_.on_compute(node_state.slot, id, compute.step, compute.share);
+  expect_own_updates(id, compute);
   const auto floor = barrier::promised_floor(scenario_.barrier, compute.step);
   if (compute.step == incarnations_[node_state.slot].first_step || !floor || *floor == 0) return;
   if (barrier::always_passes(scenario_.barrier)) return;
@@ -312,8 +314,19 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
                          std::to_string(compute.step + 1) + " without step " +
                          std::to_string(*floor) + " of worker " + incarnation_name(slot));
   };
-  expect_read(node_state.slot);
   for (const std::size_t slot : node_state.view) expect_read(slot);
+}
+
+void InvariantChecker::expect_own_updates(NodeId id, const core::Compute& compute) {
+  const std::size_t slot = nodes_[id].slot;
+  const auto own = static_cast<double>(compute.step - incarnations_[slot].first_step);
+  for (const core::Value& value : compute.values)
+    if (value.value.as<double>()[2 * slot] != own)
+      report_violation("worker " + std::to_string(id) + " reads range " +
+                       std::to_string(value.range) + " for step " +
+                       std::to_string(compute.step + 1) + " with " +
+                       print_number(value.value.as<double>()[2 * slot]) + " of its own " +
+                       print_number(own) + " updates");
 }
 
 }  // namespace starling::sim

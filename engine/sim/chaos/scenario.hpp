@@ -73,6 +73,8 @@ struct Scenario {
   core::Mode mode = core::Mode::peer;
   /// The name of an exchange (core/training/exchanges.hpp).
   std::string exchange = "owners";
+  /// core::ExchangeOptions::cache.
+  bool cache = false;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
   /// The number of workers at the beginning; they are peers in peer mode. Their nodes are numbered

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 constexpr std::array<std::string_view, Fault::kinds> fault_names{
     "crash", "freeze", "cut", "deafen", "pair", "suspect", "join", "leave"};
 
+std::string print_yes_or_no(bool value) { return value ? "yes" : "no"; }
+
 }  // namespace
 
 std::string_view name(Fault::Kind kind) { return fault_names[static_cast<std::size_t>(kind)]; }
@@ -32,6 +34,7 @@ std::string print(const Scenario& scenario) {
   line("seed", std::to_string(scenario.seed));
   line("mode", core::print(scenario.mode));
   line("exchange", scenario.exchange);
+  line("cache", print_yes_or_no(scenario.cache));
   line("barrier", barrier::print(scenario.barrier));
   line("recheck", barrier::print(scenario.recheck));
   line("workers", std::to_string(scenario.workers));
@@ -45,7 +48,7 @@ std::string print(const Scenario& scenario) {
   line("latency", print_duration(scenario.latency));
   line("compute", print_duration(scenario.compute));
   line("straggling", print_number(scenario.straggling));
-  line("beyond", scenario.exceeds_fault_budget ? "yes" : "no");
+  line("beyond", print_yes_or_no(scenario.exceeds_fault_budget));
   for (const Fault& fault : scenario.faults) {
     std::string value = std::string{name(fault.kind)} + ":at=" + print_duration(fault.at);
     if (fault.group != 0)
@@ -65,10 +68,10 @@ std::string print(const Scenario& scenario) {
 namespace {
 
 /// The keys that a file has once each. After their lines come the lines `fault`, and `faults`.
-constexpr std::array<std::string_view, 17> scenario_keys{
-    "seed",       "mode",    "exchange", "barrier",    "recheck", "workers",
-    "servers",    "ranges",  "copies",   "steps",      "loss",    "duplication",
-    "reordering", "latency", "compute",  "straggling", "beyond"};
+constexpr std::array<std::string_view, 18> scenario_keys{
+    "seed",        "mode",       "exchange", "cache",   "barrier",    "recheck",
+    "workers",     "servers",    "ranges",   "copies",  "steps",      "loss",
+    "duplication", "reordering", "latency",  "compute", "straggling", "beyond"};
 
 /// These limits ensure that a run can finish in the virtual time that it has after the last fault,
 /// 120 s: with all values at their limits it takes about 80 s.
@@ -179,6 +182,12 @@ Result<void> set_time(Time& target, std::string_view text, Time most) {
   return {};
 }
 
+Result<void> set_yes_or_no(bool& target, std::string_view text) {
+  if (text != "yes" && text != "no") return Error{quote(text) + "; valid: yes, no"};
+  target = text == "yes";
+  return {};
+}
+
 Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {
   if (key == "seed") return set_count(scenario.seed, value, 0, UINT64_MAX);
   if (key == "mode") return set(scenario.mode, core::parse_mode(value));
@@ -186,6 +195,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
     scenario.exchange = value;
     return core::check_exchange(value);
   }
+  if (key == "cache") return set_yes_or_no(scenario.cache, value);
   if (key == "barrier") return set(scenario.barrier, barrier::parse(value, scenario_predicates()));
   if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
@@ -199,11 +209,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "latency") return set_time(scenario.latency, value, latency_max);
   if (key == "compute") return set_time(scenario.compute, value, compute_max);
   if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
-  if (key == "beyond") {
-    if (value != "yes" && value != "no") return Error{quote(value) + "; valid: yes, no"};
-    scenario.exceeds_fault_budget = value == "yes";
-    return {};
-  }
+  if (key == "beyond") return set_yes_or_no(scenario.exceeds_fault_budget, value);
   if (key == "faults") return check_count(scenario, value);
   if (key == "fault") {
     auto fault = parse_fault(value);
@@ -245,6 +251,9 @@ Result<void> check(const Scenario& scenario) {
       !valid)
     return valid;
   if (auto valid = core::check_exchange(scenario.exchange, scenario.mode); !valid) return valid;
+  if (scenario.cache)
+    if (auto valid = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier); !valid)
+      return valid;
   if (core::has_servers(scenario.mode) == (scenario.servers == 0))
     return Error{"servers=" + std::to_string(scenario.servers) + " in mode " +
                  core::print(scenario.mode) + "; valid: 0 in peer mode, at least 1 in the others"};

@@ -27,6 +27,9 @@ Result<void> check(const ProtocolOptions& options) {
   if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
     return valid;
   if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
+  if (options.cache)
+    if (auto valid = core::check_cache(options.exchange, options.mode, options.barrier); !valid)
+      return valid;
   if (auto valid = check(options.link); !valid) return std::move(valid).error().within("link");
   if (owner_count(options) == 0) return Error{"shards=0: a job needs at least 1 server shard"};
   if (options.copies == 0) return Error{"copies=0: a range needs at least 1 owner"};
@@ -80,6 +83,7 @@ void Protocol::make_members() {
   training.worker.barrier = options_.barrier;
   training.worker.recheck = options_.recheck.value_or(core::default_recheck(options_.mode));
   training.exchange.name = options_.exchange;
+  training.exchange.cache = options_.cache;
   training.exchange.layout = job_.layout;
   training.exchange.applier = job_.applier;
   training.exchange.workers = options_.workers;

@@ -41,6 +41,8 @@ struct ProtocolOptions {
   core::Mode mode = core::Mode::central;
   /// The name of an exchange (core/training/exchanges.hpp).
   std::string exchange = "owners";
+  /// core::ExchangeOptions::cache.
+  bool cache = false;
   barrier::Barrier barrier = {};
   /// Absent: the mode's default.
   std::optional<barrier::Recheck> recheck = std::nullopt;
@@ -127,6 +129,7 @@ struct ProtocolResult {
   /// The numbers of draws of sampled barriers, and of draws that let a worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  core::ReadCounts reads = {};
   /// The share of the workers' time that they spent waiting at the barrier. A worker's time ends
   /// when it has finished.
   double waiting_share = 0;

@@ -90,6 +90,7 @@ ProtocolResult Protocol::result() {
     result.steps.push_back(core.step());
     result.draws += counts.draws;
     result.passes += counts.passes;
+    result.reads += training(id).read_counts();
     waited += core.waited(end);
     lived += end;
   }

@@ -67,6 +67,7 @@ TEST(ChaosRun, LeaverThatGivesUpCountsAsGone) {
   const auto scenario = parse_scenario(R"(seed 79
 mode peer
 exchange owners
+cache no
 barrier asp
 recheck interval:5ms
 workers 10

@@ -24,10 +24,12 @@ struct ProtocolCase {
   const char* barrier;
   const char* recheck;
   const char* exchange = "owners";
+  bool cache = false;
 };
 
 void PrintTo(const ProtocolCase& c, std::ostream* out) {
-  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck << " " << c.exchange;
+  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck << " " << c.exchange
+       << (c.cache ? " cache" : "");
 }
 
 class EveryJob : public testing::TestWithParam<ProtocolCase> {
@@ -37,10 +39,11 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
   /// Returns the options of the run with this seed. A sample size above the number of other workers
   /// is reduced to that number.
   static ProtocolOptions options(std::uint64_t seed) {
-    const auto [mode, text, recheck, exchange] = GetParam();
+    const auto [mode, text, recheck, exchange, cache] = GetParam();
     ProtocolOptions options = small_job();
     options.mode = mode;
     options.exchange = exchange;
+    options.cache = cache;
     options.barrier = barrier::parse(text).value();
     options.recheck = barrier::parse_recheck(recheck).value();
     options.seed = seed;
@@ -211,6 +214,14 @@ const std::vector<ProtocolCase> broadcast_cases{
     {Mode::peer, "pbsp:beta=7", "notify+interval:auto", "broadcast"},
     {Mode::peer, "pssp:s=2,beta=2", "notify+interval:auto", "broadcast"},
 };
+const std::vector<ProtocolCase> cache_cases{
+    {Mode::central, "ssp:s=1", "arrival", "owners", true},
+    {Mode::central, "ssp:s=4", "arrival", "owners", true},
+    {Mode::central, "pssp:s=2,beta=2", "notify", "owners", true},
+    {Mode::central, "dssp:low=1,high=4,cap", "arrival", "owners", true},
+    {Mode::central, "fluent:s=3,p=1", "arrival", "owners", true},
+};
+INSTANTIATE_TEST_SUITE_P(Cache, EveryJob, testing::ValuesIn(cache_cases));
 INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
 INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
 INSTANTIATE_TEST_SUITE_P(Broadcast, EveryJob, testing::ValuesIn(broadcast_cases));

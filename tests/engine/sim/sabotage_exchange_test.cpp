@@ -1,4 +1,4 @@
-/// Tests that the checker finds broken cores of the broadcast exchange within 1,000 seeds.
+/// Tests that the checker finds broken cores of exchanges within 1,000 seeds.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -55,6 +55,22 @@ class CopyWithoutProgress : public Sabotage {
 
 TEST(Sabotage, UpdatesThatAJoinersCopyContainsTwiceAreFound) {
   EXPECT_TRUE(seeds_until_found<CopyWithoutProgress>(1000, "once"));
+}
+
+/// The coordinator tells workers that all others have reached their step, so that they keep what
+/// they have read for too long.
+class OverstatedFloor : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* proceed = payload_as<core::Proceed>(envelope);
+    if (proceed != nullptr)
+      replace_payload(envelope, core::Proceed{proceed->step, proceed->until, proceed->step});
+    return true;
+  }
+};
+
+TEST(Sabotage, CachesThatKeepValuesForTooLongAreFound) {
+  EXPECT_TRUE(seeds_until_found<OverstatedFloor>(1000, "without step"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-/// Jobs with the broadcast exchange on three nodes, of which one dies, and which another one joins.
+/// Jobs with the broadcast exchange on three nodes, of which one dies, and which another one joins;
+/// and a job whose workers keep what they read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace starling::program {
 namespace {
 
 using Broadcast = Nodes;
+using Cache = Nodes;
 
 /// Member 0, which answers for the model, is on node a.
 TEST_F(Broadcast, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
@@ -70,6 +72,24 @@ TEST_F(Broadcast, IsRefusedWhereThereAreServers) {
   EXPECT_NE(unknown.err.find("--exchange: 'brodcast' is unknown; did you mean 'broadcast'?"),
             std::string::npos)
       << unknown.err;
+}
+
+TEST_F(Cache, SavesReadsAlsoIfANodeIsKilled) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 job_of_three(1,
+                              "--mode central --barrier ssp:s=4 --cache --steps 200 "
+                              "--delay const:5ms --json --quiet --save m")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
+  processes_[2]->signal(SIGKILL);
+  const ProgramResult ran = submit.wait();
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["spread"]["min"], 200) << ran.out;
+  EXPECT_GE(json["reads"], 400) << ran.out;
+  EXPECT_LT(json["pulls"], json["reads"]) << ran.out;
+  EXPECT_GT(json["test_accuracy"], 0.7) << ran.out;
+  EXPECT_EQ(starling(other, "evaluate m").code, 0);
 }
 
 }  // namespace

@@ -171,6 +171,21 @@ TEST(Summary, NamesTheExchangeInTheTableUnlessItIsTheDefault) {
   EXPECT_NE(table_of(job).find("\n  exchange    broadcast\n"), std::string::npos) << table_of(job);
 }
 
+TEST(Summary, SaysHowManyReadsTheCacheAnswered) {
+  ResolvedJob job = resolved_job();
+  EXPECT_FALSE(json_of(job).contains("cache"));
+  EXPECT_FALSE(json_of(job).contains("pulls"));
+  EXPECT_EQ(table_of(job).find("reads"), std::string::npos) << table_of(job);
+  job.options.job.cache = true;
+  EXPECT_EQ(json_of(job)["cache"], true);
+  EXPECT_EQ(json_of(job)["pulls"], 0);
+  actor::Outcome outcome;
+  outcome.last.reads = {.reads = 400, .pulls = 100};
+  const std::string table = summary_table({.job = job, .outcome = outcome});
+  EXPECT_NE(table.find("\n  reads       75 % of the ranges from the cache\n"), std::string::npos)
+      << table;
+}
+
 TEST(Summary, NamesTheRecheckOnlyIfTheBarrierDrawsWorkers) {
   ResolvedJob job = resolved_job();
   EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");

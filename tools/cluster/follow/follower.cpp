@@ -241,6 +241,7 @@ JobReport Follower::make_report() {
       report.failure = member.why.empty() ? "a member has failed" : member.why;
     progress.draws += member.draws;
     progress.passes += member.passes;
+    progress.reads += member.reads;
     loss_count += member.loss_count;
     loss_sum += member.loss_sum;
   }
