@@ -20,6 +20,7 @@
 #include "starling/actor/job/assignment.hpp"
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/train/train_options.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/kernels/kernels.hpp"

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"--cache: sgd:lr=0.1,momentum=0.9 has state", "valid: sgd without momentum"}},
         BadLine{"CacheSimulatedInPeer",
                 "sim --level protocol --data digits:n=200 --model softmax --workers 4 "
-                "--barrier pssp:s=4,beta=2 --mode peer --cache --steps 3",
+                "--barrier pssp:s=4,beta=2 --mode peer --cache --steps 3 --optimizer sgd:lr=0.1",
                 {"--cache: in peer mode no one knows"}},
         BadLine{"UnknownWeights",
                 "train --barrier pssp:s=4,beta=2,draw=fast",

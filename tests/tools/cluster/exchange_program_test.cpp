@@ -78,8 +78,8 @@ TEST_F(Cache, SavesReadsAlsoIfANodeIsKilled) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
                  job_of_three(1,
-                              "--mode central --barrier ssp:s=4 --cache --steps 200 "
-                              "--delay const:5ms --json --quiet --save m")};
+                              "--mode central --barrier ssp:s=4 --cache --optimizer sgd:lr=0.5 "
+                              "--steps 200 --json --quiet --save m")};
   ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
   processes_[2]->signal(SIGKILL);
   const ProgramResult ran = submit.wait();

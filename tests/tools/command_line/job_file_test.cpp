@@ -147,7 +147,7 @@ const std::vector<std::pair<std::string, std::string>> key_values{
 /// Returns `key` at the end, and before it the key without which a job with `key` is refused, if
 /// any.
 std::vector<std::string> with_required_keys(const std::string& key) {
-  if (key == "shards") return {"mode", key};
+  if (key == "shards" || key == "cache") return {"mode", key};
   if (key == "checkpoint-every") return {"checkpoint", key};
   if (key == "trust-file") return {"resume", key};
   return {key};

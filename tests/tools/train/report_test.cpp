@@ -182,7 +182,7 @@ TEST(Summary, SaysHowManyReadsTheCacheAnswered) {
   actor::Outcome outcome;
   outcome.last.reads = {.reads = 400, .pulls = 100};
   const std::string table = summary_table({.job = job, .outcome = outcome});
-  EXPECT_NE(table.find("\n  reads       75 % of the ranges from the cache\n"), std::string::npos)
+  EXPECT_NE(table.find("\n  reads       75.0 % of the ranges from the cache\n"), std::string::npos)
       << table;
 }
 
