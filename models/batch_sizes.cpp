@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace starling::models {
@@ -30,7 +31,7 @@ std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::span<const dou
   const std::size_t workers = shares.size();
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   std::vector<std::uint64_t> sizes(workers, 1);
-  if (total <= workers) return sizes;
+  if (workers == 0 || total <= workers) return sizes;
   const auto exact = [&](std::size_t worker) {
     return static_cast<double>(total) *
            (sum > 0 ? shares[worker] / sum : 1 / static_cast<double>(workers));
@@ -59,6 +60,13 @@ std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::span<const dou
 
 std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::uint64_t workers) {
   return divide_batch(total, std::vector<double>(workers, 1.0));
+}
+
+Error small_total_error(std::uint64_t total, std::uint64_t workers) {
+  return Error{"total=" + std::to_string(total) + " is below the number of workers, " +
+               std::to_string(workers) +
+               ", each of which takes at least 1 sample at a step; valid: from " +
+               std::to_string(workers)};
 }
 
 }  // namespace starling::models

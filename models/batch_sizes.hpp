@@ -7,18 +7,20 @@
 #include <span>
 #include <vector>
 
+#include "starling/base/result.hpp"
+
 namespace starling::models {
 
-/// What a worker has computed: so many samples in so much time. Both are 0 if nothing is known of
-/// the worker.
+/// The samples that a worker has computed, and the time that this took. Both are 0 if nothing is
+/// known about the worker.
 struct WorkDone {
   std::uint64_t samples = 0;
   double seconds = 0;
 };
 
 /// Returns the worker's share of the samples, p_i' = (p_i / t_i) / sum_j (p_j / t_j), where p_i are
-/// the samples that worker i has computed in the time t_i. Of a worker about which nothing is
-/// known, the mean speed of the others is assumed. The sum is 1, up to rounding. Requires: no time
+/// the samples that worker i has computed in the time t_i. A worker about which nothing is
+/// known counts with the mean speed of the others. The sum is 1, up to rounding. Requires: no time
 /// is negative, NaN or infinite.
 [[nodiscard]] std::vector<double> next_shares(std::span<const WorkDone> workers);
 
@@ -32,5 +34,8 @@ struct WorkDone {
 
 /// Divides `total` samples equally: sizes differ by at most 1. Requires: as divide_batch().
 [[nodiscard]] std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::uint64_t workers);
+
+/// Returns the error for dynamic batches of `total` samples, which are fewer than the workers.
+[[nodiscard]] Error small_total_error(std::uint64_t total, std::uint64_t workers);
 
 }  // namespace starling::models

@@ -6,6 +6,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/base/random.hpp"
+#include "starling/models/batch_sizes.hpp"
 
 namespace starling::models {
 namespace {
@@ -162,6 +163,13 @@ void SampleOrder::for_each_sample(std::uint64_t worker, std::uint64_t step, Take
     take_position(position);
 }
 
+std::uint64_t SampleOrder::size_at(std::uint64_t worker, std::uint64_t step) const {
+  const bool takes_rest = step < rest_steps_;
+  const std::uint64_t count = takes_rest ? rest_size_ : samples_;
+  const std::uint64_t before = takes_rest ? step : (step - rest_steps_) % steps_per_epoch_;
+  return share_of_steps(worker, count, before + 1) - share_of_steps(worker, count, before);
+}
+
 void SampleOrder::batch(std::uint64_t worker, std::uint64_t step,
                         std::vector<std::uint32_t>& out) const {
   out.clear();
@@ -302,6 +310,12 @@ std::uint64_t SampleOrder::first_epoch_left(std::span<const Taken> taken) const 
 
 Permutation SampleOrder::order_of(std::uint64_t epoch) const {
   return {samples_, Random::stream(seed_, order_stream, epoch)()};
+}
+
+SampleOrder first_order(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch,
+                        bool dynamic, std::uint64_t seed, std::span<const FormerDeal> former) {
+  if (dynamic) return {samples, divide_batch(batch, workers), seed, true, former};
+  return {samples, workers, batch, seed, true, former};
 }
 
 std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former, const SampleOrder& order,

@@ -109,6 +109,9 @@ class SampleOrder {
   /// Returns how many epochs the job has taken if all workers have made so many steps of this deal.
   [[nodiscard]] double epochs_after(std::uint64_t steps) const;
 
+  /// Returns the number of samples of `worker` at `step`. Requires: worker < workers.
+  [[nodiscard]] std::uint64_t size_at(std::uint64_t worker, std::uint64_t step) const;
+
   /// Replaces `out` by the samples of `worker` at `step` of the deal; steps count from 0 and go on
   /// through all epochs. The last batch of an epoch may be short, and is empty if no samples are
   /// left for the worker. Requires: worker < workers.
@@ -165,9 +168,9 @@ class SampleOrder {
   /// Calls `take(sample, epoch)` for each sample of `worker` at `step`.
   template <class Take>
   void for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const;
-  // Of `count` samples, dealt from the first worker on: the number of steps that this takes, the
-  // number of samples that a worker gets, those of its first `steps` steps, and the place of the
-  // sample at a position.
+  // These describe how `count` samples are dealt, from the first worker on: the number of steps,
+  // the number of samples that a worker gets, those of its first `steps` steps, and the place of
+  // the sample at a position.
   [[nodiscard]] std::uint64_t steps_for(std::uint64_t count) const;
   [[nodiscard]] std::uint64_t share_of(std::uint64_t worker, std::uint64_t count) const;
   [[nodiscard]] std::uint64_t share_of_steps(std::uint64_t worker, std::uint64_t count,
@@ -198,6 +201,13 @@ class SampleOrder {
   /// Null if there is no rest, or if only its size counts.
   std::shared_ptr<Rest> rest_;
 };
+
+/// Returns the order in which the workers of a job take their samples first. If `dynamic`, `batch`
+/// is the number of samples of all workers, which is divided equally at first; else that of each
+/// worker. Requires: as the constructors.
+[[nodiscard]] SampleOrder first_order(std::uint64_t samples, std::uint64_t workers,
+                                      std::uint64_t batch, bool dynamic, std::uint64_t seed,
+                                      std::span<const FormerDeal> former = {});
 
 /// Returns the former deals of a job whose workers change after the deal `last`, whose order was
 /// `order`, and which came after the deals `former`. Sets `last.first_epoch`.

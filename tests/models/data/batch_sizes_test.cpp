@@ -74,6 +74,7 @@ TEST(BatchSizes, OfEqualSharesDifferByAtMostOne) {
   EXPECT_EQ(divide_batch(10, std::uint64_t{4}), (Sizes{3, 3, 2, 2}));
   EXPECT_EQ(divide_batch(2, std::uint64_t{3}), (Sizes{1, 1, 1})) << "more workers than samples";
   EXPECT_EQ(divide_batch(10, std::vector<double>{0, 0}), (Sizes{5, 5}));
+  EXPECT_TRUE(divide_batch(10, std::uint64_t{0}).empty()) << "all workers have ended";
 }
 
 TEST(BatchSizes, SharesFollowTheSpeeds) {

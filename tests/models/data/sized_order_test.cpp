@@ -105,7 +105,7 @@ TEST(SizedOrder, LosesAndRepeatsNothingWhenTheSizesChange) {
           samples += dealt.size();
           all.insert(all.end(), dealt.begin(), dealt.end());
         }
-        // Of some workers only the number of their samples is known.
+        // Only the number of its samples is known.
         if (random.below(4) > 0)
           deal.taken[w].steps = steps;
         else
