@@ -35,7 +35,7 @@ TEST_F(DynamicBatches, TakeEachSampleOnceUnderEveryBarrier) {
        {"--mode central --barrier asp ", "--mode central --barrier ssp:s=2 ",
         "--mode hybrid --barrier pssp:s=4,beta=2 ", "--mode peer --barrier pbsp:beta=2 ",
         "--mode peer --barrier asp --exchange broadcast "}) {
-    const ProgramResult ran = train(std::string{dynamic} + flags + "--epochs 5 --delay 1ms " +
+    const ProgramResult ran = train(std::string{dynamic} + flags + "--epochs 5 --delay const:1ms " +
                                     "--straggler 1:4x --save m");
     ASSERT_EQ(ran.code, 0) << flags << ran.err;
     EXPECT_EQ(counts("m"), (Counts{{75, 240}})) << flags;
@@ -45,7 +45,7 @@ TEST_F(DynamicBatches, TakeEachSampleOnceUnderEveryBarrier) {
 
 TEST_F(DynamicBatches, SizesAddUpToTheTotalUnderBsp) {
   const ProgramResult ran = train(std::string{dynamic} +
-                                  "--mode central --barrier bsp --steps 40 --delay 2ms "
+                                  "--mode central --barrier bsp --steps 40 --delay const:2ms "
                                   "--straggler 1:4x");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto sizes = batches_of(ran);
@@ -55,8 +55,9 @@ TEST_F(DynamicBatches, SizesAddUpToTheTotalUnderBsp) {
 
 TEST_F(DynamicBatches, ResumeWithAndWithoutThem) {
   const std::string peers = "--mode peer --barrier pssp:s=4,beta=2 ";
-  ASSERT_EQ(train(dynamic + peers + "--steps 30 --delay 1ms --straggler 1:4x --checkpoint c").code,
-            0);
+  ASSERT_EQ(
+      train(dynamic + peers + "--steps 30 --delay const:1ms --straggler 1:4x --checkpoint c").code,
+      0);
   ASSERT_EQ(train("--batch 5 " + peers + "--steps 17 --checkpoint d").code, 0);
   for (const char* file : {"c", "d"})
     for (const char* batch : {dynamic, "--batch 5 "}) {
@@ -68,7 +69,7 @@ TEST_F(DynamicBatches, ResumeWithAndWithoutThem) {
 }
 
 TEST_F(DynamicBatches, ResumeUnderBspAfterTheSizesHaveChanged) {
-  const std::string servers = "--mode central --barrier bsp --delay 1ms --straggler 1:4x ";
+  const std::string servers = "--mode central --barrier bsp --delay const:1ms --straggler 1:4x ";
   ASSERT_EQ(train(dynamic + servers + "--steps 30 --checkpoint c --checkpoint-every 5").code, 0);
   const ProgramResult ran = train(dynamic + servers + "--epochs 5 --resume c --checkpoint c");
   ASSERT_EQ(ran.code, 0) << ran.err;
