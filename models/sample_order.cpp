@@ -6,6 +6,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/base/random.hpp"
+#include "starling/models/batch_sizes.hpp"
 
 namespace starling::models {
 namespace {
@@ -18,13 +19,7 @@ constexpr std::uint64_t epochs_apart_max = 100;
 constexpr std::uint64_t epoch_max = UINT32_MAX - 2 * epochs_apart_max;
 constexpr std::uint64_t count_max = std::uint64_t{1} << 60U;
 constexpr std::uint64_t deals_max = 100;
-
-/// Returns the number of steps in which `workers` workers take `samples` samples.
-std::uint64_t steps_for(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch_size) {
-  if (samples == 0) return 0;
-  const std::uint64_t samples_per_worker = (samples - 1) / workers + 1;
-  return (samples_per_worker - 1) / batch_size + 1;
-}
+constexpr std::uint64_t round_size_max = std::uint64_t{1} << 32U;
 
 /// Returns the number of steps in so many whole or partial epochs, rounded, at most 1e15.
 std::uint64_t rounded_steps(double epochs, std::uint64_t steps_per_epoch) {
@@ -32,33 +27,67 @@ std::uint64_t rounded_steps(double epochs, std::uint64_t steps_per_epoch) {
       std::min(std::round(epochs * static_cast<double>(steps_per_epoch)), 1e15));
 }
 
+/// Returns whether each batch has a sample, and all together have at most `round_size_max`.
+bool are_valid(std::span<const std::uint64_t> sizes) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t size : sizes) {
+    if (size == 0 || size > round_size_max - sum) return false;
+    sum += size;
+  }
+  return true;
+}
+
 std::uint64_t saturating_difference(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace
 
-SampleOrder::SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch,
-                         std::uint64_t seed, bool shuffle, std::uint64_t first_epoch,
-                         std::shared_ptr<Rest> rest, std::uint64_t rest_size)
+SampleOrder::SampleOrder(std::uint64_t samples, const Parts& parts, std::uint64_t seed,
+                         bool shuffle, std::uint64_t first_epoch, std::shared_ptr<Rest> rest,
+                         std::uint64_t rest_size)
     : samples_(samples),
-      workers_(workers),
+      workers_(parts.workers),
       seed_(seed),
       shuffle_(shuffle),
       first_epoch_(first_epoch),
       rest_size_(rest_size),
       rest_(std::move(rest)) {
-  STARLING_CHECK(samples > 0 && workers > 0 && batch > 0 && samples <= UINT32_MAX);
-  batch_size_ = std::min(batch, (samples - 1) / workers + 1);
-  steps_per_epoch_ = steps_for(samples, workers, batch_size_);
-  rest_steps_ = steps_for(rest_size, workers, batch_size_);
+  STARLING_CHECK(samples > 0 && workers_ > 0 && samples <= UINT32_MAX);
+  if (parts.sizes.empty()) {
+    STARLING_CHECK(parts.batch > 0);
+    batch_size_ = std::min(parts.batch, (samples - 1) / workers_ + 1);
+  } else {
+    STARLING_CHECK(parts.sizes.size() == workers_ && are_valid(parts.sizes));
+    begins_.push_back(0);
+    for (const std::uint64_t size : parts.sizes) begins_.push_back(begins_.back() + size);
+    round_size_ = begins_.back();
+    batch_size_ = (round_size_ - 1) / workers_ + 1;
+  }
+  steps_per_epoch_ = steps_for(samples);
+  rest_steps_ = steps_for(rest_size);
 }
 
 SampleOrder::SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch,
                          std::uint64_t seed, bool shuffle, std::span<const FormerDeal> former)
-    : SampleOrder(samples, workers, batch, seed, shuffle, 0, nullptr, 0) {
+    : SampleOrder(samples, {workers, batch, {}}, seed, shuffle, 0, nullptr, 0) {
+  follow(former);
+}
+
+SampleOrder::SampleOrder(std::uint64_t samples, std::span<const std::uint64_t> sizes,
+                         std::uint64_t seed, bool shuffle, std::span<const FormerDeal> former)
+    : SampleOrder(samples, {sizes.size(), 0, sizes}, seed, shuffle, 0, nullptr, 0) {
+  follow(former);
+}
+
+void SampleOrder::follow(std::span<const FormerDeal> former) {
   for (const FormerDeal& deal : former) {
     const std::shared_ptr<const SampleOrder> order{
-        new SampleOrder{samples, deal.taken.size(), deal.batch, seed, shuffle, deal.first_epoch,
-                        std::move(rest_), rest_size_}};
+        new SampleOrder{samples_,
+                        {deal.taken.size(), deal.batch, deal.sizes},
+                        seed_,
+                        shuffle_,
+                        deal.first_epoch,
+                        std::move(rest_),
+                        rest_size_}};
     rest_size_ = order->count_left(deal.taken);
     first_epoch_ = order->epochs_begun(deal.taken);
     rest_ = rest_size_ == 0 ? nullptr : std::make_shared<Rest>();
@@ -66,7 +95,7 @@ SampleOrder::SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint
     rest_->order = order;
     rest_->taken = deal.taken;
   }
-  rest_steps_ = steps_for(rest_size_, workers, batch_size_);
+  rest_steps_ = steps_for(rest_size_);
 }
 
 const std::vector<DealtSample>& SampleOrder::rest() const {
@@ -88,7 +117,9 @@ std::uint64_t SampleOrder::steps_until(double epochs) const {
   if (whole >= 0) return rest_steps_ + rounded_steps(whole, steps_per_epoch_);
   // The job ends within the epochs that were begun: without the last samples of the rest.
   const double wanted = static_cast<double>(rest_size_) + whole * static_cast<double>(samples_);
-  const auto round_size = static_cast<double>(workers_) * static_cast<double>(batch_size_);
+  const double round_size = begins_.empty()
+                                ? static_cast<double>(workers_) * static_cast<double>(batch_size_)
+                                : static_cast<double>(round_size_);
   return static_cast<std::uint64_t>(std::ceil(std::max(0.0, wanted) / round_size));
 }
 
@@ -108,18 +139,35 @@ void SampleOrder::for_each_sample(std::uint64_t worker, std::uint64_t step, Take
   const bool takes_rest = step < rest_steps_;
   const std::uint64_t count = takes_rest ? rest_size_ : samples_;
   const std::uint64_t epoch = first_epoch_ + (step - rest_steps_) / steps_per_epoch_;
-  const std::uint64_t first =
-      (takes_rest ? step : (step - rest_steps_) % steps_per_epoch_) * batch_size_;
+  const std::uint64_t step_of_part = takes_rest ? step : (step - rest_steps_) % steps_per_epoch_;
   const Permutation order = order_of(epoch);
-  for (std::uint64_t i = first; i < first + batch_size_; ++i) {
-    const std::uint64_t position = i * workers_ + worker;
-    if (position >= count) break;
+  const auto take_position = [&](std::uint64_t position) {
     if (takes_rest)
       take(rest()[position]);
     else
       take(DealtSample{static_cast<std::uint32_t>(shuffle_ ? order(position) : position),
                        static_cast<std::uint32_t>(epoch)});
+  };
+  if (begins_.empty()) {
+    const std::uint64_t first = step_of_part * batch_size_;
+    for (std::uint64_t i = first; i < first + batch_size_; ++i) {
+      const std::uint64_t position = i * workers_ + worker;
+      if (position >= count) break;
+      take_position(position);
+    }
+    return;
   }
+  const std::uint64_t first = step_of_part * round_size_;
+  const std::uint64_t end = first + begin_of(worker + 1, count - first);
+  for (std::uint64_t position = first + begin_of(worker, count - first); position < end; ++position)
+    take_position(position);
+}
+
+std::uint64_t SampleOrder::size_at(std::uint64_t worker, std::uint64_t step) const {
+  const bool takes_rest = step < rest_steps_;
+  const std::uint64_t count = takes_rest ? rest_size_ : samples_;
+  const std::uint64_t before = takes_rest ? step : (step - rest_steps_) % steps_per_epoch_;
+  return share_of_steps(worker, count, before + 1) - share_of_steps(worker, count, before);
 }
 
 void SampleOrder::batch(std::uint64_t worker, std::uint64_t step,
@@ -134,8 +182,47 @@ void SampleOrder::batch(std::uint64_t worker, std::uint64_t step,
   for_each_sample(worker, step, [&](DealtSample dealt) { out.push_back(dealt); });
 }
 
+std::uint64_t SampleOrder::steps_for(std::uint64_t count) const {
+  if (count == 0) return 0;
+  if (!begins_.empty()) return (count - 1) / round_size_ + 1;
+  const std::uint64_t samples_per_worker = (count - 1) / workers_ + 1;
+  return (samples_per_worker - 1) / batch_size_ + 1;
+}
+
 std::uint64_t SampleOrder::share_of(std::uint64_t worker, std::uint64_t count) const {
-  return count > worker ? (count - worker - 1) / workers_ + 1 : 0;
+  if (begins_.empty()) return count > worker ? (count - worker - 1) / workers_ + 1 : 0;
+  const std::uint64_t last_slice = count % round_size_;
+  return count / round_size_ * (begins_[worker + 1] - begins_[worker]) +
+         begin_of(worker + 1, last_slice) - begin_of(worker, last_slice);
+}
+
+std::uint64_t SampleOrder::share_of_steps(std::uint64_t worker, std::uint64_t count,
+                                          std::uint64_t steps) const {
+  const std::uint64_t share = share_of(worker, count);
+  if (steps >= steps_for(count)) return share;
+  const std::uint64_t size = begins_.empty() ? batch_size_ : begins_[worker + 1] - begins_[worker];
+  return std::min(share, steps * size);
+}
+
+SampleOrder::Place SampleOrder::place_of(std::uint64_t count, std::uint64_t position) const {
+  if (begins_.empty()) {
+    const std::uint64_t index = position / workers_;
+    return {position % workers_, index / batch_size_, index};
+  }
+  const std::uint64_t step = position / round_size_;
+  const std::uint64_t slice = count - step * round_size_;
+  const std::uint64_t at = position % round_size_;
+  // The last worker whose part begins at or before the position; parts before it may be empty.
+  std::uint64_t worker = 0;
+  for (std::uint64_t last = workers_ - 1; worker < last;) {
+    const std::uint64_t middle = worker + (last - worker + 1) / 2;
+    if (begin_of(middle, slice) <= at)
+      worker = middle;
+    else
+      last = middle - 1;
+  }
+  return {worker, step,
+          step * (begins_[worker + 1] - begins_[worker]) + at - begin_of(worker, slice)};
 }
 
 std::vector<DealtSample> SampleOrder::left(std::span<const Taken> taken) const {
@@ -146,10 +233,9 @@ std::vector<DealtSample> SampleOrder::left(std::span<const Taken> taken) const {
   const auto add = [&](std::uint64_t count, std::uint64_t steps, auto samples_before,
                        auto sample_at) {
     for (std::uint64_t position = 0; position < count; ++position) {
-      const std::uint64_t worker = position % workers_;
-      const std::uint64_t i = position / workers_;
-      if (steps + i / batch_size_ >= taken[worker].steps &&
-          samples_before(worker) + i >= taken[worker].samples)
+      const auto [worker, step, index] = place_of(count, position);
+      if (steps + step >= taken[worker].steps &&
+          samples_before(worker) + index >= taken[worker].samples)
         left.push_back(sample_at(position));
     }
   };
@@ -173,12 +259,12 @@ std::vector<DealtSample> SampleOrder::left(std::span<const Taken> taken) const {
 
 std::uint64_t SampleOrder::count_left(std::span<const Taken> taken) const {
   std::uint64_t left = 0;
-  // A worker's samples that it has not taken, of `share` samples, after `steps` steps of these and
-  // at least `samples` samples.
-  const auto left_of = [&](std::uint64_t share, std::uint64_t steps, std::uint64_t samples) {
-    const std::uint64_t by_steps =
-        steps > share / batch_size_ ? share : std::min(share, steps * batch_size_);
-    return share - std::max(by_steps, std::min(share, samples));
+  // The samples that a worker has not taken of its part of `count` samples, after `steps` steps of
+  // these and at least `samples` samples.
+  const auto left_of = [&](std::uint64_t worker, std::uint64_t count, std::uint64_t steps,
+                           std::uint64_t samples) {
+    const std::uint64_t share = share_of(worker, count);
+    return share - std::max(share_of_steps(worker, count, steps), std::min(share, samples));
   };
   const std::uint64_t first = first_epoch_left(taken);
   const std::uint64_t end = epochs_begun(taken);
@@ -186,10 +272,11 @@ std::uint64_t SampleOrder::count_left(std::span<const Taken> taken) const {
     const auto& [steps, samples] = taken[worker];
     const std::uint64_t rest_share = share_of(worker, rest_size_);
     const std::uint64_t share = share_of(worker, samples_);
-    left += left_of(rest_share, steps, samples);
+    left += left_of(worker, rest_size_, steps, samples);
     for (std::uint64_t epoch = first; epoch < end; ++epoch) {
       const std::uint64_t before = epoch - first_epoch_;
-      left += left_of(share, saturating_difference(steps, rest_steps_ + before * steps_per_epoch_),
+      left += left_of(worker, samples_,
+                      saturating_difference(steps, rest_steps_ + before * steps_per_epoch_),
                       saturating_difference(samples, rest_share + before * share));
     }
   }
@@ -223,6 +310,12 @@ std::uint64_t SampleOrder::first_epoch_left(std::span<const Taken> taken) const 
 
 Permutation SampleOrder::order_of(std::uint64_t epoch) const {
   return {samples_, Random::stream(seed_, order_stream, epoch)()};
+}
+
+SampleOrder first_order(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch,
+                        bool dynamic, std::uint64_t seed, std::span<const FormerDeal> former) {
+  if (dynamic) return {samples, divide_batch(batch, workers), seed, true, former};
+  return {samples, workers, batch, seed, true, former};
 }
 
 std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former, const SampleOrder& order,
@@ -260,7 +353,14 @@ Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t sampl
   std::uint64_t rest_size = 0;
   std::uint64_t epoch = former.empty() ? 0 : former.front().first_epoch;
   for (const FormerDeal& deal : former) {
-    if (deal.batch == 0 || deal.taken.empty())
+    if (!deal.sizes.empty() &&
+        (deal.batch != 0 || deal.sizes.size() != deal.taken.size() || !are_valid(deal.sizes)))
+      return Error{
+          "samples were dealt to " + std::to_string(deal.taken.size()) + " workers in " +
+          std::to_string(deal.sizes.size()) +
+          " sizes of batches; valid: one for each worker, each at least 1, together up to " +
+          std::to_string(round_size_max)};
+    if ((deal.batch == 0 && deal.sizes.empty()) || deal.taken.empty())
       return Error{"samples were dealt to " + std::to_string(deal.taken.size()) +
                    " workers in batches of " + std::to_string(deal.batch) +
                    "; valid: at least 1 of each"};
@@ -269,8 +369,9 @@ Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t sampl
                    " on; valid: " + std::to_string(std::min(epoch, epoch_max))};
     std::uint64_t most = 0;
     for (const Taken& taken : deal.taken) most = std::max({most, taken.steps, taken.samples});
-    const SampleOrder order{samples, deal.taken.size(), deal.batch, 0,
-                            false,   deal.first_epoch,  nullptr,    rest_size};
+    const SampleOrder order{
+        samples,  {deal.taken.size(), deal.batch, deal.sizes}, 0, false, deal.first_epoch, nullptr,
+        rest_size};
     if (most >= count_max || order.epochs_begun(deal.taken) > epoch_max)
       return Error{"holds step " + std::to_string(most) + ", which no job reaches"};
     epoch = order.epochs_begun(deal.taken);

@@ -38,16 +38,18 @@ struct Taken {
 struct FormerDeal {
   /// The first epoch that was dealt as a whole.
   std::uint64_t first_epoch = 0;
-  /// The number of samples that a worker took at a step.
+  /// The number of samples that a worker took at a step; 0 if `sizes` says it.
   std::uint64_t batch = 0;
   /// The number of samples that all workers of this deal and of earlier ones had taken at its end;
   /// 0 if only their parts are known.
   std::uint64_t samples = 0;
   /// By worker.
   std::vector<Taken> taken = {};
+  /// If the batches were of different sizes: by worker, the number of samples of a step.
+  std::vector<std::uint64_t> sizes = {};
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.first_epoch, m.batch, m.samples, m.taken);
+    return std::tie(m.first_epoch, m.batch, m.samples, m.taken, m.sizes);
   }
   bool operator==(const FormerDeal&) const = default;
 };
@@ -56,6 +58,11 @@ struct FormerDeal {
 /// i-th sample of worker w is at position i * workers + w of the epoch's order. At each step all
 /// workers together therefore take one contiguous slice of the order: the same slice as a single
 /// worker with a batch `workers` times as large.
+///
+/// If workers have batches of different sizes, they also take one contiguous slice of the order at
+/// each step, as large as the sum of the sizes, and worker w takes a contiguous part of it after
+/// the parts of the workers before it. The last slice of an epoch, which may be shorter, is divided
+/// in the same proportions.
 ///
 /// After former deals, the samples that their workers left of the epochs that they had begun are
 /// dealt first, in the same way, so that no sample is lost and none is taken twice. Whole epochs
@@ -68,8 +75,13 @@ class SampleOrder {
   /// check_deals(former, samples).
   SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch, std::uint64_t seed,
               bool shuffle = true, std::span<const FormerDeal> former = {});
+  /// The same for workers whose batches have the sizes `sizes`. Requires: there is one,
+  /// each is at least 1, and their sum is at most 2^32.
+  SampleOrder(std::uint64_t samples, std::span<const std::uint64_t> sizes, std::uint64_t seed,
+              bool shuffle = true, std::span<const FormerDeal> former = {});
 
-  /// Returns the number of samples of a full batch, at most a worker's samples of one epoch.
+  /// Returns the number of samples of a full batch, at most a worker's samples of one epoch; if
+  /// batches are of different sizes, the mean, rounded up.
   [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
 
   /// Returns the number of steps of one epoch, which is the same for every worker.
@@ -96,6 +108,9 @@ class SampleOrder {
 
   /// Returns how many epochs the job has taken if all workers have made so many steps of this deal.
   [[nodiscard]] double epochs_after(std::uint64_t steps) const;
+
+  /// Returns the number of samples of `worker` at `step`. Requires: worker < workers.
+  [[nodiscard]] std::uint64_t size_at(std::uint64_t worker, std::uint64_t step) const;
 
   /// Replaces `out` by the samples of `worker` at `step` of the deal; steps count from 0 and go on
   /// through all epochs. The last batch of an epoch may be short, and is empty if no samples are
@@ -128,17 +143,44 @@ class SampleOrder {
     std::vector<DealtSample> samples;
   };
 
-  /// A deal that begins with `rest_size` samples, and goes on with whole epochs from `first_epoch`.
-  SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch, std::uint64_t seed,
-              bool shuffle, std::uint64_t first_epoch, std::shared_ptr<Rest> rest,
-              std::uint64_t rest_size);
+  /// The place of a sample in a deal of consecutive positions.
+  struct Place {
+    std::uint64_t worker = 0;
+    std::uint64_t step = 0;
+    /// The number of the worker's samples before it.
+    std::uint64_t index = 0;
+  };
 
+  /// How the samples of a step are divided: as in FormerDeal.
+  struct Parts {
+    std::uint64_t workers;
+    std::uint64_t batch;
+    std::span<const std::uint64_t> sizes;
+  };
+
+  /// A deal that begins with `rest_size` samples, and goes on with whole epochs from `first_epoch`.
+  SampleOrder(std::uint64_t samples, const Parts& parts, std::uint64_t seed, bool shuffle,
+              std::uint64_t first_epoch, std::shared_ptr<Rest> rest, std::uint64_t rest_size);
+
+  /// Goes on after the deals `former`.
+  void follow(std::span<const FormerDeal> former);
   [[nodiscard]] const std::vector<DealtSample>& rest() const;
   /// Calls `take(sample, epoch)` for each sample of `worker` at `step`.
   template <class Take>
   void for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const;
-  /// Returns how many of `count` samples, dealt from the first worker on, this worker gets.
+  // These describe how `count` samples are dealt, from the first worker on: the number of steps,
+  // the number of samples that a worker gets, those of its first `steps` steps, and the place of
+  // the sample at a position.
+  [[nodiscard]] std::uint64_t steps_for(std::uint64_t count) const;
   [[nodiscard]] std::uint64_t share_of(std::uint64_t worker, std::uint64_t count) const;
+  [[nodiscard]] std::uint64_t share_of_steps(std::uint64_t worker, std::uint64_t count,
+                                             std::uint64_t steps) const;
+  [[nodiscard]] Place place_of(std::uint64_t count, std::uint64_t position) const;
+  /// Returns where the part of `worker` begins in a slice of `size` samples. Requires: batches are
+  /// of different sizes, worker <= workers.
+  [[nodiscard]] std::uint64_t begin_of(std::uint64_t worker, std::uint64_t size) const {
+    return size >= round_size_ ? begins_[worker] : size * begins_[worker] / round_size_;
+  }
   /// Returns the first epoch that some worker has not taken as a whole.
   [[nodiscard]] std::uint64_t first_epoch_left(std::span<const Taken> taken) const;
   [[nodiscard]] Permutation order_of(std::uint64_t epoch) const;
@@ -146,6 +188,10 @@ class SampleOrder {
   std::uint64_t samples_;
   std::uint64_t workers_;
   std::uint64_t batch_size_ = 0;
+  /// If batches are of different sizes: the number of samples that all workers take at a step, and
+  /// where each worker's part of them begins, with the end of the last one.
+  std::uint64_t round_size_ = 0;
+  std::vector<std::uint64_t> begins_;
   std::uint64_t seed_;
   bool shuffle_;
   std::uint64_t steps_per_epoch_ = 0;
@@ -155,6 +201,13 @@ class SampleOrder {
   /// Null if there is no rest, or if only its size counts.
   std::shared_ptr<Rest> rest_;
 };
+
+/// Returns the order in which the workers of a job take their samples first. If `dynamic`, `batch`
+/// is the number of samples of all workers, which is divided equally at first; else that of each
+/// worker. Requires: as the constructors.
+[[nodiscard]] SampleOrder first_order(std::uint64_t samples, std::uint64_t workers,
+                                      std::uint64_t batch, bool dynamic, std::uint64_t seed,
+                                      std::span<const FormerDeal> former = {});
 
 /// Returns the former deals of a job whose workers change after the deal `last`, whose order was
 /// `order`, and which came after the deals `former`. Sets `last.first_epoch`.

@@ -242,7 +242,7 @@ wire::JobDescription ClusterJob::description() {
                                    client_,
                                    prepared_->options().former_deals};
   for (const auto& report : local_->reports())
-    if (report.deal && (!description.deal || report.deal->epoch > description.deal->epoch))
+    if (report.deal && (!description.deal || report.deal->number > description.deal->number))
       description.deal = *report.deal;
   return description;
 }

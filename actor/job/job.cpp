@@ -42,8 +42,9 @@ class OutcomePromise {
 class JobRunner {
  public:
   JobRunner(const JobOptions& options, std::shared_ptr<Task> task, core::ApplierPtr applier,
-            std::vector<core::RangeState> start)
+            std::vector<core::RangeState> start, core::DealOptions deal)
       : options_(options),
+        deal_(std::move(deal)),
         applier_(std::move(applier)),
         start_(std::make_shared<const std::vector<core::RangeState>>(std::move(start))),
         first_entries_(first_ledger_entries(*start_, options.workers)),
@@ -187,6 +188,7 @@ class JobRunner {
     core::TrainingOptions training =
         training_options(options_, *job_context_->task, applier_, layout_, start_);
     training.exchange.workers_max = options_.workers;
+    training.deal = deal_;
     if (saves_rounds(options_))
       training.exchange.pending_snapshot =
           first_checkpoint_request(options_, first_entries_.front().step);
@@ -199,6 +201,7 @@ class JobRunner {
   }
 
   const JobOptions& options_;
+  core::DealOptions deal_;
   core::ApplierPtr applier_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
   std::vector<core::LedgerEntry> first_entries_;
@@ -315,7 +318,8 @@ std::size_t compute_threads(const JobOptions& options) {
 }
 
 Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                        core::ApplierPtr applier, std::vector<core::RangeState> start) {
+                        core::ApplierPtr applier, std::vector<core::RangeState> start,
+                        core::DealOptions deal) {
   if (auto valid = check(options); !valid) return std::move(valid).error();
   if (auto valid = check_start(options, start); !valid)
     return std::move(valid).error().within("the saved state");
@@ -323,7 +327,7 @@ Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
   STARLING_CHECK(options.timeline == nullptr ||
                  options.timeline->workers().size() == options.workers);
   keep_freed_memory();
-  JobRunner runner{options, std::move(task), std::move(applier), std::move(start)};
+  JobRunner runner{options, std::move(task), std::move(applier), std::move(start), std::move(deal)};
   return runner.run();
 }
 

@@ -16,6 +16,7 @@
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/base/result.hpp"
 #include "starling/base/straggler.hpp"
+#include "starling/engine/core/deals/deal.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/exchange/exchange.hpp"
@@ -89,6 +90,8 @@ struct Progress {
   /// have taken on average, and the last step of the worker that makes most.
   std::optional<double> data_epoch = std::nullopt;
   std::optional<core::Step> last_step = std::nullopt;
+  /// By worker: how many samples it takes at a step; empty unless batches are dynamic.
+  std::vector<std::uint64_t> batches = {};
 };
 
 /// The value of a metric at which the job ends.
@@ -103,7 +106,9 @@ struct Target {
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
 /// Called with the state of every range, to save it.
-using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&)>;
+/// If batches are dynamic, it gets the last deals too, the latest one last.
+using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&,
+                                        const std::vector<std::shared_ptr<const core::Deal>>&)>;
 
 /// Called with the job's actors, before any of them starts.
 using OnStart =
@@ -216,6 +221,8 @@ struct Outcome {
   /// The states of all ranges, by range. After a failure, their states before it; empty if an owner
   /// was lost.
   std::vector<core::RangeState> model;
+  /// If batches are dynamic, in one process: the last deals, the latest one last.
+  std::vector<std::shared_ptr<const core::Deal>> deals = {};
 };
 
 /// Returns an Error if a job cannot run with these options.
@@ -248,9 +255,10 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
 /// Runs a job, and returns when the job has ended. `start` has the state of every range of
-/// task->layout(), with ledgers if the job goes on from a saved state.
+/// task->layout(), with ledgers if the job goes on from a saved state. `deal` says how samples are
+/// dealt; only dynamic batches need it.
 [[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                                      core::ApplierPtr applier,
-                                      std::vector<core::RangeState> start);
+                                      core::ApplierPtr applier, std::vector<core::RangeState> start,
+                                      core::DealOptions deal = {});
 
 }  // namespace starling::actor

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "starling/actor/compute/compute_pool.hpp"
@@ -10,8 +11,35 @@
 #include "starling/actor/interfaces.hpp"
 #include "starling/actor/job/timeline.hpp"
 #include "starling/base/distributions/distribution.hpp"
+#include "starling/engine/core/deals/deal.hpp"
 
 namespace starling::actor {
+
+/// The last deals of a job in one process whose batches are dynamic. Several threads may use it.
+class LatestDeals {
+ public:
+  using DealPtr = std::shared_ptr<const core::Deal>;
+
+  /// Adds a deal that a member has adopted, unless it is known.
+  void add(const DealPtr& deal) {
+    const std::lock_guard lock{mutex_};
+    if (!deals_.empty() && deals_.back()->number >= deal->number) return;
+    if (deals_.size() == kept_max) deals_.erase(deals_.begin());
+    deals_.push_back(deal);
+  }
+
+  /// Returns the last deals, the latest one last.
+  [[nodiscard]] std::vector<DealPtr> get() const {
+    const std::lock_guard lock{mutex_};
+    return deals_;
+  }
+
+ private:
+  static constexpr std::size_t kept_max = 2;
+
+  mutable std::mutex mutex_;
+  std::vector<DealPtr> deals_;
+};
 
 /// Outlives the actors.
 struct JobContext {
@@ -22,6 +50,7 @@ struct JobContext {
   /// By worker, the factor by which its steps are slowed down; 1 is full speed.
   std::vector<double> slowdown_factors;
   std::uint64_t seed = 1;
+  LatestDeals deals;
   /// Records what the workers do; null if nobody wants to know.
   Timeline* timeline = nullptr;
   /// The clock of the actor system and its timers; set before the first actor is spawned.

@@ -15,6 +15,23 @@ void MemberHost::on_computed(const Computed& computed) {
   if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
 }
 
+void MemberHost::record_deal() {
+  if (node_ || training().dealer() == nullptr) return;
+  const auto& deal = training().dealer()->shared_deal();
+  if (deal == recorded_deal_) return;
+  recorded_deal_ = deal;
+  job_context_->deals.add(deal);
+}
+
+void MemberHost::on_failed(const actor::ComputeFailed& failure) {
+  if (failure.is_fatal)
+    return record_failure("worker " + std::to_string(core_.self().id) + ", step " +
+                          std::to_string(failure.step + 1) + ": " + failure.why);
+  run([&](Core& member, const Context& context) {
+    member.on_input(context, core::StepFailure{failure.step, failure.why});
+  });
+}
+
 Report MemberHost::worker_report(const core::Worker& worker) const {
   const auto counts = worker.draw_counts();
   Report report{.worker = core_.self().id,

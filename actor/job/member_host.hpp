@@ -182,6 +182,7 @@ class MemberHost : public actor::MemberActor::base {
     event(core_, Context{now, random_, effects, &spare_lists().core});
     if (timeline_ != nullptr && training().worker() != nullptr)
       timeline_->follow(*training().worker(), now);
+    record_deal();
     for (core::MemberEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     effects.clear();
     spare_lists().member = std::move(effects);
@@ -189,6 +190,9 @@ class MemberHost : public actor::MemberActor::base {
     report_new_step();
     if (node_ && published_ != Published{core_}) publish();
   }
+
+  /// In one process: records a new deal before any update that follows it is sent.
+  void record_deal();
 
   void execute(core::Dispatch& dispatch) { outgoing_.push_back(std::move(dispatch.envelope)); }
   void execute(core::LocalMessage& local) {
@@ -247,14 +251,7 @@ class MemberHost : public actor::MemberActor::base {
     executor_.compute(self(), compute);
   }
 
-  void on_failed(const actor::ComputeFailed& failure) {
-    if (failure.is_fatal)
-      return record_failure("worker " + std::to_string(core_.self().id) + ", step " +
-                            std::to_string(failure.step + 1) + ": " + failure.why);
-    run([&](Core& member, const Context& context) {
-      member.on_input(context, core::StepFailure{failure.step, failure.why});
-    });
-  }
+  void on_failed(const actor::ComputeFailed& failure);
 
   void on_liveness(const actor::LivenessUpdate& update) {
     run([&](Core& member, const Context& context) {
@@ -386,6 +383,8 @@ class MemberHost : public actor::MemberActor::base {
     bool is_done = false;
   };
   Published published_;
+  /// In one process: the deal that was recorded last.
+  std::shared_ptr<const core::Deal> recorded_deal_;
   std::uint64_t pause_count_ = 0;
   core::Time paused_until_{};
   /// The computation that starts when the pause is over.

@@ -174,7 +174,8 @@ void ObserverHost::on_failure(const actor::Failure& failure) {
 }
 
 void ObserverHost::save(const std::vector<core::RangeState>& states) {
-  if (options_.on_checkpoint) call("on_checkpoint", [&] { options_.on_checkpoint(states); });
+  if (options_.on_checkpoint)
+    call("on_checkpoint", [&] { options_.on_checkpoint(states, job_context_->deals.get()); });
 }
 
 void ObserverHost::collect(Purpose purpose) {
@@ -274,6 +275,7 @@ void ObserverHost::finish() {
   update_figures();
   update_loss();
   outcome_.last = figures_;
+  outcome_.deals = job_context_->deals.get();
   deliver_(std::move(outcome_));
 }
 
@@ -300,6 +302,7 @@ void ObserverHost::update_figures() {
     figures_.draws = draws;
     figures_.passes = passes;
   }
+  update_deal_figures();
   std::ranges::sort(steps);
   figures_.elapsed = std::min(now, *std::ranges::max_element(ended_at_));
   figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});
@@ -311,6 +314,21 @@ void ObserverHost::update_figures() {
   if (computed_steps_ > 0)
     figures_.overhead =
         core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_steps_))};
+}
+
+/// If batches are dynamic: how far the workers have got in their deals, and what they take.
+void ObserverHost::update_deal_figures() {
+  figures_.batches.clear();
+  double epochs = 0;
+  for (const auto& report : reports_) {
+    if (report.deal.batch == 0) continue;
+    figures_.batches.push_back(report.deal.batch);
+    epochs += report.deal.data_epoch.value_or(0);
+    figures_.last_step =
+        std::max(figures_.last_step.value_or(0), report.deal.last_step.value_or(0));
+  }
+  if (!figures_.batches.empty())
+    figures_.data_epoch = epochs / static_cast<double>(figures_.batches.size());
 }
 
 void ObserverHost::update_loss() {

@@ -90,6 +90,7 @@ class ObserverHost : public actor::ObserverActor::base {
   /// Delivers the outcome.
   void finish();
   void update_figures();
+  void update_deal_figures();
   void update_loss();
   [[nodiscard]] double mean_step() const;
 

@@ -22,6 +22,7 @@
 #include "starling/actor/train/train_options.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/work/gradients.hpp"
+#include "starling/models/batch_sizes.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/kernels/kernels.hpp"
 #include "starling/models/model.hpp"
@@ -55,6 +56,7 @@ class TrainTask final : public Task {
         gradients_(model, train,
                    {.workers = options.job.workers,
                     .batch = options.batch,
+                    .dynamic = options.dynamic_batches,
                     .clip = options.clip,
                     .seed = options.job.seed,
                     .former_deals = options.job.former_deals},
@@ -64,7 +66,7 @@ class TrainTask final : public Task {
 
   [[nodiscard]] bool chooses_reads() const override { return gradients_.by_rows(); }
 
-  /// The number of samples in a full batch of one worker.
+  /// The number of samples in a full batch of one worker or, if batches are dynamic, of all.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
 
   std::vector<core::RangeRows> plan(const StepInput& input) override {

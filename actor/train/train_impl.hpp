@@ -34,6 +34,8 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   if (options.job.cache)
     if (auto valid = core::check_cache(options.optimizer); !valid) return std::move(valid).error();
   if (options.job.workers == 0) return Error{"workers=0: a job needs at least 1 worker"};
+  if (options.dynamic_batches && options.batch < options.job.workers)
+    return models::small_total_error(options.batch, options.job.workers);
   if (data.size() == 0) return Error{"the training data has no samples"};
   const auto parameters = model.parameters();
   if (parameters.empty()) return Error{"the model has no parameters: there is nothing to train"};
@@ -48,6 +50,7 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
                         .start = options.resume,
                         .deal = {.samples = data.size(),
                                  .batch = options.batch,
+                                 .dynamic = options.dynamic_batches,
                                  .seed = options.job.seed,
                                  .epochs = options.epochs,
                                  .steps_max = options.steps_max,
@@ -70,7 +73,8 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   assignment.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
                                                   .schedule = options.schedule,
                                                   .l2 = options.l2,
-                                                  .batch = task->batch_size()});
+                                                  .batch = task->batch_size(),
+                                                  .is_batch_of_all = options.dynamic_batches});
   assignment.task = std::move(task);
   return assignment;
 }
@@ -82,7 +86,7 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   auto assignment = assign_training(model, data, test, options);
   if (!assignment) return std::move(assignment).error();
   return run_job(assignment->job, std::move(assignment->task), std::move(assignment->applier),
-                 std::move(assignment->start));
+                 std::move(assignment->start), std::move(assignment->deal));
 }
 
 }  // namespace starling::actor

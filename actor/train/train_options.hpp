@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "starling/actor/job/job.hpp"
@@ -24,8 +25,10 @@ struct TrainOptions {
   /// The weight decay of the parameters that have `decay` set.
   double l2 = 0;
   /// The number of samples in one step of one worker; never more than the worker's share of the
-  /// data.
+  /// data. If `dynamic_batches`, the number of samples in one step of all workers, at least their
+  /// number: the workers' batches are sized by their speeds (docs/design/0019-dynamic-batches.md).
   std::size_t batch = 64;
+  bool dynamic_batches = false;
   /// The number of passes over the training data. If set, it replaces job.steps: it says at which
   /// step a worker ends, also if the workers change while the job runs.
   std::optional<double> epochs = std::nullopt;
@@ -36,12 +39,17 @@ struct TrainOptions {
   std::vector<core::RangeState> resume = {};
 };
 
+/// Returns the setting `batch` as text: "32", or "dynamic:total=512".
+[[nodiscard]] inline std::string print_batch(const TrainOptions& options) {
+  return (options.dynamic_batches ? "dynamic:total=" : "") + std::to_string(options.batch);
+}
+
 /// Returns the order in which the workers process `samples` samples. Requires:
 /// check_deals(options.job.former_deals, samples).
 [[nodiscard]] inline models::SampleOrder order_of(const TrainOptions& options,
                                                   std::size_t samples) {
-  return {samples, options.job.workers,     options.batch, options.job.seed,
-          true,    options.job.former_deals};
+  return models::first_order(samples, options.job.workers, options.batch, options.dynamic_batches,
+                             options.job.seed, options.job.former_deals);
 }
 
 /// Returns the number of steps that one worker makes in one pass over `samples` samples.

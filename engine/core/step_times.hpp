@@ -1,9 +1,11 @@
-/// Measures how long a worker's steps take. One call at a time; not thread-safe.
+/// Measures how long a worker's steps and computations take. One call at a time; not thread-safe.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include "starling/engine/core/ids.hpp"
 
@@ -29,6 +31,40 @@ class StepTimes {
  private:
   std::array<Time, 15> times_{};
   std::size_t count_ = 0;
+};
+
+/// Measures how many samples a worker computes in which time: since the last restart() and, as long
+/// as this was fewer than 4 batches, also between the two restarts before.
+class WorkMeter {
+ public:
+  struct Done {
+    std::uint64_t samples = 0;
+    Time time{};
+  };
+
+  void add(std::uint64_t samples, Time time) {
+    ++batches_;
+    present_.samples += samples;
+    present_.time += time;
+  }
+
+  void restart() {
+    if (batches_ < batches_min) return;
+    former_ = std::exchange(present_, {});
+    batches_ = 0;
+  }
+
+  [[nodiscard]] Done done() const {
+    if (batches_ >= batches_min) return present_;
+    return {former_.samples + present_.samples, former_.time + present_.time};
+  }
+
+ private:
+  static constexpr std::uint64_t batches_min = 4;
+
+  Done former_;
+  Done present_;
+  std::uint64_t batches_ = 0;
 };
 
 }  // namespace starling::core

@@ -88,7 +88,8 @@ class GradientApplier final : public Applier {
     return models::slots(options_.optimizer);
   }
   [[nodiscard]] double weight(std::uint32_t samples, std::size_t workers) const noexcept override {
-    return static_cast<double>(samples) / static_cast<double>(workers * options_.batch);
+    const std::size_t round = options_.is_batch_of_all ? options_.batch : workers * options_.batch;
+    return static_cast<double>(samples) / static_cast<double>(round);
   }
 
   void apply(const Layout& layout, RangeId id, RangeValues& values, const Slice& update,

@@ -83,7 +83,8 @@ void put_slice(const Range& range, RangeValues& values, const Slice& slice);
 
 /// Updates are gradients, applied by an optimiser.
 ///
-/// A push of n samples is applied with rate lr * schedule * n / (workers * batch). In
+/// A push of n samples is applied with rate lr * schedule * n / (workers * batch) or, if `batch` is
+/// that of all workers, lr * schedule * n / batch. In
 /// bulk-synchronous jobs, the sample-weighted mean of a round is applied once with rate lr *
 /// schedule.
 struct OptimizerOptions {
@@ -92,6 +93,8 @@ struct OptimizerOptions {
   double l2 = 0;
   /// The number of samples in a worker's full batch.
   std::size_t batch = 1;
+  /// True if `batch` is the sum of the batches of all workers, which are dynamic.
+  bool is_batch_of_all = false;
 };
 
 /// Says to which elements of which parameter a piece of an update belongs.

@@ -66,8 +66,9 @@ struct Scratch {
 struct GradientOptions {
   std::size_t workers = 1;
   /// The number of samples in a worker's step. If the worker's share of the data is smaller, a step
-  /// uses all of the share.
+  /// uses all of the share. If `dynamic`, the number of samples in a step of all workers.
   std::size_t batch = 64;
+  bool dynamic = false;
   /// Applied to each gradient, except to parameters that are not trained.
   models::Clip clip = {};
   std::uint64_t seed = 1;
@@ -98,8 +99,9 @@ class Gradients {
         data_(data),
         clip_(options.clip),
         workers_(options.workers),
-        order_(data.size(), options.workers, options.batch, options.seed, true,
-               options.former_deals),
+        batch_size_(options.dynamic ? std::min(options.batch, data.size()) : 0),
+        order_(models::first_order(data.size(), options.workers, options.batch, options.dynamic,
+                                   options.seed, options.former_deals)),
         layout_(std::make_shared<const Layout>(std::move(layout))) {
     if constexpr (models::RowSparseModel<M, D>)
       by_rows_ = std::ranges::any_of(layout_->parameters, &models::Parameter::row_sparse);
@@ -110,8 +112,11 @@ class Gradients {
   /// True if some parameter is row-sparse: steps then read and push only some of its rows, see
   /// plan().
   [[nodiscard]] bool by_rows() const noexcept { return by_rows_; }
-  /// Returns the number of samples in a full batch of one worker.
-  [[nodiscard]] std::size_t batch_size() const { return order_.batch_size(); }
+  /// Returns the number of samples in a full batch of one worker or, if batches are dynamic, of all
+  /// workers.
+  [[nodiscard]] std::size_t batch_size() const {
+    return batch_size_ > 0 ? batch_size_ : order_.batch_size();
+  }
 
   /// Returns the ranges, or rows of them, that the step after `step` reads. Throws if the model
   /// names rows that its parameters do not have. Requires: by_rows().
@@ -145,6 +150,8 @@ class Gradients {
   models::Clip clip_;
   /// The number of workers of the job's first deal. Worker w takes the part w modulo this number.
   std::size_t workers_;
+  /// The number of samples in a full batch of all workers; 0 unless batches are dynamic.
+  std::size_t batch_size_;
   models::SampleOrder order_;
   std::shared_ptr<const Layout> layout_;
   bool by_rows_ = false;

@@ -28,6 +28,8 @@ std::string valid_values(ValueType type) {
       return "true or false";
     case ValueType::texts:
       return "a string or a list of strings";
+    case ValueType::count_or_text:
+      return "a whole number, or a string, in quotes";
   }
   return {};
 }
@@ -42,9 +44,10 @@ std::vector<std::string> texts_of(const toml::node& value, ValueType type) {
                 : std::vector<std::string>{};
   }
   const bool may_be_number = type == ValueType::number || type == ValueType::duration;
-  const bool may_be_string =
-      type == ValueType::text || type == ValueType::texts || type == ValueType::duration;
-  if (value.is_integer() && (type == ValueType::count || may_be_number))
+  const bool may_be_string = type == ValueType::text || type == ValueType::texts ||
+                             type == ValueType::duration || type == ValueType::count_or_text;
+  if (value.is_integer() &&
+      (type == ValueType::count || type == ValueType::count_or_text || may_be_number))
     return {std::to_string(value.as_integer()->get())};
   if (value.is_floating_point() && may_be_number)
     return {print_number(value.as_floating_point()->get())};

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "starling/base/check.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/base/text.hpp"
 #include "starling/tools/job/keys.hpp"
 
 namespace starling::program {
@@ -67,6 +69,24 @@ Error add_user_barriers(Error error, const actor::JobOptions& options, const Reg
 }
 
 }  // namespace
+
+Result<Batch> parse_batch(std::string_view text) {
+  constexpr std::uint64_t most = UINT32_MAX;
+  if (!text.starts_with("dynamic")) {
+    auto count = parse_count(text, 1, most);
+    if (!count) return Error{count.error().message + ", or dynamic:total=N"};
+    return Batch{*count, false};
+  }
+  const auto spec = Spec::parse(text);
+  if (!spec) return spec.error();
+  SpecReader reader{*spec};
+  const std::uint64_t total = reader.count("total", 0, 1, most);
+  if (auto done = reader.finish(); !done) return std::move(done).error();
+  if (spec->name != "dynamic" || total == 0)
+    return Error{"'" + std::string{text} +
+                 "' is no batch; valid: a whole number >= 1, or dynamic:total=N with N >= 1"};
+  return Batch{total, true};
+}
 
 Result<Job> make_job(const Settings& settings, const Registry& registry) {
   if (auto once = refuse_repeats(settings); !once) return std::move(once).error();

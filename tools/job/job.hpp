@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "starling/actor/train/train_options.hpp"
 #include "starling/base/result.hpp"
@@ -16,6 +17,16 @@
 #include "starling/tools/registry/registry.hpp"
 
 namespace starling::program {
+
+/// The setting `batch`.
+struct Batch {
+  /// The number of samples of one step: of one worker or, if the batches are dynamic, of all.
+  std::size_t count = 0;
+  bool is_dynamic = false;
+};
+
+/// Reads "N" or "dynamic:total=N", where N is from 1 to 2^32 - 1.
+[[nodiscard]] Result<Batch> parse_batch(std::string_view text);
 
 struct Job {
   DataRequest data;

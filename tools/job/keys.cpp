@@ -127,6 +127,14 @@ Result<void> put_actors(Job& job, const Registry& registry, Text name) {
   return {};
 }
 
+Result<void> put_batch(actor::TrainOptions& train, Text text) {
+  auto batch = parse_batch(text);
+  if (!batch) return std::move(batch).error();
+  train.batch = batch->count;
+  train.dynamic_batches = batch->is_dynamic;
+  return {};
+}
+
 Result<void> put_straggler(Job& job, Text text) {
   auto straggler = parse_straggler(text);
   if (!straggler) return std::move(straggler).error();
@@ -188,8 +196,12 @@ std::vector<Key> model_keys() {
         "begin with the parameters and the scaling of a saved model [parameters drawn by seed]",
         group},
        [](In in) { return put_file(in.job.init, in.text); }},
-      {{"batch", ValueType::count, "N", "samples of one step of one worker [32]", group},
-       [](In in) { return put(in.job.train.batch, parse_count(in.text, 1, UINT32_MAX)); }},
+      {{"batch", ValueType::count_or_text, "N",
+        "samples of one step of one worker; or dynamic:total=N, samples of one step of all "
+        "workers, "
+        "divided by their speeds [32]",
+        group},
+       [](In in) { return put_batch(in.job.train, in.text); }},
   };
 }
 

@@ -27,6 +27,8 @@ enum class ValueType {
   flag,
   /// A string or a list of strings; as a flag it may be repeated.
   texts,
+  /// A whole number or a string.
+  count_or_text,
 };
 
 /// The input of Key::set: a value as text, and the job in which to store it.

@@ -99,7 +99,7 @@ Section setting_section(const Training& training) {
            "{}. Each step of each worker is kept back by a random delay, {}. Every barrier "
            "trained for {} s under each of {}, one run after the other, in turn.",
            training.job.model, training.job.data, training.job.data_shape, job.job.workers,
-           models::print(job.optimizer), job.batch, print(job.job.delay),
+           models::print(job.optimizer), actor::print_batch(job), print(job.job.delay),
            print_number(in_seconds(*job.job.time)), print_count(training.options.seeds, "seed"))},
        Paragraph{fmt::format(
            "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "

@@ -133,6 +133,9 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
     return std::move(fits).error();
   if (auto fits = core::check_exchange(train.job.exchange, job.mode); !fits)
     return add_location(std::move(fits).error(), settings);
+  if (train.dynamic_batches && train.batch < job.options.workers)
+    return models::small_total_error(train.batch, job.options.workers)
+        .within(location_or_flag(settings, "batch"));
   auto data = load_data(registry, training->data);
   if (!data) return add_location(std::move(data).error(), settings);
   const std::string text =
@@ -165,11 +168,12 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .schedule = train.schedule,
                       .clip = train.clip,
                       .l2 = train.l2,
-                      .batch = train.batch};
+                      .batch = train.batch,
+                      .dynamic_batches = train.dynamic_batches};
   learning.learned = {.data = training->data.data,
                       .model = learning.model->print(),
                       .optimizer = models::print(train.optimizer),
-                      .batch = train.batch,
+                      .batch = actor::print_batch(train),
                       .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
   if (train.job.cache)
     if (auto valid = core::check_cache(train.optimizer); !valid)

@@ -79,6 +79,11 @@ Result<void> check_level(const SimJob& job, const Settings& settings) {
     return check_held_up(job, settings);
   }
   for (const Setting& setting : settings) {
+    if (setting.key == "batch" && setting.text.starts_with("dynamic"))
+      return Error{
+          setting.location +
+          ": the step level simulates steps without samples; valid: with --level protocol, "
+          "or a whole number"};
     const bool is_learning_key = std::ranges::count(learning_keys(), setting.key) > 0;
     const bool is_flag = setting.location == "--" + setting.key;
     const bool is_used = job.epochs && sets_epoch_length(setting.key);

@@ -30,7 +30,7 @@ struct LearningDescription {
   std::string data;
   std::string model;
   std::string optimizer;
-  std::size_t batch = 0;
+  std::string batch = {};
   /// The number of servers; 0 in peer mode.
   std::size_t shards = 0;
 };

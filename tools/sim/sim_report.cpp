@@ -168,7 +168,10 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
     json["data"] = job.learned->data;
     json["model"] = job.learned->model;
     json["optimizer"] = job.learned->optimizer;
-    json["batch"] = job.learned->batch;
+    if (const auto count = parse_count(job.learned->batch))
+      json["batch"] = *count;
+    else
+      json["batch"] = job.learned->batch;
     if (job.learned->shards > 0) json["shards"] = job.learned->shards;
   }
   if (!job.notes.empty()) json["notes"] = job.notes;

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "starling/base/text.hpp"
+#include "starling/engine/core/deals/dealer.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/models/batch_sizes.hpp"
 
 namespace starling::program {
 namespace {
@@ -55,11 +57,18 @@ Result<std::vector<models::FormerDeal>> deals_in(const StoredModel& stored, std:
     models::FormerDeal deal{.first_epoch = numbers[at],
                             .batch = numbers[at + 1],
                             .samples = numbers[at + 2],
-                            .taken = std::vector<models::Taken>(numbers[at + 3])};
+                            .taken = std::vector<models::Taken>(numbers[at + 3]),
+                            .sizes = {}};
     at += 4;
     for (models::Taken& taken : deal.taken) {
       taken = {numbers[at], numbers[at + 1]};
       at += 2;
+    }
+    if (deal.batch == 0) {
+      if (numbers.size() - at < deal.taken.size()) return refuse("ends within a deal");
+      const auto sizes = std::span{numbers}.subspan(at, deal.taken.size());
+      deal.sizes.assign(sizes.begin(), sizes.end());
+      at += sizes.size();
     }
     deals.push_back(std::move(deal));
   }
@@ -134,8 +143,10 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
   auto& options = writer.options;
   const auto workers = count_in(stored, "workers");
   if (!workers) return workers.error();
-  const auto batch = count_in(stored, "batch");
-  if (!batch) return batch.error();
+  const auto batch_text = text_in(stored, "batch");
+  if (!batch_text) return batch_text.error();
+  const auto batch = parse_batch(*batch_text);
+  if (!batch) return Error{batch.error()}.within(stored.path + ": its batch");
   const auto shards = count_in(stored, "shards");
   if (!shards) return shards.error();
   const auto mode_text = text_in(stored, "mode");
@@ -145,7 +156,8 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
   const auto barrier_text = text_in(stored, "barrier");
   if (!barrier_text) return barrier_text.error();
   options.job.workers = *workers;
-  options.batch = *batch;
+  options.batch = batch->count;
+  options.dynamic_batches = batch->is_dynamic;
   options.job.shards = *shards;
   options.job.mode = *mode;
   if (*barrier_text != barrier::print(job.options.job.barrier)) {
@@ -165,6 +177,7 @@ std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& dea
     numbers.insert(numbers.end(), {deal.first_epoch, deal.batch, deal.samples, deal.taken.size()});
     for (const models::Taken& taken : deal.taken)
       numbers.insert(numbers.end(), {taken.steps, taken.samples});
+    numbers.insert(numbers.end(), deal.sizes.begin(), deal.sizes.end());
   }
   return numbers;
 }
@@ -179,9 +192,9 @@ Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
   if (auto valid = models::check_deals(former, train_samples); !valid)
     return std::move(valid).error();
   const std::size_t workers = options.job.workers;
-  const core::Step first =
-      models::SampleOrder{train_samples, workers, options.batch, options.job.seed, true, former}
-          .first_step();
+  const core::Step first = models::first_order(train_samples, workers, options.batch,
+                                               options.dynamic_batches, options.job.seed, former)
+                               .first_step();
   for (core::RangeState& state : states) {
     state.round = barrier::is_bsp(options.job.barrier) ? first : 0;
     state.ledger.assign(workers, {});
@@ -191,11 +204,67 @@ Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
   return first;
 }
 
+Result<std::vector<models::FormerDeal>> end_deal(const core::Deal& deal,
+                                                 std::vector<models::Taken> taken,
+                                                 const actor::TrainOptions& options,
+                                                 std::uint64_t train_samples, std::uint64_t samples,
+                                                 std::vector<core::RangeState>& states) {
+  std::vector<models::FormerDeal> former = deal.former;
+  if (!deal.workers.empty()) {
+    const core::Dealer dealer{{.samples = train_samples,
+                               .batch = options.batch,
+                               .dynamic = options.dynamic_batches,
+                               .seed = options.job.seed,
+                               .workers = 1}};
+    models::FormerDeal last = dealer.former_deal(deal);
+    last.samples = samples;
+    last.taken = std::move(taken);
+    former = models::deals_after(deal.former, dealer.order_of(deal), std::move(last));
+  }
+  if (!former.empty()) former.back().samples = samples;
+  if (auto first = go_on_after(former, options, train_samples, samples, states); !first)
+    return std::move(first).error();
+  return former;
+}
+
+Result<std::vector<models::FormerDeal>> end_deal(
+    const std::vector<std::shared_ptr<const core::Deal>>& deals, const actor::TrainOptions& options,
+    std::uint64_t train_samples, std::vector<core::RangeState>& states) {
+  const auto is_begun = [&](const core::DealtWorker& worker) {
+    return worker.first_step &&
+           core::first_ledger_entry(states, worker.id).step >= *worker.first_step;
+  };
+  const auto goes_beyond = [&](const core::DealtWorker& worker) {
+    return std::ranges::any_of(states, [&](const core::RangeState& state) {
+      return worker.id < state.ledger.size() &&
+             state.ledger[worker.id].step > worker.first_step.value_or(0);
+    });
+  };
+  for (std::size_t i = deals.size(); i-- > 0;) {
+    const core::Deal& deal = *deals[i];
+    if (!std::ranges::all_of(deal.workers, is_begun)) continue;
+    if (i + 1 < deals.size() && std::ranges::any_of(deals[i + 1]->workers, goes_beyond)) break;
+    std::vector<models::Taken> taken;
+    for (const core::DealtWorker& worker : deal.workers)
+      taken.push_back(
+          {.steps = core::first_ledger_entry(states, worker.id).step - *worker.first_step});
+    std::uint64_t samples = 0;
+    for (const auto& entry : actor::first_ledger_entries(states, options.job.workers))
+      samples += entry.samples;
+    return end_deal(deal, std::move(taken), options, train_samples, samples, states);
+  }
+  return Error{"a step of the former deal is not finished"};
+}
+
 Result<Checkpoint> change_workers(const ResolvedJob& writer, const ResolvedJob& job,
                                   std::vector<core::RangeState> states) {
   Checkpoint checkpoint;
   const models::SampleOrder former = actor::order_of(writer.options, job.train_samples);
-  models::FormerDeal last{.batch = writer.options.batch, .taken = {}};
+  models::FormerDeal last;
+  if (writer.options.dynamic_batches)
+    last.sizes = models::divide_batch(writer.options.batch, writer.options.job.workers);
+  else
+    last.batch = writer.options.batch;
   for (const auto& entry : actor::first_ledger_entries(states, writer.options.job.workers)) {
     last.samples += entry.samples;
     last.taken.push_back({.steps = entry.step - former.first_step()});

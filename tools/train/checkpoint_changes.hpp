@@ -56,6 +56,20 @@ inline constexpr const char* deals_name = "starling.deals";
                                              std::uint64_t train_samples, std::uint64_t samples,
                                              std::vector<core::RangeState>& states);
 
+/// Returns the former deals of a job with `options` that goes on after `deal`, of which its workers
+/// have taken `taken`. `samples` is the number of samples that all workers have taken, and
+/// `train_samples` that of the data. Changes `states` as go_on_after() does.
+[[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
+    const core::Deal& deal, std::vector<models::Taken> taken, const actor::TrainOptions& options,
+    std::uint64_t train_samples, std::uint64_t samples, std::vector<core::RangeState>& states);
+
+/// The same for a job in one process whose last deals are `deals`, the latest one last: `states`
+/// say what was taken. Returns an Error if some of the updates that they hold belong to one deal
+/// and some to the next; the workers' next steps end this.
+[[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
+    const std::vector<std::shared_ptr<const core::Deal>>& deals, const actor::TrainOptions& options,
+    std::uint64_t train_samples, std::vector<core::RangeState>& states);
+
 /// Returns the ledgers and the former deals with which `job` goes on from the states of `writer`,
 /// and what has changed: all workers begin at one step, and take first what is left of the epochs
 /// begun. `states` and the result have the ranges of `writer`.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/models/batch_sizes.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/files/metrics_file.hpp"
@@ -125,7 +126,10 @@ actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const 
   const core::Step interval_min = has_other_limit ? 1 : options.job.steps / 100;
   options.job.evaluate_every = job.evaluate_every.value_or(
       std::max<core::Step>(actor::steps_per_epoch(options, samples), interval_min));
-  options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
+  options.batch =
+      options.dynamic_batches
+          ? std::max(std::min<std::size_t>(options.batch, samples), options.job.workers)
+          : models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
   if (core::has_servers(options.job.mode))
     options.job.shards =
         std::min(actor::owner_count(options.job), model.layout(options.job).ranges.size());
@@ -335,6 +339,9 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                        .train_samples = data->train.size(),
                        .test_samples = data->test ? data->test->size() : 0};
   resolved.short_model = short_name(job->model, resolved.model);
+  if (job->train.dynamic_batches && job->train.batch < job->train.job.workers)
+    return with_location(models::small_total_error(job->train.batch, job->train.job.workers),
+                         settings, "batch");
   if (auto fit = (*model)->accepts_batch(resolved.options.batch); !fit)
     return with_location(std::move(fit).error(), settings, "batch");
   auto device_model = (*model)->put_on_device(job->device, resolved.options.batch);

@@ -9,6 +9,7 @@
 
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/advice.hpp"
+#include "starling/tools/train/checkpoint_changes.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
 #include "starling/tools/train/trace_file.hpp"
@@ -90,16 +91,24 @@ void Recorder::warn(const std::string& message) {
   print_error(message);
 }
 
-bool Recorder::on_checkpoint(const States& states) {
-  if (ready_.job.checkpoint.empty() || has_no_updates(states) || lacks_ledger(states)) return false;
+bool Recorder::on_checkpoint(const States& last_states,
+                             const std::vector<std::shared_ptr<const core::Deal>>& deals) {
+  if (ready_.job.checkpoint.empty() || has_no_updates(last_states) || lacks_ledger(last_states))
+    return false;
+  States states = last_states;
+  ResolvedJob writer = ready_.resolved;
+  if (former_deals_) writer.options.job.former_deals = *former_deals_;
+  if (!deals.empty()) {
+    auto former = end_deal(deals, writer.options, writer.train_samples, states);
+    if (!former) return false;
+    writer.options.job.former_deals = *std::move(former);
+  }
   if (!actor::check_start(ready_.resolved.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
-  ResolvedJob writer = ready_.resolved;
-  if (former_deals_) writer.options.job.former_deals = *former_deals_;
   const bool written =
       record_result(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model, writer,
-                                     ready_.identity, states, updates_in(states)));
+                                     ready_.identity, states, updates_in(last_states)));
   if (written) checkpoint_ = ready_.job.checkpoint;
   return written;
 }
@@ -121,7 +130,7 @@ EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers
   const bool is_last_finite = has_last_model && is_finite(ready_.weights_in(outcome.model));
   if (has_last_model && !is_last_finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
-  const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model);
+  const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model, outcome.deals);
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
     ended.advice = find_advice(ready_, outcome.last.test, losses_);
   const bool is_early = selection_.is_patience_over() &&

@@ -78,8 +78,10 @@ class Recorder {
   /// Replaces the checkpoint file and returns true. Returns false if it cannot be written, if the
   /// job has no checkpoint file, or if no job could resume from `states`: no update was made,
   /// values are not finite, a range has no ledger, or the ranges of a bsp job are at different
-  /// rounds.
-  bool on_checkpoint(const std::vector<core::RangeState>& states);
+  /// rounds. In one process with dynamic batches, `deals` are the last deals, the latest one last;
+  /// returns false then also if the workers pass from one to the next.
+  bool on_checkpoint(const std::vector<core::RangeState>& states,
+                     const std::vector<std::shared_ptr<const core::Deal>>& deals = {});
 
   /// Writes the kept model, the last checkpoint, the trace, the report and the last line of the
   /// metrics. Returns how the job ended.

@@ -140,7 +140,7 @@ std::string optimizer_text(const ResolvedJob& job) {
     text += job.has_default_schedule ? ", its rate falls over the job"
                                      : ", " + models::print(options.schedule);
   if (options.l2 > 0) text += fmt::format(", l2 {:.3g}", options.l2);
-  return text + fmt::format(", batch {}", options.batch);
+  return text + ", batch " + actor::print_batch(options);
 }
 
 Json spread_json(const actor::Spread& spread) {
@@ -163,10 +163,9 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
     json["draws"] = last.draws;
     json["passes"] = last.passes;
   }
-  if (job.options.job.cache) {
-    json["reads"] = last.reads.reads;
-    json["pulls"] = last.reads.pulls;
-  }
+  if (job.options.job.cache)
+    json.update({{"reads", last.reads.reads}, {"pulls", last.reads.pulls}});
+  if (!last.batches.empty()) json["batches"] = last.batches;
 }
 
 void add_settings(Json& json, const ResolvedJob& job) {
@@ -192,7 +191,9 @@ void add_settings(Json& json, const ResolvedJob& job) {
   if (job.learns_by_gradients) json["optimizer"] = models::print(options.optimizer);
   if (options.schedule != models::Schedule{}) json["schedule"] = models::print(options.schedule);
   if (options.l2 > 0) json["l2"] = options.l2;
-  if (job.learns_by_gradients) json["batch"] = options.batch;
+  if (job.learns_by_gradients)
+    json["batch"] =
+        options.dynamic_batches ? Json(actor::print_batch(options)) : Json(options.batch);
   if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
 }
 
@@ -272,11 +273,18 @@ std::string draws_text(const actor::Progress& last) {
                      percent(static_cast<double>(last.passes) / static_cast<double>(last.draws)));
 }
 
-std::string reads_text(const ResolvedJob& job, const core::ReadCounts& counts) {
-  if (!job.options.job.cache || counts.reads == 0) return {};
-  const std::uint64_t from_cache = counts.reads - std::min(counts.reads, counts.pulls);
-  return fmt::format("{} of the ranges from the cache",
-                     percent(static_cast<double>(from_cache) / static_cast<double>(counts.reads)));
+std::string reads_text(const core::ReadCounts& counts) {
+  const double pulled = static_cast<double>(counts.pulls) / static_cast<double>(counts.reads);
+  return percent(1 - pulled) + " of the ranges from the cache";
+}
+
+/// Returns the sizes of the workers' last batches if these are dynamic, or their range if there are
+/// many.
+std::string batches_text(const actor::Progress& last) {
+  if (last.batches.size() > 16)
+    return fmt::format("from {} to {} samples", std::ranges::min(last.batches),
+                       std::ranges::max(last.batches));
+  return fmt::format("{}", fmt::join(last.batches, ", "));
 }
 
 }  // namespace
@@ -334,9 +342,11 @@ std::string summary_table(const EndedJob& ended) {
                                             updates_per_second(job, last)));
   text += report_row("waiting", percent(last.waiting_share) + " of the workers' time");
   text += report_row("steps", spread_text(job, last));
+  text += report_row("batches", batches_text(last));
   if (!job.id.empty()) text += report_row("workers", fates_text(ended.workers));
   text += report_row("draws", draws_text(last));
-  text += report_row("reads", reads_text(job, last.reads));
+  if (options.job.cache && last.reads.reads > 0)
+    text += report_row("reads", reads_text(last.reads));
   text += report_row("evaluated", evaluations_text(ended));
   text += report_row("kept", kept_text(ended));
   text += report_row("train", metrics_text(train_of(ended)));

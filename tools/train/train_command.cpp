@@ -78,7 +78,9 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
     return recorder.on_evaluated(progress, states);
   };
   if (!ready->job.checkpoint.empty())
-    options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
+    options.job.on_checkpoint = [&](const auto& states, const auto& deals) {
+      recorder.on_checkpoint(states, deals);
+    };
   const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
   if (!outcome) return add_location(outcome.error(), settings);
   return report(recorder.end(*outcome), ready->job);

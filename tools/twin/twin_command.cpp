@@ -17,6 +17,11 @@ namespace {
 
 /// Returns the job to simulate. adopt_live_run() sets its end later.
 Result<SimJob> make_simulation(const Settings& settings, const Registry& registry) {
+  for (const Setting& setting : settings)
+    if (setting.key == "batch" && setting.text.starts_with("dynamic"))
+      return Error{setting.location +
+                   ": simulated steps have no samples, so their times do not follow the sizes of "
+                   "batches; valid: a whole number"};
   auto job = make_sim_job(sim_settings(settings), registry, true);
   if (!job) return job;
   if (!job->delay)

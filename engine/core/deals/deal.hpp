@@ -20,8 +20,11 @@ namespace starling::core {
 struct DealOptions {
   /// The number of samples of the training data; 0 if the job deals none.
   std::uint64_t samples = 0;
-  /// The number of samples that a worker takes at a step.
+  /// The number of samples that a worker takes at a step; if `dynamic`, that all workers take.
   std::uint64_t batch = 1;
+  /// True if the sizes of the workers' batches follow their speeds
+  /// (docs/design/0019-dynamic-batches.md). Requires: samples > 0.
+  bool dynamic = false;
   std::uint64_t seed = 1;
   /// A worker ends when the job has taken so many epochs, or after `steps_max` steps; nullopt if
   /// WorkerOptions::last_step alone says when it ends.
@@ -40,22 +43,39 @@ struct DealtWorker {
   Incarnation incarnation = 0;
   /// The step with which its part begins; nullopt if it had not begun when the deal was made.
   std::optional<Step> first_step = std::nullopt;
+  /// The number of samples that it takes at a step; 0 unless batches are dynamic.
+  std::uint64_t batch = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.id, m.incarnation, m.first_step); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.id, m.incarnation, m.first_step, m.batch);
+  }
   bool operator==(const DealtWorker&) const = default;
+};
+
+/// Numbers the deals of a job in their order: the epoch since which the members have been the same,
+/// and the revision, which counts the deals among them from 0.
+struct DealNumber {
+  Epoch epoch = 1;
+  std::uint32_t revision = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.revision); }
+  auto operator<=>(const DealNumber&) const = default;
 };
 
 /// To whom samples are dealt from an epoch of the configuration on: worker w of the list takes the
 /// part w of a models::SampleOrder.
 struct Deal {
-  Epoch epoch = 1;
+  DealNumber number = {};
   /// Ascending by id.
   std::vector<DealtWorker> workers = {};
   std::vector<models::FormerDeal> former = {};
 
-  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.workers, m.former); }
+  static constexpr auto fields(auto& m) { return std::tie(m.number, m.workers, m.former); }
   bool operator==(const Deal&) const = default;
 };
+
+/// Returns the sizes of the workers' batches if these are dynamic.
+[[nodiscard]] std::vector<std::uint64_t> sizes_of(const Deal& deal);
 
 /// How far one incarnation of a worker has got, by the updates that a member holds.
 struct WorkerProgress {
@@ -68,12 +88,13 @@ struct WorkerProgress {
   bool operator==(const WorkerProgress&) const = default;
 };
 
-/// Member to the dealer, when the members have changed: the deal that the sender knows, what its
-/// worker has taken of it, and how far those have got that are gone. The worker begins no step
-/// until the new deal comes.
+/// Member to the dealer, when the members have changed or the dealer has called for reports: the
+/// deal that the sender knows, what its worker has taken of it, and how far those have got that are
+/// gone. The worker begins no step until the new deal comes.
 struct DealReport {
-  /// Configuration::members_since of the sender's configuration.
-  Epoch epoch = 0;
+  /// The number that the new deal will have: its epoch is Configuration::members_since of the
+  /// sender's configuration.
+  DealNumber number = {0, 0};
   Deal deal = {};
   /// The number of steps of the deal that the sender's worker has begun; nullopt if it has no part
   /// in the deal.
@@ -84,11 +105,33 @@ struct DealReport {
   bool is_done = false;
   /// The progress of incarnations that are not in the configuration.
   std::vector<WorkerProgress> progress = {};
+  /// If batches are dynamic: how many samples the sender's worker has computed lately, and in how
+  /// many nanoseconds.
+  std::uint64_t samples = 0;
+  std::uint64_t nanoseconds = 0;
 
   static constexpr std::string_view name = "deal-report";
   static constexpr auto fields(auto& m) {
-    return std::tie(m.epoch, m.deal, m.taken, m.begun, m.is_done, m.progress);
+    return std::tie(m.number, m.deal, m.taken, m.begun, m.is_done, m.progress, m.samples,
+                    m.nanoseconds);
   }
+};
+
+/// Member to the dealer, if batches are dynamic: the sender's worker has begun so many steps of the
+/// deal `present` that the sizes of the batches should be revised.
+struct RevisionRequest {
+  DealNumber present;
+
+  static constexpr std::string_view name = "revision-request";
+  static constexpr auto fields(auto& m) { return std::tie(m.present); }
+};
+
+/// Dealer to all members: report what was taken, because the deal `next` is to follow.
+struct CallForReports {
+  DealNumber next;
+
+  static constexpr std::string_view name = "call-for-reports";
+  static constexpr auto fields(auto& m) { return std::tie(m.next); }
 };
 
 /// Dealer to all members: the samples are dealt in this way from now on.
@@ -99,13 +142,16 @@ struct NewDeal {
   static constexpr auto fields(auto& m) { return std::tie(m.deal); }
 };
 
-/// How far a worker has got, if the samples were dealt anew since the job began: how many epochs
+/// How far a worker has got, if the samples were dealt anew since the job began or batches are
+/// dynamic: how many epochs
 /// the job has taken if all workers have got as far, and the step after which the worker ends.
 struct DealProgress {
   std::optional<double> data_epoch = std::nullopt;
   std::optional<Step> last_step = std::nullopt;
+  /// The number of samples that the worker takes at a step; 0 unless batches are dynamic.
+  std::uint64_t batch = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.data_epoch, m.last_step); }
+  static constexpr auto fields(auto& m) { return std::tie(m.data_epoch, m.last_step, m.batch); }
 };
 
 /// A worker's part of a deal.
@@ -121,6 +167,8 @@ struct DealPart {
   /// When the deal was made, some worker had begun the step before this one, but none this step.
   /// Under bsp, a job that divides its work begins the deal with this step on all workers.
   Step common_first_step = 0;
+  /// The number of samples that the worker takes at a step; 0 unless batches are dynamic.
+  std::uint64_t batch = 0;
 };
 
 }  // namespace starling::core

@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "starling/models/batch_sizes.hpp"
+
 namespace starling::core {
+
+std::vector<std::uint64_t> sizes_of(const Deal& deal) {
+  std::vector<std::uint64_t> sizes;
+  for (const DealtWorker& worker : deal.workers) sizes.push_back(worker.batch);
+  return sizes;
+}
+
 namespace {
 
 /// Returns what a worker that is gone had taken of its deal, as far as members hold its updates.
@@ -29,30 +38,96 @@ models::Taken taken_by_dead(const DealtWorker& worker,
   return taken;
 }
 
+/// The fewest steps between two revisions of the sizes of batches: fewer would measure too little.
+constexpr std::uint64_t revision_steps_min = 8;
+/// With more former deals in a chain than this, the sizes are not revised: the rest of the chain
+/// (models::check_deals()) is kept for changes of the members.
+constexpr std::size_t revised_deals_max = 50;
+
 }  // namespace
 
 Dealer::Dealer(DealOptions options, const Configuration* first) : options_(std::move(options)) {
   Deal deal{.workers = std::vector<DealtWorker>(options_.workers), .former = options_.former};
+  if (options_.dynamic) {
+    const auto sizes = models::divide_batch(options_.batch, options_.workers);
+    for (MemberId id = 0; id < options_.workers; ++id) deal.workers[id].batch = sizes[id];
+  }
   const Step first_step = deals_samples() ? order_of(deal).first_step() : 0;
   for (MemberId id = 0; id < options_.workers; ++id) {
     const Member* member = first != nullptr ? first->find(id) : nullptr;
-    deal.workers[id] = {id, member != nullptr ? member->incarnation : 0, first_step};
+    DealtWorker& worker = deal.workers[id];
+    worker.id = id;
+    worker.incarnation = member != nullptr ? member->incarnation : 0;
+    worker.first_step = first_step;
   }
   deal_ = std::make_shared<const Deal>(std::move(deal));
 }
 
 models::SampleOrder Dealer::order_of(const Deal& deal) const {
+  if (options_.dynamic) return {options_.samples, sizes_of(deal), options_.seed, true, deal.former};
   return {options_.samples, deal.workers.size(), options_.batch, options_.seed, true, deal.former};
+}
+
+models::FormerDeal Dealer::former_deal(const Deal& deal) const {
+  if (options_.dynamic) return {.sizes = sizes_of(deal)};
+  return {.batch = options_.batch};
 }
 
 bool Dealer::are_possible(const std::vector<models::FormerDeal>& former) const {
   return deals_samples() ? bool{models::check_deals(former, options_.samples)} : former.empty();
 }
 
+bool Dealer::is_possible(const Deal& deal) const {
+  if (!are_possible(deal.former)) return false;
+  if (!options_.dynamic)
+    return std::ranges::all_of(deal.workers, [](auto& worker) { return worker.batch == 0; });
+  std::uint64_t rest = std::max<std::uint64_t>(options_.batch, deal.workers.size());
+  for (const DealtWorker& worker : deal.workers) {
+    if (worker.batch == 0 || worker.batch > rest) return false;
+    rest -= worker.batch;
+  }
+  return rest == 0 || deal.workers.empty();
+}
+
 bool Dealer::begin_report(const Configuration& configuration) {
-  if (configuration.members_since <= reported_) return false;
-  reported_ = configuration.members_since;
+  return begin_report(configuration, {{configuration.members_since, 0}});
+}
+
+bool Dealer::begin_report(const Configuration& configuration, const CallForReports& call) {
+  if (call.next.epoch != configuration.members_since || call.next <= reported_) return false;
+  reported_ = call.next;
   return true;
+}
+
+const std::shared_ptr<const models::SampleOrder>& Dealer::order() {
+  if (!order_) order_ = std::make_shared<const models::SampleOrder>(order_of(*deal_));
+  return order_;
+}
+
+bool Dealer::asks_for_revision(std::uint64_t steps) {
+  if (!options_.dynamic || deal_->workers.size() < 2) return false;
+  const std::uint64_t period =
+      std::max(revision_steps_min, order()->rest_steps() + order()->steps_per_epoch());
+  if (!revision_due_) revision_due_ = period;
+  if (steps < *revision_due_) return false;
+  *revision_due_ = steps + period;
+  return true;
+}
+
+std::optional<CallForReports> Dealer::on(const Configuration& configuration,
+                                         const RevisionRequest& request) {
+  const DealNumber present = deal_->number;
+  const DealNumber next{present.epoch, present.revision + 1};
+  if (!options_.dynamic || request.present != present ||
+      present.epoch != configuration.members_since || called_ >= next ||
+      deal_->former.size() > revised_deals_max)
+    return std::nullopt;
+  called_ = next;
+  return CallForReports{next};
+}
+
+DealNumber Dealer::awaited(const Configuration& configuration) const {
+  return std::max(called_, DealNumber{configuration.members_since, 0});
 }
 
 std::vector<WorkerProgress> Dealer::progress_of_gone(const Configuration& configuration,
@@ -70,10 +145,10 @@ std::vector<WorkerProgress> Dealer::progress_of_gone(const Configuration& config
 
 std::optional<Deal> Dealer::on(const Configuration& configuration, MemberId from,
                                const DealReport& report) {
-  if (report.epoch != configuration.members_since) return std::nullopt;
-  if (!are_possible(report.deal.former)) return std::nullopt;
-  if (collected_ != report.epoch) reports_.clear();
-  collected_ = report.epoch;
+  if (report.number != awaited(configuration)) return std::nullopt;
+  if (!is_possible(report.deal)) return std::nullopt;
+  if (collected_ != report.number) reports_.clear();
+  collected_ = report.number;
   reports_[from] = report;
   if (reports_.size() < configuration.members.size()) return std::nullopt;
   Deal next = next_deal(configuration);
@@ -86,7 +161,7 @@ std::vector<models::Taken> Dealer::taken_of(const Deal& latest, const Configurat
   std::vector<models::Taken> all;
   for (const DealtWorker& worker : latest.workers) {
     const auto own = reports.find(worker.id);
-    if (own != reports.end() && own->second.taken && own->second.deal.epoch == latest.epoch)
+    if (own != reports.end() && own->second.taken && own->second.deal.number == latest.number)
       all.push_back({.steps = *own->second.taken});
     else if (configuration.contains(worker.id, worker.incarnation))
       all.push_back({});  // it does not know the deal yet
@@ -101,17 +176,18 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
   // Members with a part in the first deal know the incarnations of its workers.
   const Deal& latest =
       std::ranges::max_element(reports_, {}, [](const auto& report) {
-        return std::pair{report.second.deal.epoch, report.second.taken.has_value()};
+        return std::pair{report.second.deal.number, report.second.taken.has_value()};
       })->second.deal;
-  Deal next{.epoch = configuration.members_since, .workers = {}, .former = latest.former};
+  Deal next{.number = collected_, .workers = {}, .former = latest.former};
   for (const Member& member : configuration.members) {
     const DealReport& report = reports_.at(member.id);
     if (member.works && !report.is_done)
       next.workers.push_back({member.id, member.incarnation, report.begun});
   }
+  if (options_.dynamic) size_batches(next);
   if (latest.workers.empty() || !deals_samples()) return next;
-  models::FormerDeal last{.batch = options_.batch,
-                          .taken = taken_of(latest, configuration, reports_)};
+  models::FormerDeal last = former_deal(latest);
+  last.taken = taken_of(latest, configuration, reports_);
   const models::SampleOrder order = order_of(latest);
   std::uint64_t epoch = order.epochs_begun(last.taken);
   if (epoch > UINT32_MAX / 2) epoch = order.first_epoch();  // a member is broken
@@ -122,13 +198,24 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
   return next;
 }
 
+void Dealer::size_batches(Deal& deal) const {
+  std::vector<models::WorkDone> done;
+  for (const DealtWorker& worker : deal.workers) {
+    const DealReport& report = reports_.at(worker.id);
+    done.push_back({report.samples, static_cast<double>(report.nanoseconds) * 1e-9});
+  }
+  const auto sizes = models::divide_batch(options_.batch, models::next_shares(done));
+  for (std::size_t w = 0; w < sizes.size(); ++w) deal.workers[w].batch = sizes[w];
+}
+
 bool Dealer::on(const Configuration& configuration, const NewDeal& next) {
-  if (next.deal.epoch != configuration.members_since || next.deal.epoch <= deal_->epoch ||
-      !are_possible(next.deal.former))
+  if (next.deal.number.epoch != configuration.members_since || next.deal.number <= deal_->number ||
+      !is_possible(next.deal))
     return false;
   deal_ = std::make_shared<const Deal>(next.deal);
   known_progress_.clear();
   order_.reset();
+  revision_due_.reset();
   return true;
 }
 
@@ -138,12 +225,12 @@ std::optional<DealPart> Dealer::part_of(MemberId worker) {
   if (part == workers.end() || part->id != worker) return std::nullopt;
   DealPart dealt{.index = static_cast<std::uint32_t>(part - workers.begin()),
                  .count = static_cast<std::uint32_t>(workers.size()),
-                 .steps_max = options_.steps_max};
+                 .steps_max = options_.steps_max,
+                 .batch = part->batch};
   for (const DealtWorker& other : workers)
     dealt.common_first_step = std::max(dealt.common_first_step, other.first_step.value_or(0));
   if (!deals_samples()) return dealt;
-  if (!order_) order_ = std::make_shared<const models::SampleOrder>(order_of(*deal_));
-  dealt.order = order_;
+  dealt.order = order();
   if (options_.epochs) dealt.steps = order_->steps_until(*options_.epochs);
   return dealt;
 }

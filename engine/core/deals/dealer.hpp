@@ -1,6 +1,6 @@
-/// Deals the samples or, in a job without samples, the work anew when the members of a job change.
-/// The member with the lowest id is the dealer: it waits for the DealReport of every member, and
-/// sends all of them the new deal.
+/// Deals the samples or, in a job without samples, the work anew when the members of a job change
+/// and, if batches are dynamic, about once an epoch. The member with the lowest id is the dealer:
+/// it waits for the DealReport of every member, and sends all of them the new deal.
 ///
 /// The reports of one epoch come after their senders have adopted its configuration, so no owner
 /// takes an update of a former member any more, and no worker begins a step by the former deal. If
@@ -35,6 +35,20 @@ class Dealer {
   /// Returns true once for each epoch in which the members have changed: this member then sends the
   /// dealer a report.
   [[nodiscard]] bool begin_report(const Configuration& configuration);
+  /// The same for each call of the dealer.
+  [[nodiscard]] bool begin_report(const Configuration& configuration, const CallForReports& call);
+  /// Returns the number of the deal for which this member reported last.
+  [[nodiscard]] DealNumber reported() const noexcept { return reported_; }
+
+  /// If batches are dynamic: returns true if this member's worker, which has begun `steps` steps of
+  /// the present deal, should ask for a revision (RevisionRequest): after the steps of a whole
+  /// epoch and of what was left before, but at least 8, and again each time after as many steps.
+  [[nodiscard]] bool asks_for_revision(std::uint64_t steps);
+  /// On the dealer: returns the call that the request leads to. There is none if the deal is not
+  /// the present one, if reports were called for already, or if many former deals are not taken
+  /// completely.
+  [[nodiscard]] std::optional<CallForReports> on(const Configuration& configuration,
+                                                 const RevisionRequest& request);
   /// Returns what a report says of the incarnations that are not in the configuration. `progress`
   /// is what the member's exchange knows; it may forget an incarnation when a later one writes, so
   /// the most that was known since the present deal counts.
@@ -57,6 +71,9 @@ class Dealer {
   /// has workers.
   [[nodiscard]] models::SampleOrder order_of(const Deal& deal) const;
 
+  /// Returns the description of a deal that has ended, but for what was taken of it.
+  [[nodiscard]] models::FormerDeal former_deal(const Deal& deal) const;
+
   /// Returns what each worker of `latest` has taken: as the reports say, which are those of all
   /// members of `configuration`.
   [[nodiscard]] static std::vector<models::Taken> taken_of(
@@ -67,17 +84,29 @@ class Dealer {
   [[nodiscard]] Deal next_deal(const Configuration& configuration) const;
   /// False for former deals that no job of these options can have had.
   [[nodiscard]] bool are_possible(const std::vector<models::FormerDeal>& former) const;
+  /// False for a deal that no dealer makes.
+  [[nodiscard]] bool is_possible(const Deal& deal) const;
+  /// Returns the number of the deal for which reports are collected now.
+  [[nodiscard]] DealNumber awaited(const Configuration& configuration) const;
+  /// Sets the sizes of the batches. Requires: reports_ has the reports of all workers of the deal.
+  void size_batches(Deal& deal) const;
 
   DealOptions options_;
   std::shared_ptr<const Deal> deal_;
-  /// The order of deal_; made when a part is asked for.
+  /// The order of deal_; made when it is needed.
   std::shared_ptr<const models::SampleOrder> order_;
-  /// The epoch of the last report that this member has sent.
-  Epoch reported_ = 1;
+  [[nodiscard]] const std::shared_ptr<const models::SampleOrder>& order();
+  /// The number in the last report that this member has sent.
+  DealNumber reported_;
+  /// The number of steps of the present deal after which this member asks for a revision; absent
+  /// until it is needed.
+  std::optional<std::uint64_t> revision_due_;
   /// The most that was known of each incarnation since the present deal.
   std::map<MemberIncarnation, WorkerProgress> known_progress_;
-  /// On the dealer: the reports of the epoch `collected_`, by sender.
-  Epoch collected_ = 0;
+  /// On the dealer: the last deal for which it has called for reports.
+  DealNumber called_;
+  /// On the dealer: the reports for the deal `collected_`, by sender.
+  DealNumber collected_ = {0, 0};
   std::map<MemberId, DealReport> reports_;
 };
 

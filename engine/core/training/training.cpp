@@ -37,7 +37,8 @@ Training::Training(std::shared_ptr<const TrainingOptions> options, RoleSetup set
       joins_(!setup.first_configuration),
       exchange_(make_exchange(*options_, setup)) {
   if (!joins_) first_entry_ = first_ledger_entry(*options_->exchange.initial_states, self_.id);
-  if (options_->deal.workers > 0 && (joins_ || !setup.first_configuration->is_of_one_process()))
+  if (options_->deal.workers > 0 &&
+      (joins_ || options_->deal.dynamic || !setup.first_configuration->is_of_one_process()))
     dealer_ = std::make_unique<Dealer>(options_->deal, setup.first_configuration.get());
 }
 
@@ -102,7 +103,7 @@ void Training::inform_worker(const Context& context, const Configuration* former
   if (!configuration_->is_of_one_process()) start(context);
 }
 
-WorkerOptions Training::worker_options() const {
+WorkerOptions Training::worker_options() {
   WorkerOptions worker = options_->worker;
   worker.id = self_.id;
   worker.incarnation = self_.incarnation;
@@ -112,6 +113,7 @@ WorkerOptions Training::worker_options() const {
   if (dealer_) {
     worker.awaits_deal = joins_;
     worker.deal_first_step = dealer_->deal().workers.front().first_step.value();
+    if (!joins_ && options_->deal.dynamic) worker.first_part = dealer_->part_of(self_.id);
   }
   if (!joins_) {
     worker.first_step = first_entry_.step;
@@ -122,14 +124,24 @@ WorkerOptions Training::worker_options() const {
 
 /// Sends the dealer what this member knows about the samples that were taken.
 void Training::report_deal(const Context& context) {
-  DealReport report{.epoch = configuration_->members_since, .deal = dealer_->deal()};
+  DealReport report{.number = dealer_->reported(), .deal = dealer_->deal()};
   if (worker_) {
     report.taken = worker_->dealt_steps_begun();
     report.begun = worker_->steps_begun();
     report.is_done = worker_->is_done();
+    const auto [samples, time] = worker_->work_done();
+    report.samples = samples;
+    report.nanoseconds = static_cast<std::uint64_t>(time.count());
   }
   report.progress = dealer_->progress_of_gone(*configuration_, progress());
   context.send(Dealer::dealer_of(*configuration_), std::move(report));
+}
+
+/// If batches are dynamic: asks the dealer to revise their sizes when this is due.
+void Training::ask_for_revision(const Context& context) {
+  if (!dealer_ || !worker_) return;
+  if (dealer_->asks_for_revision(worker_->dealt_steps_begun().value_or(0)))
+    context.send(Dealer::dealer_of(*configuration_), RevisionRequest{dealer_->deal().number});
 }
 
 /// If the coordinator has changed, sends the new one what this member knows about the steps.
@@ -174,6 +186,20 @@ bool Training::on(const Context& context, MemberId, const NewDeal& next) {
   if (!dealer_ || !dealer_->on(*configuration_, next)) return true;
   run_worker(context,
              [&](auto& worker, const auto& c) { worker.on_deal(c, dealer_->part_of(self_.id)); });
+  return true;
+}
+
+bool Training::on(const Context& context, MemberId, const RevisionRequest& request) {
+  if (!dealer_) return true;
+  if (const auto call = dealer_->on(*configuration_, request))
+    context.out.push_back(SendToAll<Messages>{*call});
+  return true;
+}
+
+bool Training::on(const Context& context, MemberId, const CallForReports& call) {
+  if (!dealer_ || !dealer_->begin_report(*configuration_, call)) return true;
+  if (worker_) worker_->hold();
+  report_deal(context);
   return true;
 }
 

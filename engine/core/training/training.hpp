@@ -69,6 +69,8 @@ struct StepFailure {
 [[nodiscard]] bool is_valid(const MessageScope& scope, const DealReport& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const NewDeal& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const StepAnswer& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const RevisionRequest& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const CallForReports& m);
 /// These messages name their sender, and no other field of them can be invalid.
 template <class M>
 requires IsIn<M, MessageList<StepQuery, NotifyRequest, Notice>>
@@ -79,7 +81,8 @@ class Training {
  public:
   static constexpr std::string_view name = "training";
   using Messages =
-      Joined<MessageList<WorkerStatus, DealReport, NewDeal>, core::Messages, ExchangeMessages>;
+      Joined<MessageList<WorkerStatus, DealReport, NewDeal, RevisionRequest, CallForReports>,
+             core::Messages, ExchangeMessages>;
   /// ObservedState is a part of the answer to a Snapshot.
   using Outputs = MessageList<Plan, Compute, Done, ObservedState>;
   /// The observer asks for the states of this member's ranges by a Snapshot.
@@ -126,6 +129,8 @@ class Training {
   }
   [[nodiscard]] bool on(const Context& context, MemberId from, const DealReport& report);
   [[nodiscard]] bool on(const Context& context, MemberId from, const NewDeal& next);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const RevisionRequest& request);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const CallForReports& call);
 
   void on(const Context& context, PlanResult& result) {
     run_worker(context, [&](auto& worker, const auto& c) {
@@ -136,6 +141,7 @@ class Training {
     run_worker(context, [&](auto& worker, const auto& c) {
       worker.on_update(c, result.step, std::move(result.update));
     });
+    ask_for_revision(context);
   }
   void on(const Context& context, const StepFailure& failure) {
     run_worker(context, [&](auto& worker, const auto& c) {
@@ -259,8 +265,9 @@ class Training {
   void inform_coordinator(const Context& context, const Configuration* former);
   void inform_worker(const Context& context, const Configuration* former);
   void report_deal(const Context& context);
+  void ask_for_revision(const Context& context);
   void send_status(const Context& context, const Configuration* former);
-  [[nodiscard]] WorkerOptions worker_options() const;
+  [[nodiscard]] WorkerOptions worker_options();
   [[nodiscard]] std::size_t range_count() const;
   [[nodiscard]] ExchangeScope exchange_scope(const MessageScope& scope) const {
     return {scope, *options_->exchange.layout, options_->exchange.applier->element_bytes()};
@@ -277,7 +284,8 @@ class Training {
   AnyExchange exchange_;
   /// nullptr if this member is not the coordinator.
   std::unique_ptr<Coordinator> coordinator_;
-  /// nullptr in a job of one process, and if the job deals neither samples nor work.
+  /// nullptr if the job deals neither samples nor work and, unless batches are dynamic, in a job of
+  /// one process.
   std::unique_ptr<Dealer> dealer_;
 };
 

@@ -53,14 +53,23 @@ bool is_valid(const MessageScope& scope, const WorkerStatus& m) {
 
 /// The dealer checks the former deals, because these depend on the job's data.
 bool is_valid(const MessageScope& scope, const DealReport& m) {
-  return m.epoch <= scope.configuration.epoch && m.deal.epoch < m.epoch &&
+  return m.number.epoch <= scope.configuration.epoch && m.deal.number < m.number &&
          m.taken.value_or(0) < barrier::finished && m.begun.value_or(0) <= barrier::finished &&
          has_valid_workers(scope, m.deal) && std::ranges::all_of(m.progress, is_valid_progress);
 }
 
 bool is_valid(const MessageScope& scope, const NewDeal& m) {
   return scope.from == Dealer::dealer_of(scope.configuration) &&
-         m.deal.epoch <= scope.configuration.epoch && has_valid_workers(scope, m.deal);
+         m.deal.number.epoch <= scope.configuration.epoch && has_valid_workers(scope, m.deal);
+}
+
+bool is_valid(const MessageScope& scope, const RevisionRequest& m) {
+  return is_senders_worker(scope, scope.from) && m.present.epoch <= scope.configuration.epoch;
+}
+
+bool is_valid(const MessageScope& scope, const CallForReports& m) {
+  return scope.from == Dealer::dealer_of(scope.configuration) &&
+         m.next.epoch <= scope.configuration.epoch;
 }
 
 bool is_valid(const MessageScope& scope, const StepAnswer& m) {

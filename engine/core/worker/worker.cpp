@@ -13,7 +13,11 @@ Worker::Worker(WorkerOptions options)
       awaits_deal_(options_.awaits_deal),
       has_part_(!options_.joins) {
   if (has_part_) {
-    deal_first_step_ = options_.deal_first_step;
+    part_ = std::exchange(options_.first_part, std::nullopt);
+    if (part_)
+      begin_deal(options_.deal_first_step);
+    else
+      deal_first_step_ = options_.deal_first_step;
     former_share_ = share_of_present_workers();
   }
   if (!options_.central)
@@ -86,6 +90,7 @@ void Worker::on_deal(const Context& context, std::optional<DealPart> part) {
   const auto begun = steps_begun();
   if (begun && part_ && !part_->order) former_share_ = share_at(*begun);
   part_ = std::move(part);
+  work_meter_.restart();
   deal_first_step_.reset();
   if (begun && part_) begin_deal(*begun);
   awaits_deal_ = false;
@@ -118,7 +123,8 @@ std::optional<std::uint64_t> Worker::dealt_steps_begun() const noexcept {
 DealProgress Worker::deal_progress() const {
   if (!part_ || !part_->order) return {};
   const Step first = deal_first_step_.value_or(step_);
-  return {part_->order->epochs_after(step_ - std::min(step_, first)), options_.last_step};
+  return {part_->order->epochs_after(step_ - std::min(step_, first)), options_.last_step,
+          part_->batch};
 }
 
 /// Returns this worker's part of the step after `step`. Requires: its part of the deal has begun.
@@ -152,6 +158,7 @@ void Worker::read(const Context& context, std::optional<std::vector<RangeRows>> 
 void Worker::on_values(const Context& context, Step step, std::vector<Value> values) {
   if (phase_ != Phase::reading || step != step_) return;
   phase_ = Phase::computing;
+  compute_started_at_ = context.now;
   values_ = std::move(values);
   context.out.push_back(Compute{step_, values_, share_});
 }
@@ -161,6 +168,7 @@ void Worker::on_update(const Context& context, Step step, Update update) {
   values_.clear();  // releases the buffers, so that an owner need not copy a range to change it
   phase_ = Phase::writing;
   samples_in_flight_ = update.samples;
+  work_meter_.add(update.samples, context.now - compute_started_at_);
   const std::uint64_t samples_total = samples_ + update.samples;
   context.out.push_back(Write{step_ + 1, std::move(update), samples_total});
 }

@@ -47,6 +47,8 @@ struct WorkerOptions {
   bool awaits_deal = false;
   /// The step with which the worker's part of the first deal begins.
   Step deal_first_step = 0;
+  /// The worker's part of the first deal, if batches are dynamic.
+  std::optional<DealPart> first_part = std::nullopt;
   /// The job fails when one step has failed this many times in a row.
   int attempts = 3;
 };
@@ -149,6 +151,10 @@ class Worker {
   /// Returns the number of steps of the present deal that the worker has begun; nullopt if it has
   /// no part in the deal.
   [[nodiscard]] std::optional<std::uint64_t> dealt_steps_begun() const noexcept;
+  /// Returns how many samples the worker has computed in which time: in the present deal or, if it
+  /// has computed little of it, since the former deal. The time is that from having read the model
+  /// to having the update.
+  [[nodiscard]] WorkMeter::Done work_done() const { return work_meter_.done(); }
   /// Returns the step at which the worker asks again; meaningful while it goes on by a
   /// coordinator's permission.
   [[nodiscard]] Step run_end() const noexcept { return std::max(run_end_, step_ + 1); }
@@ -200,7 +206,7 @@ class Worker {
   /// This worker's part of the present step.
   WorkShare share_;
   bool awaits_deal_;
-  /// This worker's part of the present deal; absent in the first deal.
+  /// This worker's part of the present deal; absent in the first deal unless batches are dynamic.
   std::optional<DealPart> part_;
   /// This worker's part in the former deal. In a bulk-synchronous job that divides its work, it
   /// also takes this part of the steps that other workers have begun by the former deal.
@@ -219,7 +225,9 @@ class Worker {
   Time step_started_at_{};
   Time wait_started_at_{};
   Time waited_{};
+  Time compute_started_at_{};
   StepTimes step_times_;
+  WorkMeter work_meter_;
 };
 
 }  // namespace starling::core

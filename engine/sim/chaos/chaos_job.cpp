@@ -129,6 +129,8 @@ core::DealOptions ChaosJob::deal() const {
                          .seed = scenario_.seed,
                          .workers = scenario_.workers};
   if (scenario_.seed % 2 == 1) deal.epochs = static_cast<double>(scenario_.steps * deal.batch) / 4;
+  deal.dynamic = scenario_.seed / 3 % 3 == 2;
+  if (deal.dynamic) deal.batch *= scenario_.workers;
   return deal;
 }
 

@@ -218,7 +218,7 @@ void InvariantChecker::expect_samples_taken_once() {
     if (nodes_[member.id].core == nullptr) return;
     const auto& training = nodes_[member.id].core->role<core::Training>();
     if (training.dealer() == nullptr) return;
-    if (deal == nullptr || training.dealer()->deal().epoch > deal->epoch)
+    if (deal == nullptr || training.dealer()->deal().number > deal->number)
       deal = &training.dealer()->deal();
     core::DealReport& report = reports[member.id];
     report.deal = training.dealer()->deal();

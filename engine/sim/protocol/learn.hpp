@@ -29,6 +29,7 @@
 
 #include "starling/engine/sim/protocol/protocol.hpp"
 #include "starling/engine/work/gradients.hpp"
+#include "starling/models/batch_sizes.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 #include "starling/models/optimizer/schedule.hpp"
@@ -44,7 +45,10 @@ struct LearnOptions {
   /// The L2 weight decay, for the parameters to which weight decay applies.
   double l2 = 0;
   /// The number of samples that a worker uses in one step, but at most its share of the data.
+  /// If `dynamic_batches`, the number of samples that all workers use in one step: their batches
+  /// are sized by their speeds.
   std::size_t batch = 64;
+  bool dynamic_batches = false;
   /// The number of passes over the training data; if given, it replaces protocol.steps.
   std::optional<double> epochs = std::nullopt;
   /// Called at each point of the curve. If it returns false, the run ends.
@@ -67,6 +71,7 @@ requires models::Model<M, D>
       model, data,
       core::GradientOptions{.workers = protocol.workers,
                             .batch = options.batch,
+                            .dynamic = options.dynamic_batches,
                             .clip = options.clip,
                             .seed = protocol.seed},
       core::make_layout(model.parameters(), sizeof(T), owner_count(protocol)));
@@ -80,9 +85,11 @@ requires models::Model<M, D>
   job.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
                                            .schedule = options.schedule,
                                            .l2 = options.l2,
-                                           .batch = gradients->batch_size()});
+                                           .batch = gradients->batch_size(),
+                                           .is_batch_of_all = options.dynamic_batches});
   job.deal = {.samples = data.size(),
               .batch = options.batch,
+              .dynamic = options.dynamic_batches,
               .seed = protocol.seed,
               .epochs = options.epochs,
               .workers = protocol.workers};
@@ -118,6 +125,8 @@ requires models::Model<M, D>
                                            Figures<typename M::Scalar> figures = {}) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
+  if (options.dynamic_batches && options.batch < options.protocol.workers)
+    return models::small_total_error(options.batch, options.protocol.workers);
   if (data.size() == 0) return Error{"the training data has no samples"};
   if (auto valid = models::check(model.parameters()); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
@@ -126,8 +135,9 @@ requires models::Model<M, D>
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
-    const models::SampleOrder order{data.size(), std::max<std::size_t>(1, options.protocol.workers),
-                                    options.batch, 0};
+    const models::SampleOrder order =
+        models::first_order(data.size(), std::max<std::size_t>(1, options.protocol.workers),
+                            options.batch, options.dynamic_batches, 0);
     completed.protocol.steps = order.steps_in_epochs(*options.epochs);
   }
   if (auto valid = check(completed.protocol); !valid) return std::move(valid).error();

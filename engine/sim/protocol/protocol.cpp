@@ -261,8 +261,18 @@ void Protocol::execute(MemberId id, core::Compute& read) {
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time step_time = options_.step_time_of ? options_.step_time_of(id, read.step)
                                                : options_.step_time.draw(nodes_[id].step_random);
-  const Time work = to_duration(static_cast<double>(step_time.count()) * slowness);
+  const Time work = to_duration(static_cast<double>(step_time.count()) * slowness *
+                                relative_size(read.share, read.step));
   queue_.push(now() + absences_.time_to_work(id, now(), work), UpdateDue{id, std::move(read)});
+}
+
+/// Returns the size of a worker's batch, in equal parts of the total; 1 if batches are not dynamic.
+double Protocol::relative_size(const core::WorkShare& share, Step step) const {
+  if (!job_.deal.dynamic || !share.order) return 1;
+  const double equal_part =
+      static_cast<double>(job_.deal.batch) / static_cast<double>(options_.workers);
+  return static_cast<double>(share.order->size_at(share.index, step - share.first_step)) /
+         equal_part;
 }
 
 void Protocol::execute(MemberId id, const core::Excluded&) {

@@ -54,7 +54,9 @@ struct ProtocolOptions {
   /// The virtual time at which the simulation ends, finished or not.
   Time horizon = Time::max();
   std::uint64_t seed = 1;
-  /// The time in which a worker computes an update, before it is multiplied by its slowness.
+  /// The time in which a worker computes an update, before it is multiplied by its slowness. If
+  /// batches are dynamic, that of an equal part of the total; it grows in proportion to the
+  /// samples.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
   /// If it is set, it returns the time of each step, above 0, in place of `step_time`. It is called
   /// when a step begins, with the number of steps that the worker has finished.
@@ -259,6 +261,7 @@ class Protocol {
   void execute(MemberId id, const core::MemberTimer& timer);
   void execute(MemberId id, const core::Plan& plan);
   void execute(MemberId id, core::Compute& read);
+  [[nodiscard]] double relative_size(const core::WorkShare& share, Step step) const;
   void execute(MemberId, const core::Done&) {}
   void execute(MemberId, const core::ObservedState&) {}
   void execute(MemberId, const core::MemberAnswer&) {}

@@ -75,7 +75,7 @@ TEST_P(EveryMode, FailsInOrderIfACallbackThrowsAnything) {
   TrainOptions throws_on_progress = quick;
   throws_on_progress.job.on_progress = [](const auto&) -> bool { throw 42; };
   TrainOptions throws_on_checkpoint = quick;
-  throws_on_checkpoint.job.on_checkpoint = [](const auto&) { throw 42; };
+  throws_on_checkpoint.job.on_checkpoint = [](const auto&, const auto&) { throw 42; };
   TrainOptions throws_in_stop_when = quick;
   throws_in_stop_when.job.stop_when = [](const auto&, const auto&) -> bool { throw 42; };
   const std::string unknown = ": an exception of unknown type";

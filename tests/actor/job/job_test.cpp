@@ -68,7 +68,7 @@ TEST_P(EveryMode, ReturnsTheModelThatReachedTheTarget) {
 TEST_F(BspJob, SavesCompleteRoundsAndSkipsSomeIfSavingIsSlow) {
   std::vector<core::Step> rounds;
   job_.job.checkpoint_every = 3;
-  job_.job.on_checkpoint = [&](const std::vector<core::RangeState>& states) {
+  job_.job.on_checkpoint = [&](const std::vector<core::RangeState>& states, const auto&) {
     rounds.push_back(states[0].round);
     for (const auto& state : states) {
       EXPECT_EQ(state.round, rounds.back());

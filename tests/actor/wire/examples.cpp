@@ -18,9 +18,10 @@ Configuration example_configuration() {
 }
 
 Deal deal() {
-  return {4,
-          {{1, 2, 7}, {3, 1, std::nullopt}},
-          {{.first_epoch = 1, .batch = 32, .samples = 96, .taken = {{3, 0}, {0, 40}}}}};
+  return {{4, 2},
+          {{1, 2, 7, 21}, {3, 1, std::nullopt, 43}},
+          {{.first_epoch = 1, .batch = 32, .samples = 96, .taken = {{3, 0}, {0, 40}}},
+           {.first_epoch = 2, .taken = {{1, 0}, {0, 4}}, .sizes = {24, 40}}}};
 }
 
 ConfigurationPtr shared_configuration() {
@@ -125,8 +126,10 @@ std::vector<PeerMessage> example_messages() {
       LeaveRequest{{3, 2, true, false}},
       EpochProbe{},
       JoinRefused{"no room"},
-      DealReport{5, deal(), 3, 9, true, {{{2, 1}, 8, 64}}},
-      DealReport{5, {}, std::nullopt, std::nullopt, false, {}},
+      DealReport{{5, 1}, deal(), 3, 9, true, {{{2, 1}, 8, 64}}, 640, 1234567890123},
+      DealReport{{5, 0}, {}, std::nullopt, std::nullopt, false, {}},
+      RevisionRequest{{5, 1}},
+      CallForReports{{5, 2}},
       NewDeal{deal()},
       MemberQuestion{7, AskStep{}},
       MemberQuestion{8, AskSteps{}},

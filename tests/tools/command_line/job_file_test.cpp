@@ -107,7 +107,7 @@ const std::vector<std::pair<std::string, std::string>> key_values{
     {"clip", "norm:1"},
     {"schedule", "step:every=200,gamma=0.5"},
     {"init", "first model.safetensors"},
-    {"batch", "8"},
+    {"batch", "dynamic:total=8"},
     {"epochs", "2.5"},
     {"steps", "70"},
     {"seconds", "200ms"},
@@ -158,8 +158,8 @@ std::string job_file_text(const std::vector<std::string>& keys) {
   std::string content;
   for (const std::string& name : keys) {
     const ValueType type = find_key(name)->type;
-    const bool is_quoted =
-        type == ValueType::text || type == ValueType::texts || type == ValueType::duration;
+    const bool is_quoted = type == ValueType::text || type == ValueType::texts ||
+                           type == ValueType::duration || type == ValueType::count_or_text;
     std::string value;
     for (const auto& [key, text] : key_values)
       if (key == name)
@@ -210,7 +210,7 @@ auto fields_set_by_keys(const Job& job) {
       std::tuple{job.data.data, job.data.test, job.data.split, job.data.holdout, job.data.scale,
                  job.data.seed, options.seed},
       std::tuple{job.model, job.element_type, job.device, train.optimizer, train.l2, train.clip,
-                 train.schedule, job.init, train.batch},
+                 train.schedule, job.init, train.batch, train.dynamic_batches},
       std::tuple{job.epochs, job.has_default_length, options.steps, options.time, until.metric,
                  until.value, until.at_least, job.patience},
       std::tuple{options.workers, options.mode, options.exchange, options.cache, options.shards,

@@ -262,6 +262,7 @@ JobReport Follower::make_report() {
       // A joining worker has no step until it knows at which one to begin.
       if (!is_known || (member.incarnation > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
+      if (known->second.deal.batch > 0) progress.batches.push_back(known->second.deal.batch);
       if (known->second.deal.data_epoch) {
         epochs.push_back(*known->second.deal.data_epoch);
         report.has_made_all_steps = report.has_made_all_steps.value_or(true) &&

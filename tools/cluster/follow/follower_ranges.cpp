@@ -82,14 +82,14 @@ std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
   return entries;
 }
 
-Result<std::optional<core::Deal>> Follower::fetch_deal() {
-  if (configuration_->members_since == 1) return std::optional<core::Deal>{};
+Result<std::optional<core::Deal>> Follower::fetch_deal(bool dynamic_batches) {
+  if (configuration_->members_since == 1 && !dynamic_batches) return std::optional<core::Deal>{};
   const auto address = address_of_node_.find(configuration_->members.front().node);
   if (address == address_of_node_.end()) return Error{"not all nodes answer"};
   auto description =
       client_.ask_for<wire::JobDescription>(address->second, wire::GetJob{job_}, reply_timeout);
   if (!description) return std::move(description).error();
-  if (description->deal && description->deal->epoch != configuration_->members_since)
+  if (description->deal && description->deal->number.epoch != configuration_->members_since)
     return Error{"members came or went"};
   return std::move(description->deal);
 }
@@ -100,30 +100,21 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
   std::uint64_t samples_taken = 0;
   for (const core::RangeState& state : states)
     samples_taken = std::max(samples_taken, state.samples);
-  models::FormerDeal last{.batch = options.batch, .samples = samples_taken, .taken = {}};
+  std::vector<models::Taken> taken;
   for (const core::DealtWorker& worker : deal.workers) {
     const auto member = members_.find(worker.id);
     if (member == members_.end()) return Error{"members came or went"};
     if (!worker.first_step) {  // it began later; all its samples are of this deal
-      last.taken.push_back({.samples = core::first_ledger_entry(states, worker.id).samples});
+      taken.push_back({.samples = core::first_ledger_entry(states, worker.id).samples});
       continue;
     }
     // Under BSP, an update that waits for the next round is not in the cut.
     core::Step step = member->second.step;
     if (barrier::is_bsp(options.job.barrier)) step = std::min(step, states.front().round);
     if (step < *worker.first_step) return Error{"a step of the former workers is not finished"};
-    last.taken.push_back({.steps = step - *worker.first_step});
+    taken.push_back({.steps = step - *worker.first_step});
   }
-  std::vector<models::FormerDeal> former = deal.former;
-  if (!deal.workers.empty())
-    former = models::deals_after(deal.former,
-                                 models::SampleOrder{samples, deal.workers.size(), options.batch,
-                                                     options.job.seed, true, deal.former},
-                                 std::move(last));
-  if (!former.empty()) former.back().samples = samples_taken;
-  if (auto first = go_on_after(former, options, samples, samples_taken, states); !first)
-    return std::move(first).error();
-  return former;
+  return program::end_deal(deal, std::move(taken), options, samples, samples_taken, states);
 }
 
 Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::TrainOptions& options,
@@ -151,7 +142,7 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
       return Error{"range " + std::to_string(state.range) + " lacks the state of this optimiser"};
     if (state.round != states->front().round) return Error{"ranges are of different rounds"};
   }
-  auto deal = fetch_deal();
+  auto deal = fetch_deal(options.dynamic_batches);
   if (!deal) return std::move(deal).error();
   ModelCut cut{*std::move(states), options.job.former_deals, {}};
   for (const auto& [worker, updates] : updates_) cut.updates += updates;

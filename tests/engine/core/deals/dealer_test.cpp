@@ -37,7 +37,7 @@ std::optional<Deal> deal(Dealer& dealer, const Configuration& now,
 
 DealReport report(Epoch epoch, const Deal& known, std::optional<std::uint64_t> taken,
                   std::optional<Step> begun) {
-  return {.epoch = epoch, .deal = known, .taken = taken, .begun = begun};
+  return {.number = {epoch, 0}, .deal = known, .taken = taken, .begun = begun};
 }
 
 /// Returns the epochs and samples that the workers take in `steps` steps of a deal.
@@ -176,9 +176,9 @@ TEST(Dealer, IgnoresDealsAndReportsOfOtherEpochs) {
   const Configuration now = configuration_of(3, members_of({0}));
   EXPECT_FALSE(dealer.on(now, 0, report(2, dealer.deal(), 1, 1)));
   Deal other = dealer.deal();
-  other.epoch = 2;
+  other.number = {2, 0};
   EXPECT_FALSE(dealer.on(now, NewDeal{other}));
-  other.epoch = 3;
+  other.number = {3, 0};
   other.former = {{.first_epoch = 0, .batch = 0, .taken = {{1}}}};
   EXPECT_FALSE(dealer.on(now, NewDeal{other})) << "no batch has no samples";
   EXPECT_FALSE(dealer.on(now, 0, report(3, other, 1, 1)));
@@ -205,6 +205,88 @@ TEST(Dealer, GivesUpWhatIsLeftIfTheMembersChangeTooOften) {
     ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
   }
   EXPECT_EQ(given_up, 1U);
+}
+
+DealOptions dynamic_options() {
+  return {.samples = 1'000, .batch = 100, .dynamic = true, .workers = 3};
+}
+
+/// Returns the report of a worker that has computed `count` samples in a second.
+DealReport timed_report(DealNumber number, const Deal& known, std::uint64_t count) {
+  DealReport timed = report(number.epoch, known, 10, 10);
+  timed.number = number;
+  timed.samples = count;
+  timed.nanoseconds = 1'000'000'000;
+  return timed;
+}
+
+TEST(Dealer, SizesDynamicBatchesByTheSpeeds) {
+  Dealer dealer{dynamic_options()};
+  EXPECT_EQ(sizes_of(dealer.deal()), (std::vector<std::uint64_t>{34, 33, 33}));
+  EXPECT_FALSE(dealer.asks_for_revision(9));
+  EXPECT_TRUE(dealer.asks_for_revision(10)) << "an epoch has 10 steps";
+  EXPECT_FALSE(dealer.asks_for_revision(11)) << "it has asked already";
+  EXPECT_TRUE(dealer.asks_for_revision(20)) << "nothing has come of it";
+  const Configuration now = configuration_of(1, members_of({0, 1, 2}));
+  const auto call = dealer.on(now, RevisionRequest{{1, 0}});
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->next, (DealNumber{1, 1}));
+  EXPECT_FALSE(dealer.on(now, RevisionRequest{{1, 0}})) << "it has called already";
+  EXPECT_TRUE(dealer.begin_report(now, *call));
+  EXPECT_FALSE(dealer.begin_report(now, *call)) << "it has reported already";
+  const DealNumber number = dealer.reported();
+  const Deal first = dealer.deal();
+  EXPECT_FALSE(dealer.on(now, 0, timed_report({1, 2}, first, 1))) << "for another deal";
+  const auto next = deal(dealer, now,
+                         {{0, timed_report(number, first, 100)},
+                          {1, timed_report(number, first, 200)},
+                          {2, timed_report(number, first, 100)}});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(sizes_of(*next), (std::vector<std::uint64_t>{25, 50, 25}));
+  EXPECT_TRUE(dealer.on(now, NewDeal{*next}));
+  EXPECT_FALSE(dealer.on(now, NewDeal{*next})) << "it is known";
+  EXPECT_EQ(dealer.part_of(1)->batch, 50U);
+  EXPECT_FALSE(dealer.on(now, RevisionRequest{{1, 0}})) << "of a former deal";
+  EXPECT_TRUE(dealer.on(now, RevisionRequest{{1, 1}}));
+}
+
+TEST(Dealer, SizesDynamicBatchesOfThoseThatAreThere) {
+  Dealer dealer{dynamic_options()};
+  const Configuration two = configuration_of(2, members_of({0, 1}));
+  const Deal first = dealer.deal();
+  const auto next = deal(
+      dealer, two, {{0, timed_report({2, 0}, first, 100)}, {1, timed_report({2, 0}, first, 300)}});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(sizes_of(*next), (std::vector<std::uint64_t>{25, 75}));
+  // A call for a revision does not come through if the members change meanwhile.
+  EXPECT_FALSE(dealer.on(two, RevisionRequest{{1, 0}}));
+  EXPECT_FALSE(dealer.begin_report(two, CallForReports{{1, 1}}));
+  ASSERT_TRUE(dealer.on(two, NewDeal{*next}));
+  std::vector<Member> members = members_of({0, 1, 3});
+  const auto joined = deal(dealer, configuration_of(3, members),
+                           {{0, timed_report({3, 0}, *next, 100)},
+                            {1, timed_report({3, 0}, *next, 300)},
+                            {3, report(3, first, std::nullopt, std::nullopt)}});
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(sizes_of(*joined), (std::vector<std::uint64_t>{17, 50, 33}))
+      << "a worker that joins counts with the mean speed";
+}
+
+TEST(Dealer, RefusesSizesThatDoNotAddUpToTheTotal) {
+  Dealer dealer{dynamic_options()};
+  const Configuration now = configuration_of(2, members_of({0, 1, 2}));
+  Deal next = dealer.deal();
+  next.number = {2, 0};
+  next.workers[0].batch += 1;
+  EXPECT_FALSE(dealer.on(now, NewDeal{next}));
+  next.workers[0].batch = 0;
+  next.workers[1].batch = 67;
+  EXPECT_FALSE(dealer.on(now, NewDeal{next})) << "a worker has no samples";
+  next.workers[0].batch = 1;
+  next.workers[1].batch = 66;
+  EXPECT_TRUE(dealer.on(now, NewDeal{next}));
+  Dealer fixed{options()};
+  EXPECT_FALSE(fixed.on(now, NewDeal{next})) << "batches have one size";
 }
 
 /// A worker comes back before the deal after its death is made: its ledger entry is that of the new
