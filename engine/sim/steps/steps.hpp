@@ -31,9 +31,9 @@ using core::Time;
 /// How the outcome of a draw is decided.
 enum class Sampling {
   /// By its exact probability, barrier::pass_probability(): the cost of an update does not grow
-  /// with
-  /// the number of workers. Rules without a floor (see barrier::floor()), weighted barriers, and
-  /// workers that ask others which are away are decided as by `plain`.
+  /// with the number of workers. Rules without a floor (see barrier::floor()), rules that decide by
+  /// paces, weighted barriers, and workers that ask others which are away are decided as by
+  /// `plain`.
   exact,
   /// By drawing other workers, as a live worker does. This is slow, and a reference for `exact`.
   plain,
