@@ -105,8 +105,8 @@ struct Target {
 /// Whether `metrics` contains the target's metric, and the metric has reached the target's value.
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
-/// Called with the state of every range, to save it.
-/// If batches are dynamic, it gets the last deals too, the latest one last.
+/// Called with the state of every range, to save it. If batches are dynamic, it gets the last deals
+/// too, the latest one last.
 using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&,
                                         const std::vector<std::shared_ptr<const core::Deal>>&)>;
 

@@ -44,8 +44,8 @@ struct WorkShare {
   std::uint32_t index = 0;
   std::uint32_t count = 1;
   /// How the samples are dealt since the workers changed, and the worker's step when its part of
-  /// the deal began; null as long as the job has its first workers, unless
-  /// batches are dynamic.
+  /// the deal began; null as long as the job has its first workers, unless batches are
+  /// dynamic.
   std::shared_ptr<const models::SampleOrder> order = nullptr;
   Step first_step = 0;
 };

@@ -143,8 +143,8 @@ struct NewDeal {
 };
 
 /// How far a worker has got, if the samples were dealt anew since the job began or batches are
-/// dynamic: how many epochs
-/// the job has taken if all workers have got as far, and the step after which the worker ends.
+/// dynamic: how many epochs the job has taken if all workers have got as far, and the step after
+/// which the worker ends.
 struct DealProgress {
   std::optional<double> data_epoch = std::nullopt;
   std::optional<Step> last_step = std::nullopt;
