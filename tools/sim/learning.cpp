@@ -170,6 +170,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .l2 = train.l2,
                       .batch = train.batch,
                       .dynamic_batches = train.dynamic_batches};
+  // Workers whose batches change in size end when the samples are taken, not after so many steps.
+  if (train.dynamic_batches) learning.options.epochs = job.epochs;
   learning.learned = {.data = training->data.data,
                       .model = learning.model->print(),
                       .optimizer = models::print(train.optimizer),

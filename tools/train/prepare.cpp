@@ -342,8 +342,12 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   if (job->train.dynamic_batches && job->train.batch < job->train.job.workers)
     return with_location(models::small_total_error(job->train.batch, job->train.job.workers),
                          settings, "batch");
-  if (auto fit = (*model)->accepts_batch(resolved.options.batch); !fit)
-    return with_location(std::move(fit).error(), settings, "batch");
+  const bool is_dynamic = job->train.dynamic_batches;
+  if (auto fit = (*model)->accepts_batch(is_dynamic ? 1 : resolved.options.batch); !fit) {
+    Error error = std::move(fit).error();
+    if (is_dynamic) error.message += "; dynamic batches may have 1 sample; valid: --batch 32";
+    return with_location(std::move(error), settings, "batch");
+  }
   auto device_model = (*model)->put_on_device(job->device, resolved.options.batch);
   if (!device_model) return with_location(std::move(device_model).error(), settings, "device");
   if (!device_model->note.empty() && !job->quiet)

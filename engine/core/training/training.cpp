@@ -137,9 +137,11 @@ void Training::report_deal(const Context& context) {
   context.send(Dealer::dealer_of(*configuration_), std::move(report));
 }
 
-/// If batches are dynamic: asks the dealer to revise their sizes when this is due.
+/// If batches are dynamic: asks the dealer to revise their sizes when this is due, unless the
+/// worker makes its last step.
 void Training::ask_for_revision(const Context& context) {
   if (!dealer_ || !worker_) return;
+  if (worker_->steps_begun().value_or(0) >= worker_->options().last_step) return;
   if (dealer_->asks_for_revision(worker_->dealt_steps_begun().value_or(0)))
     context.send(Dealer::dealer_of(*configuration_), RevisionRequest{dealer_->deal().number});
 }

@@ -208,9 +208,8 @@ void RangeClient::on(const OwnershipContext& context, const Value& value) {
   const std::uint32_t part = position_.at(value.range);
   if (part == not_planned || is_answered_[part]) return;
   if (cache_) {
-    cache_->put(value.range, value.value, read_floor_);
     const Rows& rows = plan_[part].rows;
-    if (cache_->missing(value.range, rows, read_oldest_)) return;  // not what was asked for
+    cache_->put(value.range, value.value, read_floor_);
     values_[part] = {value.range, value.at, cache_->read(value.range, rows)};
   } else {
     values_[part] = value;

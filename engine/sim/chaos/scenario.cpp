@@ -237,7 +237,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
   scenario.cache = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier).ok() &&
-                   Random::stream(seed, 4).below(2) == 0;
+                   Random::stream(seed, 5).below(2) == 0;
   auto next_new_node = static_cast<NodeId>(scenario.founders());
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)

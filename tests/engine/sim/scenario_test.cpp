@@ -103,7 +103,7 @@ TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
         BadScenario{"faults 1", "faults 1\nfaults 1", "comes after the last line, faults"},
         BadScenario{"faults 1", "faults 2", "faults: '2', but 1 of them are above"},
         BadScenario{"faults 1\n", "", "has no line faults"},
-        BadScenario{"loss 0", "loss 2", "line 11: loss: 2 is out of bounds; valid: 0 to 0.3"},
+        BadScenario{"loss 0", "loss 2", "line 12: loss: 2 is out of bounds; valid: 0 to 0.3"},
         BadScenario{"mode peer", "mode hybrid", "servers=0"},
         BadScenario{"pssp:s=2,beta=2", "bsp", "central"},
         BadScenario{"workers 5", "workers 2", "beta"},
@@ -122,7 +122,7 @@ TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
         BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crush:at=3ms,node=1",
                     "did you mean 'crash'?"},
         BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crash",
-                    "line 18: fault: crash: at is missing"},
+                    "line 19: fault: crash: at is missing"},
         BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crash:at=1ms", "crash: node is missing"},
         BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms",
                     "cut: group is missing"},
@@ -133,7 +133,7 @@ TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
         BadScenario{"node=1,lasts=1ms", "node=1", "freeze: lasts is missing"},
         BadScenario{
             "node=1,lasts=1ms", "node=5,lasts=1ms",
-            "line 18: fault: there is no node 5; valid: one of the 5 from 0 on, or one that joins"},
+            "line 19: fault: there is no node 5; valid: one of the 5 from 0 on, or one that joins"},
         BadScenario{"lasts=1ms", "lasts=50h", "lasts must be at most 1min"}}) {
     const std::string message = refusal(scenario_with(from, to));
     EXPECT_NE(message.find(part_of_message), std::string::npos)

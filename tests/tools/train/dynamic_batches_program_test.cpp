@@ -77,5 +77,16 @@ TEST_F(DynamicBatches, ResumeUnderBspAfterTheSizesHaveChanged) {
   ASSERT_EQ(again.code, 0) << again.err;
 }
 
+TEST_F(DynamicBatches, AreRefusedByNetsThatNeedTwoSamples) {
+  const ProgramResult ran =
+      run(folder_, STARLING_OWN_PROGRAM,
+          {"train", "--model", "net:layers=dense 16; batch-norm; relu; dense 10", "--data",
+           "digits:n=300", "--batch", "dynamic:total=64"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--batch: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("dynamic batches may have 1 sample; valid: --batch 32"), std::string::npos)
+      << ran.err;
+}
+
 }  // namespace
 }  // namespace starling::program
