@@ -105,11 +105,11 @@ TEST(SpreadBound, IsReachedButNotPassed) {
   }
 }
 
-/// Returns the updates of jobs with 9 seeds in 20 s of simulated time, with workers that are slower
-/// by these factors than a mean of 100 ms a step. The shape 400 is a scatter of 5 %, 11 one of 30
-/// %.
+/// Step times that scatter by 5 %; a shape of 11 is a scatter of 30 %.
 constexpr const char* five_percent = "gamma:mean=100ms,shape=400";
 
+/// Returns the updates of jobs with 9 seeds in 20 s of simulated time, with workers that are slower
+/// by these factors than a mean of 100 ms a step.
 double updates_under(const char* barrier, const std::vector<double>& slowness,
                      const char* step_time = five_percent, Mode mode = Mode::central) {
   std::size_t sum = 0;
