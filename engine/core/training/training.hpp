@@ -205,11 +205,11 @@ class Training {
   [[nodiscard]] const E& exchange() const {
     return std::get<E>(exchange_);
   }
-  /// Returns how far each worker has got, by the updates that this member holds.
-  /// As in the concept Exchange.
+  /// Counts what this member's worker has read, as in the concept Exchange.
   [[nodiscard]] ReadCounts read_counts() const {
     return std::visit([](const auto& e) { return e.read_counts(); }, exchange_);
   }
+  /// Returns how far each worker has got, by the updates that this member holds.
   [[nodiscard]] std::vector<WorkerProgress> progress() const {
     return std::visit([](const auto& e) { return e.progress(); }, exchange_);
   }
