@@ -85,6 +85,7 @@ struct Progress {
   /// sample.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// The reads of all workers; zeros under exchanges whose reads are local.
   core::ReadCounts reads = {};
   /// If the samples were dealt anew because the workers have changed: how many epochs the workers
   /// have taken on average, and the last step of the worker that makes most.

@@ -90,12 +90,13 @@ class Dealer {
   [[nodiscard]] DealNumber awaited(const Configuration& configuration) const;
   /// Sets the sizes of the batches. Requires: reports_ has the reports of all workers of the deal.
   void size_batches(Deal& deal) const;
+  /// Returns the order of deal_. Requires: the job deals samples, and deal_ has workers.
+  [[nodiscard]] const std::shared_ptr<const models::SampleOrder>& order();
 
   DealOptions options_;
   std::shared_ptr<const Deal> deal_;
   /// The order of deal_; made when it is needed.
   std::shared_ptr<const models::SampleOrder> order_;
-  [[nodiscard]] const std::shared_ptr<const models::SampleOrder>& order();
   /// The number in the last report that this member has sent.
   DealNumber reported_;
   /// The number of steps of the present deal after which this member asks for a revision; absent

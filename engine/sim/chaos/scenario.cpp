@@ -236,6 +236,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
+  // Another stream, for the same reason.
   scenario.cache = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier).ok() &&
                    Random::stream(seed, 5).below(2) == 0;
   auto next_new_node = static_cast<NodeId>(scenario.founders());
