@@ -4,12 +4,14 @@
 #
 # starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
 #
-# starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] SOURCES ... LIBRARIES ...) defines one
-# test program. ctest runs its cases one by one, as PREFIX.CASE; the default prefix is the label.
-# With a sanitizer, ctest runs only the tests that the target sanitizer_tests builds: all unit and
-# scenario tests, and under AddressSanitizer also live tests without a PREFIX; those with a PREFIX
-# test whole programs. ThreadSanitizer would report false races in live tests, because it does not see
-# how CAF, which is built without it, orders messages.
+# starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] [SANITIZERS address|thread|none ...]
+# SOURCES ... LIBRARIES ...) defines one test program. ctest runs its cases one by one, as PREFIX.CASE;
+# the default prefix is the label. With a sanitizer, the target sanitizer_tests builds the unit and
+# scenario tests that SANITIZERS names it for, by default `address thread`. A program that starts no
+# thread takes `address`: ThreadSanitizer has nothing to find there. `none` is for tests that look for
+# wrong results only. Under AddressSanitizer, the target sanitizer_live_tests builds live tests without
+# a PREFIX; those with a PREFIX test whole programs. ThreadSanitizer would report false races in live
+# tests, because it does not see how CAF, which is built without it, orders messages.
 
 # Includes are written starling/FOLDER/..., in the source tree as in an installation.
 foreach(folder base barrier models engine actor tools starling.hpp)
@@ -126,11 +128,15 @@ if(STARLING_SANITIZE MATCHES address)
   list(APPEND tests_options $<$<CONFIG:Debug>:-O0>)
 endif()
 
-# The target exists even if no test depends on it, so that it can always be built.
+# The targets exist even if no test depends on them, so that they can always be built.
 add_custom_target(sanitizer_tests)
+add_custom_target(sanitizer_live_tests)
 
 function(starling_test name)
-  cmake_parse_arguments(ARG "" "LABEL;PREFIX" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;PREFIX" "SANITIZERS;SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ARG_SANITIZERS)
+    set(ARG_SANITIZERS address thread)
+  endif()
   if(NOT ARG_LABEL MATCHES "^(unit|scenario|live|slow)$")
     message(FATAL_ERROR "${name}: '${ARG_LABEL}' is not a label; valid: unit, scenario, live, slow")
   endif()
@@ -144,18 +150,20 @@ function(starling_test name)
   else()
     starling_precompile(${name} tests)
   endif()
-  if(ARG_LABEL MATCHES "^(unit|scenario)$" OR
-      (ARG_LABEL STREQUAL live AND NOT ARG_PREFIX AND STARLING_SANITIZE MATCHES address))
-    add_dependencies(sanitizer_tests ${name})
-  elseif(STARLING_SANITIZE)
-    return()
+  if(STARLING_SANITIZE)
+    string(REGEX MATCH "address|thread" sanitizer ${STARLING_SANITIZE})
+    if(ARG_LABEL MATCHES "^(unit|scenario)$" AND sanitizer IN_LIST ARG_SANITIZERS)
+      add_dependencies(sanitizer_tests ${name})
+      starling_add_shards(${name} ${ARG_LABEL})
+      return()
+    elseif(ARG_LABEL STREQUAL live AND NOT ARG_PREFIX AND sanitizer STREQUAL address)
+      add_dependencies(sanitizer_live_tests ${name})
+    else()
+      return()
+    endif()
   endif()
   if(NOT ARG_PREFIX)
     set(ARG_PREFIX ${ARG_LABEL})
-  endif()
-  if(STARLING_SANITIZE AND ARG_LABEL MATCHES "^(unit|scenario)$")
-    starling_add_shards(${name} ${ARG_LABEL})
-    return()
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}." DISCOVERY_TIMEOUT 60

@@ -6,15 +6,13 @@
 #include <concepts>
 #include <thread>
 
+#include "tests/sanitized.hpp"
+
 namespace starling {
 
 /// The limit for waits that take milliseconds on an idle machine. It is long because tests run
 /// beside others, and because sanitizers make everything slower.
-#ifdef STARLING_SANITIZED
-inline constexpr std::chrono::seconds wait_max{240};
-#else
-inline constexpr std::chrono::seconds wait_max{60};
-#endif
+inline constexpr std::chrono::seconds wait_max{sanitized ? 240 : 60};
 
 /// Calls `holds()` every 1 to 10 ms until it returns true. Returns false if it does not within
 /// `limit`.

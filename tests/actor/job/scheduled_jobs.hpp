@@ -16,15 +16,12 @@
 #include <vector>
 
 #include "tests/actor/job/schedule.hpp"
+#include "tests/sanitized.hpp"
 
 namespace starling::actor {
 
 /// The number of seeds with which a test runs a job.
-#ifdef STARLING_SANITIZED
-inline constexpr std::uint64_t schedule_count = 20;
-#else
-inline constexpr std::uint64_t schedule_count = 200;
-#endif
+inline constexpr std::uint64_t schedule_count = sanitized ? 20 : 200;
 
 /// A task in which every range has a counter for each worker. Each step of the worker adds exactly
 /// 1 to it, so the values that a step reads show which updates they contain.

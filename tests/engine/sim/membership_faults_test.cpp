@@ -159,6 +159,7 @@ TEST(Membership, AdmitsAFrozenNodeAgainWhoseMessagesWereLost) {
 /// Each node alternately runs for 0.5 s and is frozen for 1.5 s, both on average, so it runs a
 /// quarter of the time. No node crashes: every declared death is false.
 TEST(Membership, DeclaresAlmostNobodyDeadIfAllAreSlow) {
+  if (sanitized) GTEST_SKIP() << "counts in many runs";
   for (const std::size_t count : {5U, 40U}) {
     core::MembershipCounts total;
     for_each_seed(200 / count, good_network(), count, [&](ConvergedCluster& cluster) {

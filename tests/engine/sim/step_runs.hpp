@@ -7,16 +7,9 @@
 #include <vector>
 
 #include "starling/engine/sim/steps/steps.hpp"
+#include "tests/sanitized.hpp"
 
 namespace starling::sim {
-
-/// True in sanitizer builds, which are about 20 times slower. They make fewer runs, because they
-/// look for memory errors and not for wrong distributions.
-#ifdef STARLING_SANITIZED
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 /// Returns options with step times of the distribution `law`. The mode is central if workers draw
 /// again at arrivals, else peer.

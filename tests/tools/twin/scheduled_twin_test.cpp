@@ -89,12 +89,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
 /// 50 workers whose steps take 20 ms on average: each figure must be between the 0.5 % and the
 /// 99.5 % quantile of 200 simulations, widened by 5 % on either side.
 TEST_P(ScheduledTwin, HasFiguresThatAgreeWithItsSimulations) {
-#ifdef STARLING_SANITIZED
-  constexpr auto time = 500ms;
-#else
-  constexpr auto time = 2s;
-#endif
-  EXPECT_EQ(figures_outside(options().job.barrier, time), std::vector<std::string>{});
+  EXPECT_EQ(figures_outside(options().job.barrier, 2s), std::vector<std::string>{});
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,0 +1,14 @@
+/// Whether a test runs under a sanitizer.
+#pragma once
+
+namespace starling {
+
+/// True in sanitizer builds, which are about 20 times slower. Tests make fewer runs in them,
+/// because they look for errors of memory and threads there, and not for wrong distributions.
+#ifdef STARLING_SANITIZED
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+}  // namespace starling
