@@ -68,16 +68,16 @@ struct ObservedState {
   std::shared_ptr<RangeState> state;
 };
 
-/// Counts the ranges that a worker has read, and those of them that it has asked others for, wholly
-/// or in part.
+/// Counts what workers have read. A range counts once for each step that needs it.
 struct ReadCounts {
-  std::uint64_t reads = 0;
-  std::uint64_t pulls = 0;
+  std::uint64_t ranges = 0;
+  /// The number of these that were not wholly in the worker's cache.
+  std::uint64_t pulled = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.reads, m.pulls); }
+  static constexpr auto fields(auto& m) { return std::tie(m.ranges, m.pulled); }
   ReadCounts& operator+=(const ReadCounts& other) noexcept {
-    reads += other.reads;
-    pulls += other.pulls;
+    ranges += other.ranges;
+    pulled += other.pulled;
     return *this;
   }
 };

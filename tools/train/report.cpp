@@ -164,7 +164,7 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
     json["passes"] = last.passes;
   }
   if (job.options.job.cache)
-    json.update({{"reads", last.reads.reads}, {"pulls", last.reads.pulls}});
+    json.update({{"reads", last.reads.ranges}, {"pulls", last.reads.pulled}});
   if (!last.batches.empty()) json["batches"] = last.batches;
 }
 
@@ -274,7 +274,7 @@ std::string draws_text(const actor::Progress& last) {
 }
 
 std::string reads_text(const core::ReadCounts& counts) {
-  const double pulled = static_cast<double>(counts.pulls) / static_cast<double>(counts.reads);
+  const double pulled = static_cast<double>(counts.pulled) / static_cast<double>(counts.ranges);
   return percent(1 - pulled) + " of the ranges from the cache";
 }
 
@@ -345,7 +345,7 @@ std::string summary_table(const EndedJob& ended) {
   text += report_row("batches", batches_text(last));
   if (!job.id.empty()) text += report_row("workers", fates_text(ended.workers));
   text += report_row("draws", draws_text(last));
-  if (options.job.cache && last.reads.reads > 0)
+  if (options.job.cache && last.reads.ranges > 0)
     text += report_row("reads", reads_text(last.reads));
   text += report_row("evaluated", evaluations_text(ended));
   text += report_row("kept", kept_text(ended));

@@ -62,8 +62,8 @@ void RangeClient::read(const OwnershipContext& context, Read read) {
   values_.assign(plan_.size(), Value{});
   expect_answers(plan_.size());
   if (cache_) read_from_cache();
-  counts_.reads += plan_.size();
-  counts_.pulls += unanswered_;
+  counts_.ranges += plan_.size();
+  counts_.pulled += unanswered_;
   send_unsent(context);
   if (unanswered_ == 0) finish_read(context);
 }

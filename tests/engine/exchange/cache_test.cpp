@@ -26,8 +26,8 @@ double pulled_share(const char* barrier, std::vector<double> slowness = {}) {
   job.run();
   job.expect_each_update_once();
   const core::ReadCounts reads = job->result().reads;
-  EXPECT_EQ(reads.reads, 4U * 100 * 3);
-  return static_cast<double>(reads.pulls) / static_cast<double>(reads.reads);
+  EXPECT_EQ(reads.ranges, 4U * 100 * 3);
+  return static_cast<double>(reads.pulled) / static_cast<double>(reads.ranges);
 }
 
 TEST(Cache, NeedsAThirdOfThePullsAtMost) { EXPECT_LE(pulled_share("ssp:s=4"), 1.0 / 3); }

@@ -180,7 +180,7 @@ TEST(Summary, SaysHowManyReadsTheCacheAnswered) {
   EXPECT_EQ(json_of(job)["cache"], true);
   EXPECT_EQ(json_of(job)["pulls"], 0);
   actor::Outcome outcome;
-  outcome.last.reads = {.reads = 400, .pulls = 100};
+  outcome.last.reads = {.ranges = 400, .pulled = 100};
   const std::string table = summary_table({.job = job, .outcome = outcome});
   EXPECT_NE(table.find("\n  reads       75.0 % of the ranges from the cache\n"), std::string::npos)
       << table;
