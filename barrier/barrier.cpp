@@ -40,12 +40,11 @@ bool is_built_in_name(const std::string& name) {
 
 /// Returns the Error about the sampled form of a rule that has none.
 Error no_sampled_form(const AnyRule& rule) {
-  const std::string reason = is_tuned({rule})
-                                 ? "it chooses its samples itself; valid: " + print({rule})
-                                 : "it lets all workers go on together, once all of them wait; "
-                                   "valid: " +
-                                       print({rule}) + ", or another sampled barrier, as " +
-                                       print(sampled(Dssp{}, 2));
+  std::string reason = "it lets all workers go on together, once all of them wait; valid: ";
+  if (is_tuned({rule})) reason = "it chooses its samples itself; valid: ";
+  if (hands_in_early({rule})) reason = "all workers hand in for the first one; valid: ";
+  reason += print({rule});
+  if (!is_tuned({rule})) reason += ", or another sampled barrier, as " + print(sampled(Dssp{}, 2));
   return Error{"'p" + label(rule) + "': " + label(rule) + " has no sampled form, for " + reason};
 }
 
@@ -112,7 +111,8 @@ bool has_rounds(const Barrier& barrier) {
 }
 
 bool can_be_sampled(const AnyRule& rule) {
-  return !always_passes({rule}) && !has_rounds({rule}) && !is_tuned({rule});
+  return !always_passes({rule}) && !has_rounds({rule}) && !is_tuned({rule}) &&
+         !hands_in_early({rule});
 }
 
 std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers) {
@@ -203,7 +203,7 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
   auto rule = find_rule(spec->name, reader, predicates);
   if (!rule && spec->name.starts_with('p')) {
     rule = find_rule(std::string_view{spec->name}.substr(1), reader, predicates);
-    if (rule && (is_tuned({*rule}) || has_rounds({*rule})))
+    if (rule && (is_tuned({*rule}) || has_rounds({*rule}) || hands_in_early({*rule})))
       return no_sampled_form(*rule).within("barrier");
     if (rule && !reader.has("beta"))
       reader.refuse("give the sample size, as in " + spec->name + ":beta=2");

@@ -60,8 +60,14 @@ struct Barrier {
   return std::holds_alternative<Tuned>(barrier.rule);
 }
 
-/// Returns true if `sampled` can take the rule: it has no rounds, for which all workers must wait,
-/// and does not choose its samples itself.
+/// Returns true for A-BSP: when the first worker has computed its batch, the others hand in what
+/// they have computed.
+[[nodiscard]] inline bool hands_in_early(const Barrier& barrier) {
+  return std::holds_alternative<Absp>(barrier.rule);
+}
+
+/// Returns true if `sampled` can take the rule: it has no rounds or batches for which all workers
+/// must act together, and does not choose its samples itself.
 [[nodiscard]] bool can_be_sampled(const AnyRule& rule);
 
 /// Returns true if the rule lets all workers go on together, once all wait (RuleWithRounds).
@@ -99,8 +105,8 @@ struct Barrier {
 /// only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 
-/// Returns true for BSP over all workers, and for SSP with s = 0, which equals it. The pushes of
-/// one step are then applied together.
+/// Returns true for BSP over all workers, for A-BSP, and for SSP with s = 0, which equals BSP. The
+/// pushes of one step are then applied together.
 [[nodiscard]] bool is_bsp(const Barrier& barrier);
 
 /// Returns the largest spread (highest minus lowest step) that the barrier allows; nullopt if it

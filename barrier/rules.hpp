@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "starling/barrier/rules/absp.hpp"
 #include "starling/barrier/rules/asp.hpp"
 #include "starling/barrier/rules/bsp.hpp"
 #include "starling/barrier/rules/dssp.hpp"
@@ -16,6 +17,6 @@
 namespace starling::barrier {
 
 /// A rule as a value; rules/step.hpp lists the functions that each has.
-using AnyRule = std::variant<Bsp, Ssp, Asp, Dssp, Ebsp, Fluent, Quorum, Tuned, Predicate>;
+using AnyRule = std::variant<Bsp, Ssp, Asp, Dssp, Ebsp, Absp, Fluent, Quorum, Tuned, Predicate>;
 
 }  // namespace starling::barrier

@@ -119,6 +119,27 @@ class SampleOrder {
   /// The same, with the epoch of each sample.
   void batch(std::uint64_t worker, std::uint64_t step, std::vector<DealtSample>& out) const;
 
+  // If workers hand in early (docs/design/0020-aggressive-synchronization.md), a worker's progress
+  // in the deal is a number of samples, `taken`, and not of steps. All of these require batches of
+  // one size, and worker < workers.
+
+  /// Returns how many samples the worker takes next: a batch, which may go on into the next epoch,
+  /// or, if epochs have no samples for it, what is left of its part of the rest, at most a batch.
+  [[nodiscard]] std::uint64_t size_after(std::uint64_t worker, std::uint64_t taken) const;
+  /// Replaces `out` by these samples.
+  void batch_after(std::uint64_t worker, std::uint64_t taken,
+                   std::vector<std::uint32_t>& out) const;
+  void batch_after(std::uint64_t worker, std::uint64_t taken, std::vector<DealtSample>& out) const;
+  /// Returns the number of the worker's samples of what former deals left, and of the first whole
+  /// epoch.
+  [[nodiscard]] std::uint64_t samples_of_first_epoch(std::uint64_t worker) const;
+  /// Returns the number of the worker's samples of this deal until the job has taken `epochs`
+  /// epochs. Requires: epochs >= 0.
+  [[nodiscard]] std::uint64_t samples_until(std::uint64_t worker, double epochs) const;
+  /// Returns how many epochs the job has taken if all workers have taken as large a share of their
+  /// parts as this one.
+  [[nodiscard]] double epochs_after_samples(std::uint64_t worker, std::uint64_t taken) const;
+
   /// Returns the samples that are left of the epochs that any worker has begun, in the order in
   /// which they would have been taken. Requires: one entry for each worker.
   [[nodiscard]] std::vector<DealtSample> left(std::span<const Taken> taken) const;
@@ -151,6 +172,18 @@ class SampleOrder {
     std::uint64_t index = 0;
   };
 
+  /// Where a worker stands in its part of the deal.
+  struct Position {
+    /// True while it takes what former deals left; `epoch` means nothing then.
+    bool in_rest;
+    std::uint64_t epoch;
+    /// The number of its samples of the rest, or of the epoch, and how many of these it has taken.
+    std::uint64_t share;
+    std::uint64_t taken;
+  };
+  /// Returns where `worker` stands after `taken` samples of the deal.
+  [[nodiscard]] Position position_after(std::uint64_t worker, std::uint64_t taken) const;
+
   /// How the samples of a step are divided: as in FormerDeal.
   struct Parts {
     std::uint64_t workers;
@@ -168,6 +201,10 @@ class SampleOrder {
   /// Calls `take(sample, epoch)` for each sample of `worker` at `step`.
   template <class Take>
   void for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const;
+  /// Calls `take(sample, epoch)` for each of the samples that `worker` takes after its first
+  /// `taken`.
+  template <class Take>
+  void for_each_sample_after(std::uint64_t worker, std::uint64_t taken, Take take) const;
   // These describe how `count` samples are dealt, from the first worker on: the number of steps,
   // the number of samples that a worker gets, those of its first `steps` steps, and the place of
   // the sample at a position.
@@ -208,6 +245,15 @@ class SampleOrder {
 [[nodiscard]] SampleOrder first_order(std::uint64_t samples, std::uint64_t workers,
                                       std::uint64_t batch, bool dynamic, std::uint64_t seed,
                                       std::span<const FormerDeal> former = {});
+
+/// Returns a number of steps that no worker exceeds within `epochs` epochs of `samples` samples, if
+/// each step takes at least one. Requires: epochs >= 0.
+[[nodiscard]] std::uint64_t steps_max_in(double epochs, std::uint64_t samples);
+
+/// Returns how many of the `samples` samples that a job's workers have taken before count as those
+/// of `worker` when `workers` workers go on. Requires: worker < workers.
+[[nodiscard]] std::uint64_t samples_at_resume(std::uint64_t samples, std::uint64_t workers,
+                                              std::uint64_t worker);
 
 /// Returns the former deals of a job whose workers change after the deal `last`, whose order was
 /// `order`, and which came after the deals `former`. Sets `last.first_epoch`.

@@ -11,6 +11,7 @@
 #include "starling/actor/compute/compute_pool.hpp"
 #include "starling/engine/core/worker/worker.hpp"
 #include "starling/engine/exchange/layout.hpp"
+#include "starling/engine/work/gradients.hpp"
 #include "starling/models/model.hpp"
 
 namespace starling::actor {
@@ -40,6 +41,8 @@ struct StepInput {
   core::WorkShare share;
   /// The values that the worker read: one for each planned range. None for plan() and prefetch().
   std::span<const core::Value> values;
+  /// If workers hand in early: as in core::Compute and core::Cut.
+  core::Cut cut = {};
 };
 
 struct StepResult {

@@ -6,6 +6,7 @@
 
 #include "starling/actor/engines/engine_task.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/training/hand_ins.hpp"
 
 namespace starling::actor {
 namespace {
@@ -54,6 +55,8 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
       if (!predicate->has_function())
         return Error{"barrier " + predicate->label +
                      " has no function; make it by Predicate::make"};
+  if (options.barrier)
+    if (auto valid = core::check_hand_ins_without_samples(*options.barrier); !valid) return valid;
   if (options.steps == barrier::finished && !options.time && !hooks.stop)
     return Error{"the job would never end; valid: steps, time or the hook stop"};
   if (hooks.stop && options.stop_every == 0)

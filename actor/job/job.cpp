@@ -10,6 +10,7 @@
 #include "starling/actor/job/observer.hpp"
 #include "starling/actor/job/training_options.hpp"
 #include "starling/actor/system.hpp"
+#include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/core/worker/worker_configuration.hpp"
 
 namespace starling::actor {
@@ -323,6 +324,9 @@ Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
   if (auto valid = check(options); !valid) return std::move(valid).error();
   if (auto valid = check_start(options, start); !valid)
     return std::move(valid).error().within("the saved state");
+  if (!deal.by_samples)
+    if (auto valid = core::check_hand_ins_without_samples(options.barrier); !valid)
+      return std::move(valid).error();
   STARLING_CHECK(start.size() == task->layout().ranges.size());
   STARLING_CHECK(options.timeline == nullptr ||
                  options.timeline->workers().size() == options.workers);

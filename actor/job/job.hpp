@@ -106,8 +106,8 @@ struct Target {
 /// Whether `metrics` contains the target's metric, and the metric has reached the target's value.
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
-/// Called with the state of every range, to save it. If batches are dynamic, it gets the last deals
-/// too, the latest one last.
+/// Called with the state of every range, to save it. If batches are dynamic or workers hand in
+/// early, it gets the last deals too, the latest one last.
 using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&,
                                         const std::vector<std::shared_ptr<const core::Deal>>&)>;
 
@@ -222,7 +222,8 @@ struct Outcome {
   /// The states of all ranges, by range. After a failure, their states before it; empty if an owner
   /// was lost.
   std::vector<core::RangeState> model;
-  /// If batches are dynamic, in one process: the last deals, the latest one last.
+  /// If batches are dynamic or workers hand in early, in one process: the last deals, the latest
+  /// one last.
   std::vector<std::shared_ptr<const core::Deal>> deals = {};
 };
 
@@ -257,7 +258,7 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 
 /// Runs a job, and returns when the job has ended. `start` has the state of every range of
 /// task->layout(), with ledgers if the job goes on from a saved state. `deal` says how samples are
-/// dealt; only dynamic batches need it.
+/// dealt; only dynamic batches and workers that hand in early need it.
 [[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
                                       core::ApplierPtr applier, std::vector<core::RangeState> start,
                                       core::DealOptions deal = {});

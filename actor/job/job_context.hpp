@@ -15,7 +15,8 @@
 
 namespace starling::actor {
 
-/// The last deals of a job in one process whose batches are dynamic. Several threads may use it.
+/// The last deals of a job in one process whose samples are dealt anew while it runs. Several
+/// threads may use it.
 class LatestDeals {
  public:
   using DealPtr = std::shared_ptr<const core::Deal>;

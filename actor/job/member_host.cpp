@@ -15,6 +15,34 @@ void MemberHost::on_computed(const Computed& computed) {
   if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
 }
 
+void MemberHost::begin_computation(core::Compute& compute) {
+  const auto due_at = executor_.delay(compute, random_);
+  if (!due_at) return executor_.compute(self(), compute);
+  schedule(*due_at, timer_atom_v);
+  if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
+}
+
+void MemberHost::resume_if_due() {
+  if (auto delayed = executor_.take_delayed()) {
+    if (timeline_ != nullptr) timeline_->compute(job_context_->now());
+    executor_.compute(self(), *delayed);
+  }
+  if (!postponed_compute_ || job_context_->now() < paused_until_) return;
+  core::Compute compute = *std::exchange(postponed_compute_, std::nullopt);
+  begin_computation(compute);
+}
+
+/// The worker hands in what it has computed: of a computation that waits, one micro-batch.
+void MemberHost::execute(const core::CutShort& cut) {
+  if (postponed_compute_ && postponed_compute_->step == cut.step) {
+    std::uint64_t& samples_max = postponed_compute_->samples_max;
+    samples_max = core::micro_batch_of(samples_max);
+    return;
+  }
+  executor_.hand_in(cut.step);
+  resume_if_due();
+}
+
 void MemberHost::record_deal() {
   if (node_ || training().dealer() == nullptr) return;
   const auto& deal = training().dealer()->shared_deal();

@@ -208,8 +208,9 @@ class MemberHost : public actor::MemberActor::base {
     if (job_context_->now() < paused_until_)
       postponed_compute_ = std::move(compute);
     else
-      executor_.compute(self(), compute);
+      begin_computation(compute);
   }
+  void execute(const core::CutShort& cut);
   void execute(const core::Done&) { report_to_observer(); }
   void execute(const core::Fail& failure) { record_failure(failure.why); }
   void execute(const core::Excluded&) { node_->on_excluded(); }
@@ -244,12 +245,9 @@ class MemberHost : public actor::MemberActor::base {
       resume_if_due();
   }
 
-  /// Starts the postponed computation if the pause is over.
-  void resume_if_due() {
-    if (!postponed_compute_ || job_context_->now() < paused_until_) return;
-    core::Compute compute = *std::exchange(postponed_compute_, std::nullopt);
-    executor_.compute(self(), compute);
-  }
+  void begin_computation(core::Compute& compute);
+  /// Starts the computation that was postponed or delayed, if the pause or the delay is over.
+  void resume_if_due();
 
   void on_failed(const actor::ComputeFailed& failure);
 

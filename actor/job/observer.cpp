@@ -316,19 +316,21 @@ void ObserverHost::update_figures() {
         core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_steps_))};
 }
 
-/// If batches are dynamic: how far the workers have got in their deals, and what they take.
+/// If deals are revised: how far the workers have got in them and, if batches are dynamic, how many
+/// samples they take.
 void ObserverHost::update_deal_figures() {
   figures_.batches.clear();
-  double epochs = 0;
+  std::vector<double> epochs;
+  std::optional<core::Step> last_step;
   for (const auto& report : reports_) {
-    if (report.deal.batch == 0) continue;
-    figures_.batches.push_back(report.deal.batch);
-    epochs += report.deal.data_epoch.value_or(0);
-    figures_.last_step =
-        std::max(figures_.last_step.value_or(0), report.deal.last_step.value_or(0));
+    if (report.deal.batch > 0) figures_.batches.push_back(report.deal.batch);
+    if (report.deal.data_epoch) epochs.push_back(*report.deal.data_epoch);
+    last_step = std::max(last_step, report.deal.last_step);
   }
-  if (!figures_.batches.empty())
-    figures_.data_epoch = epochs / static_cast<double>(figures_.batches.size());
+  if (last_step) figures_.last_step = std::max(last_step, figures_.last_step);
+  if (!epochs.empty())
+    figures_.data_epoch =
+        std::accumulate(epochs.begin(), epochs.end(), 0.0) / static_cast<double>(epochs.size());
 }
 
 void ObserverHost::update_loss() {

@@ -1,5 +1,7 @@
 /// Executes the steps of a worker: runs the job's code on the compute pool or, if it is brief, on
-/// the actor's thread, and holds each update back for the job's injected delay.
+/// the actor's thread, and holds each update back for the job's injected delay. If workers hand in
+/// early, the delay comes before the computation: it stands for computing, so its elapsed part says
+/// how many samples the worker would have processed.
 #pragma once
 
 #include <algorithm>
@@ -81,13 +83,19 @@ class StepExecutor {
   /// waits for a thread.
   void compute(const MemberActor& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
+    hands_in_early_ = compute.share.taken.has_value();
+    hand_in_ = std::make_shared<std::atomic<bool>>(false);
+    computed_step_ = compute.step;
     run(compute_heuristic_, [job_context = job_context_, heuristic = compute_heuristic_, self,
                              id = id_, step = compute.step, share = compute.share, on_pool,
+                             samples_max = compute.samples_max, hand_in = hand_in_,
                              values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time started_at = job_context->now();
         StepResult result = heuristic->measure(*job_context, [&] {
-          return job_context->task->compute({id, step, share, values}, scratch);
+          return job_context->task->compute(
+              {id, step, share, values, {.samples_max = samples_max, .hand_in = hand_in.get()}},
+              scratch);
         });
         const core::Time took = job_context->now() - started_at;
         values.clear();  // releases the values, so that owners may update their ranges in place
@@ -98,18 +106,68 @@ class StepExecutor {
         post(*job_context, self,
              actor::Computed{step, std::move(result.update), result.loss, took});
       });
-      // If prefetch() throws, the next step will throw too, and report it.
-      if (!on_pool || job_context->pool->queue_size() > 0) return;
+      // If prefetch() throws, the next step will throw too, and report it. If workers hand in
+      // early, the next samples are not known yet.
+      if (!on_pool || share.taken || job_context->pool->queue_size() > 0) return;
       (void)run_catching([&] { job_context->task->prefetch({id, step + 1, share, {}}, scratch); });
     });
   }
 
-  /// Holds an update back for its injected delay. Returns the time from which take_due() returns
-  /// the update: now if there is no delay.
+  /// If workers hand in early: keeps the computation for the time by which the step is to be
+  /// longer, and returns when take_delayed() returns it. nullopt if the step is not to be longer.
+  /// A delay is that of a whole batch; that of fewer samples is as much shorter. The slowdown of a
+  /// straggler is predicted from its last computation.
+  std::optional<core::Time> delay(core::Compute& compute, Random& random) {
+    was_delayed_ = false;
+    if (!compute.share.taken || skips_delays_) return std::nullopt;
+    const core::Time predicted{
+        static_cast<core::Time::rep>(time_of_sample_ * static_cast<double>(compute.samples_max))};
+    const double batches = static_cast<double>(compute.samples_max) /
+                           static_cast<double>(compute.share.order->batch_size());
+    const core::Time drawn{static_cast<core::Time::rep>(
+        batches * static_cast<double>(job_context_->delay.draw(random).count()))};
+    const core::Time wait = extra_delay(predicted, drawn, slowdown());
+    if (wait <= core::Time{0}) return std::nullopt;
+    const core::Time now = job_context_->now();
+    delayed_compute_ =
+        Delayed{std::move(compute), now, now + wait, extra_delay(core::Time{0}, drawn, slowdown())};
+    return delayed_compute_->due_at;
+  }
+
+  /// Returns the computation that is kept, once its delay is over; else nullopt.
+  std::optional<core::Compute> take_delayed() {
+    if (!delayed_compute_ || delayed_compute_->due_at > job_context_->now()) return std::nullopt;
+    delayed_ += delayed_compute_->delay;
+    was_delayed_ = delayed_compute_->delay > core::Time{0};
+    core::Compute compute = std::move(delayed_compute_->compute);
+    delayed_compute_.reset();
+    return compute;
+  }
+
+  /// If the step after `step` is being computed, it ends with the present micro-batch; but not
+  /// after an injected delay, because the time of its samples is over then. If it is delayed, the
+  /// delay ends now, and of the samples only the part is computed of which the time is over, and at
+  /// least a micro-batch.
+  void hand_in(core::Step step) {
+    if (hand_in_ && computed_step_ == step && !was_delayed_) hand_in_->store(true);
+    if (!delayed_compute_ || delayed_compute_->compute.step != step) return;
+    if (delayed_compute_->due_at <= job_context_->now()) return;
+    std::uint64_t& samples_max = delayed_compute_->compute.samples_max;
+    const auto done = static_cast<std::uint64_t>(end_delay() * static_cast<double>(samples_max));
+    samples_max = std::max(core::micro_batch_of(samples_max), done);
+  }
+
+  /// Holds an update back for its injected delay, unless the delay came before. Returns the time
+  /// from which take_due() returns the update: now if there is no delay.
   core::Time hold_back(const actor::Computed& computed, Random& random) {
+    if (hands_in_early_) {
+      if (computed.update.samples > 0)
+        time_of_sample_ = static_cast<double>(computed.duration.count()) / computed.update.samples;
+      held_back_update_ = computed;
+      return held_back_until_ = job_context_->now();
+    }
     const auto delay = job_context_->delay.draw(random);
-    const double factor =
-        id_ < job_context_->slowdown_factors.size() ? job_context_->slowdown_factors[id_] : 1;
+    const double factor = slowdown();
     const auto wait = extra_delay(computed.duration, delay, factor);
     held_back_for_delay_ = !skips_delays_ && wait > core::Time{0}
                                ? extra_delay(core::Time{0}, delay, factor)
@@ -134,6 +192,7 @@ class StepExecutor {
   /// now, and each later one as soon as it is computed.
   void skip_delays() {
     skips_delays_ = true;
+    if (delayed_compute_) (void)end_delay();
     if (!held_back_update_) return;
     const core::Time now = job_context_->now();
     // The rest of the wait may also be a straggler's slowdown, which is not an injected delay.
@@ -152,6 +211,35 @@ class StepExecutor {
   }
 
  private:
+  /// A computation that waits for its delay, from when to when; and the part of this time that is
+  /// an injected delay.
+  struct Delayed {
+    core::Compute compute;
+    core::Time began_at;
+    core::Time due_at;
+    core::Time delay;
+  };
+
+  /// Makes the delayed computation due now, unless it is already. Returns the share of the delay
+  /// that is over. Requires: delayed_compute_.
+  double end_delay() {
+    const core::Time now = job_context_->now();
+    if (delayed_compute_->due_at <= now) return 1;
+    const double over =
+        static_cast<double>((now - delayed_compute_->began_at).count()) /
+        static_cast<double>((delayed_compute_->due_at - delayed_compute_->began_at).count());
+    delayed_compute_->due_at = now;
+    delayed_compute_->delay = core::Time{
+        static_cast<core::Time::rep>(over * static_cast<double>(delayed_compute_->delay.count()))};
+    return over;
+  }
+
+  /// The factor by which this worker's steps are slowed down.
+  [[nodiscard]] double slowdown() const {
+    const auto& factors = job_context_->slowdown_factors;
+    return id_ < factors.size() ? factors[id_] : 1;
+  }
+
   /// True if the actor's own thread runs the job's code: if the code takes less time than waking
   /// another thread.
   [[nodiscard]] bool runs_inline(const InlineHeuristic& heuristic) const {
@@ -199,6 +287,16 @@ class StepExecutor {
   /// The injected delay in the time for which the update is held back.
   core::Time held_back_for_delay_{};
   bool skips_delays_ = false;
+  bool hands_in_early_ = false;
+  /// True if the last computation came after an injected delay.
+  bool was_delayed_ = false;
+  std::optional<Delayed> delayed_compute_;
+  /// If workers hand in early: tells the last computation that was begun, of the step after
+  /// `computed_step_`, to end.
+  std::shared_ptr<std::atomic<bool>> hand_in_;
+  core::Step computed_step_ = 0;
+  /// How many nanoseconds a sample took in the last computation.
+  double time_of_sample_ = 0;
   core::Time computed_{};
   core::Time delayed_{};
   double loss_sum_ = 0;

@@ -64,6 +64,8 @@ class alignas(64) WorkerTimeline {
 
   /// The step is computed, and its update is held back.
   void hold_back(core::Time now) { begin(now, Activity::delay, step_ + 1); }
+  /// The step is computed after a delay, as workers that hand in early do.
+  void compute(core::Time now) { begin(now, Activity::compute, step_ + 1); }
 
   /// The worker's actor ends.
   void end(core::Time now) {

@@ -21,6 +21,7 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/train/train_options.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
+#include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/models/batch_sizes.hpp"
 #include "starling/models/evaluate.hpp"

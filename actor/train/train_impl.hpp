@@ -11,8 +11,8 @@ template <class M, class D>
 requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput& input,
                                                                  Scratch& scratch) {
   Random random = Random::stream(seed_, input.worker, input.step);
-  auto [update, loss, fault] =
-      gradients_.compute(input.worker, input.step, input.values, random, scratch, input.share);
+  auto [update, loss, fault] = gradients_.compute(input.worker, input.step, input.values, random,
+                                                  scratch, input.share, input.cut);
   return {std::move(update), loss, std::move(fault)};
 }
 
@@ -44,6 +44,9 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
   if (auto valid = models::check_deals(options.job.former_deals, data.size()); !valid)
     return std::move(valid).error().within("the saved state");
+  if (auto valid = core::check_hand_ins(options.job.barrier, options.dynamic_batches, parameters);
+      !valid)
+    return std::move(valid).error();
   Assignment assignment{.job = options.job,
                         .task = nullptr,
                         .applier = {},
@@ -51,6 +54,7 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
                         .deal = {.samples = data.size(),
                                  .batch = options.batch,
                                  .dynamic = options.dynamic_batches,
+                                 .by_samples = barrier::hands_in_early(options.job.barrier),
                                  .seed = options.job.seed,
                                  .epochs = options.epochs,
                                  .steps_max = options.steps_max,
@@ -59,8 +63,11 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
+    // If workers hand in early, they end when the samples are taken.
     assignment.job.steps =
-        std::min(options.steps_max, steps_in_epochs(*options.epochs, options, data.size()));
+        std::min(options.steps_max, barrier::hands_in_early(options.job.barrier)
+                                        ? models::steps_max_in(*options.epochs, data.size())
+                                        : steps_in_epochs(*options.epochs, options, data.size()));
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
   if (assignment.start.empty()) {

@@ -48,6 +48,9 @@ struct WorkShare {
   /// dynamic.
   std::shared_ptr<const models::SampleOrder> order = nullptr;
   Step first_step = 0;
+  /// If workers hand in early: the number of samples of its part that the worker has taken before
+  /// this step. `first_step` means nothing then.
+  std::optional<std::uint64_t> taken = std::nullopt;
 };
 
 /// Ask the job's model which ranges the worker needs for the step after `step`, then call on_plan.
@@ -62,6 +65,23 @@ struct Compute {
   /// One value for each range that was read, in the order of the plan.
   std::vector<Value> values;
   WorkShare share = {};
+  /// If workers hand in early: compute no more than so many samples, the first ones. It is that of
+  /// a micro-batch if the worker must hand in already.
+  std::uint64_t samples_max = UINT64_MAX;
+};
+
+/// Returns how many samples of a batch are computed at a time if workers hand in early: an eighth,
+/// rounded up. A worker that is told to hand in ends what it computes at this time, so the others
+/// wait for a sixteenth of its batch on average; in smaller parts, models that multiply matrices
+/// become slower.
+[[nodiscard]] constexpr std::uint64_t micro_batch_of(std::uint64_t batch) {
+  return batch / 8 + (batch % 8 > 0 ? 1 : 0);
+}
+
+/// If workers hand in early: stop computing the step after `step` as soon as some samples are done,
+/// and call on_update with the update over these. Ignore it if that step is not being computed.
+struct CutShort {
+  Step step;
 };
 
 /// Read the ranges of `plan`, for the step after `step`, then call on_values. nullopt: all ranges.
@@ -107,8 +127,8 @@ struct Fail {
   std::string why;
 };
 
-using Effect =
-    std::variant<Send, SetTimer, Plan, Read, Compute, Write, Enter, EndWrites, Done, Fail>;
+using Effect = std::variant<Send, SetTimer, Plan, Read, Compute, CutShort, Write, Enter, EndWrites,
+                            Done, Fail>;
 using Effects = std::vector<Effect>;
 
 /// Passed to every event: the time, a random generator, and the list to which the core appends its

@@ -127,6 +127,25 @@ struct Proceed {
   static constexpr auto fields(auto& m) { return std::tie(m.step, m.until, m.floor); }
 };
 
+/// Worker to coordinator, if workers hand in early (barrier::hands_in_early()): the worker has
+/// computed its whole batch of step `step`.
+struct BatchDone {
+  MemberId worker;
+  Step step;
+  static constexpr std::string_view name = "batch-done";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step); }
+};
+
+/// Coordinator to worker, if workers hand in early: another worker has computed its whole batch of
+/// step `step`. The receiver hands in what it has computed of its own.
+struct HandIn {
+  Step step;
+  static constexpr std::string_view name = "hand-in";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.step); }
+};
+
 /// Member to the coordinator of a replicated job: what the sender knows about the steps. A member
 /// sends it whenever another member becomes coordinator, and once when it joins.
 struct WorkerStatus {
@@ -227,8 +246,8 @@ struct Notice {
 
 /// The messages between workers, and between workers and the coordinator. The messages of an
 /// exchange are declared in its folder.
-using Messages =
-    MessageList<Ended, Arrived, Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>;
+using Messages = MessageList<Ended, Arrived, Proceed, Stop, BatchDone, HandIn, StepQuery,
+                             StepAnswer, NotifyRequest, Notice>;
 using Message = AnyOf<Messages>;
 
 }  // namespace starling::core

@@ -14,6 +14,7 @@
 #include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/engines/algorithm.hpp"
 #include "starling/actor/train/train_options.hpp"
+#include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/sim/protocol/learn.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/tools/registry/any_model.hpp"
@@ -157,6 +158,8 @@ class AlgorithmOf final : public AnyModel {
                                                  const actor::TrainOptions& options) const {
     auto algorithm = make_for(data);
     if (!algorithm) return std::move(algorithm).error();
+    if (auto valid = core::check_hand_ins_without_samples(options.job.barrier); !valid)
+      return std::move(valid).error();
     return actor::assign_algorithm<T>(*std::move(algorithm), options.job, options.resume);
   }
   [[nodiscard]] models::Metrics evaluate_states(const AnyData& data,

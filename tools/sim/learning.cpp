@@ -68,6 +68,8 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   sim::LearnOptions options = learning.options;
   options.protocol.barrier = job.barriers[run / job.seeds];
   options.protocol.seed = job.options.seed + run % job.seeds;
+  // Workers that hand in early end when the samples are taken, not after so many steps.
+  if (barrier::hands_in_early(options.protocol.barrier)) options.epochs = job.epochs;
   return options;
 }
 
@@ -82,10 +84,13 @@ double done_share(const sim::StepOptions& options, const sim::Point& point) {
   return std::max(time_share, static_cast<double>(point.updates) / all_updates);
 }
 
-/// Returns the counts of those messages that barriers send.
+/// Returns the counts of those messages that barriers send. A BatchDone counts as an arrival, and a
+/// HandIn as a release.
 sim::Messages barrier_message_counts(const sim::TrafficByKind& traffic) {
-  return {.arrivals = sim::traffic_of<core::Arrived>(traffic).messages,
-          .releases = sim::traffic_of<core::Proceed>(traffic).messages,
+  return {.arrivals = sim::traffic_of<core::Arrived>(traffic).messages +
+                      sim::traffic_of<core::BatchDone>(traffic).messages,
+          .releases = sim::traffic_of<core::Proceed>(traffic).messages +
+                      sim::traffic_of<core::HandIn>(traffic).messages,
           .queries = sim::traffic_of<core::StepQuery>(traffic).messages,
           .answers = sim::traffic_of<core::StepAnswer>(traffic).messages,
           .notify_requests = sim::traffic_of<core::NotifyRequest>(traffic).messages,
@@ -110,6 +115,7 @@ SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult
   step_options.seed = options.protocol.seed;
   SimRun run = figures_of(step_options, steps);
   for (sim::ProtocolPoint& point : result.curve) run.figures.push_back(std::move(point.metrics));
+  run.longest_gap = result.longest_gap;
   run.traffic = result.traffic;
   run.packets = result.packets;
   return run;
@@ -180,6 +186,9 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   if (train.job.cache)
     if (auto valid = core::check_cache(train.optimizer); !valid)
       return add_location(std::move(valid).error(), settings);
+  for (const barrier::Barrier& barrier : job.barriers)
+    if (auto valid = check_hand_ins(*learning.model, barrier, train.dynamic_batches); !valid)
+      return std::move(valid).error().within(location_or_flag(settings, "barrier"));
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     if (auto valid = sim::check(learn_options(job, learning, barrier * job.seeds).protocol); !valid)
       return add_location(std::move(valid).error(), settings);

@@ -42,6 +42,8 @@ struct SimRun {
   std::vector<models::Metrics> figures{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
+  /// As in sim::ProtocolResult.
+  std::optional<sim::Time> longest_gap = std::nullopt;
   /// The normalised error of the linear model over time in seconds; empty if none learned.
   std::vector<PlotPoint> errors{};
 };

@@ -17,6 +17,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool has_step_limit(const SimJob& job) { return job.options.steps_max != barrier::finished; }
+/// True if it is the epochs that end a run, so that the limit of steps does not.
+bool ends_by_samples(const SimJob& job, const barrier::Barrier& barrier) {
+  return job.epochs && barrier::hands_in_early(barrier);
+}
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -36,6 +40,19 @@ double fastest_worker_steps(const SimRuns& runs) {
 }
 double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
   return over_runs(runs, figure).mean;
+}
+
+/// Returns the longest time of all runs in which some sample was in no update, in seconds; nullopt
+/// if none was measured.
+std::optional<double> longest_gap(const SimRuns& runs) {
+  std::optional<double> longest;
+  for (const SimRun& run : runs)
+    if (run.longest_gap) longest = std::max(longest.value_or(0), in_seconds(*run.longest_gap));
+  return longest;
+}
+bool has_gaps(const Simulated& simulated) {
+  return std::ranges::any_of(simulated,
+                             [](const auto& runs) { return longest_gap(runs).has_value(); });
 }
 
 std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& barrier,
@@ -139,6 +156,7 @@ Json run_json(const SimRun& run) {
     json["passes"] = run.passes;
   }
   json["max_lag"] = run.max_lag;
+  if (run.longest_gap) json["longest_gap_s"] = in_seconds(*run.longest_gap);
   json["elapsed_s"] = run.elapsed_s;
   if (!run.errors.empty()) json["normalised_error"] = last_error(run);
   return json;
@@ -152,7 +170,10 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   json["step_time"] = print(job.options.step_time);
   if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
   json["horizon_s"] = in_seconds(job.options.horizon);
-  if (has_step_limit(job)) json["steps_limit"] = job.options.steps_max;
+  if (ends_by_samples(job, barrier))
+    json["epochs"] = *job.epochs;
+  else if (has_step_limit(job))
+    json["steps_limit"] = job.options.steps_max;
   json["level"] = job.level == Level::step ? "step" : "protocol";
   if (job.level == Level::step)
     json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
@@ -218,6 +239,7 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   }
   json["max_lag"] = json_number(
       over_runs(runs, [](const SimRun& run) { return static_cast<double>(run.max_lag); }).max);
+  if (const auto gap = longest_gap(runs)) json["longest_gap_s"] = *gap;
   json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
   if (job.level == Level::protocol) add_learning(json, runs);
   if (job.learn) json["normalised_error"] = mean_of(runs, last_error);
@@ -255,7 +277,10 @@ std::string describe(const SimJob& job) {
   if (!job.stragglers.empty())
     text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
   text += ", " + print_duration(options.horizon);
-  if (has_step_limit(job)) text += fmt::format(", at most {} steps each", options.steps_max);
+  if (std::ranges::any_of(job.barriers, [&](auto& one) { return ends_by_samples(job, one); }))
+    text += fmt::format(", {} epochs", print_number(*job.epochs));
+  else if (has_step_limit(job))
+    text += fmt::format(", at most {} steps each", options.steps_max);
   if (is_any_sampled(job)) text += ", recheck " + barrier::print(options.recheck);
   const auto last_seed = options.seed + (job.seeds - 1);
   text += job.seeds == 1
@@ -271,10 +296,14 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
       {"barrier", "steps", "sd", "min", "median", "max", "waiting", "updates/s", "messages/step"}};
   if (job.learn) table.head.emplace_back("error");
   if (has_step_limit(job)) table.head.emplace_back("ended");
+  const bool shows_gaps = has_gaps(simulated);
+  if (shows_gaps) table.head.emplace_back("longest gap");
   const auto figures = figure_names(simulated);
   table.head.insert(table.head.end(), figures.begin(), figures.end());
   for (std::size_t i = 0; i < simulated.size(); ++i) {
     table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
+    const auto gap = longest_gap(simulated[i]);
+    if (shows_gaps) table.rows.back().push_back(gap ? fmt::format("{:.3g} s", *gap) : "-");
     for (std::size_t figure = 0; figure < figures.size(); ++figure)
       table.rows.back().push_back(fmt::format("{:.4g}", mean_figure(simulated[i], figure)));
   }
@@ -294,6 +323,8 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
                    "max_lag", "elapsed_s", "draws", "passes", "messages"}};
   for (const auto& [name, kind] : barrier_messages) table.head.emplace_back(name);
   if (job.learn) table.head.emplace_back("normalised_error");
+  const bool shows_gaps = has_gaps(simulated);
+  if (shows_gaps) table.head.emplace_back("longest_gap_s");
   const auto figures = figure_names(simulated);
   table.head.insert(table.head.end(), figures.begin(), figures.end());
   for (std::size_t i = 0; i < simulated.size(); ++i)
@@ -309,6 +340,8 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
       for (const auto& [name, kind] : barrier_messages)
         row.push_back(std::to_string(run.messages.*kind));
       if (job.learn) row.push_back(print_number(last_error(run)));
+      if (shows_gaps)
+        row.push_back(run.longest_gap ? print_number(in_seconds(*run.longest_gap)) : "");
       for (std::size_t figure = 0; figure < figures.size(); ++figure)
         row.push_back(print_number(last_figure(run, figure)));
       table.rows.push_back(std::move(row));

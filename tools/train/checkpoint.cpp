@@ -154,7 +154,8 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
                                state.samples, state.updates, options.batch)};
     for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
-      const std::uint64_t before = former_samples(samples_before, options.job.workers, worker);
+      const std::uint64_t before =
+          models::samples_at_resume(samples_before, options.job.workers, worker);
       if (entry.step < first || entry.samples < before)
         return Error{
             fmt::format("holds worker {} at step {} of {} with {} samples; valid: from step {} and "

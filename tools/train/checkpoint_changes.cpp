@@ -182,10 +182,6 @@ std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& dea
   return numbers;
 }
 
-std::uint64_t former_samples(std::uint64_t samples, std::size_t workers, std::size_t worker) {
-  return samples / workers + (worker < samples % workers ? 1 : 0);
-}
-
 Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
                                const actor::TrainOptions& options, std::uint64_t train_samples,
                                std::uint64_t samples, std::vector<core::RangeState>& states) {
@@ -199,7 +195,7 @@ Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
     state.round = barrier::is_bsp(options.job.barrier) ? first : 0;
     state.ledger.assign(workers, {});
     for (std::size_t worker = 0; worker < workers; ++worker)
-      state.ledger[worker] = {0, first, former_samples(samples, workers, worker)};
+      state.ledger[worker] = {0, first, models::samples_at_resume(samples, workers, worker)};
   }
   return first;
 }
@@ -214,6 +210,7 @@ Result<std::vector<models::FormerDeal>> end_deal(const core::Deal& deal,
     const core::Dealer dealer{{.samples = train_samples,
                                .batch = options.batch,
                                .dynamic = options.dynamic_batches,
+                               .by_samples = barrier::hands_in_early(options.job.barrier),
                                .seed = options.job.seed,
                                .workers = 1}};
     models::FormerDeal last = dealer.former_deal(deal);
@@ -225,6 +222,13 @@ Result<std::vector<models::FormerDeal>> end_deal(const core::Deal& deal,
   if (auto first = go_on_after(former, options, train_samples, samples, states); !first)
     return std::move(first).error();
   return former;
+}
+
+models::Taken taken_of(const core::DealtWorker& worker, const core::LedgerEntry& entry,
+                       const actor::TrainOptions& options) {
+  if (!barrier::hands_in_early(options.job.barrier))
+    return {.steps = entry.step - std::min(entry.step, worker.first_step.value_or(0))};
+  return {.samples = entry.samples - std::min(entry.samples, worker.first_samples)};
 }
 
 Result<std::vector<models::FormerDeal>> end_deal(
@@ -246,8 +250,7 @@ Result<std::vector<models::FormerDeal>> end_deal(
     if (i + 1 < deals.size() && std::ranges::any_of(deals[i + 1]->workers, goes_beyond)) break;
     std::vector<models::Taken> taken;
     for (const core::DealtWorker& worker : deal.workers)
-      taken.push_back(
-          {.steps = core::first_ledger_entry(states, worker.id).step - *worker.first_step});
+      taken.push_back(taken_of(worker, core::first_ledger_entry(states, worker.id), options));
     std::uint64_t samples = 0;
     for (const auto& entry : actor::first_ledger_entries(states, options.job.workers))
       samples += entry.samples;

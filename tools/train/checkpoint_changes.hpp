@@ -42,11 +42,6 @@ inline constexpr const char* deals_name = "starling.deals";
 /// Returns the numbers of the tensor `deals_name`; none without former deals.
 [[nodiscard]] std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& deals);
 
-/// Returns the samples that worker `worker` of `workers` is taken to have processed before the job
-/// went on with them, of `samples` samples in all.
-[[nodiscard]] std::uint64_t former_samples(std::uint64_t samples, std::size_t workers,
-                                           std::size_t worker);
-
 /// Lets a job with `options` go on from `states` after the deals `former`: all workers begin at one
 /// step, the first one of the deal that follows, which is returned. `samples` is the number of
 /// samples that former workers have taken, and `train_samples` that of the data. Refuses deals that
@@ -62,6 +57,12 @@ inline constexpr const char* deals_name = "starling.deals";
 [[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
     const core::Deal& deal, std::vector<models::Taken> taken, const actor::TrainOptions& options,
     std::uint64_t train_samples, std::uint64_t samples, std::vector<core::RangeState>& states);
+
+/// Returns what a worker has taken of its part of a deal if a ledger holds `entry` for it.
+/// Requires: its part had begun at a known step.
+[[nodiscard]] models::Taken taken_of(const core::DealtWorker& worker,
+                                     const core::LedgerEntry& entry,
+                                     const actor::TrainOptions& options);
 
 /// The same for a job in one process whose last deals are `deals`, the latest one last: `states`
 /// say what was taken. Returns an Error if some of the updates that they hold belong to one deal

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/models/batch_sizes.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
@@ -231,6 +232,13 @@ Result<void> resume_job(PreparedRun& ready, const Settings& settings) {
 
 }  // namespace
 
+Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,
+                            bool dynamic_batches) {
+  return model.learns_by_gradients()
+             ? core::check_hand_ins(barrier, dynamic_batches, model.parameters())
+             : core::check_hand_ins_without_samples(barrier);
+}
+
 Result<void> check_gradient_options(const AnyModel& model, const Settings& settings) {
   if (model.learns_by_gradients()) return {};
   for (const char* key : {"optimizer", "l2", "clip", "schedule", "batch", "epochs"})
@@ -343,6 +351,8 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     return with_location(models::small_total_error(job->train.batch, job->train.job.workers),
                          settings, "batch");
   const bool is_dynamic = job->train.dynamic_batches;
+  if (auto valid = check_hand_ins(**model, job->train.job.barrier, is_dynamic); !valid)
+    return with_location(std::move(valid).error(), settings, "barrier");
   if (auto fit = (*model)->accepts_batch(is_dynamic ? 1 : resolved.options.batch); !fit) {
     Error error = std::move(fit).error();
     if (is_dynamic) error.message += "; dynamic batches may have 1 sample; valid: --batch 32";

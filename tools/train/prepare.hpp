@@ -18,6 +18,10 @@ namespace starling::program {
 [[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                                           const std::string& job_file);
 
+/// Refuses a barrier under which workers hand in early if the model's batches cannot be divided.
+[[nodiscard]] Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,
+                                          bool dynamic_batches);
+
 /// Refuses options of learning by gradients for an algorithm that does not.
 [[nodiscard]] Result<void> check_gradient_options(const AnyModel& model, const Settings& settings);
 

@@ -25,6 +25,9 @@ struct DealOptions {
   /// True if the sizes of the workers' batches follow their speeds
   /// (docs/design/0019-dynamic-batches.md). Requires: samples > 0.
   bool dynamic = false;
+  /// True if workers hand in early, so that a worker's progress is a number of samples
+  /// (docs/design/0020-aggressive-synchronization.md). Requires: samples > 0, and not `dynamic`.
+  bool by_samples = false;
   std::uint64_t seed = 1;
   /// A worker ends when the job has taken so many epochs, or after `steps_max` steps; nullopt if
   /// WorkerOptions::last_step alone says when it ends.
@@ -45,9 +48,11 @@ struct DealtWorker {
   std::optional<Step> first_step = std::nullopt;
   /// The number of samples that it takes at a step; 0 unless batches are dynamic.
   std::uint64_t batch = 0;
+  /// If workers hand in early: the number of samples that it had taken in all when its part began.
+  std::uint64_t first_samples = 0;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.id, m.incarnation, m.first_step, m.batch);
+    return std::tie(m.id, m.incarnation, m.first_step, m.batch, m.first_samples);
   }
   bool operator==(const DealtWorker&) const = default;
 };
@@ -96,8 +101,8 @@ struct DealReport {
   /// sender's configuration.
   DealNumber number = {0, 0};
   Deal deal = {};
-  /// The number of steps of the deal that the sender's worker has begun; nullopt if it has no part
-  /// in the deal.
+  /// The number of steps of the deal that the sender's worker has begun or, if workers hand in
+  /// early, the number of samples that it has taken; nullopt if it has no part in the deal.
   std::optional<std::uint64_t> taken = std::nullopt;
   /// The number of steps that the sender's worker has begun in all; nullopt if it has not begun.
   std::optional<Step> begun = std::nullopt;
@@ -109,16 +114,19 @@ struct DealReport {
   /// many nanoseconds.
   std::uint64_t samples = 0;
   std::uint64_t nanoseconds = 0;
+  /// If workers hand in early: the number of samples that the sender's worker has taken in all.
+  std::uint64_t samples_in_all = 0;
 
   static constexpr std::string_view name = "deal-report";
   static constexpr auto fields(auto& m) {
     return std::tie(m.number, m.deal, m.taken, m.begun, m.is_done, m.progress, m.samples,
-                    m.nanoseconds);
+                    m.nanoseconds, m.samples_in_all);
   }
 };
 
-/// Member to the dealer, if batches are dynamic: the sender's worker has begun so many steps of the
-/// deal `present` that the sizes of the batches should be revised.
+/// Member to the dealer: the sender's worker has taken so much of the deal `present` that a new one
+/// should follow. If batches are dynamic, their sizes are revised; if workers hand in early, all
+/// share what slow workers have not taken.
 struct RevisionRequest {
   DealNumber present;
 
@@ -142,9 +150,10 @@ struct NewDeal {
   static constexpr auto fields(auto& m) { return std::tie(m.deal); }
 };
 
-/// How far a worker has got, if the samples were dealt anew since the job began or batches are
-/// dynamic: how many epochs the job has taken if all workers have got as far, and the step after
-/// which the worker ends.
+/// How far a worker has got, if the samples were dealt anew since the job began, batches are
+/// dynamic or workers hand in early: how many epochs the job has taken if all workers have got as
+/// far, and the step after which the worker ends. If workers hand in early, it ends at this step if
+/// it hands in no more, and no later deal changes its part.
 struct DealProgress {
   std::optional<double> data_epoch = std::nullopt;
   std::optional<Step> last_step = std::nullopt;
@@ -164,6 +173,9 @@ struct DealPart {
   /// the job.
   std::optional<std::uint64_t> steps = std::nullopt;
   Step steps_max = barrier::finished;
+  /// If workers hand in early: the worker ends after so many samples of the deal; 2^62 or more if
+  /// another limit ends it. nullopt: its progress is a number of steps.
+  std::optional<std::uint64_t> samples = std::nullopt;
   /// When the deal was made, some worker had begun the step before this one, but none this step.
   /// Under bsp, a job that divides its work begins the deal with this step on all workers.
   Step common_first_step = 0;

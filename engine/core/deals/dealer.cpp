@@ -16,7 +16,7 @@ std::vector<std::uint64_t> sizes_of(const Deal& deal) {
 namespace {
 
 /// Returns what a worker that is gone had taken of its deal, as far as members hold its updates.
-models::Taken taken_by_dead(const DealtWorker& worker,
+models::Taken taken_by_dead(const DealtWorker& worker, bool by_samples,
                             const std::map<MemberId, DealReport>& reports) {
   // If nobody is left who knows the first configuration, the first incarnation counts.
   Incarnation incarnation = worker.incarnation;
@@ -30,8 +30,9 @@ models::Taken taken_by_dead(const DealtWorker& worker,
   for (const auto& [from, report] : reports)
     for (const WorkerProgress& progress : report.progress) {
       if (progress.worker != MemberIncarnation{worker.id, incarnation}) continue;
-      if (!worker.first_step)
-        taken.samples = std::max(taken.samples, progress.samples);
+      if (by_samples || !worker.first_step)
+        taken.samples = std::max(
+            taken.samples, progress.samples - std::min(progress.samples, worker.first_samples));
       else if (progress.step > *worker.first_step)
         taken.steps = std::max(taken.steps, progress.step - *worker.first_step);
     }
@@ -59,6 +60,9 @@ Dealer::Dealer(DealOptions options, const Configuration* first) : options_(std::
     worker.id = id;
     worker.incarnation = member != nullptr ? member->incarnation : 0;
     worker.first_step = first_step;
+    if (options_.by_samples && !options_.former.empty())
+      worker.first_samples =
+          models::samples_at_resume(options_.former.back().samples, options_.workers, id);
   }
   deal_ = std::make_shared<const Deal>(std::move(deal));
 }
@@ -104,13 +108,22 @@ const std::shared_ptr<const models::SampleOrder>& Dealer::order() {
   return order_;
 }
 
-bool Dealer::asks_for_revision(std::uint64_t steps) {
-  if (!options_.dynamic || deal_->workers.size() < 2) return false;
+bool Dealer::asks_for_revision(MemberId worker, std::uint64_t taken) {
+  if (!revises() || deal_->workers.size() < 2) return false;
+  if (options_.by_samples) {
+    const auto part = part_of(worker);
+    if (!part) return false;
+    if (!revision_due_)
+      revision_due_ = std::min(part->order->samples_of_first_epoch(part->index), *part->samples);
+    if (taken == 0 || taken + part->order->batch_size() < *revision_due_) return false;
+    revision_due_ = UINT64_MAX;  // once is enough
+    return true;
+  }
   const std::uint64_t period =
       std::max(revision_steps_min, order()->rest_steps() + order()->steps_per_epoch());
   if (!revision_due_) revision_due_ = period;
-  if (steps < *revision_due_) return false;
-  *revision_due_ = steps + period;
+  if (taken < *revision_due_) return false;
+  *revision_due_ = taken + period;
   return true;
 }
 
@@ -118,9 +131,8 @@ std::optional<CallForReports> Dealer::on(const Configuration& configuration,
                                          const RevisionRequest& request) {
   const DealNumber present = deal_->number;
   const DealNumber next{present.epoch, present.revision + 1};
-  if (!options_.dynamic || request.present != present ||
-      present.epoch != configuration.members_since || called_ >= next ||
-      deal_->former.size() > revised_deals_max)
+  if (!revises() || request.present != present || present.epoch != configuration.members_since ||
+      called_ >= next || deal_->former.size() > revised_deals_max)
     return std::nullopt;
   called_ = next;
   return CallForReports{next};
@@ -157,16 +169,17 @@ std::optional<Deal> Dealer::on(const Configuration& configuration, MemberId from
 }
 
 std::vector<models::Taken> Dealer::taken_of(const Deal& latest, const Configuration& configuration,
-                                            const std::map<MemberId, DealReport>& reports) {
+                                            const std::map<MemberId, DealReport>& reports) const {
   std::vector<models::Taken> all;
   for (const DealtWorker& worker : latest.workers) {
     const auto own = reports.find(worker.id);
     if (own != reports.end() && own->second.taken && own->second.deal.number == latest.number)
-      all.push_back({.steps = *own->second.taken});
+      all.push_back(options_.by_samples ? models::Taken{.samples = *own->second.taken}
+                                        : models::Taken{.steps = *own->second.taken});
     else if (configuration.contains(worker.id, worker.incarnation))
       all.push_back({});  // it does not know the deal yet
     else
-      all.push_back(taken_by_dead(worker, reports));
+      all.push_back(taken_by_dead(worker, options_.by_samples, reports));
   }
   return all;
 }
@@ -182,7 +195,10 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
   for (const Member& member : configuration.members) {
     const DealReport& report = reports_.at(member.id);
     if (member.works && !report.is_done)
-      next.workers.push_back({member.id, member.incarnation, report.begun});
+      next.workers.push_back({.id = member.id,
+                              .incarnation = member.incarnation,
+                              .first_step = report.begun,
+                              .first_samples = report.samples_in_all});
   }
   if (options_.dynamic) size_batches(next);
   if (latest.workers.empty() || !deals_samples()) return next;
@@ -231,7 +247,11 @@ std::optional<DealPart> Dealer::part_of(MemberId worker) {
     dealt.common_first_step = std::max(dealt.common_first_step, other.first_step.value_or(0));
   if (!deals_samples()) return dealt;
   dealt.order = order();
-  if (options_.epochs) dealt.steps = order_->steps_until(*options_.epochs);
+  if (options_.by_samples)
+    dealt.samples =
+        options_.epochs ? order_->samples_until(dealt.index, *options_.epochs) : barrier::finished;
+  else if (options_.epochs)
+    dealt.steps = order_->steps_until(*options_.epochs);
   return dealt;
 }
 

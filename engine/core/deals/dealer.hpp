@@ -1,6 +1,7 @@
 /// Deals the samples or, in a job without samples, the work anew when the members of a job change
-/// and, if batches are dynamic, about once an epoch. The member with the lowest id is the dealer:
-/// it waits for the DealReport of every member, and sends all of them the new deal.
+/// and, if batches are dynamic or workers hand in early, about once an epoch. The member with the
+/// lowest id is the dealer: it waits for the DealReport of every member, and sends all of them the
+/// new deal.
 ///
 /// The reports of one epoch come after their senders have adopted its configuration, so no owner
 /// takes an update of a former member any more, and no worker begins a step by the former deal. If
@@ -40,10 +41,13 @@ class Dealer {
   /// Returns the number of the deal for which this member reported last.
   [[nodiscard]] DealNumber reported() const noexcept { return reported_; }
 
-  /// If batches are dynamic: returns true if this member's worker, which has begun `steps` steps of
-  /// the present deal, should ask for a revision (RevisionRequest): after the steps of a whole
-  /// epoch and of what was left before, but at least 8, and again each time after as many steps.
-  [[nodiscard]] bool asks_for_revision(std::uint64_t steps);
+  /// Returns true if `worker`, which is this member's and has taken so much of the present deal
+  /// (Worker::dealt_taken()), should ask for a new deal (RevisionRequest). If batches are dynamic,
+  /// it asks after the steps of a whole epoch and of what was left before, but at least 8, and
+  /// again each time after as many steps. If workers hand in early, it asks when no more than a
+  /// batch of an epoch and of what was left before is to be taken, or of the job's last epoch: the
+  /// others then share what slow workers have not taken.
+  [[nodiscard]] bool asks_for_revision(MemberId worker, std::uint64_t taken);
   /// On the dealer: returns the call that the request leads to. There is none if the deal is not
   /// the present one, if reports were called for already, or if many former deals are not taken
   /// completely.
@@ -76,9 +80,9 @@ class Dealer {
 
   /// Returns what each worker of `latest` has taken: as the reports say, which are those of all
   /// members of `configuration`.
-  [[nodiscard]] static std::vector<models::Taken> taken_of(
+  [[nodiscard]] std::vector<models::Taken> taken_of(
       const Deal& latest, const Configuration& configuration,
-      const std::map<MemberId, DealReport>& reports);
+      const std::map<MemberId, DealReport>& reports) const;
 
  private:
   [[nodiscard]] Deal next_deal(const Configuration& configuration) const;
@@ -86,6 +90,8 @@ class Dealer {
   [[nodiscard]] bool are_possible(const std::vector<models::FormerDeal>& former) const;
   /// False for a deal that no dealer makes.
   [[nodiscard]] bool is_possible(const Deal& deal) const;
+  /// True if new deals are made also while the members stay the same.
+  [[nodiscard]] bool revises() const noexcept { return options_.dynamic || options_.by_samples; }
   /// Returns the number of the deal for which reports are collected now.
   [[nodiscard]] DealNumber awaited(const Configuration& configuration) const;
   /// Sets the sizes of the batches. Requires: reports_ has the reports of all workers of the deal.
@@ -99,7 +105,7 @@ class Dealer {
   std::shared_ptr<const models::SampleOrder> order_;
   /// The number in the last report that this member has sent.
   DealNumber reported_;
-  /// The number of steps of the present deal after which this member asks for a revision; absent
+  /// How much of the present deal this member's worker takes before it asks for a revision; absent
   /// until it is needed.
   std::optional<std::uint64_t> revision_due_;
   /// The most that was known of each incarnation since the present deal.

@@ -21,6 +21,10 @@ bool is_bsp(const TrainingOptions& options) {
          exchange_type(options.exchange.name).gathers;
 }
 
+/// True if workers need their part of the first deal: if it is not that of equal batches, or may
+/// end although the members stay the same.
+bool deals_part_at_start(const DealOptions& deal) { return deal.dynamic || deal.by_samples; }
+
 AnyExchange make_exchange(const TrainingOptions& options, const RoleSetup& setup) {
   ExchangeOptions exchange = options.exchange;
   exchange.self = setup.self;
@@ -37,8 +41,8 @@ Training::Training(std::shared_ptr<const TrainingOptions> options, RoleSetup set
       joins_(!setup.first_configuration),
       exchange_(make_exchange(*options_, setup)) {
   if (!joins_) first_entry_ = first_ledger_entry(*options_->exchange.initial_states, self_.id);
-  if (options_->deal.workers > 0 &&
-      (joins_ || options_->deal.dynamic || !setup.first_configuration->is_of_one_process()))
+  if (options_->deal.workers > 0 && (joins_ || deals_part_at_start(options_->deal) ||
+                                     !setup.first_configuration->is_of_one_process()))
     dealer_ = std::make_unique<Dealer>(options_->deal, setup.first_configuration.get());
 }
 
@@ -113,7 +117,8 @@ WorkerOptions Training::worker_options() {
   if (dealer_) {
     worker.awaits_deal = joins_;
     worker.deal_first_step = dealer_->deal().workers.front().first_step.value();
-    if (!joins_ && options_->deal.dynamic) worker.first_part = dealer_->part_of(self_.id);
+    if (!joins_ && deals_part_at_start(options_->deal))
+      worker.first_part = dealer_->part_of(self_.id);
   }
   if (!joins_) {
     worker.first_step = first_entry_.step;
@@ -122,27 +127,30 @@ WorkerOptions Training::worker_options() {
   return worker;
 }
 
-/// Sends the dealer what this member knows about the samples that were taken.
+/// Sends the dealer what this member knows about the samples that were taken, as soon as it is
+/// known what its worker has taken.
 void Training::report_deal(const Context& context) {
+  is_report_due_ = worker_ && !worker_->knows_taken();
+  if (is_report_due_) return;
   DealReport report{.number = dealer_->reported(), .deal = dealer_->deal()};
   if (worker_) {
-    report.taken = worker_->dealt_steps_begun();
+    report.taken = worker_->dealt_taken();
     report.begun = worker_->steps_begun();
     report.is_done = worker_->is_done();
     const auto [samples, time] = worker_->work_done();
     report.samples = samples;
     report.nanoseconds = static_cast<std::uint64_t>(time.count());
+    if (options_->deal.by_samples) report.samples_in_all = worker_->samples_taken();
   }
   report.progress = dealer_->progress_of_gone(*configuration_, progress());
   context.send(Dealer::dealer_of(*configuration_), std::move(report));
 }
 
-/// If batches are dynamic: asks the dealer to revise their sizes when this is due, unless the
-/// worker makes its last step.
+/// Asks the dealer for a new deal when this is due, unless the worker makes its last step.
 void Training::ask_for_revision(const Context& context) {
   if (!dealer_ || !worker_) return;
   if (worker_->steps_begun().value_or(0) >= worker_->options().last_step) return;
-  if (dealer_->asks_for_revision(worker_->dealt_steps_begun().value_or(0)))
+  if (dealer_->asks_for_revision(self_.id, worker_->dealt_taken().value_or(0)))
     context.send(Dealer::dealer_of(*configuration_), RevisionRequest{dealer_->deal().number});
 }
 
@@ -230,6 +238,8 @@ void Training::execute(const Context& context, Effects effects, std::uint32_t ke
       context.output(*plan);
     } else if (auto* compute = std::get_if<Compute>(&effect)) {
       context.output(std::move(*compute));
+    } else if (const auto* cut = std::get_if<CutShort>(&effect)) {
+      context.output(*cut);
     } else {
       context.output(std::get<Done>(effect));
     }

@@ -65,6 +65,8 @@ struct StepFailure {
 [[nodiscard]] bool is_valid(const MessageScope& scope, const Arrived& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const Proceed& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const Stop& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const BatchDone& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const HandIn& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const WorkerStatus& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const DealReport& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const NewDeal& m);
@@ -84,7 +86,7 @@ class Training {
       Joined<MessageList<WorkerStatus, DealReport, NewDeal, RevisionRequest, CallForReports>,
              core::Messages, ExchangeMessages>;
   /// ObservedState is a part of the answer to a Snapshot.
-  using Outputs = MessageList<Plan, Compute, Done, ObservedState>;
+  using Outputs = MessageList<Plan, Compute, CutShort, Done, ObservedState>;
   /// The observer asks for the states of this member's ranges by a Snapshot.
   using Inputs = MessageList<PlanResult, ComputeResult, StepFailure, Snapshot>;
   using Questions = MessageList<AskStep, AskSteps, AskValue>;
@@ -113,14 +115,14 @@ class Training {
   [[nodiscard]] bool on(const Context& context, MemberId from, const std::shared_ptr<const M>& m);
   /// The messages that the worker takes.
   template <class M>
-  requires IsIn<M, MessageList<Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>>
+  requires IsIn<M, MessageList<Proceed, Stop, HandIn, StepQuery, StepAnswer, NotifyRequest, Notice>>
   [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
     run_worker(context, [&](auto& worker, const auto& c) { worker.on(c, message); });
     return true;
   }
   /// The messages that the coordinator takes; the exchange takes Ended too.
   template <class M>
-  requires IsIn<M, MessageList<Arrived, Ended, WorkerStatus>>
+  requires IsIn<M, MessageList<Arrived, Ended, BatchDone, WorkerStatus>>
   [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
     if constexpr (std::is_same_v<M, Ended>)
       run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, message); });
@@ -141,6 +143,7 @@ class Training {
     run_worker(context, [&](auto& worker, const auto& c) {
       worker.on_update(c, result.step, std::move(result.update));
     });
+    if (is_report_due_) report_deal(context);
     ask_for_revision(context);
   }
   void on(const Context& context, const StepFailure& failure) {
@@ -284,9 +287,11 @@ class Training {
   AnyExchange exchange_;
   /// nullptr if this member is not the coordinator.
   std::unique_ptr<Coordinator> coordinator_;
-  /// nullptr if the job deals neither samples nor work and, unless batches are dynamic, in a job of
-  /// one process.
+  /// nullptr if the job deals neither samples nor work and, unless it deals samples anew without a
+  /// change of members (DealOptions::dynamic and by_samples), in a job of one process.
   std::unique_ptr<Dealer> dealer_;
+  /// True while a report waits for the worker's present update.
+  bool is_report_due_ = false;
 };
 
 template <class Event>

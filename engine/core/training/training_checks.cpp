@@ -19,7 +19,8 @@ bool has_valid_workers(const MessageScope& scope, const Deal& deal) {
              deal.workers.end() &&
          (deal.workers.empty() || deal.workers.back().id < scope.members_max) &&
          std::ranges::all_of(deal.workers, [](const DealtWorker& worker) {
-           return worker.first_step.value_or(0) <= barrier::finished;
+           return worker.first_step.value_or(0) <= barrier::finished &&
+                  worker.first_samples < barrier::finished;
          });
 }
 
@@ -45,6 +46,14 @@ bool is_valid(const MessageScope& scope, const Stop&) {
   return scope.from == scope.configuration.coordinator;
 }
 
+bool is_valid(const MessageScope& scope, const BatchDone& m) {
+  return is_senders_worker(scope, m.worker) && m.step > 0 && m.step < barrier::finished;
+}
+
+bool is_valid(const MessageScope& scope, const HandIn& m) {
+  return scope.from == scope.configuration.coordinator && m.step < barrier::finished;
+}
+
 bool is_valid(const MessageScope& scope, const WorkerStatus& m) {
   const bool is_senders = m.phase == WorkerStatus::Phase::idle ? m.member == scope.from
                                                                : is_senders_worker(scope, m.member);
@@ -54,8 +63,9 @@ bool is_valid(const MessageScope& scope, const WorkerStatus& m) {
 /// The dealer checks the former deals, because these depend on the job's data.
 bool is_valid(const MessageScope& scope, const DealReport& m) {
   return m.number.epoch <= scope.configuration.epoch && m.deal.number < m.number &&
-         m.taken.value_or(0) < barrier::finished && m.begun.value_or(0) <= barrier::finished &&
-         has_valid_workers(scope, m.deal) && std::ranges::all_of(m.progress, is_valid_progress);
+         m.taken.value_or(0) < barrier::finished && m.samples_in_all < barrier::finished &&
+         m.begun.value_or(0) <= barrier::finished && has_valid_workers(scope, m.deal) &&
+         std::ranges::all_of(m.progress, is_valid_progress);
 }
 
 bool is_valid(const MessageScope& scope, const NewDeal& m) {

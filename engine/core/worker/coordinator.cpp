@@ -54,6 +54,14 @@ void Coordinator::on(const Context& context, const Ended& ended) {
   reconsider_waiting(context, ended.worker);
 }
 
+void Coordinator::on(const Context& context, const BatchDone& done) {
+  if (!workers_.at(done.worker).alive || done.step <= hand_in_step_) return;
+  hand_in_step_ = done.step;
+  for (const MemberId id : live_workers_)
+    if (id != done.worker && workers_[id].step < done.step)
+      context.send(ToMember{id}, HandIn{done.step});
+}
+
 void Coordinator::on_members(const Context& context, const std::vector<MemberId>& left,
                              const std::vector<MemberId>& joined) {
   // Applies all changes before it lets any worker go on, so that it draws from the new workers

@@ -35,6 +35,10 @@ class Coordinator {
 
   void on(const Context& context, const Arrived& arrived);
   void on(const Context& context, const Ended& ended);
+  /// If this is the first worker that has computed its batch of the step, tells the others to hand
+  /// in. A new coordinator that does not know all steps yet tells nobody; the round then ends as
+  /// under BSP.
+  void on(const Context& context, const BatchDone& done);
   /// Sends Stop to all workers that wait, and from now on to each worker that arrives.
   void on(const Context& context, const Stop& stop);
   /// Handles the first status of each member whose status a takeover awaits, and the status by
@@ -150,6 +154,8 @@ class Coordinator {
   Step reviewed_min_ = 0;
   /// The highest step that any worker was allowed to make.
   Step highest_allowed_ = 1;
+  /// The highest step for which workers were told to hand in.
+  Step hand_in_step_ = 0;
   /// True once a worker has ended.
   bool any_ended_ = false;
   bool stopping_ = false;

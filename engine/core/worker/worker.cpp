@@ -56,8 +56,14 @@ void Worker::begin_at(const Context& context, Step first) {
 
 /// True if the worker ends after `step`, and no deal can change that.
 bool Worker::is_last(Step step) const {
-  const bool may_change = awaits_deal_ || (part_ && part_->steps && !deal_first_step_);
-  return !may_change && step >= options_.last_step;
+  const bool is_limited = part_ && (part_->steps || part_->samples);
+  const bool may_change = awaits_deal_ || (is_limited && !deal_first_step_);
+  return !may_change && (step >= options_.last_step || has_taken_all());
+}
+
+bool Worker::has_taken_all() const noexcept {
+  return hands_in_early() && deal_first_step_ &&
+         samples_taken() - deal_first_samples_ >= *part_->samples;
 }
 
 void Worker::begin_step(const Context& context) {
@@ -66,10 +72,13 @@ void Worker::begin_step(const Context& context) {
     return;
   }
   if (part_ && !deal_first_step_) begin_deal(step_);
-  if (step_ >= options_.last_step) return finish(context);
+  if (step_ >= options_.last_step || has_taken_all()) return finish(context);
   step_started_at_ = context.now;
   failures_ = 0;
   share_ = share_at(step_);
+  if (share_.taken)
+    samples_of_step_ = std::min(part_->order->size_after(part_->index, *share_.taken),
+                                *part_->samples - *share_.taken);
   if (options_.asks_for_plan) {
     phase_ = Phase::planning;
     context.out.push_back(Plan{step_, share_});
@@ -81,6 +90,7 @@ void Worker::begin_step(const Context& context) {
 /// The worker's part of the deal begins after `first_step` steps.
 void Worker::begin_deal(Step first_step) {
   deal_first_step_ = first_step;
+  deal_first_samples_ = samples_taken();
   if (part_->steps) options_.last_step = std::min(part_->steps_max, first_step + *part_->steps);
 }
 
@@ -114,14 +124,32 @@ std::optional<Step> Worker::steps_begun() const noexcept {
   }
 }
 
-std::optional<std::uint64_t> Worker::dealt_steps_begun() const noexcept {
+bool Worker::knows_taken() const noexcept {
+  const bool is_making_step =
+      phase_ == Phase::planning || phase_ == Phase::reading || phase_ == Phase::computing;
+  return !hands_in_early() || !is_making_step;
+}
+
+std::optional<std::uint64_t> Worker::dealt_taken() const noexcept {
   if (!has_part_) return std::nullopt;
+  if (hands_in_early()) return deal_first_step_ ? samples_taken() - deal_first_samples_ : 0;
   const auto begun = steps_begun();
   return begun && deal_first_step_ && *begun > *deal_first_step_ ? *begun - *deal_first_step_ : 0;
 }
 
 DealProgress Worker::deal_progress() const {
   if (!part_ || !part_->order) return {};
+  if (hands_in_early()) {
+    const std::uint64_t taken = samples_ - std::min(samples_, deal_first_samples_);
+    DealProgress progress{.data_epoch = part_->order->epochs_after_samples(part_->index, taken),
+                          .last_step = options_.last_step};
+    if (*part_->samples < barrier::finished) {
+      const std::uint64_t left = *part_->samples - std::min(taken, *part_->samples);
+      const std::uint64_t batch = part_->order->batch_size();
+      progress.last_step = std::min(options_.last_step, step_ + (left + batch - 1) / batch);
+    }
+    return progress;
+  }
   const Step first = deal_first_step_.value_or(step_);
   return {part_->order->epochs_after(step_ - std::min(step_, first)), options_.last_step,
           part_->batch};
@@ -132,7 +160,9 @@ WorkShare Worker::share_at(Step step) const {
   if (!part_) return share_of_present_workers();
   const bool begins_together = options_.bsp && !part_->order;
   if (begins_together && former_share_ && step < part_->common_first_step) return *former_share_;
-  return {part_->index, part_->count, part_->order, *deal_first_step_};
+  WorkShare share{part_->index, part_->count, part_->order, *deal_first_step_};
+  if (hands_in_early()) share.taken = samples_taken() - deal_first_samples_;
+  return share;
 }
 
 WorkShare Worker::share_of_present_workers() const {
@@ -160,11 +190,28 @@ void Worker::on_values(const Context& context, Step step, std::vector<Value> val
   phase_ = Phase::computing;
   compute_started_at_ = context.now;
   values_ = std::move(values);
-  context.out.push_back(Compute{step_, values_, share_});
+  compute(context);
+}
+
+void Worker::compute(const Context& context) {
+  std::uint64_t samples_max = UINT64_MAX;
+  if (share_.taken)
+    samples_max = must_hand_in() ? micro_batch_of(samples_of_step_) : samples_of_step_;
+  context.out.push_back(Compute{step_, values_, share_, samples_max});
+}
+
+/// Another worker has computed its batch. If the worker has not begun this step yet, it will
+/// compute one micro-batch.
+void Worker::on(const Context& context, const HandIn& hand_in) {
+  hand_in_step_ = std::max(hand_in_step_, hand_in.step);
+  if (phase_ == Phase::computing && share_.taken && must_hand_in())
+    context.out.push_back(CutShort{step_});
 }
 
 void Worker::on_update(const Context& context, Step step, Update update) {
   if (phase_ != Phase::computing || step != step_) return;
+  const bool is_whole = share_.taken && update.samples > 0 && update.samples == samples_of_step_;
+  if (is_whole && !must_hand_in()) context.send(ToCoordinator{}, BatchDone{options_.id, step_ + 1});
   values_.clear();  // releases the buffers, so that an owner need not copy a range to change it
   phase_ = Phase::writing;
   samples_in_flight_ = update.samples;
@@ -180,7 +227,7 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
     if (planning)
       context.out.push_back(Plan{step_, share_});
     else
-      context.out.push_back(Compute{step_, values_, share_});
+      compute(context);
     return;
   }
   phase_ = Phase::failed;

@@ -47,7 +47,7 @@ struct WorkerOptions {
   bool awaits_deal = false;
   /// The step with which the worker's part of the first deal begins.
   Step deal_first_step = 0;
-  /// The worker's part of the first deal, if batches are dynamic.
+  /// The worker's part of the first deal, if batches are dynamic or workers hand in early.
   std::optional<DealPart> first_part = std::nullopt;
   /// The job fails when one step has failed this many times in a row.
   int attempts = 3;
@@ -107,6 +107,7 @@ class Worker {
 
   void on(const Context& context, const Proceed& proceed);
   void on(const Context& context, const Stop& stop);
+  void on(const Context& context, const HandIn& hand_in);
   void on(const Context& context, const StepQuery& query);
   void on(const Context& context, const StepAnswer& answer);
   void on(const Context& context, const NotifyRequest& request);
@@ -148,9 +149,16 @@ class Worker {
   [[nodiscard]] std::optional<Step> steps_begun() const noexcept;
   /// Returns how far the worker has got in the present deal.
   [[nodiscard]] DealProgress deal_progress() const;
-  /// Returns the number of steps of the present deal that the worker has begun; nullopt if it has
-  /// no part in the deal.
-  [[nodiscard]] std::optional<std::uint64_t> dealt_steps_begun() const noexcept;
+  /// Returns the number of steps of the present deal that the worker has begun or, if workers hand
+  /// in early, the number of samples that it has taken of the deal; nullopt if it has no part in
+  /// the deal.
+  [[nodiscard]] std::optional<std::uint64_t> dealt_taken() const noexcept;
+  /// False while a step is being made of which only its update will say how many samples it has.
+  [[nodiscard]] bool knows_taken() const noexcept;
+  /// Returns the number of samples that the worker has taken in all.
+  [[nodiscard]] std::uint64_t samples_taken() const noexcept {
+    return samples_ + samples_in_flight_;
+  }
   /// Returns how many samples the worker has computed in which time: in the present deal or, if it
   /// has computed little of it, since the former deal. The time is that from having read the model
   /// to having the update.
@@ -172,6 +180,12 @@ class Worker {
   void begin_step(const Context& context);
   void begin_deal(Step first_step);
   [[nodiscard]] bool is_last(Step step) const;
+  // Whether workers hand in early and, if they do, whether the worker has taken all of its part of
+  // the deal, and whether it must hand in the present step.
+  [[nodiscard]] bool hands_in_early() const noexcept { return part_ && part_->samples; }
+  [[nodiscard]] bool has_taken_all() const noexcept;
+  [[nodiscard]] bool must_hand_in() const noexcept { return hand_in_step_ > step_; }
+  void compute(const Context& context);
   [[nodiscard]] WorkShare share_at(Step step) const;
   [[nodiscard]] WorkShare share_of_present_workers() const;
   /// Begins the first step or passes the barrier, after the gate has allowed it.
@@ -205,14 +219,21 @@ class Worker {
   int failures_ = 0;
   /// This worker's part of the present step.
   WorkShare share_;
+  /// If workers hand in early: the number of samples of the whole batch of the present step.
+  std::uint64_t samples_of_step_ = 0;
   bool awaits_deal_;
-  /// This worker's part of the present deal; absent in the first deal unless batches are dynamic.
+  /// The highest step for which the worker was told to hand in; 0 if there is none.
+  Step hand_in_step_ = 0;
+  /// This worker's part of the present deal; absent in the first deal unless batches are dynamic or
+  /// workers hand in early.
   std::optional<DealPart> part_;
   /// This worker's part in the former deal. In a bulk-synchronous job that divides its work, it
   /// also takes this part of the steps that other workers have begun by the former deal.
   std::optional<WorkShare> former_share_;
   /// The worker's step when its part of the deal began; absent if it has not begun, or has no part.
   std::optional<Step> deal_first_step_;
+  /// The number of samples that the worker had taken then.
+  std::uint64_t deal_first_samples_ = 0;
   bool has_part_;
 
   /// The values that were read, kept until the update is there.

@@ -96,6 +96,8 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   const auto last_step =
       dealer.order_of(dealer.deal()).steps_until(training.deal.epochs.value_or(0));
   training.worker.last_step = training.deal.epochs ? last_step : scenario_.steps;
+  if (training.deal.epochs && training.deal.by_samples)
+    training.worker.last_step = models::steps_max_in(*training.deal.epochs, training.deal.samples);
   training.worker.asks_for_plan = true;
   training.worker.barrier = scenario_.barrier;
   training.worker.recheck = scenario_.recheck;
@@ -129,6 +131,14 @@ core::DealOptions ChaosJob::deal() const {
                          .seed = scenario_.seed,
                          .workers = scenario_.workers};
   if (scenario_.seed % 2 == 1) deal.epochs = static_cast<double>(scenario_.steps * deal.batch) / 4;
+  if (barrier::hands_in_early(scenario_.barrier)) {
+    // Batches are large enough for a worker to hand in a part of one.
+    deal.by_samples = true;
+    deal.samples *= 3;
+    deal.batch += 3;
+    if (deal.epochs) deal.epochs = static_cast<double>(scenario_.steps) / 3;
+    return deal;
+  }
   deal.dynamic = scenario_.seed / 3 % 3 == 2;
   if (deal.dynamic) deal.batch *= scenario_.workers;
   return deal;

@@ -142,6 +142,7 @@ void ChaosRun::handle(Event& event) {
 }
 
 void ChaosRun::handle_at(Machine& machine, Event& event) {
+  if (event.kind == Event::Kind::update && event.key != machine.computation) return;
   run_event(event.node, [&](MemberCore& core, const core::MemberContext& context) {
     switch (event.kind) {
       case Event::Kind::packet:
@@ -210,13 +211,29 @@ void ChaosRun::execute(NodeId id, const core::Plan& plan) {
 
 void ChaosRun::execute(NodeId id, const core::Compute& compute) {
   checker_.on_compute(id, compute);
-  const double mean =
-      static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1);
-  const Time duration{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
+  schedule_update(
+      id, compute.step,
+      static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1));
+}
+
+/// The worker hands in a random number of samples, soon, unless its update has just come.
+void ChaosRun::execute(NodeId id, const core::CutShort& cut) {
+  Machine& machine = machines_[id];
+  const std::size_t samples = checker_.samples().batch_size(machine.slot, cut.step);
+  if (samples == 0) return;
+  checker_.shorten_batch(id, cut.step, 1 + machine.random.below(samples));
+  schedule_update(id, cut.step, static_cast<double>(scenario_.compute.count()) / 8);
+}
+
+/// Schedules the update of the step after `step`, in place of one that is scheduled already.
+void ChaosRun::schedule_update(NodeId id, core::Step step, double mean_time) {
+  Machine& machine = machines_[id];
+  const Time duration{static_cast<Time::rep>(machine.random.exponential(mean_time))};
   queue_.push(now() + duration, Event{.kind = Event::Kind::update,
                                       .node = id,
-                                      .incarnation = machines_[id].incarnation,
-                                      .step = compute.step});
+                                      .incarnation = machine.incarnation,
+                                      .key = ++machine.computation,
+                                      .step = step});
 }
 
 void ChaosRun::execute(NodeId id, const core::Fail& fail) {

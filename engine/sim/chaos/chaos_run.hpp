@@ -64,6 +64,9 @@ struct Machine {
   bool running = false;
   bool frozen = false;
   bool wants_to_leave = false;
+  /// Numbers the computations of the worker. If it hands in early, its update comes by a new
+  /// number.
+  std::uint32_t computation = 0;
   /// Set when a crash has begun: at the next event that has effects, the process ends after this
   /// many of them.
   std::optional<std::uint32_t> dies_after_effects;
@@ -139,6 +142,8 @@ class ChaosRun : public ChaosWorld {
   void execute(NodeId id, const core::MemberTimer& timer);
   void execute(NodeId id, const core::Plan& plan);
   void execute(NodeId id, const core::Compute& compute);
+  void execute(NodeId id, const core::CutShort& cut);
+  void schedule_update(NodeId id, core::Step step, double mean_time);
   void execute(NodeId, const core::Done&) {}
   /// Jobs on several nodes have neither of these effects.
   void execute(NodeId, const core::LocalMessage&) { STARLING_CHECK(false); }

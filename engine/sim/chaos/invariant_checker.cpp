@@ -222,7 +222,7 @@ void InvariantChecker::expect_samples_taken_once() {
       deal = &training.dealer()->deal();
     core::DealReport& report = reports[member.id];
     report.deal = training.dealer()->deal();
-    if (training.worker() != nullptr) report.taken = training.worker()->dealt_steps_begun();
+    if (training.worker() != nullptr) report.taken = training.worker()->dealt_taken();
     report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
   }
   if (deal == nullptr) return;
@@ -231,22 +231,23 @@ void InvariantChecker::expect_samples_taken_once() {
         return incarnation.begun && !incarnation.done &&
                !latest()->contains(incarnation.member.id, incarnation.member.incarnation);
       }));
-  const std::string why =
-      samples_.why_not_once(held, *deal, core::Dealer::taken_of(*deal, *latest(), reports), ended);
+  const std::string why = samples_.why_not_once(
+      held, *deal, samples_.dealer().taken_of(*deal, *latest(), reports), ended);
   if (!why.empty()) report_violation(why);
-  const auto wanted = samples_.steps_wanted(*deal);
   for (const core::DealtWorker& dealt : deal->workers) {
+    const auto wanted =
+        samples_.wanted(*deal, static_cast<std::size_t>(&dealt - deal->workers.data()));
     // The members may have changed since the deal.
     const MemberCore* core = nodes_[dealt.id].core;
     if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
     const core::Worker& worker = *core->role<core::Training>().worker();
-    const std::uint64_t taken_steps = reports[dealt.id].taken.value_or(0);
+    const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
     // A worker that joins when the others have ended ends at once.
-    const bool came_late = worker.options().joins && taken_steps == 0;
-    if (wanted && !worker.is_stopping() && !came_late && taken_steps < *wanted)
+    const bool came_late = worker.options().joins && taken == 0;
+    if (wanted && !worker.is_stopping() && !came_late && taken < *wanted)
       report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
-                       std::to_string(taken_steps) + " of its " + std::to_string(*wanted) +
-                       " steps of the last deal");
+                       std::to_string(taken) + " of its " + std::to_string(*wanted) +
+                       (samples_.counts_samples() ? " samples" : " steps") + " of the last deal");
   }
 }
 

@@ -61,6 +61,10 @@ class InvariantChecker {
   void on_dispatch(NodeId id, const core::Envelope& envelope);
   void on_plan(NodeId id, core::Step step);
   void on_compute(NodeId id, const core::Compute& compute);
+  /// The worker of the node hands in only the first `samples` samples of the step after `step`.
+  void shorten_batch(NodeId id, core::Step step, std::size_t samples) {
+    samples_.shorten(nodes_[id].slot, step, samples);
+  }
 
   /// Checks that all owners of a range hold the same state. Call when all faults have ended and no
   /// update is in flight.

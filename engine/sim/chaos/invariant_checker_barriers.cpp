@@ -297,7 +297,8 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
 /// each worker in its view up to the step that the barrier promises.
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
-  samples_.on_compute(node_state.slot, id, compute.step, compute.share);
+  if (const std::string why = samples_.on_compute(node_state.slot, id, compute); !why.empty())
+    report_violation(why);
   expect_own_updates(id, compute);
   const auto floor = barrier::promised_floor(scenario_.barrier, compute.step);
   if (compute.step == incarnations_[node_state.slot].first_step || !floor || *floor == 0) return;

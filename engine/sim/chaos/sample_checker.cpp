@@ -4,18 +4,36 @@
 
 namespace starling::sim {
 
-void SampleChecker::on_compute(std::size_t slot, core::MemberId worker, core::Step step,
-                               const core::WorkShare& share) {
+std::string SampleChecker::on_compute(std::size_t slot, core::MemberId worker,
+                                      const core::Compute& compute) {
+  const auto& [step, values, share, samples_max] = compute;
   std::vector<models::DealtSample>& batch = batches_[{slot, step}];
+  if (share.taken) {
+    share.order->batch_after(share.index, *share.taken, batch);
+    if (batch.size() > samples_max) batch.resize(samples_max);
+    const auto last = last_.find(slot);
+    std::uint64_t expected = 0;
+    if (last != last_.end() && last->second.share.order == share.order)
+      expected = *last->second.share.taken + batch_size(slot, last->second.step);
+    last_[slot] = {step, share};
+    if (*share.taken != expected)
+      return "worker " + std::to_string(worker) + " goes on after " + std::to_string(*share.taken) +
+             " samples of its part, and has taken " + std::to_string(expected);
+    return {};
+  }
   if (share.order)
     share.order->batch(share.index, step - share.first_step, batch);
   else
     dealer_.order_of(dealer_.deal()).batch(worker, step, batch);
+  return {};
 }
 
-std::optional<std::uint64_t> SampleChecker::steps_wanted(const core::Deal& deal) const {
+std::optional<std::uint64_t> SampleChecker::wanted(const core::Deal& deal,
+                                                   std::size_t index) const {
   if (!options_.epochs || deal.workers.empty()) return std::nullopt;
-  return dealer_.order_of(deal).steps_until(*options_.epochs);
+  const models::SampleOrder order = dealer_.order_of(deal);
+  return options_.by_samples ? order.samples_until(index, *options_.epochs)
+                             : order.steps_until(*options_.epochs);
 }
 
 std::string SampleChecker::why_not_once(const std::vector<core::Step>& held, const core::Deal& deal,

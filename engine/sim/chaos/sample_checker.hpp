@@ -20,18 +20,33 @@ class SampleChecker {
  public:
   explicit SampleChecker(const core::DealOptions& options) : options_(options), dealer_(options) {}
 
-  /// The worker of an incarnation, which has the slot `slot`, computes the step after `step`.
-  void on_compute(std::size_t slot, core::MemberId worker, core::Step step,
-                  const core::WorkShare& share);
+  /// The worker of an incarnation, which has the slot `slot`, computes `compute`. Returns what is
+  /// wrong with it: if workers hand in early, the samples must be the next ones after those of its
+  /// last update. Empty if nothing is.
+  [[nodiscard]] std::string on_compute(std::size_t slot, core::MemberId worker,
+                                       const core::Compute& compute);
+  /// The worker hands in only the first `samples` samples of the step after `step`. Requires:
+  /// on_compute() was called.
+  void shorten(std::size_t slot, core::Step step, std::size_t samples) {
+    batches_.at({slot, step}).resize(samples);
+  }
 
   /// Returns the number of samples of the step after `step`. Requires: on_compute() was called.
   [[nodiscard]] std::size_t batch_size(std::size_t slot, core::Step step) const {
     return batches_.at({slot, step}).size();
   }
 
-  /// Returns the number of steps of the deal after which a worker ends; nullopt if another limit
-  /// ends it, or if the deal has no workers.
-  [[nodiscard]] std::optional<std::uint64_t> steps_wanted(const core::Deal& deal) const;
+  /// Returns the number of steps of the deal or, if workers hand in early, of samples, after which
+  /// the worker with the part `index` ends; nullopt if another limit ends it, or if the deal has no
+  /// workers.
+  [[nodiscard]] std::optional<std::uint64_t> wanted(const core::Deal& deal,
+                                                    std::size_t index) const;
+
+  /// True if workers hand in early, so that their progress is a number of samples.
+  [[nodiscard]] bool counts_samples() const noexcept { return options_.by_samples; }
+
+  /// Knows the options of the job's deals, and the first deal only.
+  [[nodiscard]] const core::Dealer& dealer() const noexcept { return dealer_; }
 
   /// Describes a sample that was taken twice, or that nobody took although nobody has died; empty
   /// if there is none. `held` has, by slot, the number of steps of which an owner holds the update,
@@ -48,6 +63,13 @@ class SampleChecker {
   core::Dealer dealer_;
   /// By slot and step: the samples of the step.
   std::map<std::pair<std::size_t, core::Step>, std::vector<models::DealtSample>> batches_;
+  /// If workers hand in early, by slot: the last step that the worker has computed, and from where
+  /// in which deal.
+  struct Computed {
+    core::Step step = 0;
+    core::WorkShare share;
+  };
+  std::map<std::size_t, Computed> last_;
 };
 
 }  // namespace starling::sim

@@ -48,7 +48,9 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
   const core::Step staleness = 1 + random.below(4);
   const std::size_t beta = draw_beta(random, workers);
   std::vector<barrier::AnyRule> rules = barrier::built_in_rules();
-  std::erase_if(rules, [](const auto& rule) { return barrier::is_tuned({rule}); });
+  std::erase_if(rules, [](const auto& rule) {
+    return barrier::is_tuned({rule}) || barrier::hands_in_early({rule});
+  });
   for (auto& rule : rules) draw_options(random, rule, staleness);
   std::vector<barrier::Barrier> choices;
   for (const auto& rule : rules)
@@ -85,6 +87,12 @@ std::optional<barrier::Barrier> draw_tuned(std::uint64_t seed) {
   if (random.below(8) > 0) return std::nullopt;
   const bool is_waiting = random.below(2) == 0;
   return barrier::Barrier{is_waiting ? barrier::Tuned{waiting, 0.3} : barrier::Tuned{staleness, 1}};
+}
+
+/// Draws absp for one seed in four of central mode. Draws from another stream, so that seeds draw
+/// all else as they would without this choice.
+bool draws_absp(std::uint64_t seed, core::Mode mode) {
+  return core::keeps_steps_centrally(mode) && Random::stream(seed, 6).below(4) == 0;
 }
 
 /// Draws the weights of a sampled barrier; half of them are uniform. Draws from another stream, so
@@ -234,6 +242,7 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.exchange = core::BroadcastExchange::name;
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
+  if (draws_absp(seed, scenario.mode)) scenario.barrier = {barrier::Absp{}};
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
   // Another stream, for the same reason.

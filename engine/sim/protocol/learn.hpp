@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/sim/protocol/protocol.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/models/batch_sizes.hpp"
@@ -90,6 +91,7 @@ requires models::Model<M, D>
   job.deal = {.samples = data.size(),
               .batch = options.batch,
               .dynamic = options.dynamic_batches,
+              .by_samples = barrier::hands_in_early(protocol.barrier),
               .seed = protocol.seed,
               .epochs = options.epochs,
               .workers = protocol.workers};
@@ -97,7 +99,8 @@ requires models::Model<M, D>
                     MemberId worker, const core::Compute& read) {
     Random step_random = Random::stream(seed, worker, read.step);
     core::Gradient gradient =
-        gradients->compute(worker, read.step, read.values, step_random, *scratch, read.share);
+        gradients->compute(worker, read.step, read.values, step_random, *scratch, read.share,
+                           {.samples_max = read.samples_max});
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
     return std::move(gradient.update);
   };
@@ -132,13 +135,20 @@ requires models::Model<M, D>
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
   LearnOptions completed = options;
+  if (auto valid = core::check_hand_ins(options.protocol.barrier, options.dynamic_batches,
+                                        model.parameters());
+      !valid)
+    return std::move(valid).error();
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
     const models::SampleOrder order =
         models::first_order(data.size(), std::max<std::size_t>(1, options.protocol.workers),
                             options.batch, options.dynamic_batches, 0);
-    completed.protocol.steps = order.steps_in_epochs(*options.epochs);
+    // If workers hand in early, they end when the samples are taken.
+    completed.protocol.steps = barrier::hands_in_early(options.protocol.barrier)
+                                   ? models::steps_max_in(*options.epochs, data.size())
+                                   : order.steps_in_epochs(*options.epochs);
   }
   if (auto valid = check(completed.protocol); !valid) return std::move(valid).error();
   if (!figures)

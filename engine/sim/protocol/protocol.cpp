@@ -1,6 +1,7 @@
 #include "starling/engine/sim/protocol/protocol.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 
 #include "starling/base/check.hpp"
@@ -207,9 +208,32 @@ void Protocol::handle(UpdateDue& due) {
   } catch (const std::exception& fault) {
     return fail_step(due.at, step, fault.what());
   }
+  if (on_update) on_update(due.at, due.compute, update);
+  count_visits(due.compute, update);
   run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
     member.on_input(context, core::ComputeResult{step, std::move(update)});
   });
+}
+
+void Protocol::handle(HandInDue& due) {
+  auto& computing = nodes_[due.at].computing;
+  if (!computing || computing->due_at != due.due_at) return;
+  UpdateDue update{due.at, std::move(computing->compute)};
+  computing.reset();
+  handle(update);
+}
+
+void Protocol::count_visits(const core::Compute& compute, const core::Update& update) {
+  const core::WorkShare& share = compute.share;
+  if (!share.taken) return;
+  visited_at_.resize(job_.deal.samples);
+  share.order->batch_after(share.index, *share.taken, visits_);
+  visits_.resize(std::min<std::size_t>(visits_.size(), update.samples));
+  for (const models::DealtSample& visit : visits_) {
+    Time& last = visited_at_[visit.sample];
+    longest_gap_ = std::max(longest_gap_, now() - last);
+    last = now();
+  }
 }
 
 void Protocol::fail_step(MemberId id, Step step, const std::string& why) {
@@ -261,17 +285,40 @@ void Protocol::execute(MemberId id, core::Compute& read) {
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time step_time = options_.step_time_of ? options_.step_time_of(id, read.step)
                                                : options_.step_time.draw(nodes_[id].step_random);
-  const Time work = to_duration(static_cast<double>(step_time.count()) * slowness *
-                                relative_size(read.share, read.step));
-  queue_.push(now() + absences_.time_to_work(id, now(), work), UpdateDue{id, std::move(read)});
+  const Time work =
+      to_duration(static_cast<double>(step_time.count()) * slowness * relative_size(read));
+  const Time due_at = now() + absences_.time_to_work(id, now(), work);
+  if (!read.share.taken) return queue_.push(due_at, UpdateDue{id, std::move(read)});
+  nodes_[id].computing.emplace(Node::Computing{std::move(read), now(), due_at});
+  queue_.push(due_at, HandInDue{id, due_at});
 }
 
-/// Returns the size of a worker's batch, in equal parts of the total; 1 if batches are not dynamic.
-double Protocol::relative_size(const core::WorkShare& share, Step step) const {
+/// The worker ends the sample at which it is, and hands in. (The time in which it is away counts as
+/// time in which it computes.)
+void Protocol::execute(MemberId id, const core::CutShort& cut) {
+  auto& computing = nodes_[id].computing;
+  if (!computing || computing->compute.step != cut.step || computing->due_at <= now()) return;
+  const auto samples = static_cast<double>(computing->compute.samples_max);
+  const auto length = static_cast<double>((computing->due_at - computing->began_at).count());
+  const auto passed = static_cast<double>((now() - computing->began_at).count());
+  const double done = std::clamp(std::ceil(samples * passed / length), 1.0, samples);
+  computing->compute.samples_max = static_cast<std::uint64_t>(done);
+  const Time due_at = computing->began_at + to_duration(length * done / samples);
+  computing->due_at = std::max(now(), due_at);
+  queue_.push(computing->due_at, HandInDue{id, computing->due_at});
+}
+
+/// Returns the number of samples that a worker computes, in equal parts of the total if batches are
+/// dynamic, in whole batches if workers hand in early, and else 1.
+double Protocol::relative_size(const core::Compute& compute) const {
+  const core::WorkShare& share = compute.share;
+  if (share.taken)
+    return static_cast<double>(compute.samples_max) /
+           static_cast<double>(share.order->batch_size());
   if (!job_.deal.dynamic || !share.order) return 1;
   const double equal_part =
       static_cast<double>(job_.deal.batch) / static_cast<double>(options_.workers);
-  return static_cast<double>(share.order->size_at(share.index, step - share.first_step)) /
+  return static_cast<double>(share.order->size_at(share.index, compute.step - share.first_step)) /
          equal_part;
 }
 

@@ -34,6 +34,7 @@
 #include "starling/engine/sim/queue.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 #include "starling/models/model.hpp"
+#include "starling/models/sample_order.hpp"
 
 namespace starling::sim {
 
@@ -56,7 +57,7 @@ struct ProtocolOptions {
   std::uint64_t seed = 1;
   /// The time in which a worker computes an update, before it is multiplied by its slowness. If
   /// batches are dynamic, that of an equal part of the total; it grows in proportion to the
-  /// samples.
+  /// samples. If workers hand in early, that of a whole batch; each sample takes an equal part.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
   /// If it is set, it returns the time of each step, above 0, in place of `step_time`. It is called
   /// when a step begins, with the number of steps that the worker has finished.
@@ -137,6 +138,8 @@ struct ProtocolResult {
   double waiting_share = 0;
   /// The largest difference ever between the steps of two running workers.
   Step max_lag = 0;
+  /// If workers hand in early: the longest time in which some sample was in no update.
+  std::optional<Time> longest_gap = std::nullopt;
   TrafficByKind traffic{};
   Network::Counts packets;
   /// The virtual time at the end: the horizon, or when the last worker finished.
@@ -153,6 +156,8 @@ class Protocol {
  public:
   /// Called for each Compute, before it runs.
   std::function<void(MemberId, const core::Compute&)> on_compute;
+  /// Called for each update, once it is computed.
+  std::function<void(MemberId, const core::Compute&, const core::Update&)> on_update;
   /// Called for each message from one member to another, before it is sent for the first time.
   std::function<void(MemberId from, MemberId to, const core::PeerMessage&)> on_send;
   /// Called after each event.
@@ -214,6 +219,13 @@ class Protocol {
     bool is_running = false;
     /// When the worker finished or died; Time::max() while it runs.
     Time ended_at = Time::max();
+    /// If workers hand in early: what the worker computes now, from when and until when.
+    struct Computing {
+      core::Compute compute;
+      Time began_at;
+      Time due_at;
+    };
+    std::optional<Computing> computing = std::nullopt;
   };
 
   /// An event at no member.
@@ -236,9 +248,15 @@ class Protocol {
     MemberId at;
     core::Compute compute;
   };
+  /// If workers hand in early: the same, unless the worker was told to hand in meanwhile, so that
+  /// its update is due at another time.
+  struct HandInDue {
+    MemberId at;
+    Time due_at;
+  };
   /// An Envelope or a LocalMessage arrives at the member to which it is addressed.
   using Event = std::variant<Action, MemberEvent, core::Envelope, core::LocalMessage, TimerDue,
-                             PlanDue, UpdateDue>;
+                             PlanDue, UpdateDue, HandInDue>;
 
   void make_members();
   [[nodiscard]] core::ConfigurationPtr first_configuration() const;
@@ -252,6 +270,7 @@ class Protocol {
   void handle(TimerDue& due);
   void handle(PlanDue& due);
   void handle(UpdateDue& due);
+  void handle(HandInDue& due);
   void fail_step(MemberId id, Step step, const std::string& why);
 
   template <class Call>
@@ -261,13 +280,16 @@ class Protocol {
   void execute(MemberId id, const core::MemberTimer& timer);
   void execute(MemberId id, const core::Plan& plan);
   void execute(MemberId id, core::Compute& read);
-  [[nodiscard]] double relative_size(const core::WorkShare& share, Step step) const;
+  void execute(MemberId id, const core::CutShort& cut);
+  [[nodiscard]] double relative_size(const core::Compute& compute) const;
   void execute(MemberId, const core::Done&) {}
   void execute(MemberId, const core::ObservedState&) {}
   void execute(MemberId, const core::MemberAnswer&) {}
   void execute(MemberId, const core::Fail& failure) { end(failure.why); }
   void execute(MemberId id, const core::Excluded&);
   void end(std::string error);
+  /// Records when samples are visited, if workers hand in early.
+  void count_visits(const core::Compute& compute, const core::Update& update);
   [[nodiscard]] std::size_t size_of(const core::PeerMessage& message) const;
   void count_message(MemberId from, MemberId to, const core::PeerMessage& message);
   void follow_step(MemberId id);
@@ -292,6 +314,10 @@ class Protocol {
   std::map<Step, std::size_t> workers_at_;
   Step max_lag_ = 0;
   std::uint64_t updates_ = 0;
+  /// If workers hand in early: by sample, when it was last in an update.
+  std::vector<Time> visited_at_;
+  Time longest_gap_{};
+  std::vector<models::DealtSample> visits_;
   TrafficByKind traffic_{};
   std::vector<ProtocolPoint> curve_;
   bool is_over_ = false;

@@ -105,6 +105,8 @@ ProtocolResult Protocol::result() {
   result.curve = curve_;
   result.updates = updates_;
   result.max_lag = max_lag_;
+  if (!visited_at_.empty())
+    result.longest_gap = std::max(longest_gap_, result.elapsed - std::ranges::min(visited_at_));
   result.traffic = traffic_;
   result.packets = network_.counts();
   result.model = model();

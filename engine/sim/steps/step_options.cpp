@@ -53,6 +53,10 @@ Result<void> check(const StepOptions& options) {
     return Error{"barrier " + barrier::print(options.barrier) +
                  ": lets all workers go on together, which a simulation at the step level does not "
                  "do; valid: --level protocol, or another barrier"};
+  if (barrier::hands_in_early(options.barrier))
+    return Error{"barrier " + barrier::print(options.barrier) +
+                 ": hands in some of a step's samples, and the step level simulates steps without "
+                 "samples; valid: --level protocol, or another barrier"};
   const bool is_central = core::keeps_steps_centrally(options.mode);
   if (is_central && barrier::is_weighted(options.barrier))
     return Error{"barrier " + barrier::print(options.barrier) +

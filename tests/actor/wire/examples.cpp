@@ -19,7 +19,7 @@ Configuration example_configuration() {
 
 Deal deal() {
   return {{4, 2},
-          {{1, 2, 7, 21}, {3, 1, std::nullopt, 43}},
+          {{1, 2, 7, 21, 640}, {3, 1, std::nullopt, 43}},
           {{.first_epoch = 1, .batch = 32, .samples = 96, .taken = {{3, 0}, {0, 40}}},
            {.first_epoch = 2, .taken = {{1, 0}, {0, 4}}, .sizes = {24, 40}}}};
 }
@@ -96,6 +96,8 @@ std::vector<PeerMessage> example_messages() {
       WorkerStatus{3, WorkerStatus::Phase::waiting, 18, 0},
       WorkerStatus{9, WorkerStatus::Phase::idle, 0, 1234567890123},
       Stop{},
+      BatchDone{3, 18},
+      HandIn{18},
       StepQuery{3, 77},
       StepAnswer{9, 77, 16},
       StepAnswer{9, 77, 16, PaceReport{1'500'000, 20'000'000, 18'000'000, true}},
@@ -126,7 +128,7 @@ std::vector<PeerMessage> example_messages() {
       LeaveRequest{{3, 2, true, false}},
       EpochProbe{},
       JoinRefused{"no room"},
-      DealReport{{5, 1}, deal(), 3, 9, true, {{{2, 1}, 8, 64}}, 640, 1234567890123},
+      DealReport{{5, 1}, deal(), 3, 9, true, {{{2, 1}, 8, 64}}, 640, 1234567890123, 77},
       DealReport{{5, 0}, {}, std::nullopt, std::nullopt, false, {}},
       RevisionRequest{{5, 1}},
       CallForReports{{5, 2}},

@@ -119,6 +119,7 @@ class Members {
       core.on_input(context, ComputeResult{compute.step, std::move(update)});
     });
   }
+  void execute(MemberId, const CutShort&) { ADD_FAILURE() << "no worker hands in early"; }
   void execute(MemberId, const Done&) {}
   void execute(MemberId, const Fail& fail) { failures_.push_back(fail.why); }
   void execute(MemberId, const Excluded&) { ADD_FAILURE() << "excluded from its own process"; }

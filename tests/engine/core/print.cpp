@@ -95,6 +95,10 @@ std::string to_text(const TranscriptMessage& message) {
             return "proceed" + field("step", m.step) + (m.until > 0 ? field("until", m.until) : "");
           },
           [](const Stop&) { return std::string{"stop"}; },
+          [](const BatchDone& m) {
+            return "batch-done" + field("worker", m.worker) + field("step", m.step);
+          },
+          [](const HandIn& m) { return "hand-in" + field("step", m.step); },
           [](const StepQuery& m) {
             return "query" + field("from", m.from) + field("draw", m.draw);
           },

@@ -87,6 +87,8 @@ TranscriptMessage read_message(Words& words) {
   }
   if (kind == "proceed") return Proceed{words.count("step"), words.count("until", 0)};
   if (kind == "stop") return Stop{};
+  if (kind == "batch-done") return BatchDone{words.id("worker"), words.count("step")};
+  if (kind == "hand-in") return HandIn{words.count("step")};
   if (kind == "query") return StepQuery{words.id("from"), words.count("draw")};
   if (kind == "answer") {
     StepAnswer answer{words.id("from"), words.count("draw"), words.count("step")};

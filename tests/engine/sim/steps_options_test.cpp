@@ -43,6 +43,9 @@ INSTANTIATE_TEST_SUITE_P(
             "barrier pbsp:beta=1: beta=1 others cannot be drawn among 1 worker; valid: beta = 0, "
             "as "
             "in pbsp:beta=0"},
+        BadSteps{"AWorkerThatHandsInEarly", [](StepOptions& o) { o.barrier = {barrier::Absp{}}; },
+                 "barrier absp: hands in some of a step's samples, and the step level simulates "
+                 "steps without samples; valid: --level protocol, or another barrier"},
         BadSteps{
             "BarrierWithRounds", [](StepOptions& o) { o.barrier = {barrier::Ebsp{}}; },
             "barrier ebsp:ahead=15: lets all workers go on together, which a simulation at the "

@@ -147,5 +147,83 @@ TEST(Gradients, PlansTheRowsThatTheModelTouches) {
       std::vector<std::uint32_t>{static_cast<std::uint32_t>(layout.ranges[last - 1].count) - 1});
 }
 
+/// A model whose gradient of a sample is the sample's number, in a dense parameter and in one row
+/// of a row-sparse one.
+struct SampleNumbers {
+  using Scalar = double;
+  bool is_row_sparse = false;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "dense", .shape = {2}},
+            {.name = "rows", .shape = {50, 1}, .row_sparse = is_row_sparse}};
+  }
+  void initialise(std::span<double>, Random&) const {}
+  double gradient(std::span<const double>, const Table&, models::Batch batch, std::span<double> g,
+                  models::Pass&) const {
+    double loss = 0;
+    for (const std::uint32_t sample : batch) {
+      const double part = sample / static_cast<double>(batch.size());
+      g[0] += part;
+      g[2 + sample] += part;
+      loss += part;
+    }
+    return loss;
+  }
+  [[nodiscard]] models::Metrics evaluate(std::span<const double>, const Table&, models::Batch,
+                                         models::Pass&) const {
+    return {};
+  }
+  [[nodiscard]] std::vector<models::TouchedRows> touched(const Table&, models::Batch batch) const {
+    if (!is_row_sparse) return {};
+    std::vector<std::uint32_t> rows{batch.begin(), batch.end()};
+    std::ranges::sort(rows);
+    return {{1, rows}};
+  }
+};
+
+class HandedIn : public testing::TestWithParam<bool> {};
+
+TEST_P(HandedIn, EqualsOneComputationOverTheSamplesThatAreDone) {
+  const Table data{1, 0, Table::Dense{std::vector<float>(50)}, std::vector<float>(50)};
+  const SampleNumbers model{GetParam()};
+  const auto order = std::make_shared<const models::SampleOrder>(50, 1, 20, 1);
+  const Gradients<SampleNumbers, Table> gradients{
+      model, data, {.batch = 20}, make_layout(model.parameters(), sizeof(double), 2)};
+  WorkShare share{.order = order, .taken = 10};
+  std::vector<RangeRows> wanted;
+  if (gradients.by_rows())
+    wanted = gradients.plan(0, 0, share);
+  else
+    for (RangeId r = 0; r < gradients.layout()->ranges.size(); ++r) wanted.push_back({r, nullptr});
+  std::vector<Value> values;
+  for (const auto& [r, rows] : wanted) {
+    const std::size_t count = rows ? rows->size() : gradients.layout()->ranges[r].count;
+    values.push_back({r, 0, {Buffer::make<double>(count), 0, count, rows}});
+  }
+  Scratch scratch;
+  const auto compute = [&](const Cut& cut) {
+    Random random{1};
+    return gradients.compute(0, 0, values, random, scratch, share, cut);
+  };
+  const auto expect_equal = [&](const Gradient& a, const Gradient& b) {
+    ASSERT_EQ(a.update.samples, b.update.samples);
+    EXPECT_NEAR(a.loss, b.loss, 1e-12);
+    ASSERT_EQ(a.update.parts.size(), b.update.parts.size());
+    for (std::size_t p = 0; p < a.update.parts.size(); ++p)
+      for (std::size_t i = 0; i < a.update.parts[p].values.count; ++i)
+        EXPECT_NEAR(a.update.parts[p].values.as<double>()[i],
+                    b.update.parts[p].values.as<double>()[i], 1e-12);
+  };
+  std::atomic<bool> hand_in = false;
+  EXPECT_EQ(compute({}).update.samples, 20U);
+  expect_equal(compute({.hand_in = &hand_in}), compute({}));
+  expect_equal(compute({.samples_max = 13, .hand_in = &hand_in}), compute({.samples_max = 13}));
+  hand_in = true;
+  expect_equal(compute({.hand_in = &hand_in}), compute({.samples_max = 3}));
+  EXPECT_EQ(compute({.hand_in = &hand_in}).update.samples, 3U) << "one micro-batch";
+}
+
+INSTANTIATE_TEST_SUITE_P(DenseAndByRows, HandedIn, testing::Bool());
+
 }  // namespace
 }  // namespace starling::core

@@ -98,6 +98,7 @@ TEST(Advise, RefusesBadInputWithItsPlace) {
       {"t.csv --barrier bsq --barrier asp", "--barrier: "},
       {"t.csv --barrier asp", "--barrier: asp alone has no other to be compared with; valid: "},
       {"t.csv --barrier asp --barrier asp", "--barrier: 'asp' is given twice"},
+      {"t.csv --barrier bsp --barrier absp", "--barrier: barrier absp: hands in some"},
       {"t.csv --barrier asp --barrier pbsp:beta=4", "beta"},
       {"t.csv --mode peer --barrier asp --barrier bsp", "bsp"},
       {"t.csv --stepz 5", "--stepz"}};

@@ -1,9 +1,7 @@
 /// Jobs whose nodes leave or die take each sample of each epoch once, also if they go on from a
 /// checkpoint that was saved afterwards.
-#include <cstring>
-#include <nlohmann/json.hpp>
-
 #include "tests/tools/cluster/nodes.hpp"
+#include "tests/tools/train/checkpoint_samples.hpp"
 
 namespace starling::program {
 namespace {
@@ -11,21 +9,6 @@ namespace {
 constexpr std::uint64_t samples = 800;  // a fifth of the 1,000 is kept to test on
 /// The number of samples that 3 workers take at a step.
 constexpr std::uint64_t all_batches = 60;
-
-/// Returns the number of samples that each range of a checkpoint has counted.
-std::vector<std::uint64_t> samples_of(const std::string& file) {
-  std::uint64_t header_size = 0;
-  std::memcpy(&header_size, file.data(), sizeof header_size);
-  const auto header = nlohmann::json::parse(file.substr(8, header_size));
-  const auto& ranges = header.at("starling.ranges");
-  std::vector<std::uint64_t> counters(3 * ranges.at("shape").at(0).get<std::size_t>());
-  std::memcpy(counters.data(),
-              file.data() + 8 + header_size + ranges.at("data_offsets").at(0).get<std::size_t>(),
-              counters.size() * sizeof(std::uint64_t));
-  std::vector<std::uint64_t> all;
-  for (std::size_t i = 1; i < counters.size(); i += 3) all.push_back(counters[i]);
-  return all;
-}
 
 class SamplesOfNodes : public Nodes, public testing::WithParamInterface<const char*> {
  protected:
@@ -73,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(In, SamplesOfNodes,
                                          "--batch 20 --mode peer --exchange broadcast",
                                          "--batch 20 --mode hybrid --barrier asp",
                                          "--batch 20 --mode central --barrier bsp",
+                                         "--batch 20 --mode central --barrier absp",
                                          "--batch dynamic:total=60 --mode peer",
                                          "--batch dynamic:total=60 --mode hybrid --barrier asp",
                                          "--batch dynamic:total=60 --mode central --barrier bsp"));

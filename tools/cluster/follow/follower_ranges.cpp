@@ -82,8 +82,10 @@ std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
   return entries;
 }
 
-Result<std::optional<core::Deal>> Follower::fetch_deal(bool dynamic_batches) {
-  if (configuration_->members_since == 1 && !dynamic_batches) return std::optional<core::Deal>{};
+Result<std::optional<core::Deal>> Follower::fetch_deal(const actor::TrainOptions& options) {
+  const bool revises_deals =
+      options.dynamic_batches || barrier::hands_in_early(options.job.barrier);
+  if (configuration_->members_since == 1 && !revises_deals) return std::optional<core::Deal>{};
   const auto address = address_of_node_.find(configuration_->members.front().node);
   if (address == address_of_node_.end()) return Error{"not all nodes answer"};
   auto description =
@@ -112,6 +114,10 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
     core::Step step = member->second.step;
     if (barrier::is_bsp(options.job.barrier)) step = std::min(step, states.front().round);
     if (step < *worker.first_step) return Error{"a step of the former workers is not finished"};
+    if (barrier::hands_in_early(options.job.barrier)) {
+      taken.push_back(taken_of(worker, core::first_ledger_entry(states, worker.id), options));
+      continue;
+    }
     taken.push_back({.steps = step - *worker.first_step});
   }
   return program::end_deal(deal, std::move(taken), options, samples, samples_taken, states);
@@ -142,7 +148,7 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
       return Error{"range " + std::to_string(state.range) + " lacks the state of this optimiser"};
     if (state.round != states->front().round) return Error{"ranges are of different rounds"};
   }
-  auto deal = fetch_deal(options.dynamic_batches);
+  auto deal = fetch_deal(options);
   if (!deal) return std::move(deal).error();
   ModelCut cut{*std::move(states), options.job.former_deals, {}};
   for (const auto& [worker, updates] : updates_) cut.updates += updates;

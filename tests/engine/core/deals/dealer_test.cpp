@@ -223,10 +223,10 @@ DealReport timed_report(DealNumber number, const Deal& known, std::uint64_t coun
 TEST(Dealer, SizesDynamicBatchesByTheSpeeds) {
   Dealer dealer{dynamic_options()};
   EXPECT_EQ(sizes_of(dealer.deal()), (std::vector<std::uint64_t>{34, 33, 33}));
-  EXPECT_FALSE(dealer.asks_for_revision(9));
-  EXPECT_TRUE(dealer.asks_for_revision(10)) << "an epoch has 10 steps";
-  EXPECT_FALSE(dealer.asks_for_revision(11)) << "it has asked already";
-  EXPECT_TRUE(dealer.asks_for_revision(20)) << "nothing has come of it";
+  EXPECT_FALSE(dealer.asks_for_revision(0, 9));
+  EXPECT_TRUE(dealer.asks_for_revision(0, 10)) << "an epoch has 10 steps";
+  EXPECT_FALSE(dealer.asks_for_revision(0, 11)) << "it has asked already";
+  EXPECT_TRUE(dealer.asks_for_revision(0, 20)) << "nothing has come of it";
   const Configuration now = configuration_of(1, members_of({0, 1, 2}));
   const auto call = dealer.on(now, RevisionRequest{{1, 0}});
   ASSERT_TRUE(call);

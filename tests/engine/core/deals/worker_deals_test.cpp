@@ -86,7 +86,7 @@ TEST_F(WorkerDeals, AWorkerIsHeldBeforeItsNextStepUntilTheDealComes) {
   EXPECT_EQ(reading(), 0U);
   worker_->hold();
   EXPECT_EQ(worker_->steps_begun(), 1U);
-  EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+  EXPECT_EQ(worker_->dealt_taken(), 1U);
   make_step();
   pass();
   EXPECT_TRUE(worker_->is_held());
@@ -95,7 +95,7 @@ TEST_F(WorkerDeals, AWorkerIsHeldBeforeItsNextStepUntilTheDealComes) {
   run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(5)); });
   EXPECT_EQ(reading(), 1U);
   EXPECT_EQ(worker_->options().last_step, 6U);
-  EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+  EXPECT_EQ(worker_->dealt_taken(), 1U);
 }
 
 /// A deal of work, from whose step `common_first_step` on all workers have new parts.
@@ -216,11 +216,11 @@ TEST_F(WorkerDeals, AWorkerThatStoppedBeforeItsDealCameHasTakenNothingOfIt) {
   make_step();
   pass();
   run([](Worker& worker, const Context& context) { worker.on(context, Stop{}); });
-  EXPECT_EQ(worker_->dealt_steps_begun(), 1U);
+  EXPECT_EQ(worker_->dealt_taken(), 1U);
   run([](Worker& worker, const Context& context) { worker.on_deal(context, part_of(5)); });
-  EXPECT_EQ(worker_->dealt_steps_begun(), 0U);
+  EXPECT_EQ(worker_->dealt_taken(), 0U);
   run([](Worker& worker, const Context& context) { worker.on_deal(context, std::nullopt); });
-  EXPECT_EQ(worker_->dealt_steps_begun(), std::nullopt);
+  EXPECT_EQ(worker_->dealt_taken(), std::nullopt);
 }
 
 TEST_F(WorkerDeals, AHeldWorkerStops) {

@@ -1,0 +1,288 @@
+/// The templates that gradients.hpp declares. Include gradients.hpp instead.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/work/gradients.hpp"
+#include "starling/models/kernels/kernels.hpp"
+
+namespace starling::core {
+
+template <class M, class D>
+requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(MemberId worker,
+                                                                          Step step,
+                                                                          const WorkShare& share)
+const {
+  std::vector<RangeRows> wanted;
+  if constexpr (models::RowSparseModel<M, D>) {
+    std::vector<std::uint32_t> batch;
+    batch_of(worker, step, share, batch);
+    const auto touched = model_.touched(data_, batch);
+    check_touched(touched);
+    for (std::size_t p = 0; p < layout_->parameters.size(); ++p) {
+      const auto rows = std::ranges::find(touched, p, &models::TouchedRows::parameter);
+      const auto [from, to] = layout_->ranges_of(p);
+      for (RangeId r = from; r < to; ++r) {
+        const Range& range = layout_->ranges[r];
+        const bool reads_whole_range = rows == touched.end() || range.row_size == 0;
+        if (reads_whole_range) {
+          if (wanted.empty() || wanted.back().range != r) wanted.push_back({r, nullptr});
+          continue;
+        }
+        const auto first =
+            static_cast<std::uint32_t>((range.offset - layout_->offsets[p]) / range.row_size);
+        const auto last = first + static_cast<std::uint32_t>(range.count / range.row_size);
+        const auto begin = std::ranges::lower_bound(rows->rows, first);
+        const auto end = std::lower_bound(begin, rows->rows.end(), last);
+        if (begin == end) continue;
+        auto inside = std::make_shared<std::vector<std::uint32_t>>(begin, end);
+        for (std::uint32_t& row : *inside) row -= first;
+        wanted.push_back({r, std::move(inside)});
+      }
+    }
+  }
+  return wanted;
+}
+
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::batch_of(MemberId worker, Step step, const WorkShare& share,
+                               std::vector<std::uint32_t>& out) const {
+  if (share.taken) return share.order->batch_after(share.index, *share.taken, out);
+  if (share.order) return share.order->batch(share.index, step - share.first_step, out);
+  out.clear();
+  if (step >= order_.first_step()) order_.batch(worker % workers_, step - order_.first_step(), out);
+}
+
+/// Throws if the model names rows that its row-sparse parameters do not have.
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touched) const {
+  for (const auto& [p, rows] : touched) {
+    const auto refuse = [p = p](const std::string& why) {
+      throw std::runtime_error{"touched(): parameter " + std::to_string(p) + ": " + why};
+    };
+    if (p >= layout_->parameters.size()) refuse("the model has no such parameter");
+    const auto& shape = layout_->parameters[p].shape;
+    if (!layout_->parameters[p].row_sparse) refuse("is not row-sparse");
+    if (std::ranges::adjacent_find(rows, std::greater_equal<>{}) != rows.end())
+      refuse("rows must ascend, each once");
+    if (!rows.empty() && rows.back() >= shape[0])
+      refuse("row " + std::to_string(rows.back()) + " of " + std::to_string(shape[0]));
+  }
+}
+
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch,
+                               const WorkShare& share) const {
+  static_assert(
+      models::PrefetchableData<D> ||
+          !requires(D data, models::Batch batch) { data.prefetch(batch); },
+      "prefetch() of data must be const");
+  if constexpr (models::PrefetchableData<D>) {
+    batch_of(worker, step, share, scratch.batch);
+    data_.prefetch(scratch.batch);
+  }
+}
+
+/// Returns the parameter vector, in memory of `scratch`. Elements that are not in `values` are
+/// undefined.
+template <class M, class D>
+requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>::assemble(
+    std::span<const Value> values, Scratch& scratch)
+const {
+  scratch.parameters.reset();
+  const auto w = scratch.parameters.allocate<T>(layout_->size);
+  for (const Value& value : values) {
+    const Range& range = layout_->ranges[value.range];
+    const auto from = value.value.as<T>();
+    const auto to = w.subspan(range.offset, range.count);
+    if (!value.value.rows) {
+      std::ranges::copy(from, to.begin());
+      continue;
+    }
+    std::size_t i = 0;
+    for (const std::uint32_t row : *value.value.rows)
+      std::ranges::copy(from.subspan(i++ * range.row_size, range.row_size),
+                        to.begin() + static_cast<std::ptrdiff_t>(row * range.row_size));
+  }
+  return w;
+}
+
+template <class M, class D>
+requires models::Model<M, D> Gradient Gradients<M, D>::compute(MemberId worker, Step step,
+                                                               std::span<const Value> values,
+                                                               Random& random, Scratch& scratch,
+                                                               const WorkShare& share,
+                                                               const Cut& cut)
+const {
+  const auto w = assemble(values, scratch);
+  auto& batch = scratch.batch;
+  batch_of(worker, step, share, batch);
+  if (share.taken && batch.size() > cut.samples_max) batch.resize(cut.samples_max);
+  Gradient result;
+
+  const auto buffer = Buffer::make<T>(by_rows_ ? 0 : layout_->size);
+  const std::span<T> g =
+      by_rows_ ? scratch.parameters.allocate<T>(layout_->size) : buffer->template as<T>();
+  clear_gradient(values, g);
+
+  if (!batch.empty()) {
+    scratch.work.reset();
+    models::Pass pass{.random = random, .arena = scratch.work, .training = true};
+    result.loss = share.taken && cut.hand_in != nullptr
+                      ? gradient_in_parts(w, values, g, pass, scratch, cut)
+                      : static_cast<double>(model_.gradient(w, data_, batch, g, pass));
+  }
+  result.update.samples = static_cast<std::uint32_t>(batch.size());
+  if (!std::isfinite(result.loss)) {
+    result.fault = "the loss is " + print_number(result.loss);
+    return result;
+  }
+  double norm = 0;
+  if (by_rows_) {
+    result.update.parts = sparse_update(values, g, norm);
+  } else {
+    result.update.parts = dense_update(buffer);
+    norm = clip(g, result.update.parts);
+  }
+  if (!std::isfinite(norm)) result.fault = "the gradient is not finite";
+  return result;
+}
+
+/// Adds the gradient of the mean loss over the samples of `scratch.batch` to `g`, a micro-batch at
+/// a time, and returns that loss. Stops when the worker is to hand in, and shortens the batch to
+/// the samples that were computed.
+template <class M, class D>
+requires models::Model<M, D>
+double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const Value> values,
+                                          std::span<T> g, models::Pass& pass, Scratch& scratch,
+                                          const Cut& cut) const {
+  const std::size_t micro_batch = micro_batch_of(scratch.batch.size());
+  const auto part = scratch.parameters.allocate<T>(layout_->size);
+  double loss = 0;
+  std::size_t done = 0;
+  while (done < scratch.batch.size() && (done == 0 || !cut.hand_in->load())) {
+    const auto samples =
+        std::span{scratch.batch}.subspan(done, std::min(micro_batch, scratch.batch.size() - done));
+    clear_gradient(values, part);
+    scratch.work.reset();
+    const auto count = static_cast<double>(samples.size());
+    loss += count * static_cast<double>(model_.gradient(w, data_, samples, part, pass));
+    for_each_piece(values, [&](std::size_t offset, std::size_t size) {
+      for (std::size_t i = offset; i < offset + size; ++i) g[i] += static_cast<T>(count) * part[i];
+    });
+    done += samples.size();
+  }
+  scratch.batch.resize(done);
+  const auto count = static_cast<T>(done);
+  for_each_piece(values, [&](std::size_t offset, std::size_t size) {
+    for (std::size_t i = offset; i < offset + size; ++i) g[i] /= count;
+  });
+  return loss / static_cast<double>(done);
+}
+
+/// Clips the trained elements of `g`, which holds the values of `parts`, as one vector. Returns a
+/// number that is not finite if an element of `g` was NaN or infinite.
+template <class M, class D>
+requires models::Model<M, D>
+double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
+  if (std::holds_alternative<models::NoClip>(clip_)) return models::squared_norm<T>(g);
+  std::vector<std::span<T>> trained;
+  double untrained_norm = 0;
+  const auto add = [&](std::span<T> piece, std::size_t parameter) {
+    if (!layout_->parameters[parameter].trained)
+      untrained_norm += models::squared_norm<T>(piece);
+    else if (!trained.empty() && trained.back().data() + trained.back().size() == piece.data())
+      trained.back() = {trained.back().data(), trained.back().size() + piece.size()};
+    else
+      trained.push_back(piece);
+  };
+  for (const Update::Part& part : parts) {
+    const auto piece = g.subspan(part.values.offset, part.values.count);
+    const auto& segments = layout_->ranges[part.range].segments;
+    if (part.values.rows)
+      add(piece, segments.front().parameter);
+    else
+      for (const Segment& segment : segments)
+        add(piece.subspan(segment.offset, segment.count), segment.parameter);
+  }
+  return models::apply<T>(clip_, trained) + untrained_norm;
+}
+
+/// Sets those elements of `g` to 0 that belong to `values`: a step writes no others.
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::clear_gradient(std::span<const Value> values, std::span<T> g) const {
+  for_each_piece(values, [&](std::size_t offset, std::size_t count) {
+    std::ranges::fill(g.subspan(offset, count), T{0});
+  });
+}
+
+/// Calls `f(offset, count)` for each run of elements of the parameter vector that `values` have.
+template <class M, class D>
+requires models::Model<M, D>
+template <class F>
+void Gradients<M, D>::for_each_piece(std::span<const Value> values, F f) const {
+  for (const Value& value : values) {
+    const Range& range = layout_->ranges[value.range];
+    if (!value.value.rows) {
+      f(range.offset, range.count);
+      continue;
+    }
+    for (const std::uint32_t row : *value.value.rows)
+      f(range.offset + row * range.row_size, range.row_size);
+  }
+}
+
+template <class M, class D>
+requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::dense_update(
+    const std::shared_ptr<Buffer>& gradient)
+const {
+  std::vector<Update::Part> parts;
+  for (std::size_t r = 0; r < layout_->ranges.size(); ++r)
+    parts.push_back({static_cast<RangeId>(r),
+                     {gradient, layout_->ranges[r].offset, layout_->ranges[r].count, nullptr}});
+  return parts;
+}
+
+/// Gathers the ranges and rows of `g` that are in `values`, clips them as one vector, and stores
+/// the result of clip() in `norm`.
+template <class M, class D>
+requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::sparse_update(
+    std::span<const Value> values, std::span<const T> g, double& norm)
+const {
+  std::size_t total = 0;
+  for (const Value& value : values) total += value.value.count;
+  auto buffer = Buffer::make<T>(total);
+  const auto gathered = buffer->template as<T>();
+  std::vector<Update::Part> parts;
+  std::size_t offset = 0;
+  for (const Value& value : values) {
+    const Range& range = layout_->ranges[value.range];
+    const auto part = g.subspan(range.offset, range.count);
+    auto to = gathered.begin() + static_cast<std::ptrdiff_t>(offset);
+    if (!value.value.rows) {
+      std::ranges::copy(part, to);
+    } else {
+      for (const std::uint32_t row : *value.value.rows)
+        to = std::ranges::copy(part.subspan(row * range.row_size, range.row_size), to).out;
+    }
+    parts.push_back({value.range, {buffer, offset, value.value.count, value.value.rows}});
+    offset += value.value.count;
+  }
+  norm = clip(gathered, parts);
+  return parts;
+}
+
+}  // namespace starling::core

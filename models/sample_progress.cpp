@@ -1,0 +1,96 @@
+/// The functions of SampleOrder for workers whose progress in a deal is a number of samples.
+#include <algorithm>
+#include <cmath>
+
+#include "starling/base/check.hpp"
+#include "starling/models/sample_order.hpp"
+
+namespace starling::models {
+
+SampleOrder::Position SampleOrder::position_after(std::uint64_t worker, std::uint64_t taken) const {
+  STARLING_CHECK(worker < workers_ && begins_.empty());
+  const std::uint64_t rest_share = share_of(worker, rest_size_);
+  if (taken < rest_share) return {true, 0, rest_share, taken};
+  const std::uint64_t share = share_of(worker, samples_);
+  if (share == 0) return {false, first_epoch_, 0, 0};
+  const std::uint64_t whole = taken - rest_share;
+  return {false, first_epoch_ + whole / share, share, whole % share};
+}
+
+std::uint64_t SampleOrder::size_after(std::uint64_t worker, std::uint64_t taken) const {
+  const Position at = position_after(worker, taken);
+  return share_of(worker, samples_) > 0 ? batch_size_ : std::min(batch_size_, at.share - at.taken);
+}
+
+template <class Take>
+void SampleOrder::for_each_sample_after(std::uint64_t worker, std::uint64_t taken,
+                                        Take take) const {
+  const std::uint64_t end = taken + size_after(worker, taken);
+  while (taken < end) {
+    const Position at = position_after(worker, taken);
+    const Permutation order = order_of(at.epoch);
+    const std::uint64_t last = std::min(at.share, at.taken + (end - taken));
+    taken += last - at.taken;
+    for (std::uint64_t i = at.taken; i < last; ++i) {
+      const std::uint64_t position = i * workers_ + worker;
+      if (at.in_rest)
+        take(rest()[position]);
+      else
+        take(DealtSample{static_cast<std::uint32_t>(shuffle_ ? order(position) : position),
+                         static_cast<std::uint32_t>(at.epoch)});
+    }
+  }
+}
+
+void SampleOrder::batch_after(std::uint64_t worker, std::uint64_t taken,
+                              std::vector<std::uint32_t>& out) const {
+  out.clear();
+  for_each_sample_after(worker, taken, [&](DealtSample dealt) { out.push_back(dealt.sample); });
+}
+
+void SampleOrder::batch_after(std::uint64_t worker, std::uint64_t taken,
+                              std::vector<DealtSample>& out) const {
+  out.clear();
+  for_each_sample_after(worker, taken, [&](DealtSample dealt) { out.push_back(dealt); });
+}
+
+std::uint64_t SampleOrder::samples_of_first_epoch(std::uint64_t worker) const {
+  return share_of(worker, rest_size_) + share_of(worker, samples_);
+}
+
+std::uint64_t SampleOrder::samples_until(std::uint64_t worker, double epochs) const {
+  constexpr double most = 1e15;
+  const double whole = epochs - static_cast<double>(first_epoch_);
+  // Within the epochs that were begun, the job ends without the last samples of the rest.
+  if (whole < 0) {
+    const double wanted = static_cast<double>(rest_size_) + whole * static_cast<double>(samples_);
+    return share_of(worker, static_cast<std::uint64_t>(std::ceil(std::max(0.0, wanted))));
+  }
+  const auto share = static_cast<double>(share_of(worker, samples_));
+  return share_of(worker, rest_size_) +
+         static_cast<std::uint64_t>(std::min(std::round(whole * share), most));
+}
+
+double SampleOrder::epochs_after_samples(std::uint64_t worker, std::uint64_t taken) const {
+  const auto whole = static_cast<double>(first_epoch_);
+  const std::uint64_t rest_share = share_of(worker, rest_size_);
+  const std::uint64_t share = share_of(worker, samples_);
+  if (taken >= rest_share && share == 0) return whole;
+  if (taken >= rest_share)
+    return whole + static_cast<double>(taken - rest_share) / static_cast<double>(share);
+  const double left = static_cast<double>(rest_size_) * static_cast<double>(rest_share - taken) /
+                      static_cast<double>(rest_share);
+  return whole - left / static_cast<double>(samples_);
+}
+
+std::uint64_t steps_max_in(double epochs, std::uint64_t samples) {
+  return static_cast<std::uint64_t>(
+      std::min(std::ceil(epochs * static_cast<double>(samples)), 1e15));
+}
+
+std::uint64_t samples_at_resume(std::uint64_t samples, std::uint64_t workers,
+                                std::uint64_t worker) {
+  return samples / workers + (worker < samples % workers ? 1 : 0);
+}
+
+}  // namespace starling::models
