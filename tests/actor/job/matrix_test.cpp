@@ -82,15 +82,17 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     BarriersAndModes, Matrix,
-    testing::Combine(
-        testing::Values("owners", "broadcast"), testing::Values("central", "hybrid", "peer"),
-        testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4", "pssp:s=3,beta=1",
-                        "pssp:s=3,beta=4", "pbsp:beta=0", "ssp:s=inf",
-                        "pssp:s=3,beta=1,draw=availability", "pbsp:beta=4,draw=speed",
-                        "tuned:waiting=20%", "tuned:staleness=1", "dssp:low=2,high=6",
-                        "ebsp:ahead=4", "fluent:s=3,p=0.5", "quorum:q=0.7", "pquorum:q=0.6,beta=4",
-                        "pdssp:low=2,high=6,beta=1", "pdssp:low=2,high=6,cap,beta=4",
-                        "pfluent:s=3,p=0.5,beta=1", "pfluent:s=3,p=0.5,beta=4,draw=speed")));
+    testing::Combine(testing::Values("owners", "broadcast"),
+                     testing::Values("central", "hybrid", "peer"),
+                     testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",
+                                     "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",
+                                     "ssp:s=inf", "pssp:s=3,beta=1,draw=availability",
+                                     "pbsp:beta=4,draw=speed", "tuned:waiting=20%",
+                                     "tuned:staleness=1", "dssp:low=2,high=6", "ebsp:ahead=4",
+                                     "absp", "fluent:s=3,p=0.5", "quorum:q=0.7",
+                                     "pquorum:q=0.6,beta=4", "pdssp:low=2,high=6,beta=1",
+                                     "pdssp:low=2,high=6,cap,beta=4", "pfluent:s=3,p=0.5,beta=1",
+                                     "pfluent:s=3,p=0.5,beta=4,draw=speed")));
 
 }  // namespace
 }  // namespace starling::actor
