@@ -84,7 +84,7 @@ class StepExecutor {
   void compute(const MemberActor& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
     hands_in_early_ = compute.share.taken.has_value();
-    hand_in_ = std::make_shared<std::atomic<bool>>(false);
+    hand_in_ = hands_in_early_ ? std::make_shared<std::atomic<bool>>(false) : nullptr;
     computed_step_ = compute.step;
     run(compute_heuristic_, [job_context = job_context_, heuristic = compute_heuristic_, self,
                              id = id_, step = compute.step, share = compute.share, on_pool,
