@@ -42,7 +42,8 @@ bool is_built_in_name(const std::string& name) {
 Error no_sampled_form(const AnyRule& rule) {
   std::string reason = "it lets all workers go on together, once all of them wait; valid: ";
   if (is_tuned({rule})) reason = "it chooses its samples itself; valid: ";
-  if (hands_in_early({rule})) reason = "all workers hand in for the first one; valid: ";
+  if (hands_in_early({rule}))
+    reason = "all workers hand in when the first one has computed its batch; valid: ";
   reason += print({rule});
   if (!is_tuned({rule})) reason += ", or another sampled barrier, as " + print(sampled(Dssp{}, 2));
   return Error{"'p" + label(rule) + "': " + label(rule) + " has no sampled form, for " + reason};

@@ -36,7 +36,7 @@ class LatestDeals {
   }
 
  private:
-  static constexpr std::size_t kept_max = 2;
+  static constexpr std::size_t kept_max = 8;
 
   mutable std::mutex mutex_;
   std::vector<DealPtr> deals_;

@@ -114,8 +114,9 @@ MemberReport MemberHost::report() const {
     result.state = State::joining;
   else
     result.state = worker == nullptr || worker->is_done() ? State::done : State::running;
-  result.is_paused =
-      worker == nullptr || worker->is_done() || worker->is_waiting() || postponed_compute_;
+  // A worker that is held would be postponed at its next computation.
+  result.is_paused = worker == nullptr || worker->is_done() || worker->is_waiting() ||
+                     worker->is_held() || postponed_compute_;
   if (worker == nullptr) return result;
   result.worker = worker_report(*worker);
   return result;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "starling/base/text.hpp"
-#include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/tools/advise/advice.hpp"
 #include "starling/tools/advise/advise_command.hpp"
 #include "starling/tools/sim/run_display.hpp"
@@ -20,8 +19,10 @@ Result<void> put_barriers(AdviseOptions& options, const Registry& registry,
     if (setting.key != "barrier") continue;
     auto barrier = barrier::parse(setting.text, registry.rules());
     if (!barrier) return std::move(barrier).error().within(setting.location);
-    if (auto valid = core::check_hand_ins_without_samples(*barrier); !valid)
-      return std::move(valid).error().within(setting.location);
+    if (barrier::hands_in_early(*barrier))
+      return Error{setting.location + ": barrier " + barrier::print(*barrier) +
+                   ": hands in some of a step's samples, and advise simulates steps without "
+                   "samples; valid: other barriers"};
     if (std::ranges::find(options.barriers, *barrier) != options.barriers.end())
       return Error{setting.location + ": '" + setting.text + "' is given twice; valid: each once"};
     options.barriers.push_back(*std::move(barrier));

@@ -57,7 +57,10 @@ wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
                                   {"mode", core::print(options.mode)},
                                   {"barrier", barrier::print(options.barrier)}})
     if (location_of(job, key).empty()) job.push_back({key, text, std::string{"--"} + key});
-  if (ready.job.has_default_length)
+  const auto epochs = ready.resolved.options.epochs;
+  if (ready.job.has_default_length && epochs && barrier::hands_in_early(options.barrier))
+    job.push_back({"epochs", print_number(*epochs), "--epochs"});
+  else if (ready.job.has_default_length)
     job.push_back({"steps", std::to_string(options.steps), "--steps"});
   return to_wire(job);
 }

@@ -78,7 +78,9 @@ void add_row(TextTable& table, std::string name, std::string value) {
 /// Adds rows about the limits of the job and how often it was evaluated.
 void add_limits(TextTable& table, const actor::JobOptions& options) {
   if (options.steps != barrier::finished)
-    add_row(table, "steps", std::to_string(options.steps) + " of each worker");
+    add_row(table, "steps",
+            std::to_string(options.steps) + " of each worker" +
+                (barrier::hands_in_early(options.barrier) ? ", if all hand in whole batches" : ""));
   if (options.time) add_row(table, "time", fmt::format("{:.5g} s", in_seconds(*options.time)));
   if (options.until) add_row(table, "until", print(*options.until));
   add_row(table, "tested",

@@ -55,7 +55,8 @@ void Coordinator::on(const Context& context, const Ended& ended) {
 }
 
 void Coordinator::on(const Context& context, const BatchDone& done) {
-  if (!workers_.at(done.worker).alive || done.step <= hand_in_step_) return;
+  const auto& worker = workers_.at(done.worker);
+  if (!worker.alive || done.step != worker.step + 1 || done.step <= hand_in_step_) return;
   hand_in_step_ = done.step;
   for (const MemberId id : live_workers_)
     if (id != done.worker && workers_[id].step < done.step)

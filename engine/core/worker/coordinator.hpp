@@ -36,8 +36,8 @@ class Coordinator {
   void on(const Context& context, const Arrived& arrived);
   void on(const Context& context, const Ended& ended);
   /// If this is the first worker that has computed its batch of the step, tells the others to hand
-  /// in. A new coordinator that does not know all steps yet tells nobody; the round then ends as
-  /// under BSP.
+  /// in. Ignores a step that is not the worker's next one. A new coordinator that does not know the
+  /// worker's step yet tells nobody; the round then ends as under BSP.
   void on(const Context& context, const BatchDone& done);
   /// Sends Stop to all workers that wait, and from now on to each worker that arrives.
   void on(const Context& context, const Stop& stop);

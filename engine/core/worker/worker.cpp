@@ -203,8 +203,9 @@ void Worker::compute(const Context& context) {
 /// Another worker has computed its batch. If the worker has not begun this step yet, it will
 /// compute one micro-batch.
 void Worker::on(const Context& context, const HandIn& hand_in) {
+  const bool was_told = must_hand_in();
   hand_in_step_ = std::max(hand_in_step_, hand_in.step);
-  if (phase_ == Phase::computing && share_.taken && must_hand_in())
+  if (!was_told && must_hand_in() && phase_ == Phase::computing && share_.taken)
     context.out.push_back(CutShort{step_});
 }
 

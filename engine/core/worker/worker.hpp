@@ -180,10 +180,10 @@ class Worker {
   void begin_step(const Context& context);
   void begin_deal(Step first_step);
   [[nodiscard]] bool is_last(Step step) const;
-  // Whether workers hand in early and, if they do, whether the worker has taken all of its part of
-  // the deal, and whether it must hand in the present step.
   [[nodiscard]] bool hands_in_early() const noexcept { return part_ && part_->samples; }
+  /// Returns true if workers hand in early, and the worker has taken all of its part of the deal.
   [[nodiscard]] bool has_taken_all() const noexcept;
+  /// Returns true if the worker was told to hand in the present step.
   [[nodiscard]] bool must_hand_in() const noexcept { return hand_in_step_ > step_; }
   void compute(const Context& context);
   [[nodiscard]] WorkShare share_at(Step step) const;

@@ -44,8 +44,8 @@ TrainOptions options_for_epochs(double epochs) {
   options.job.mode = core::Mode::central;
   options.job.barrier = {barrier::Absp{}};
   options.job.workers = 4;
-  options.job.delay = parse_distribution("const:4ms").value();
-  options.job.stragglers = {parse_straggler("1:2x").value()};
+  options.job.delay = parse_distribution("const:10ms").value();
+  options.job.stragglers = {parse_straggler("1:4x").value()};
   options.optimizer = models::Sgd{.lr = 1};
   options.batch = 16;
   options.epochs = epochs;

@@ -126,8 +126,9 @@ TEST(ChaosRun, FinishesTheSlowestValidScenario) {
     scenario.compute = std::chrono::milliseconds{100};
     scenario.straggling = 5;
     ASSERT_TRUE(parse_scenario(print(scenario)));
-    if (!sanitized || mode == core::Mode::hybrid)  // it has both owners and gates
+    if (!sanitized || mode == core::Mode::hybrid) {  // it has both owners and gates
       EXPECT_EQ(run_chaos(scenario).violation, "") << core::print(mode);
+    }
     scenario.latency += scenario.latency;
     EXPECT_FALSE(parse_scenario(print(scenario)));
   }

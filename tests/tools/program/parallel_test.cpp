@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
-
-#include "starling/tools/sim/runs.hpp"
+#include <vector>
 
 namespace starling::program {
 namespace {
