@@ -76,5 +76,17 @@ TEST(Runs, DoNotDependOnTheNumberOfThreads) {
   }
 }
 
+TEST(Runs, BeginWithTheCostlierBarriers) {
+  std::vector<ProgressEstimator::Kind> kinds;
+  for (const char* text : {"bsp", "ssp:s=4", "pbsp:beta=2", "pssp:s=4,beta=2", "asp"})
+    kinds.push_back(kind_of(kinds.size(), barrier::parse(text).value()));
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{3, 2, 4, 1, 0}));
+  kinds = {{0, 0.5}, {0, 0.5}, {1, 1}, {1, 1}};
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{2, 0, 3, 1}))
+      << "one piece of each kind comes first";
+  kinds.assign(3, kinds[0]);
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace starling::program
