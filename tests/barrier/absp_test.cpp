@@ -23,8 +23,9 @@ TEST(Absp, HasNoOptionsAndNoSampledForm) {
   EXPECT_EQ(print(parse("absp").value()), "absp");
   EXPECT_FALSE(parse("absp:s=1"));
   EXPECT_EQ(parse("pabsp:beta=2").error().message,
-            "barrier: 'pabsp': absp has no sampled form, for all workers hand in for the first "
-            "one; valid: absp, or another sampled barrier, as pdssp:low=3,high=15,beta=2");
+            "barrier: 'pabsp': absp has no sampled form, for all workers hand in when the first "
+            "one has computed its batch; valid: absp, or another sampled barrier, as "
+            "pdssp:low=3,high=15,beta=2");
 }
 
 }  // namespace
