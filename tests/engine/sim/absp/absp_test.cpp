@@ -11,26 +11,14 @@
 #include <vector>
 
 #include "starling/engine/sim/protocol/learn.hpp"
-#include "starling/models/tabular/linear_models.hpp"
-#include "tests/models/model_data.hpp"
+#include "tests/engine/sim/dynamic/dealt_softmax.hpp"
 
 namespace starling::sim::absp {
 namespace {
 
 using namespace std::chrono_literals;
 using models::DealtSample;
-using models::Table;
-using Model = models::Softmax<double>;
-
-const Table& table() {
-  static const Table rows = models::dense_table(5'120, 4, 3);
-  return rows;
-}
-
-const Model& model() {
-  static const Model softmax = Model::parse(Spec::parse("softmax").value(), table()).value();
-  return softmax;
-}
+using namespace dealt;
 
 /// Four workers of which one needs twice as long, with a jitter of 5 %.
 LearnOptions options_for(const char* barrier) {
@@ -86,22 +74,6 @@ JobRecord record_of(LearnOptions options, const std::function<void(Protocol&)>& 
   return record;
 }
 
-/// Expects that each sample of `epochs` epochs was taken once, but for `lost_max`.
-void expect_samples_taken_once(const JobRecord& job, std::uint64_t epochs,
-                               std::size_t lost_max = 0) {
-  std::map<DealtSample, int> counts;
-  for (const Handed& handed : job.updates)
-    for (const DealtSample sample : handed.samples) ++counts[sample];
-  std::size_t lost = 0;
-  for (std::uint32_t epoch = 0; epoch < epochs; ++epoch)
-    for (std::uint32_t sample = 0; sample < table().size(); ++sample) {
-      const int count = counts[{sample, epoch}];
-      ASSERT_LE(count, 1) << "sample " << sample << " of epoch " << epoch;
-      lost += count == 0 ? 1 : 0;
-    }
-  EXPECT_LE(lost, lost_max);
-}
-
 TEST(Absp, LetsNobodyWaitForAWorkerThatIsTwiceAsSlow) {
   LearnOptions options = options_for("absp");
   options.protocol.horizon = 60s;
@@ -148,7 +120,7 @@ TEST(Absp, TakesEverySampleOnceInSeveralEpochs) {
   for (const double epochs : {1.0, 6.0}) {
     options.epochs = epochs;
     const JobRecord job = record_of(options);
-    expect_samples_taken_once(job, static_cast<std::uint64_t>(epochs));
+    expect_samples_taken_once(job.updates, static_cast<std::uint64_t>(epochs));
     std::size_t taken = 0;
     for (const Handed& handed : job.updates) taken += handed.samples.size();
     EXPECT_EQ(taken, static_cast<std::size_t>(epochs) * table().size()) << "and no others";
@@ -224,7 +196,7 @@ TEST(Absp, LosesNoMoreThanTheUpdateInFlightOfAWorkerThatDies) {
   for (const Time at : {430ms, 777ms, 1'250ms}) {
     const JobRecord job = record_of(options, [&](Protocol& protocol) { protocol.die(1, at); });
     // The update that it was computing is in no record, or in one that no owner holds.
-    expect_samples_taken_once(job, 5, 256);
+    expect_samples_taken_once(job.updates, 5, 256);
   }
 }
 

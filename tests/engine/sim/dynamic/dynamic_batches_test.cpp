@@ -10,29 +10,17 @@
 
 #include "starling/engine/sim/protocol/learn.hpp"
 #include "starling/models/batch_sizes.hpp"
-#include "starling/models/tabular/linear_models.hpp"
-#include "tests/models/model_data.hpp"
+#include "tests/engine/sim/dynamic/dealt_softmax.hpp"
 
 namespace starling::sim::dynamic {
 namespace {
 
 using namespace std::chrono_literals;
 using core::Mode;
-using models::Table;
-using Model = models::Softmax<double>;
+using namespace dealt;
 using Sizes = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t total = 512;
-
-const Table& table() {
-  static const Table rows = models::dense_table(5'120, 4, 3);
-  return rows;
-}
-
-const Model& model() {
-  static const Model softmax = Model::parse(Spec::parse("softmax").value(), table()).value();
-  return softmax;
-}
 
 LearnOptions options_for(Mode mode, const char* barrier) {
   LearnOptions options;
@@ -97,22 +85,6 @@ JobRecord record_of(LearnOptions options, double epochs,
   return record;
 }
 
-/// Expects that each sample of `epochs` epochs was taken once, except for those in `lost`.
-void expect_samples_taken_once(const JobRecord& run, std::uint64_t epochs,
-                               std::size_t lost_max = 0) {
-  std::map<models::DealtSample, int> counts;
-  for (const Computed& computed : run.computed)
-    for (const models::DealtSample sample : computed.samples) ++counts[sample];
-  std::size_t lost = 0;
-  for (std::uint32_t epoch = 0; epoch < epochs; ++epoch)
-    for (std::uint32_t sample = 0; sample < table().size(); ++sample) {
-      const int count = counts[{sample, epoch}];
-      ASSERT_LE(count, 1) << "sample " << sample << " of epoch " << epoch;
-      lost += count == 0 ? 1 : 0;
-    }
-  EXPECT_LE(lost, lost_max);
-}
-
 void expect_exact_sums(const JobRecord& run) {
   for (const auto& [number, deal] : run.deals) {
     const Sizes sizes = core::sizes_of(deal);
@@ -170,7 +142,7 @@ class DynamicBatchesEverywhere : public testing::TestWithParam<Case> {};
 TEST_P(DynamicBatchesEverywhere, TakeEverySampleOnceAndFollowTheSpeeds) {
   const LearnOptions options = options_for(GetParam().mode, GetParam().barrier);
   const JobRecord all = record_of(options, 6);
-  expect_samples_taken_once(all, 6);
+  expect_samples_taken_once(all.computed, 6);
   expect_exact_sums(all);
   const Sizes sizes = all.last_sizes(4);
   ASSERT_EQ(sizes.size(), 4U);
@@ -196,7 +168,7 @@ TEST(DynamicBatches, FollowAChangeOfSpeedWithinTwoEpochs) {
   changed_at = 3'500ms;
   const JobRecord followed =
       record_of(options, 6, [&](Protocol& protocol) { running = &protocol; });
-  expect_samples_taken_once(followed, 6);
+  expect_samples_taken_once(followed.computed, 6);
   // The first step of the job's sixth epoch: two epochs after the change.
   const auto later = std::ranges::find_if(followed.computed, [&](const Computed& computed) {
     return computed.worker == 1 && !computed.samples.empty() &&
@@ -288,7 +260,7 @@ TEST(DynamicBatches, AreDealtAnewToThoseThatAreLeftWhenAWorkerDies) {
                                         core::MemberId{2}, &Computed::worker);
     ASSERT_NE(last, left.computed.rend());
     const std::size_t lost_max = std::exchange(last->samples, {}).size();
-    expect_samples_taken_once(left, 6, lost_max);
+    expect_samples_taken_once(left.computed, 6, lost_max);
     EXPECT_EQ(left.last_sizes(3).size(), 3U);
   }
 }
