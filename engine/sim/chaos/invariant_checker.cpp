@@ -332,19 +332,16 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   const auto* other = configuration->find(envelope.to);
   const auto slot = other != nullptr ? slot_of(other->id, other->incarnation) : std::nullopt;
   if (slot && std::ranges::find(draw.asked, *slot, &AskedWorker::slot) == draw.asked.end())
-    draw.asked.push_back({*slot, std::nullopt});
+    draw.asked.push_back({*slot, incarnations_[*slot].begun, std::nullopt});
 }
 
 /// Checks that the answered step is not beyond the worker's. It may be below it, because the answer
-/// may be late.
+/// may be late: it waits behind other messages while the receiver acknowledges nothing. So "has not
+/// begun" is false only if the worker had begun before it was asked.
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::StepAnswer& answer) {
   const std::size_t slot = nodes_[id].slot;
   const IncarnationProgress& incarnation = incarnations_[slot];
-  if (answer.step == core::not_begun && incarnation.had_begun)
-    report_violation("worker " + incarnation_name(slot) +
-                     " says that it has not begun, and is at " +
-                     std::to_string(incarnation.reached));
   if (answer.step != core::not_begun && !has_reached(slot, answer.step))
     report_violation("worker " + incarnation_name(slot) + " says that it is at " +
                      std::to_string(answer.step) + ", and is at " +
@@ -352,7 +349,12 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   Draw& draw = nodes_[envelope.to].draw;
   if (draw.number != answer.draw) return;
   const auto asked = std::ranges::find(draw.asked, slot, &AskedWorker::slot);
-  if (asked != draw.asked.end()) asked->answer = answer;
+  if (asked == draw.asked.end()) return;
+  asked->answer = answer;
+  if (answer.step == core::not_begun && asked->had_begun)
+    report_violation("worker " + incarnation_name(slot) +
+                     " says that it has not begun, and is at " +
+                     std::to_string(incarnation.reached));
 }
 
 void InvariantChecker::check_message(NodeId, const core::Envelope&,

@@ -123,6 +123,8 @@ class InvariantChecker {
   /// One worker that was asked in a draw, and its answer; absent before it answers.
   struct AskedWorker {
     std::size_t slot;
+    /// True if the worker had begun when the question was sent.
+    bool had_begun;
     std::optional<core::StepAnswer> answer;
   };
   /// The last draw of a worker: its number, and how many workers it must ask.

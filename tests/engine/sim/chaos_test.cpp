@@ -98,6 +98,36 @@ faults 12
   EXPECT_EQ(run_chaos(*scenario).violation, "");
 }
 
+/// Nodes 0, 1, 2, 5, 6 and 7 acknowledge nothing for half a second. So the answer of worker 8, that
+/// it has not begun, waits at its sender behind other messages, and is sent when it has.
+TEST(ChaosRun, LateAnswerOfAWorkerThatHadNotBegunIsNoViolation) {
+  const auto scenario = parse_scenario(R"(seed 44189
+mode peer
+exchange broadcast
+cache no
+barrier tuned:staleness=1
+recheck notify+interval:auto
+workers 8
+servers 0
+ranges 4
+copies 2
+steps 11
+loss 0
+duplication 0
+reordering 0
+latency 1ms
+compute 5ms
+straggling 4
+beyond no
+fault suspect:at=8980us,node=5,lasts=58357us
+fault join:at=96151us,node=8
+fault deafen:at=103984us,group=231,lasts=543342us
+faults 3
+)");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  EXPECT_EQ(run_chaos(*scenario).violation, "");
+}
+
 TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   Scenario scenario;
   scenario.seed = 2;  // the workers of odd seeds end after epochs
