@@ -176,7 +176,23 @@ void GradientApplier<T>::apply_round(const Layout& layout, RangeId id, RangeValu
   }
 }
 
+template <class T>
+void mix_elements(Buffer& values, const Slice& other, double part) {
+  const auto into = values.as<T>();
+  const auto from = other.as<T>();
+  for (std::size_t i = 0; i < into.size(); ++i)
+    into[i] += static_cast<T>(part) * (from[i] - into[i]);
+}
+
 }  // namespace
+
+void Applier::mix(RangeValues& values, const Slice& other, double part) const {
+  make_writable(values.value);
+  if (element_bytes() == sizeof(float))
+    mix_elements<float>(*values.value, other, part);
+  else
+    mix_elements<double>(*values.value, other, part);
+}
 
 template <class T>
 ApplierPtr gradient_applier(OptimizerOptions options) {

@@ -60,6 +60,10 @@ class Applier {
   /// that the result is reproducible.
   virtual void apply_round(const Layout& layout, RangeId range, RangeValues& values,
                            std::span<const RoundPart> round, RoundScratch& scratch) const = 0;
+
+  /// Moves the values toward those of another copy of the range: by `part`, 0 to 1, of the
+  /// difference. The state of the optimiser stays. Requires: `other` holds the whole range.
+  void mix(RangeValues& values, const Slice& other, double part) const;
 };
 using ApplierPtr = std::shared_ptr<const Applier>;
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +28,8 @@ namespace starling::core {
 
 /// The options of every exchange.
 struct ExchangeOptions {
-  /// The name of an exchange in the list (core/training/exchanges.hpp).
+  /// The name of an exchange in the list (core/training/exchanges.hpp), and perhaps a colon and an
+  /// argument: "gossip:ring".
   std::string name = "owners";
   /// This member; the training role sets it.
   Member self;
@@ -52,6 +54,12 @@ struct ExchangeOptions {
   /// bsp only: a Snapshot of a later round, as if the exchange had received it at the start.
   Snapshot pending_snapshot = {.request_id = 0};
 };
+
+/// Returns what follows the colon in the name of an exchange; empty if there is none.
+[[nodiscard]] constexpr std::string_view exchange_argument(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  return colon == std::string_view::npos ? std::string_view{} : name.substr(colon + 1);
+}
 
 /// The answer to a Read: the values, one for each range of the plan and in its order.
 struct ReadDone {
@@ -113,6 +121,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
                             const Rows& rows) {
   /// The name in the grammar of flags.
   { E::name } -> std::convertible_to<std::string_view>;
+  /// The arguments that may follow the name and a colon; the first one is the default.
+  { E::arguments } -> std::convertible_to<std::span<const std::string_view>>;
   /// The messages between members that only this exchange has. For each of them there is a function
   /// on(context, from, message), which returns false if the sender must be sent the configuration
   /// because it knows another one, and a function is_valid(scope, message) that says whether the

@@ -15,6 +15,7 @@ namespace {
 template <Exchange E>
 ExchangeType type_of() {
   return {.name = E::name,
+          .arguments = E::arguments,
           .summary = E::summary,
           .supports = &E::supports,
           .gathers = E::gathers,
@@ -28,6 +29,18 @@ std::array<ExchangeType, sizeof...(Es)> types_of(const std::variant<Es...>*) {
   return {type_of<Es>()...};
 }
 
+/// Returns nullptr if no exchange of the list has the name.
+const ExchangeType* find_exchange(std::string_view name) {
+  const auto types = exchange_types();
+  const auto found = std::ranges::find(types, name.substr(0, name.find(':')), &ExchangeType::name);
+  return found == types.end() ? nullptr : &*found;
+}
+
+Error unknown(const std::string& what, std::string_view name,
+              const std::vector<std::string>& valid) {
+  return Error{what + ": '" + std::string{name} + "' is unknown; " + suggest(name, valid)};
+}
+
 }  // namespace
 
 std::span<const ExchangeType> exchange_types() {
@@ -36,19 +49,27 @@ std::span<const ExchangeType> exchange_types() {
 }
 
 const ExchangeType& exchange_type(std::string_view name) {
-  const auto types = exchange_types();
-  const auto found = std::ranges::find(types, name, &ExchangeType::name);
-  STARLING_CHECK(found != types.end());
+  const ExchangeType* found = find_exchange(name);
+  STARLING_CHECK(found != nullptr);
   return *found;
 }
 
 Result<void> check_exchange(std::string_view name) {
-  const auto types = exchange_types();
-  if (std::ranges::find(types, name, &ExchangeType::name) != types.end()) return {};
-  std::vector<std::string> names;
-  for (const ExchangeType& type : types) names.emplace_back(type.name);
-  return Error{"exchange: '" + std::string{name} + "' is unknown; " +
-               suggest(std::string{name}, names)};
+  const ExchangeType* type = find_exchange(name);
+  if (type == nullptr) {
+    std::vector<std::string> names;
+    for (const ExchangeType& one : exchange_types()) names.emplace_back(one.name);
+    return unknown("exchange", name, names);
+  }
+  if (name == type->name) return {};
+  const std::string_view argument = exchange_argument(name);
+  if (type->arguments.empty())
+    return Error{"exchange: " + std::string{type->name} + " takes no argument, and '" +
+                 std::string{argument} + "' is given; valid: " + std::string{type->name}};
+  if (std::ranges::find(type->arguments, argument) == type->arguments.end())
+    return unknown("exchange: " + std::string{type->name}, argument,
+                   {type->arguments.begin(), type->arguments.end()});
+  return {};
 }
 
 Result<void> check_exchange(std::string_view name, Mode mode) {

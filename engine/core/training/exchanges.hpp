@@ -11,13 +11,14 @@
 #include "starling/base/result.hpp"
 #include "starling/engine/core/message_list.hpp"
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
+#include "starling/engine/exchange/gossip/gossip.hpp"
 #include "starling/engine/exchange/ownership/ownership.hpp"
 #include "starling/engine/exchange/ownership/validation.hpp"
 
 namespace starling::core {
 
 /// The exchange of a member.
-using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange>;
+using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange, GossipExchange>;
 
 namespace detail {
 
@@ -40,6 +41,7 @@ using ExchangeMessages = decltype(detail::messages_of(static_cast<const AnyExcha
 /// An exchange of the list, as jobs choose it by name.
 struct ExchangeType {
   std::string_view name;
+  std::span<const std::string_view> arguments;
   std::string_view summary;
   /// As in the concept Exchange, like the next three.
   bool (*supports)(Mode mode);
@@ -51,10 +53,10 @@ struct ExchangeType {
 
 /// Returns all exchanges, in the list's order; the first one is the default.
 [[nodiscard]] std::span<const ExchangeType> exchange_types();
-/// Requires: check_exchange(name).
+/// The name may have an argument, as in "gossip:ring". Requires: check_exchange(name).
 [[nodiscard]] const ExchangeType& exchange_type(std::string_view name);
 
-/// Refuses an unknown name, and suggests the nearest valid one.
+/// Refuses an unknown name or argument, and suggests the nearest valid one.
 [[nodiscard]] Result<void> check_exchange(std::string_view name);
 /// Refuses an exchange that jobs of this mode cannot use.
 [[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode);

@@ -1,20 +1,10 @@
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
 namespace starling::core {
-namespace {
-
-/// If nobody has a copy, a joining worker asks again after this time.
-constexpr Time ask_every = std::chrono::milliseconds{50};
-/// The job fails if nobody has had a copy for this long.
-constexpr Time lost_after = std::chrono::seconds{20};
-
-}  // namespace
-
 static_assert(Exchange<BroadcastExchange>);
 
 BroadcastExchange::BroadcastExchange(ExchangeOptions options) : options_(std::move(options)) {
@@ -143,14 +133,6 @@ void BroadcastExchange::pass_on(std::shared_ptr<const Share> share) {
 
 // --- members ------------------------------------------------------------------------------------
 
-std::vector<MemberIncarnation> BroadcastExchange::other_workers() const {
-  std::vector<MemberIncarnation> others;
-  for (const Member& member : configuration_->members)
-    if (member.works && member.id != options_.self.id)
-      others.push_back({member.id, member.incarnation});
-  return others;
-}
-
 void BroadcastExchange::on_configuration(const Context& context, const ConfigurationPtr& next,
                                          Epoch former) {
   const ConfigurationPtr before = std::exchange(configuration_, next);
@@ -170,7 +152,7 @@ void BroadcastExchange::on_configuration(const Context& context, const Configura
       return true;
     });
   send_next(context);
-  if (!source_ || is_gone(*source_)) request_copy(context);
+  if (!source_.asked() || is_gone(*source_.asked())) request_copy(context);
 }
 
 /// No longer awaits those who are gone, and awaits those who have come since `before`. Every copy
@@ -201,28 +183,21 @@ void BroadcastExchange::take_initial_states() {
 
 // --- copies for workers that join ---------------------------------------------------------------
 
-/// Asks a worker for the first range of which this one has no copy. The job fails if there is no
-/// worker to ask.
+/// Asks for the next copy that this worker lacks; answers a waiting read once it lacks none.
 void BroadcastExchange::request_copy(const Context& context) {
-  source_.reset();
-  refusals_ = 0;
-  RangeId range = 0;
-  while (range < copies_.size() && has_copy(range)) ++range;
-  if (range == copies_.size()) return finish_read(context);
-  ask_next(context);
+  const bool has_all = full_ranges().size() == copies_.size();
+  if (!has_all) return ask(context, source_.begin(other_workers()));
+  source_.end();
+  finish_read(context);
 }
 
-/// Asks the worker with the next id after `source_`.
-void BroadcastExchange::ask_next(const Context& context) {
-  const std::vector<MemberIncarnation> others = other_workers();
-  if (others.empty())
-    return context.out.push_back(
-        Fail{"no worker with a copy of the parameters is left; valid: start from a checkpoint"});
-  const auto next = source_ ? std::ranges::upper_bound(others, *source_) : others.begin();
-  source_ = next == others.end() ? others.front() : *next;
+/// Asks for the first range of which this worker has no copy, or waits, or ends the job.
+void BroadcastExchange::ask(const Context& context, CopySource::Next next) {
+  if (auto* timer = std::get_if<SetTimer>(&next)) return context.out.push_back(*timer);
+  if (auto* failure = std::get_if<Fail>(&next)) return context.out.push_back(std::move(*failure));
   RangeId range = 0;
   while (has_copy(range)) ++range;
-  context.send(source_->id, CopyRequest{range});
+  context.send(std::get<MemberId>(next), CopyRequest{range});
 }
 
 bool BroadcastExchange::on(const Context& context, MemberId from, const CopyRequest& request) {
@@ -234,31 +209,19 @@ bool BroadcastExchange::on(const Context& context, MemberId from, const CopyRequ
 }
 
 bool BroadcastExchange::on(const Context& context, MemberId from, const CopyReply& reply) {
-  if (copies_.empty() || has_copy(reply.range) || !source_ || source_->id != from) return true;
+  const bool is_asked = source_.asked() && source_.asked()->id == from;
+  if (copies_.empty() || has_copy(reply.range) || !is_asked) return true;
   if (reply.copy && install(context, *reply.copy)) {
-    nobody_has_it_since_.reset();
+    source_.on_copy();
     request_copy(context);
-    return true;
+  } else {
+    ask(context, source_.on_refusal(context.now, other_workers()));
   }
-  if (++refusals_ < other_workers().size()) {
-    ask_next(context);
-    return true;
-  }
-  if (!nobody_has_it_since_) nobody_has_it_since_ = context.now;
-  if (context.now - *nobody_has_it_since_ >= lost_after) {
-    context.out.push_back(
-        Fail{"no worker has a copy of the parameters; valid: start from a checkpoint"});
-    return true;
-  }
-  ask_again_at_ = context.now + ask_every;
-  context.out.push_back(SetTimer{*ask_again_at_});
   return true;
 }
 
 void BroadcastExchange::on_timer(const Context& context) {
-  if (!ask_again_at_ || context.now < *ask_again_at_) return;
-  ask_again_at_.reset();
-  if (source_) request_copy(context);
+  if (source_.on_timer(context.now)) request_copy(context);
 }
 
 /// Takes a copy, and applies the updates that have come before it. Returns false if the copy does
@@ -288,12 +251,6 @@ RangeCopy BroadcastExchange::range_copy(RangeId range) const {
 }
 
 // --- observers ----------------------------------------------------------------------------------
-
-std::optional<MemberId> BroadcastExchange::answerer(const Configuration& configuration, RangeId) {
-  const auto first = std::ranges::find(configuration.members, true, &Member::works);
-  if (first == configuration.members.end()) return std::nullopt;
-  return first->id;
-}
 
 std::optional<Value> BroadcastExchange::value(RangeId range, const Rows& rows) const {
   if (!answers_for(range) || !has_rows(options_.layout->ranges[range], rows)) return std::nullopt;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "starling/engine/exchange/broadcast/messages.hpp"
+#include "starling/engine/exchange/copy_source.hpp"
 
 namespace starling::core {
 
@@ -33,6 +34,7 @@ class BroadcastExchange {
   using Messages = BroadcastMessages;
   using Context = BroadcastContext;
   static constexpr std::string_view name = "broadcast";
+  static constexpr std::span<const std::string_view> arguments{};
   static constexpr std::string_view summary =
       "every worker has the whole model, and sends its updates to all others";
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
@@ -59,7 +61,9 @@ class BroadcastExchange {
 
   /// The worker with the lowest id answers.
   [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
-                                                        RangeId range);
+                                                        RangeId) {
+    return first_worker(configuration);
+  }
   [[nodiscard]] bool answers_for(RangeId range) const {
     return has_copy(range) && answerer(*configuration_, range) == options_.self.id;
   }
@@ -104,7 +108,9 @@ class BroadcastExchange {
     bool is_sent = false;
   };
 
-  [[nodiscard]] std::vector<MemberIncarnation> other_workers() const;
+  [[nodiscard]] std::vector<MemberIncarnation> other_workers() const {
+    return core::other_workers(*configuration_, options_.self.id);
+  }
   void take_initial_states();
   [[nodiscard]] bool install(const Context& context, const RangeCopy& copy);
   bool apply(const std::shared_ptr<const Share>& share);
@@ -112,7 +118,7 @@ class BroadcastExchange {
   void renew_missing(const Context& context, const Configuration& before, Sent& sent) const;
   void send_next(const Context& context);
   void request_copy(const Context& context);
-  void ask_next(const Context& context);
+  void ask(const Context& context, CopySource::Next next);
   void finish_read(const Context& context);
   [[nodiscard]] RangeCopy range_copy(RangeId range) const;
 
@@ -129,13 +135,8 @@ class BroadcastExchange {
   /// The last shares of workers that are gone, until the copies of all contain them.
   std::vector<Sent> passed_on_;
 
-  /// The worker that this one has asked for a copy, and how many have said since that they have
-  /// none.
-  std::optional<MemberIncarnation> source_;
-  std::size_t refusals_ = 0;
-  /// When a worker is asked again, and since when all have said that they have none.
-  std::optional<Time> ask_again_at_;
-  std::optional<Time> nobody_has_it_since_;
+  /// Says which worker to ask for the copies that this one lacks.
+  CopySource source_;
   /// How many copies have been installed.
   std::uint64_t changes_ = 0;
 };

@@ -19,6 +19,7 @@ class OwnershipExchange {
   using Messages = OwnershipMessages;
   using Context = OwnershipContext;
   static constexpr std::string_view name = "owners";
+  static constexpr std::span<const std::string_view> arguments{};
   static constexpr std::string_view summary =
       "each part of the model has owners, which apply the updates that workers push";
   static constexpr bool supports(Mode) { return true; }

@@ -46,6 +46,28 @@ class MomentumApplier final : public core::Applier {
       {.optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1});
 };
 
+/// Adds updates to the counts, one worker's with a weight of 1.
+class CountingApplier final : public core::Applier {
+ public:
+  [[nodiscard]] std::size_t element_bytes() const noexcept override {
+    return inner_->element_bytes();
+  }
+  [[nodiscard]] std::size_t slots() const noexcept override { return 0; }
+  [[nodiscard]] double weight(std::uint32_t, std::size_t workers) const noexcept override {
+    return 1 / static_cast<double>(workers);
+  }
+  void apply(const core::Layout& layout, core::RangeId range, core::RangeValues& values,
+             const core::Slice& update, double weight) const override {
+    inner_->apply(layout, range, values, update, weight);
+  }
+  void apply_round(const core::Layout&, core::RangeId, core::RangeValues&,
+                   std::span<const core::RoundPart>, core::RoundScratch&) const override {}
+
+ private:
+  core::ApplierPtr inner_ = core::gradient_applier<double>(
+      {.optimizer = models::Sgd{.lr = 0.125}, .schedule = {}, .batch = 1});
+};
+
 }  // namespace
 
 ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
@@ -104,10 +126,12 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   training.exchange.name = scenario_.exchange;
   training.exchange.cache = scenario_.cache;
   training.exchange.layout = layout_;
-  // If pushes are applied as they arrive, momentum shows their order. If they are applied in
-  // rounds, they are merged one by one, because their mean would not keep the counts whole; then a
-  // hash shows their order.
-  if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
+  // With gossip, workers have parts of updates. If pushes are applied as they arrive, momentum
+  // shows their order. If they are applied in rounds, they are merged one by one, because their
+  // mean would not keep the counts whole; then a hash shows their order.
+  if (core::exchange_type(scenario_.exchange).name == core::GossipExchange::name)
+    training.exchange.applier = std::make_shared<const CountingApplier>();
+  else if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
     training.exchange.applier = core::merge_applier<double>(merge);
   else
     training.exchange.applier = std::make_shared<const MomentumApplier>();

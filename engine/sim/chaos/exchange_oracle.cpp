@@ -60,15 +60,16 @@ class OwnershipOracle final : public ExchangeOracle {
     const core::Replica& owned = replica(member);
     return {owned.owner_epoch(range), owned.shard().updates(range), owned.is_full_owner(range)};
   }
-  /// The pushes that wait for their round.
-  core::Step count_waiting(const MemberCore& member, RangeId range,
-                           const core::Member& worker) const override {
+  /// With the pushes that wait for their round.
+  core::Step count_held(const MemberCore& member, RangeId range, std::size_t slot,
+                        const core::Member& worker, core::Step first) const override {
+    const core::Step applied = ExchangeOracle::count_held(member, range, slot, worker, first);
     const auto& gathered = replica(member).shard().gathered(range);
-    if (gathered.empty()) return 0;
-    return static_cast<core::Step>(
-        std::ranges::count_if(gathered[worker.id], [&](const core::Push& push) {
-          return push.incarnation == worker.incarnation && !push.update.empty();
-        }));
+    if (gathered.empty()) return applied;
+    return applied + static_cast<core::Step>(
+                         std::ranges::count_if(gathered[worker.id], [&](const core::Push& push) {
+                           return push.incarnation == worker.incarnation && !push.update.empty();
+                         }));
   }
   bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
     return !replica(member).is_installed(range) ||
@@ -86,16 +87,22 @@ class OwnershipOracle final : public ExchangeOracle {
   }
 };
 
+// --- copies of the whole model ------------------------------------------------------------------
+
+/// Every worker holds every range from its incarnation's beginning.
+std::vector<RangeOwner> workers_of(const Configuration& configuration) {
+  std::vector<RangeOwner> workers;
+  for (const core::Member& member : configuration.members)
+    if (member.works) workers.push_back({member.id, member.incarnation});
+  return workers;
+}
+
 // --- broadcast ----------------------------------------------------------------------------------
 
 class BroadcastOracle final : public ExchangeOracle {
  public:
-  /// Every worker holds every range from its incarnation's beginning.
   std::vector<RangeOwner> holders(const Configuration& configuration, RangeId) const override {
-    std::vector<RangeOwner> workers;
-    for (const core::Member& member : configuration.members)
-      if (member.works) workers.push_back({member.id, member.incarnation});
-    return workers;
+    return workers_of(configuration);
   }
   bool is_full(const MemberCore& member, RangeId range) const override {
     return exchange(member).has_copy(range);
@@ -106,9 +113,6 @@ class BroadcastOracle final : public ExchangeOracle {
   }
   Version version(const MemberCore& member, RangeId range) const override {
     return {0, exchange(member).updates(range), true};
-  }
-  core::Step count_waiting(const MemberCore&, RangeId, const core::Member&) const override {
-    return 0;
   }
   bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
     return !exchange(member).has_copy(range) || !exchange(first).has_copy(range) ||
@@ -134,9 +138,60 @@ class BroadcastOracle final : public ExchangeOracle {
   }
 };
 
+// --- gossip -------------------------------------------------------------------------------------
+
+class GossipOracle final : public ExchangeOracle {
+ public:
+  std::vector<RangeOwner> holders(const Configuration& configuration, RangeId) const override {
+    return workers_of(configuration);
+  }
+  bool is_full(const MemberCore& member, RangeId range) const override {
+    return exchange(member).has_copy(range);
+  }
+  std::span<const double> values(const MemberCore& member, RangeId range) const override {
+    if (!exchange(member).has_copy(range)) return {};
+    return exchange(member).copy<double>(range);
+  }
+  Version version(const MemberCore& member, RangeId range) const override {
+    return {0, exchange(member).versions(range), true};
+  }
+  bool has_whole_updates() const override { return false; }
+  double weight(const MemberCore& member, RangeId range) const override {
+    return exchange(member).has_copy(range) ? exchange(member).weight(range) : 0;
+  }
+  /// As far as the member knows.
+  core::Step count_held(const MemberCore& member, RangeId, std::size_t, const core::Member& worker,
+                        core::Step first) const override {
+    for (const core::WorkerProgress& known : exchange(member).progress())
+      if (known.worker == core::MemberIncarnation{worker.id, worker.incarnation})
+        return known.step > first ? known.step - first : 0;
+    return 0;
+  }
+  /// In the end, the first worker has all the weight.
+  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
+    return !exchange(member).has_copy(range) || exchange(member).is_sending() ||
+           (&member != &first && weight(member, range) > 0);
+  }
+  std::string_view difference(const MemberCore&, const MemberCore&, RangeId) const override {
+    return {};
+  }
+
+ private:
+  static const core::GossipExchange& exchange(const MemberCore& member) {
+    return member.role<core::Training>().exchange<core::GossipExchange>();
+  }
+};
+
 }  // namespace
 
+core::Step ExchangeOracle::count_held(const MemberCore& member, RangeId range, std::size_t slot,
+                                      const core::Member&, core::Step) const {
+  return static_cast<core::Step>(values(member, range)[2 * slot]);
+}
+
 std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
+  if (core::exchange_type(exchange).name == core::GossipExchange::name)
+    return std::make_unique<GossipOracle>();
   if (exchange == core::BroadcastExchange::name) return std::make_unique<BroadcastOracle>();
   STARLING_CHECK(exchange == core::OwnershipExchange::name);
   return std::make_unique<OwnershipOracle>();

@@ -32,9 +32,16 @@ class ExchangeOracle {
   [[nodiscard]] virtual std::span<const double> values(const MemberCore& member,
                                                        core::RangeId range) const = 0;
   [[nodiscard]] virtual Version version(const MemberCore& member, core::RangeId range) const = 0;
-  /// Returns how many updates of `worker` the member has that are not in its elements yet.
-  [[nodiscard]] virtual core::Step count_waiting(const MemberCore& member, core::RangeId range,
-                                                 const core::Member& worker) const = 0;
+  /// True if each holder must have every update that counts, once and whole: then element 2 `slot`
+  /// of a range is the number of the slot's updates in it. If not, holders mix their elements by
+  /// push-sum, and only the sums over all holders are known.
+  [[nodiscard]] virtual bool has_whole_updates() const { return true; }
+  /// Returns the push-sum weight of the member's elements.
+  [[nodiscard]] virtual double weight(const MemberCore&, core::RangeId) const { return 1; }
+  /// Returns how many steps of the worker in a slot, which began at `first`, the member has.
+  [[nodiscard]] virtual core::Step count_held(const MemberCore& member, core::RangeId range,
+                                              std::size_t slot, const core::Member& worker,
+                                              core::Step first) const;
   /// Returns true if updates are on their way that `member` lacks and `first`, the first holder,
   /// has.
   [[nodiscard]] virtual bool is_behind(const MemberCore& member, const MemberCore& first,

@@ -5,19 +5,10 @@
 #include <utility>
 
 #include "starling/barrier/barrier.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::sim {
-namespace {
-
 using core::Step;
-
-/// Returns the sum of the numbers of the `count` steps after step `first`.
-double sum_of_steps(Step first, Step count) {
-  return static_cast<double>(count) * static_cast<double>(first) +
-         static_cast<double>(count) * static_cast<double>(count + 1) / 2;
-}
-
-}  // namespace
 
 InvariantChecker::InvariantChecker(const Scenario& scenario, const core::DealOptions& deal)
     : scenario_(scenario),
@@ -141,13 +132,14 @@ bool InvariantChecker::is_full_holder(NodeId id, core::RangeId range) const {
 /// Counts the steps of an incarnation that a range holds at a node, or that wait there.
 Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
                                   core::RangeId range) const {
-  return static_cast<Step>(oracle_->values(core, range)[2 * slot]) +
-         oracle_->count_waiting(core, range, incarnations_[slot].member);
+  const IncarnationProgress& incarnation = incarnations_[slot];
+  return oracle_->count_held(core, range, slot, incarnation.member, incarnation.first_step);
 }
 
 /// Records that the push of `step` of the slot's worker was acknowledged, and checks that every
 /// full owner holds it.
 void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
+  if (!oracle_->has_whole_updates()) return;
   Step& known = acknowledged(slot, range);
   if (step <= known || !incarnations_[slot].begun) return;
   known = step;
@@ -168,6 +160,7 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
 /// Checks that a range at a node holds no step twice. If `must_hold`, also checks that it holds
 /// every acknowledged step.
 void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hold) {
+  if (!oracle_->has_whole_updates()) return;
   const auto value = oracle_->values(*nodes_[id].core, range);
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
@@ -181,73 +174,6 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
                        " has lost step " + std::to_string(acknowledged(slot, range)) +
                        " of worker " + incarnation_name(slot));
-  }
-}
-
-void InvariantChecker::expect_equal_replicas() {
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    const MemberCore* previous = nullptr;
-    for (const core::RangeOwner& owner : holders(*latest(), r)) {
-      const MemberCore* core = full_owner(r, owner);
-      if (core == nullptr) {
-        report_violation("range " + std::to_string(r) + " is not held by its owner " +
-                         std::to_string(owner.id));
-        continue;
-      }
-      const std::string_view what =
-          previous == nullptr ? std::string_view{} : oracle_->difference(*previous, *core, r);
-      if (!what.empty())
-        report_violation("replicas of range " + std::to_string(r) + " differ in " +
-                         std::string{what});
-      previous = core;
-      check_range(owner.id, r, true);
-    }
-  }
-}
-
-void InvariantChecker::expect_samples_taken_once() {
-  std::vector<Step> held(incarnations_.size());
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-    for (const core::RangeOwner& owner : holders(*latest(), r))
-      if (const MemberCore* core = full_owner(r, owner))
-        for (std::size_t slot = 0; slot < held.size(); ++slot)
-          held[slot] = std::max(held[slot], count_held(*core, slot, r));
-  const core::Deal* deal = nullptr;
-  std::map<core::MemberId, core::DealReport> reports;
-  for (const core::Member& member : latest()->members) {
-    if (nodes_[member.id].core == nullptr) return;
-    const auto& training = nodes_[member.id].core->role<core::Training>();
-    if (training.dealer() == nullptr) return;
-    if (deal == nullptr || training.dealer()->deal().number > deal->number)
-      deal = &training.dealer()->deal();
-    core::DealReport& report = reports[member.id];
-    report.deal = training.dealer()->deal();
-    if (training.worker() != nullptr) report.taken = training.worker()->dealt_taken();
-    report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
-  }
-  if (deal == nullptr) return;
-  const auto ended = static_cast<std::size_t>(
-      std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {
-        return incarnation.begun && !incarnation.done &&
-               !latest()->contains(incarnation.member.id, incarnation.member.incarnation);
-      }));
-  const std::string why = samples_.why_not_once(
-      held, *deal, samples_.dealer().taken_of(*deal, *latest(), reports), ended);
-  if (!why.empty()) report_violation(why);
-  for (const core::DealtWorker& dealt : deal->workers) {
-    const auto wanted =
-        samples_.wanted(*deal, static_cast<std::size_t>(&dealt - deal->workers.data()));
-    // The members may have changed since the deal.
-    const MemberCore* core = nodes_[dealt.id].core;
-    if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
-    const core::Worker& worker = *core->role<core::Training>().worker();
-    const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
-    // A worker that joins when the others have ended ends at once.
-    const bool came_late = worker.options().joins && taken == 0;
-    if (wanted && !worker.is_stopping() && !came_late && taken < *wanted)
-      report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
-                       std::to_string(taken) + " of its " + std::to_string(*wanted) +
-                       (samples_.counts_samples() ? " samples" : " steps") + " of the last deal");
   }
 }
 

@@ -41,6 +41,12 @@ namespace starling::sim {
 /// The largest number of incarnations of members in a run.
 inline constexpr std::size_t incarnations_max = 48;
 
+/// Returns the sum of the numbers of the `count` steps after step `first`.
+[[nodiscard]] inline double sum_of_steps(core::Step first, core::Step count) {
+  return static_cast<double>(count) * static_cast<double>(first) +
+         static_cast<double>(count) * static_cast<double>(count + 1) / 2;
+}
+
 class InvariantChecker {
  public:
   using MemberCore = core::MemberCore;
@@ -182,6 +188,7 @@ class InvariantChecker {
   void on_configuration(NodeState& node_state);
   void follow_worker(NodeId id, NodeState& node_state);
   [[nodiscard]] bool is_full_holder(NodeId id, core::RangeId range) const;
+  void expect_push_sums(core::RangeId range);
   void check_range(NodeId id, core::RangeId range, bool must_hold);
   [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,
                                       core::RangeId range) const;

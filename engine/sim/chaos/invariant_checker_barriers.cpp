@@ -299,6 +299,7 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
   if (const std::string why = samples_.on_compute(node_state.slot, id, compute); !why.empty())
     report_violation(why);
+  if (!oracle_->has_whole_updates()) return;
   expect_own_updates(id, compute);
   const auto floor = barrier::promised_floor(scenario_.barrier, compute.step);
   if (compute.step == incarnations_[node_state.slot].first_step || !floor || *floor == 0) return;

@@ -103,6 +103,12 @@ barrier::Weighting draw_weighting(std::uint64_t seed) {
   return weightings[Random::stream(seed, 2).below(weightings.size())];
 }
 
+/// Returns a gossip exchange with a random graph.
+std::string draw_gossip(std::uint64_t seed) {
+  const auto graph = Random::stream(seed, 8).below(core::gossip_graphs.size());
+  return std::string{core::GossipExchange::name} + ":" + std::string{core::gossip_graphs[graph]};
+}
+
 barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   if (core::keeps_steps_centrally(mode) && random.below(2) == 0) return {.arrival = true};
   switch (random.below(4)) {
@@ -240,6 +246,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   // Another stream, so that seeds draw all else as they would without this choice.
   if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
     scenario.exchange = core::BroadcastExchange::name;
+  else if (scenario.mode == core::Mode::peer && Random::stream(seed, 7).below(4) == 0)
+    scenario.exchange = draw_gossip(seed);
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
   if (draws_absp(seed, scenario.mode)) scenario.barrier = {barrier::Absp{}};

@@ -5,134 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
+
+#include "tests/engine/exchange/exchange_harness.hpp"
 
 namespace starling::core {
 namespace {
 
-/// Members 0 to 2 work; members that a test adds join. Each range counts updates.
-class BroadcastTest : public testing::Test {
+class BroadcastTest : public ExchangeHarness<BroadcastExchange> {
  protected:
-  using Effect = ExchangeEffect<BroadcastContext::Messages>;
-  struct InFlight {
-    MemberId from;
-    SendToMember<BroadcastContext::Messages> sent;
-  };
-
-  BroadcastTest() {
-    now_.epoch = 1;
-    for (MemberId id = 0; id < 3; ++id) now_.members.push_back({id, 1, true, true});
-    now_.council = {0, 1, 2};
-    start(1);
-  }
-
-  /// Starts a job with this number of ranges.
-  void start(std::size_t ranges) {
-    std::vector<models::Parameter> parameters;
-    for (std::size_t r = 0; r < ranges; ++r)
-      parameters.push_back({.name = std::to_string(r), .shape = {1}, .row_sparse = true});
-    layout_ = std::make_shared<const Layout>(make_layout(std::move(parameters), sizeof(double), 1));
-    ASSERT_EQ(layout_->ranges.size(), ranges);
-    exchanges_.clear();
-    epochs_.clear();
-    for (MemberId id = 0; id < 3; ++id) adopt(id);
-  }
-
-  BroadcastExchange& exchange(MemberId id) {
-    const auto known = exchanges_.find(id);
-    if (known != exchanges_.end()) return known->second;
-    ExchangeOptions options;
-    options.self = {id, 1, true, true};
-    options.layout = layout_;
-    options.applier =
-        merge_applier<double>([](const auto&, auto value, auto update) { value[0] += update[0]; });
-    options.workers = 3;
-    options.window = window_;
-    std::vector<RangeState> states;
-    for (RangeId r = 0; r < layout_->ranges.size(); ++r)
-      states.push_back({.range = r,
-                        .value = {Buffer::zeros(1, sizeof(double)), 0, 1, nullptr},
-                        .slots = {},
-                        .ledger = initial_ledger_});
-    options.initial_states = std::make_shared<const std::vector<RangeState>>(std::move(states));
-    return exchanges_.emplace(id, BroadcastExchange{options}).first->second;
-  }
-
-  template <class Event>
-  void run(MemberId id, Event event) {
-    ExchangeEffects<BroadcastContext::Messages> effects;
-    event(exchange(id), BroadcastContext{time_, random_, effects});
-    for (Effect& effect : effects) {
-      if (auto* sent = std::get_if<SendToMember<BroadcastContext::Messages>>(&effect))
-        in_flight_.push_back({id, *sent});
-      else if (std::holds_alternative<Written>(effect))
-        ++written_[id];
-      else if (auto* read = std::get_if<ReadDone>(&effect))
-        reads_[id] = read->values.at(0).value.as<double>()[0];
-      else if (const auto* timer = std::get_if<SetTimer>(&effect))
-        timer_at_ = timer->at;
-      else if (const auto* failure = std::get_if<Fail>(&effect))
-        failure_ = failure->why;
-    }
-  }
-  void adopt(MemberId id) {
-    run(id, [&](auto& e, const auto& c) {
-      e.on_configuration(c, std::make_shared<const Configuration>(now_), epochs_[id]);
-    });
-    epochs_[id] = now_.epoch;
-  }
-  void write(MemberId id, Step step) {
-    auto one = Buffer::make<double>(1);
-    one->as<double>()[0] = 1;
-    Update update{.parts = {}, .samples = 1};
-    const std::shared_ptr<const Buffer> shared = std::move(one);
-    for (RangeId r = 0; r < layout_->ranges.size(); ++r)
-      update.parts.push_back({r, {shared, 0, 1, nullptr}});
-    run(id, [&](auto& e, const auto& c) { e.write(c, {step, std::move(update), step}); });
-  }
-  void read(MemberId id, Step step) {
-    run(id, [&](auto& e, const auto& c) { e.read(c, {step, std::nullopt}); });
-  }
-  /// Delivers the messages to `to` that are in flight now.
-  void deliver(MemberId to) {
-    for (InFlight& message : std::exchange(in_flight_, {})) {
-      if (message.sent.to != to) {
-        in_flight_.push_back(std::move(message));
-        continue;
-      }
-      run(to, [&](auto& e, const auto& c) {
-        std::visit(
-            [&]<class M>(const M& m) {
-              if constexpr (std::is_same_v<M, Share>)
-                (void)e.on(c, message.from, std::make_shared<const Share>(m));
-              else if constexpr (!std::is_same_v<M, Ended>)
-                (void)e.on(c, message.from, m);
-            },
-            message.sent.message);
-      });
-    }
-  }
-  void drop_messages_of(MemberId from) {
-    std::erase_if(in_flight_, [&](const InFlight& message) { return message.from == from; });
-  }
-  void remove(MemberId id) {
-    ++now_.epoch;
-    std::erase_if(now_.members, [&](const Member& member) { return member.id == id; });
-    now_.departed.push_back({id, 1});
-  }
-  void add(MemberId id) {
-    ++now_.epoch;
-    now_.members.push_back({id, 1, true, true});
-  }
-  double sum(MemberId id, RangeId range = 0) { return exchange(id).copy<double>(range)[0]; }
-  /// Returns how many shares are in flight from a member to another.
-  [[nodiscard]] std::ptrdiff_t shares_in_flight(MemberId from, MemberId to) const {
-    return std::ranges::count_if(in_flight_, [&](const InFlight& message) {
-      return message.from == from && message.sent.to == to &&
-             std::holds_alternative<Share>(message.sent.message);
-    });
-  }
   /// Returns the number of last updates that a member gives away with its copy of the first range.
   std::size_t last_updates_of(MemberId id) {
     run(id, [](auto& e, const auto& c) { (void)e.on(c, 1, CopyRequest{0}); });
@@ -140,20 +21,6 @@ class BroadcastTest : public testing::Test {
     in_flight_.pop_back();
     return std::get<CopyReply>(reply.sent.message).copy->last.size();
   }
-
-  std::shared_ptr<const Layout> layout_;
-  std::vector<LedgerEntry> initial_ledger_;
-  std::size_t window_ = 64;
-  Configuration now_;
-  std::map<MemberId, BroadcastExchange> exchanges_;
-  std::map<MemberId, Epoch> epochs_;
-  std::vector<InFlight> in_flight_;
-  std::map<MemberId, int> written_;
-  std::map<MemberId, double> reads_;
-  Time time_{};
-  Time timer_at_{};
-  std::string failure_;
-  Random random_{1};
 };
 
 TEST_F(BroadcastTest, UpdateCountsOnceAllCopiesContainIt) {
@@ -237,11 +104,11 @@ TEST_F(BroadcastTest, PassesOnNoMoreSharesAtATimeThanTheWindowAllows) {
   write(1, 1);
   for (int i = 0; i < 10; ++i)
     for (const MemberId id : {1U, 2U}) {
-      EXPECT_LE(shares_in_flight(1, 2), 2);
-      EXPECT_LE(shares_in_flight(2, 1), 2);
+      EXPECT_LE(in_flight<Share>(1, 2), 2);
+      EXPECT_LE(in_flight<Share>(2, 1), 2);
       deliver(id);
     }
-  EXPECT_EQ(shares_in_flight(1, 2) + shares_in_flight(2, 1), 0);
+  EXPECT_EQ(in_flight<Share>(1, 2) + in_flight<Share>(2, 1), 0);
   EXPECT_EQ(written_[1], 1);
   for (const MemberId id : {1U, 2U})
     for (RangeId range = 0; range < 5; ++range)

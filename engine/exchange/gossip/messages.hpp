@@ -1,0 +1,86 @@
+/// The messages of the gossip exchange: workers mix their copies of the model by push-sum
+/// (docs/design/0023-gossip.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "starling/engine/exchange/exchange.hpp"
+
+namespace starling::core {
+
+/// Worker to another worker: `weight` of the sender's push-sum weight of the range, with the
+/// sender's de-biased values. Their product is the sender's part of the push-sum numerator.
+struct PushSum {
+  RangeId range = 0;
+  /// The sender's step.
+  Step step = 0;
+  double weight = 0;
+  Slice value;
+
+  static constexpr std::string_view name = "push-sum";
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.step, m.weight, m.value); }
+};
+
+/// Worker to the worker to which it sends its PushSums of a step: the progress of each worker, as
+/// far as the sender knows it.
+struct KnownProgress {
+  /// The sender's step.
+  Step step = 0;
+  /// Ascending by worker.
+  std::vector<WorkerProgress> workers;
+
+  static constexpr std::string_view name = "known-progress";
+  static constexpr auto fields(auto& m) { return std::tie(m.step, m.workers); }
+};
+
+/// Answers a PushSum or a KnownProgress of this step: the sender has taken it.
+struct GossipReceived {
+  Step step = 0;
+
+  static constexpr std::string_view name = "gossip-received";
+  static constexpr auto fields(auto& m) { return std::tie(m.step); }
+};
+
+/// A worker that has joined asks another one for its copy of a range.
+struct ModelRequest {
+  RangeId range = 0;
+
+  static constexpr std::string_view name = "model-request";
+  static constexpr auto fields(auto& m) { return std::tie(m.range); }
+};
+
+/// A copy of a range, without its push-sum weight.
+struct ModelCopy {
+  /// Without a ledger.
+  RangeState state;
+  /// Ascending by worker.
+  std::vector<WorkerProgress> progress;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
+};
+
+/// Answers a ModelRequest. nullptr: the sender has no copy itself.
+struct ModelReply {
+  RangeId range = 0;
+  std::shared_ptr<const ModelCopy> copy;
+
+  static constexpr std::string_view name = "model-reply";
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.copy); }
+};
+
+using GossipMessages =
+    MessageList<PushSum, KnownProgress, GossipReceived, ModelRequest, ModelReply>;
+using GossipContext = ExchangeContext<Joined<GossipMessages, MessageList<Ended>>>;
+
+// Each returns true if the sender may send the message.
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const PushSum& sent);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const KnownProgress& known);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const GossipReceived& received);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelRequest& request);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelReply& reply);
+
+}  // namespace starling::core

@@ -1,0 +1,120 @@
+/// The functions of InvariantChecker that check a job that has ended, when nothing is in flight.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/sim/chaos/invariant_checker.hpp"
+
+namespace starling::sim {
+
+using core::Step;
+
+void InvariantChecker::expect_equal_replicas() {
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
+    const MemberCore* previous = nullptr;
+    for (const core::RangeOwner& owner : holders(*latest(), r)) {
+      const MemberCore* core = full_owner(r, owner);
+      if (core == nullptr) {
+        report_violation("range " + std::to_string(r) + " is not held by its owner " +
+                         std::to_string(owner.id));
+        continue;
+      }
+      const std::string_view what =
+          previous == nullptr ? std::string_view{} : oracle_->difference(*previous, *core, r);
+      if (!what.empty())
+        report_violation("replicas of range " + std::to_string(r) + " differ in " +
+                         std::string{what});
+      previous = core;
+      check_range(owner.id, r, true);
+    }
+    if (!oracle_->has_whole_updates()) expect_push_sums(r);
+  }
+}
+
+/// Checks that no weight has come from nowhere; and in a job whose workers are those with which it
+/// started, that the weights of all, and the sums of all updates, are complete.
+void InvariantChecker::expect_push_sums(core::RangeId range) {
+  double weights = 0;
+  std::vector<double> sums(2 * incarnations_.size());
+  for (const core::RangeOwner& holder : holders(*latest(), range)) {
+    const MemberCore* core = full_owner(range, holder);
+    if (core == nullptr) continue;
+    const double weight = oracle_->weight(*core, range);
+    weights += weight;
+    const auto values = oracle_->values(*core, range);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * values[i];
+  }
+  const auto begun =
+      static_cast<double>(std::ranges::count(incarnations_, true, &IncarnationProgress::begun));
+  const bool is_complete = incarnations_.size() == scenario_.workers && latest()->epoch > 0 &&
+                           latest()->members.size() == scenario_.workers;
+  const auto differ = [](double a, double b) { return std::abs(a - b) > 1e-6 * (1 + std::abs(b)); };
+  if (is_complete ? differ(weights, begun) : weights > begun + 1e-6)
+    report_violation("the push-sum weights of range " + std::to_string(range) + " add up to " +
+                     print_number(weights) + ", and " + print_number(begun) +
+                     " workers have begun");
+  for (std::size_t slot = 0; is_complete && slot < incarnations_.size(); ++slot) {
+    const IncarnationProgress& incarnation = incarnations_[slot];
+    const Step count = incarnation.reached - incarnation.first_step;
+    if (differ(sums[2 * slot], static_cast<double>(count)) ||
+        differ(sums[2 * slot + 1], sum_of_steps(incarnation.first_step, count)))
+      report_violation("range " + std::to_string(range) + " has " + print_number(sums[2 * slot]) +
+                       " updates of worker " + incarnation_name(slot) + ", which has made " +
+                       std::to_string(count));
+  }
+}
+
+void InvariantChecker::expect_samples_taken_once() {
+  std::vector<Step> held(incarnations_.size());
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+    for (const core::RangeOwner& owner : holders(*latest(), r))
+      if (const MemberCore* core = full_owner(r, owner))
+        for (std::size_t slot = 0; slot < held.size(); ++slot)
+          held[slot] = std::max(held[slot], count_held(*core, slot, r));
+  const core::Deal* deal = nullptr;
+  std::map<core::MemberId, core::DealReport> reports;
+  for (const core::Member& member : latest()->members) {
+    if (nodes_[member.id].core == nullptr) return;
+    const auto& training = nodes_[member.id].core->role<core::Training>();
+    if (training.dealer() == nullptr) return;
+    if (deal == nullptr || training.dealer()->deal().number > deal->number)
+      deal = &training.dealer()->deal();
+    core::DealReport& report = reports[member.id];
+    report.deal = training.dealer()->deal();
+    if (training.worker() != nullptr) report.taken = training.worker()->dealt_taken();
+    report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
+  }
+  if (deal == nullptr) return;
+  const auto ended = static_cast<std::size_t>(
+      std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {
+        return incarnation.begun && !incarnation.done &&
+               !latest()->contains(incarnation.member.id, incarnation.member.incarnation);
+      }));
+  // With push-sum, only those who are left know which updates of the dead were mixed in. If these
+  // had been passed on to some that have died since, no one does.
+  const std::size_t steps_lost = oracle_->has_whole_updates() ? 1 : scenario_.steps;
+  const std::string why = samples_.why_not_once(
+      held, *deal, samples_.dealer().taken_of(*deal, *latest(), reports), ended * steps_lost);
+  if (!why.empty()) report_violation(why);
+  for (const core::DealtWorker& dealt : deal->workers) {
+    const auto wanted =
+        samples_.wanted(*deal, static_cast<std::size_t>(&dealt - deal->workers.data()));
+    // The members may have changed since the deal.
+    const MemberCore* core = nodes_[dealt.id].core;
+    if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
+    const core::Worker& worker = *core->role<core::Training>().worker();
+    const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
+    // A worker that joins when the others have ended ends at once.
+    const bool came_late = worker.options().joins && taken == 0;
+    if (wanted && !worker.is_stopping() && !came_late && taken < *wanted)
+      report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
+                       std::to_string(taken) + " of its " + std::to_string(*wanted) +
+                       (samples_.counts_samples() ? " samples" : " steps") + " of the last deal");
+  }
+}
+
+}  // namespace starling::sim
