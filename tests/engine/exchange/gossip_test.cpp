@@ -282,7 +282,9 @@ TEST(GossipGraphs, AreChosenByName) {
   const auto refusal = [](const char* name, Mode mode = Mode::peer) {
     return check_exchange(name, mode).error().message;
   };
-  EXPECT_EQ(refusal("gossip:rign"), "exchange: gossip: 'rign' is unknown; did you mean 'ring'?");
+  EXPECT_EQ(refusal("gossip:rign"),
+            "exchange: gossip: 'rign' is unknown; did you mean 'ring'? valid: "
+            "exponential, ring, random");
   EXPECT_EQ(refusal("owners:ring"),
             "exchange: owners takes no argument, and 'ring' is given; valid: owners");
   EXPECT_NE(refusal("gossip:ring", Mode::central)
