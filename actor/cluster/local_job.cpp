@@ -21,10 +21,10 @@ using actor::MemberActor;
 /// The incarnation of the members that a job starts with.
 constexpr core::Incarnation founders_incarnation = 1;
 
-std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeState> start) {
-  for (core::RangeState& state : start)
+std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeState> states) {
+  for (core::RangeState& state : states)
     for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founders_incarnation;
-  return start;
+  return states;
 }
 
 /// The most bytes of received tensors that may wait in mailboxes. Further packets are dropped, and
@@ -40,8 +40,8 @@ class LocalJobImpl final : public LocalJob {
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
-        start_(std::make_shared<const std::vector<core::RangeState>>(
-            set_founders_incarnation(std::move(assignment_.start)))),
+        initial_states_(std::make_shared<const std::vector<core::RangeState>>(
+            set_founders_incarnation(std::move(assignment_.initial_states)))),
         config_(options_.control_threads > 0
                     ? options_.control_threads
                     : std::max(1U, std::thread::hardware_concurrency() / 2)),
@@ -197,7 +197,7 @@ class LocalJobImpl final : public LocalJob {
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
     core::TrainingOptions training =
-        training_options(job, *assignment_.task, assignment_.applier, layout_, start_);
+        training_options(job, *assignment_.task, assignment_.applier, layout_, initial_states_);
     training.exchange.window =
         std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
     training.deal = assignment_.deal;
@@ -345,7 +345,7 @@ class LocalJobImpl final : public LocalJob {
   Assignment assignment_;
   LocalJobOptions options_;
   std::shared_ptr<const core::Layout> layout_;
-  std::shared_ptr<const std::vector<core::RangeState>> start_;
+  std::shared_ptr<const std::vector<core::RangeState>> initial_states_;
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   actor::Config config_;
   caf::actor_system system_;
@@ -362,7 +362,7 @@ class LocalJobImpl final : public LocalJob {
 
 Result<std::unique_ptr<LocalJob>> make_local_job(Assignment assignment, LocalJobOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
-  if (auto valid = check_start(assignment.job, assignment.start); !valid)
+  if (auto valid = check_initial_states(assignment.job, assignment.initial_states); !valid)
     return std::move(valid).error().within("the saved state");
   if (assignment.job.workers > options.members_max)
     return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +

@@ -92,16 +92,16 @@ class Engine<T>::Impl {
   [[nodiscard]] const detail::KeyTable& keys() const { return *keys_; }
 
   Outcome run() {
-    auto start = begin();
-    if (!start)
+    auto initial_states = begin();
+    if (!initial_states)
       return {.end = Outcome::End::failed,
-              .error = std::move(start).error().message,
+              .error = std::move(initial_states).error().message,
               .last = {},
               .model = {}};
     const RunningFlag running{*this};
     const auto task = make_task();
-    auto outcome =
-        run_job(job_for(task), task, core::merge_applier<T>(task->merge()), *std::move(start));
+    auto outcome = run_job(job_for(task), task, core::merge_applier<T>(task->merge()),
+                           *std::move(initial_states));
     if (!outcome)
       return {.end = Outcome::End::failed,
               .error = std::move(outcome).error().message,

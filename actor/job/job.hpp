@@ -230,10 +230,10 @@ struct Outcome {
 /// Returns an Error if a job cannot run with these options.
 [[nodiscard]] Result<void> check(const JobOptions& options);
 
-/// Returns an Error if a job with these options cannot go on from the states `start`. The message
+/// Returns an Error if a job with these options cannot go on from `initial_states`. The message
 /// begins with a verb ("holds ..."): the caller puts the subject, "the saved state", before it.
-[[nodiscard]] Result<void> check_start(const JobOptions& options,
-                                       const std::vector<core::RangeState>& start);
+[[nodiscard]] Result<void> check_initial_states(
+    const JobOptions& options, const std::vector<core::RangeState>& initial_states);
 
 /// Prepares saved states for the start of a job: changes the ledgers to `options.workers` workers
 /// in incarnation 0, all of which, under bsp, go on from the last complete round. The values keep
@@ -243,7 +243,7 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 /// Returns the ledger entry from which each worker goes on: the last step whose update every range
 /// holds.
 [[nodiscard]] std::vector<core::LedgerEntry> first_ledger_entries(
-    const std::vector<core::RangeState>& start, std::size_t workers);
+    const std::vector<core::RangeState>& initial_states, std::size_t workers);
 
 /// The number of owners of a job in one process: servers or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
@@ -256,11 +256,12 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 /// options have a scheduler.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
-/// Runs a job, and returns when the job has ended. `start` has the state of every range of
+/// Runs a job, and returns when the job has ended. `initial_states` has the state of every range of
 /// task->layout(), with ledgers if the job goes on from a saved state. `deal` says how samples are
 /// dealt; only dynamic batches and workers that hand in early need it.
 [[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                                      core::ApplierPtr applier, std::vector<core::RangeState> start,
+                                      core::ApplierPtr applier,
+                                      std::vector<core::RangeState> initial_states,
                                       core::DealOptions deal = {});
 
 }  // namespace starling::actor

@@ -44,7 +44,7 @@ sim::Job quadratic_job(std::uint64_t seed) {
   layout->ranges.push_back({0, parameter_count, 0, {{0, 0, 0, parameter_count}}});
   layout->size = parameter_count;
   job.layout = layout;
-  job.start.push_back(
+  job.initial_states.push_back(
       {.range = 0,
        .value = {core::Buffer::copy_of<double>(start_parameters()), 0, parameter_count, nullptr},
        .slots = {},

@@ -111,7 +111,7 @@ class ModelOf final : public AnyModel {
       const AnyData& data, const actor::TrainOptions& options) const override {
     auto job = actor::assign_training(model_, *data.as<D>(), nullptr, options);
     if (!job) return std::move(job).error();
-    return std::move(job->start);
+    return std::move(job->initial_states);
   }
 
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(

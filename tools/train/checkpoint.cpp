@@ -280,7 +280,7 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
                            : states_in<double>(*stored, model, *writer);
   if (!states) return std::move(states).error();
   const actor::JobOptions& options = writer->options.job;
-  if (auto valid = actor::check_start(options, *states); !valid)
+  if (auto valid = actor::check_initial_states(options, *states); !valid)
     return std::move(valid).error().within(path);
   if (auto valid = check_counts(model, *writer, *states); !valid)
     return std::move(valid).error().within(path);

@@ -103,7 +103,7 @@ bool Recorder::on_checkpoint(const States& last_states,
     if (!former) return false;
     writer.options.job.former_deals = *std::move(former);
   }
-  if (!actor::check_start(ready_.resolved.options.job, states) ||
+  if (!actor::check_initial_states(ready_.resolved.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
   const bool written =

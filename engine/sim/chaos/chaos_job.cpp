@@ -51,7 +51,7 @@ class MomentumApplier final : public core::Applier {
 ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   core::Layout layout;
   const std::size_t count = 2 * incarnations_max + 2;
-  auto start = std::make_shared<std::vector<core::RangeState>>();
+  auto initial_states = std::make_shared<std::vector<core::RangeState>>();
   auto zeros = core::Buffer::make<double>(count);
   std::ranges::fill(zeros->as<double>(), 0.0);
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
@@ -66,11 +66,12 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
          2,
          {{p, 0, 0, 2 * incarnations_max}, {p + 1, 2 * incarnations_max, 0, 2}}});
     layout.size += count;
-    start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
+    initial_states->push_back(
+        {.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
     plan_.push_back({r, nullptr});
   }
   layout_ = std::make_shared<const core::Layout>(std::move(layout));
-  start_ = std::move(start);
+  initial_states_ = std::move(initial_states);
   const std::uint32_t placed =
       core::exchange_type(scenario_.exchange).places_ranges ? scenario_.ranges : 0;
   std::vector<core::Member> members;
@@ -112,7 +113,7 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   else
     training.exchange.applier = std::make_shared<const MomentumApplier>();
   training.exchange.workers = scenario_.workers;
-  training.exchange.initial_states = start_;
+  training.exchange.initial_states = initial_states_;
   core::MemberOptions options;
   options.self = self;
   options.role = std::make_shared<const core::TrainingOptions>(std::move(training));

@@ -82,7 +82,7 @@ requires models::Model<M, D>
 
   Job job;
   job.layout = gradients->layout();
-  job.start = core::to_ranges<T>(*job.layout, w);
+  job.initial_states = core::to_ranges<T>(*job.layout, w);
   job.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
                                            .schedule = options.schedule,
                                            .l2 = options.l2,

@@ -89,7 +89,7 @@ void Protocol::make_members() {
   training.exchange.applier = job_.applier;
   training.exchange.workers = options_.workers;
   training.exchange.initial_states =
-      std::make_shared<const std::vector<core::RangeState>>(job_.start);
+      std::make_shared<const std::vector<core::RangeState>>(job_.initial_states);
   training.deal = job_.deal;
   training.first_worker_configuration = std::make_shared<const core::WorkerConfiguration>(
       core::worker_configuration(*member.first_configuration, nullptr));

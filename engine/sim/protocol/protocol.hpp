@@ -105,7 +105,7 @@ struct ProtocolOptions {
 struct Job {
   std::shared_ptr<const core::Layout> layout;
   /// The state of each range at the start.
-  std::vector<core::RangeState> start;
+  std::vector<core::RangeState> initial_states;
   core::ApplierPtr applier;
   /// How the training data is dealt; without samples if the job has none.
   core::DealOptions deal = {};

@@ -108,7 +108,7 @@ class JobProcess {
     assignment.task = task;
     assignment.applier = setup.applier;
     std::vector<float> start(task->layout().size, 0.0F);
-    assignment.start = core::to_ranges<float>(task->layout(), start);
+    assignment.initial_states = core::to_ranges<float>(task->layout(), start);
     actor::LocalJobOptions options;
     options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {
