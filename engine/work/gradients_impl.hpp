@@ -139,10 +139,10 @@ const {
 
   if (!batch.empty()) {
     scratch.work.reset();
-    models::Pass pass{.random = random, .arena = scratch.work, .training = true};
+    models::ComputeContext context{.random = random, .arena = scratch.work, .training = true};
     result.loss = share.taken && cut.hand_in != nullptr
-                      ? gradient_in_parts(w, values, g, pass, scratch, cut)
-                      : static_cast<double>(model_.gradient(w, data_, batch, g, pass));
+                      ? gradient_in_parts(w, values, g, context, scratch, cut)
+                      : static_cast<double>(model_.gradient(w, data_, batch, g, context));
   }
   result.update.samples = static_cast<std::uint32_t>(batch.size());
   if (!std::isfinite(result.loss)) {
@@ -166,8 +166,8 @@ const {
 template <class M, class D>
 requires models::Model<M, D>
 double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const Value> values,
-                                          std::span<T> g, models::Pass& pass, Scratch& scratch,
-                                          const Cut& cut) const {
+                                          std::span<T> g, models::ComputeContext& context,
+                                          Scratch& scratch, const Cut& cut) const {
   const std::size_t micro_batch = micro_batch_of(scratch.batch.size());
   const auto part = scratch.parameters.allocate<T>(layout_->size);
   double loss = 0;
@@ -178,7 +178,7 @@ double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const 
     clear_gradient(values, part);
     scratch.work.reset();
     const auto count = static_cast<double>(samples.size());
-    loss += count * static_cast<double>(model_.gradient(w, data_, samples, part, pass));
+    loss += count * static_cast<double>(model_.gradient(w, data_, samples, part, context));
     for_each_piece(values, [&](std::size_t offset, std::size_t size) {
       for (std::size_t i = offset; i < offset + size; ++i) g[i] += static_cast<T>(count) * part[i];
     });

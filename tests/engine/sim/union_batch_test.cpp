@@ -61,8 +61,8 @@ std::vector<typename M::Scalar> gradient(const M& model, std::span<const typenam
   if (batch.empty()) return g;
   Random random{0};
   models::Arena arena;
-  models::Pass pass{random, arena};
-  model.gradient(w, table(), batch, std::span{g}, pass);
+  models::ComputeContext context{random, arena};
+  model.gradient(w, table(), batch, std::span{g}, context);
   return g;
 }
 
