@@ -241,7 +241,7 @@ class Submissions {
     const auto initial = std::make_shared<const core::Configuration>(
         core::first_configuration(founders(job.mode, job.workers, wanted_owner_count(job), nodes),
                                   placed_ranges(job, submission.nodes.front().prepared->ranges),
-                                  job.copies, core::keeps_steps_centrally(job.mode)));
+                                  job.replication_factor, core::keeps_steps_centrally(job.mode)));
     const JobId started_id = submission.current_id;
     const wire::StartJob request{started_id, initial, submission.previous_ids};
     for (const Participant& participant : std::vector<Participant>{submission.nodes})

@@ -234,7 +234,7 @@ Result<void> check(const JobOptions& options) {
   if (options.attempts < 1)
     return Error{"attempts=" + std::to_string(options.attempts) +
                  ": a step is tried at least once"};
-  if (options.copies < 1) return Error{"copies=0: a range has at least one owner"};
+  if (options.replication_factor < 1) return Error{"copies=0: a range has at least one owner"};
   if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
     return Error{
         "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
@@ -312,7 +312,7 @@ std::size_t placed_ranges(const JobOptions& options, std::size_t ranges) {
 }
 
 std::size_t wanted_owner_count(const JobOptions& options) {
-  return std::max(owner_count(options), options.copies);
+  return std::max(owner_count(options), options.replication_factor);
 }
 
 std::size_t compute_threads(const JobOptions& options) {

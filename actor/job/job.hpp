@@ -159,8 +159,8 @@ struct JobOptions {
   /// The job fails if a step throws this many times in a row.
   int attempts = 3;
   /// On several nodes: the replication factor of each range; if there are fewer owners, each has a
-  /// replica. If `copies` - 1 owners die at the same time, no update is lost.
-  std::size_t copies = 2;
+  /// replica. If `replication_factor` - 1 owners die at the same time, no update is lost.
+  std::size_t replication_factor = 2;
   /// On several nodes: how long the job waits while no owner of some range answers, or no majority
   /// of the council. Then the job is given up.
   std::chrono::nanoseconds wait_for_nodes = std::chrono::seconds{30};

@@ -255,7 +255,7 @@ std::vector<Key> worker_keys() {
        [](In in) { return put_name(in.job.name, in.text); }},
       {{"copies", ValueType::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
-       [](In in) { return put(in.job.train.job.copies, parse_count(in.text, 1, 16)); }},
+       [](In in) { return put(in.job.train.job.replication_factor, parse_count(in.text, 1, 16)); }},
       {{"wait-for-nodes", ValueType::duration, "T",
         "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
         "with a unit [30s]",

@@ -77,7 +77,7 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   std::vector<core::Member> members;
   for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(member(id, 1));
   first_configuration_ = std::make_shared<const core::Configuration>(core::first_configuration(
-      std::move(members), placed, scenario_.copies, scenario_.has_coordinator()));
+      std::move(members), placed, scenario_.replication_factor, scenario_.has_coordinator()));
 }
 
 core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
@@ -120,7 +120,7 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   options.members_max = nodes_max;
   if (is_founder) options.first_configuration = first_configuration_;
   options.seeds = std::move(seeds);
-  options.council.copies = scenario_.copies;
+  options.council.replication_factor = scenario_.replication_factor;
   options.council.stuck_after = stuck_after;
   options.council.give_up_after = stuck_after / 2;
   return options;

@@ -84,7 +84,7 @@ struct Scenario {
   /// mode has a coordinator, one more node follows, which is nothing but the coordinator.
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
-  std::uint32_t copies = 2;
+  std::uint32_t replication_factor = 2;
   core::Step steps = 12;
   /// The shares of packets that are lost, duplicated and reordered, as in LinkOptions.
   double loss = 0;

@@ -77,7 +77,7 @@ struct ProtocolOptions {
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
   /// The number of owners of each range, if the job is on several nodes; at least 1. If there are
   /// fewer owners, all of them own each range.
-  std::size_t copies = 2;
+  std::size_t replication_factor = 2;
   /// The time between two points of the curve; absent: 200 points up to the horizon, or no points
   /// if there is no horizon.
   std::optional<Time> point_every = std::nullopt;

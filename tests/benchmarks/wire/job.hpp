@@ -104,7 +104,7 @@ class JobProcess {
     assignment.job.workers = static_cast<std::size_t>(
         std::ranges::count_if(setup.members, [](const auto& m) { return m.works; }));
     assignment.job.steps = setup.steps;
-    assignment.job.copies = 1;
+    assignment.job.replication_factor = 1;
     assignment.task = task;
     assignment.applier = setup.applier;
     std::vector<float> start(task->layout().size, 0.0F);
