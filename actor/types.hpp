@@ -21,11 +21,12 @@ namespace starling::actor {
 struct Directory;
 using DirectoryPtr = std::shared_ptr<const Directory>;
 
-/// The result of Task::plan(): the ranges that a worker reads next.
+/// The result of Task::plan().
 struct Planned {
   /// The number of steps that the worker has finished.
   core::Step step = 0;
-  std::vector<core::RangeRows> wanted;
+  /// The ranges, or the rows of them, that the worker reads for the step after `step`.
+  std::vector<core::RangeRows> plan;
 };
 /// The result of Task::compute().
 struct Computed {

@@ -182,12 +182,12 @@ class LocalJobImpl final : public LocalJob {
     return latest;
   }
 
-  void read_ranges(const actor::ReadRanges& wanted,
+  void read_ranges(const actor::ReadRanges& request,
                    std::function<void(std::vector<core::RangeState>)> on_read) override {
     std::vector<MemberActor> members;
     for (const LocalMember& member : all_members()) members.push_back(member.actor);
     const actor::CafThreadScope scope;
-    system_.spawn<RangeReader>(std::move(members), wanted, std::move(on_read));
+    system_.spawn<RangeReader>(std::move(members), request, std::move(on_read));
   }
 
  private:

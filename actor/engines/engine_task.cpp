@@ -38,18 +38,18 @@ SortedRows<T> sort_rows(const std::vector<std::uint32_t>& rows, const std::vecto
 
 }  // namespace
 
-Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> wanted) const {
+Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> plan) const {
   if (system_ == nullptr) return Error{"a simulated job has no owners to ask"};
   const auto model = caf::actor_cast<MemberHandle>(model_);
   if (!model) return Error{"the job is over"};
   const actor::CafThreadScope scope;
   caf::scoped_actor self{*system_};
-  const auto ask = [&](const core::RangeRows& want) {
+  const auto ask = [&](const core::RangeRows& part) {
     return self->request(model, timeout_, actor::read_atom_v,
-                         core::AskValue{want.range, want.rows});
+                         core::AskValue{part.range, part.rows});
   };
-  std::vector<decltype(ask(wanted[0]))> answers;
-  for (const core::RangeRows& want : wanted) answers.push_back(ask(want));
+  std::vector<decltype(ask(plan[0]))> answers;
+  for (const core::RangeRows& part : plan) answers.push_back(ask(part));
   std::vector<core::Value> values;
   std::string fault;
   for (auto& answer : answers)
@@ -95,7 +95,7 @@ template <class T>
 std::vector<core::RangeRows> EngineTask<T>::plan(const StepInput& input) {
   TurnState<T> state = make_turn_state(input);
   Turn<T> turn{state};
-  std::vector<core::RangeRows> wanted;
+  std::vector<core::RangeRows> plan;
   std::vector<bool> seen(keys_->names().size());
   for (const Selection& selection : hooks_->schedule(turn)) {
     const auto ranges = keys_->ranges_of(selection);
@@ -104,9 +104,9 @@ std::vector<core::RangeRows> EngineTask<T>::plan(const StepInput& input) {
     if (seen[key])
       throw_invalid("schedule: " + quoted_key(selection.key) + " is asked for twice in one step");
     seen[key] = true;
-    wanted.insert(wanted.end(), ranges->begin(), ranges->end());
+    plan.insert(plan.end(), ranges->begin(), ranges->end());
   }
-  return wanted;
+  return plan;
 }
 
 /// In `values`, the values of one key's ranges follow one another. If only one range of the key was

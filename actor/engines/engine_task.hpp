@@ -24,10 +24,9 @@ class Fetcher {
     system_ = &system;
   }
 
-  /// Returns the value of each wanted range, in the order of `wanted`. Blocks until all owners have
+  /// Returns the value of each range of the plan, in its order. Blocks until all owners have
   /// answered. An Error if one refuses, or does not answer within the timeout.
-  [[nodiscard]] Result<std::vector<core::Value>> read(
-      std::span<const core::RangeRows> wanted) const;
+  [[nodiscard]] Result<std::vector<core::Value>> read(std::span<const core::RangeRows> plan) const;
 
  private:
   std::chrono::nanoseconds timeout_;

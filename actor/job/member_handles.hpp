@@ -29,7 +29,7 @@ class RemoteMember : public MemberHandle::base {
     return {
         [this](step_atom) { return ask<core::Step>(core::AskStep{}, &core::WorkerStep::step); },
         [this](steps_atom) { return ask<core::StepsReport>(core::AskSteps{}); },
-        [this](read_atom, const core::AskValue& wanted) { return ask<core::Value>(wanted); },
+        [this](read_atom, const core::AskValue& question) { return ask<core::Value>(question); },
     };
   }
 
@@ -84,11 +84,11 @@ class LocalOwners : public MemberHandle::base {
         [](steps_atom) -> Answer<core::StepsReport> {
           return refusal("owners do not keep the workers' steps");
         },
-        [this](read_atom, const core::AskValue& wanted) -> Answer<core::Value> {
-          if (wanted.range >= owner_by_range_.size())
-            return refusal("range " + std::to_string(wanted.range) + ": valid: below " +
+        [this](read_atom, const core::AskValue& question) -> Answer<core::Value> {
+          if (question.range >= owner_by_range_.size())
+            return refusal("range " + std::to_string(question.range) + ": valid: below " +
                            std::to_string(owner_by_range_.size()));
-          return delegate(owner_by_range_[wanted.range], read_atom_v, wanted);
+          return delegate(owner_by_range_[question.range], read_atom_v, question);
         },
     };
   }

@@ -122,7 +122,7 @@ MemberReport MemberHost::report() const {
   return result;
 }
 
-std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& wanted) {
+std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& request) {
   std::vector<core::RangeState> states;
   // A joining member holds no range; the ranges of an excluded member are out of date.
   if (core_.state() != Core::State::member) return states;
@@ -130,7 +130,7 @@ std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& 
   std::size_t bytes = 0;
   std::visit(
       [&](const auto& exchange) {
-        for (core::RangeId range = wanted.from; range < count && bytes < wanted.bytes_max;
+        for (core::RangeId range = request.from; range < count && bytes < request.bytes_max;
              ++range) {
           if (!exchange.answers_for(range)) continue;
           states.push_back(exchange.state(range));

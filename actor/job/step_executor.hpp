@@ -70,10 +70,10 @@ class StepExecutor {
     run(plan_heuristic_,
         [job_context = job_context_, heuristic = plan_heuristic_, self, id = id_, plan](Scratch&) {
           attempt(self, plan.step, [&] {
-            auto wanted = heuristic->measure(*job_context, [&] {
+            auto ranges = heuristic->measure(*job_context, [&] {
               return job_context->task->plan({id, plan.step, plan.share, {}});
             });
-            post(*job_context, self, actor::Planned{plan.step, std::move(wanted)});
+            post(*job_context, self, actor::Planned{plan.step, std::move(ranges)});
           });
         });
   }

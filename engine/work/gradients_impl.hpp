@@ -22,7 +22,7 @@ requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(Member
                                                                           Step step,
                                                                           const WorkShare& share)
 const {
-  std::vector<RangeRows> wanted;
+  std::vector<RangeRows> plan;
   if constexpr (models::RowSparseModel<M, D>) {
     std::vector<std::uint32_t> batch;
     batch_of(worker, step, share, batch);
@@ -35,7 +35,7 @@ const {
         const Range& range = layout_->ranges[r];
         const bool reads_whole_range = rows == touched.end() || range.row_size == 0;
         if (reads_whole_range) {
-          if (wanted.empty() || wanted.back().range != r) wanted.push_back({r, nullptr});
+          if (plan.empty() || plan.back().range != r) plan.push_back({r, nullptr});
           continue;
         }
         const auto first =
@@ -46,11 +46,11 @@ const {
         if (begin == end) continue;
         auto inside = std::make_shared<std::vector<std::uint32_t>>(begin, end);
         for (std::uint32_t& row : *inside) row -= first;
-        wanted.push_back({r, std::move(inside)});
+        plan.push_back({r, std::move(inside)});
       }
     }
   }
-  return wanted;
+  return plan;
 }
 
 template <class M, class D>

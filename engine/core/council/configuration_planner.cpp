@@ -122,8 +122,8 @@ class ConfigurationPlanner {
   void add_eligible_owners() {
     std::vector<MemberId> coordinators;
     if (now_.coordinator) coordinators.push_back(*now_.coordinator);
-    const std::size_t wanted = std::max(pending_.owners, pending_.replication_factor);
-    while (eligible_.size() < wanted) {
+    const std::size_t owner_count = std::max(pending_.owners, pending_.replication_factor);
+    while (eligible_.size() < owner_count) {
       std::vector<Member*> candidates;
       for (Member& member : members_)
         if (!member.owns && !is_among(pending_.leaves, member.id) &&

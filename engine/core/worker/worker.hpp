@@ -85,8 +85,8 @@ class Worker {
   void start(const Context& context);
 
   /// The answer to the Plan effect of `step`; ignored if the worker has moved on. Requires:
-  /// `wanted` names each range at most once.
-  void on_plan(const Context& context, Step step, std::vector<RangeRows> wanted);
+  /// `plan` names each range at most once.
+  void on_plan(const Context& context, Step step, std::vector<RangeRows> plan);
   /// The answer to the Read effect of `step`; ignored if the worker has moved on.
   void on_values(const Context& context, Step step, std::vector<Value> values);
   /// The answer to the Write or Enter effect of `step`; ignored if the worker has moved on.

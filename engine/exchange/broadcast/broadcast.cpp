@@ -40,7 +40,7 @@ void BroadcastExchange::finish_read(const Context& context) {
         {range, read.step, slice_of(options_.layout->ranges[range], copies_[range].values, rows)});
   };
   if (read.plan)
-    for (const RangeRows& wanted : *read.plan) add(wanted.range, wanted.rows);
+    for (const RangeRows& part : *read.plan) add(part.range, part.rows);
   else
     for (RangeId range = 0; range < copies_.size(); ++range) add(range, nullptr);
   context.out.push_back(ReadDone{read.step, std::move(values)});
