@@ -54,10 +54,10 @@ struct Report {
   /// Samples of all steps that the worker has finished.
   std::uint64_t samples = 0;
   /// The total times for which it waited at barriers, and for which it computed.
-  core::Time waited{};
-  core::Time computed{};
+  core::Time wait_time{};
+  core::Time compute_time{};
   /// The total time for which injected delays held its updates back.
-  core::Time delayed{};
+  core::Time delay_time{};
   /// The sum and the number of the losses: since the last report that the observer got, or since
   /// the start if this is part of a MemberReport.
   double loss_sum = 0;

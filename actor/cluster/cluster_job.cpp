@@ -182,7 +182,7 @@ wire::JobStatus ClusterJob::status() {
       continue;
     status.local_members.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
-         report.worker.step, report.worker.samples, report.worker.waited.count(),
+         report.worker.step, report.worker.samples, report.worker.wait_time.count(),
          report.worker.loss_sum, report.worker.loss_count, report.worker.draws,
          report.worker.passes, report.worker.drawn, report.worker.reads, report.is_paused,
          report.held, report.worker.deal, report.worker.updates});

@@ -65,7 +65,7 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
   Report report{.worker = core_.self().id,
                 .step = worker.step(),
                 .samples = worker.samples(),
-                .waited = worker.waited(job_context_->now()),
+                .wait_time = worker.wait_time(job_context_->now()),
                 .draws = counts.draws,
                 .passes = counts.passes,
                 .drawn = worker.drawn(),

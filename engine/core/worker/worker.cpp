@@ -254,7 +254,7 @@ void Worker::finish_step(const Context& context) {
 }
 
 void Worker::finish(const Context& context) {
-  if (phase_ == Phase::waiting) waited_ += context.now - wait_started_at_;
+  if (phase_ == Phase::waiting) wait_time_ += context.now - wait_started_at_;
   phase_ = Phase::done;
   if (gate_) gate_->stop_asking();
   send_ended(context);

@@ -124,10 +124,10 @@ class Worker {
   /// The number of samples of the finished steps.
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// The time spent waiting at barriers, without the present wait.
-  [[nodiscard]] Time waited() const noexcept { return waited_; }
+  [[nodiscard]] Time wait_time() const noexcept { return wait_time_; }
   /// The time spent waiting at barriers up to `now`, with the present wait.
-  [[nodiscard]] Time waited(Time now) const noexcept {
-    return is_waiting() ? waited_ + (now - wait_started_at_) : waited_;
+  [[nodiscard]] Time wait_time(Time now) const noexcept {
+    return is_waiting() ? wait_time_ + (now - wait_started_at_) : wait_time_;
   }
   [[nodiscard]] bool is_waiting() const noexcept { return phase_ == Phase::waiting; }
   /// Returns the laggard that decided the latest draw, if the worker waits at a barrier whose draw
@@ -245,7 +245,7 @@ class Worker {
   std::uint64_t drawn_ = 0;
   Time step_started_at_{};
   Time wait_started_at_{};
-  Time waited_{};
+  Time wait_time_{};
   Time compute_started_at_{};
   StepTimes step_times_;
   WorkMeter work_meter_;
