@@ -70,7 +70,7 @@ struct Progress {
   double waiting_share = 0;
   /// The mean time of a step without injected delays and barriers: the time for reading, computing,
   /// pushing, and waiting for a processor.
-  core::Time overhead{};
+  core::Time mean_work_time{};
   /// The mean loss of the batches since the last Progress; if there were none, the last one's loss.
   double loss = 0;
   /// The metrics of the latest evaluation on test data and on training data, and the workers' mean
