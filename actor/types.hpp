@@ -17,7 +17,7 @@
 
 namespace starling::actor {
 
-/// The actors of a job by role; defined in interfaces.hpp.
+/// The actors of a job, sorted into workers, owners and the coordinator; defined in interfaces.hpp.
 struct Directory;
 using DirectoryPtr = std::shared_ptr<const Directory>;
 

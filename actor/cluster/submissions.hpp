@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/cluster/member_placement.hpp"
 #include "starling/actor/cluster/prepared_jobs.hpp"
 #include "starling/actor/cluster/requests.hpp"
-#include "starling/actor/cluster/roles.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/membership/membership.hpp"

@@ -87,8 +87,8 @@ struct Ownership {
   [[nodiscard]] const RangeOwner* find(MemberId id) const;
 };
 
-/// The members of a job, their roles, and the owners of each range in one epoch. A configuration
-/// without a council is the only one of its job: all members share one process (see
+/// The members of a job, what each of them does, and the owners of each range in one epoch. A
+/// configuration without a council is the only one of its job: all members share one process (see
 /// one_process_configuration()).
 struct Configuration {
   Epoch epoch = 0;

@@ -187,7 +187,7 @@ bool ChaosRun::may_begin(const Fault& fault) const {
                                           : fault_budget().allows_suspicion(fault.node);
 }
 
-/// Returns true if the node may leave: if enough members with its roles stay, or if it is neither a
+/// Returns true if the node may leave: if enough members with its parts stay, or if it is neither a
 /// worker nor an owner.
 bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.member(node, 1);
