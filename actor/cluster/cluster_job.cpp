@@ -122,7 +122,7 @@ void ClusterJob::note_gone(const core::WorkerProgress& gone) {
     // with step 0. Nobody knows where another worker began.
     const bool began_at_0 = gone.worker.incarnation == 1 &&
                             gone.worker.id < prepared_->options().workers &&
-                            text_of(settings_, "resume").empty();
+                            setting_of(settings_, "resume").empty();
     count.first_step = began_at_0 ? core::Step{0} : gone.step;
   }
   if (gone.step > *count.first_step)

@@ -208,7 +208,7 @@ class LocalJobImpl final : public LocalJob {
     member_options.first_configuration = first;
     member_options.seeds = seeds;
     member_options.council.replication_factor = job.replication_factor;
-    member_options.council.owners = wanted_owner_count(job);
+    member_options.council.owners = requested_owner_count(job);
     member_options.council.give_up_after = job.wait_for_nodes;
     // Twice the node's own limit: a node without a majority gives the job up first, and logs which
     // nodes it waited for.

@@ -238,10 +238,10 @@ class Submissions {
       node.has_started = false;
       nodes.push_back(node.target.node);
     }
-    const auto initial = std::make_shared<const core::Configuration>(
-        core::first_configuration(founders(job.mode, job.workers, wanted_owner_count(job), nodes),
-                                  placed_ranges(job, submission.nodes.front().prepared->ranges),
-                                  job.replication_factor, core::keeps_steps_centrally(job.mode)));
+    const auto initial = std::make_shared<const core::Configuration>(core::first_configuration(
+        founders(job.mode, job.workers, requested_owner_count(job), nodes),
+        placed_ranges(job, submission.nodes.front().prepared->ranges), job.replication_factor,
+        core::keeps_steps_centrally(job.mode)));
     const JobId started_id = submission.current_id;
     const wire::StartJob request{started_id, initial, submission.previous_ids};
     for (const Participant& participant : std::vector<Participant>{submission.nodes})

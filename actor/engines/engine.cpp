@@ -116,7 +116,8 @@ class Engine<T>::Impl {
     if (!k) return k.error();
     const std::lock_guard lock{mutex_};
     if (running_)
-      return Error{"get: the engine is running; valid meanwhile: Turn::get and Turn::fetch"};
+      return Error{
+          "get: the engine is running; valid meanwhile: StepContext::get and StepContext::fetch"};
     return detail::collect<T>(*keys_, *k, states_);
   }
 

@@ -46,10 +46,10 @@ struct KeyRead {
   std::vector<std::uint32_t> rows;
 };
 
-/// The data behind a Turn: the worker, its step, the step's random numbers, and the values that
-/// were read for the step. A Turn is the argument of a user's hooks.
+/// The data of a StepContext, the argument of a user's hooks: the worker, its step, the step's
+/// random numbers, and the values that were read for the step.
 template <class T>
-struct TurnState {
+struct StepState {
   const KeyTable& keys;
   const Fetcher& fetcher;
   std::uint32_t worker_count;
@@ -96,8 +96,8 @@ class EngineTask final : public Task {
   }
 
  private:
-  /// Makes the data of the Turn for a step, without the values that were read.
-  TurnState<T> make_turn_state(const StepInput& input) const;
+  /// Makes the data of the StepContext for a step, without the values that were read.
+  StepState<T> make_step_state(const StepInput& input) const;
   /// Groups by key the values that were read for a step.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   /// Checks the updates that the hook `push` returned, and splits them by range.

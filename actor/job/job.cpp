@@ -311,7 +311,7 @@ std::size_t placed_ranges(const JobOptions& options, std::size_t ranges) {
   return core::exchange_type(options.exchange).places_ranges ? ranges : 0;
 }
 
-std::size_t wanted_owner_count(const JobOptions& options) {
+std::size_t requested_owner_count(const JobOptions& options) {
   return std::max(owner_count(options), options.replication_factor);
 }
 

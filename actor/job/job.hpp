@@ -45,9 +45,9 @@ struct EvaluationCounts {
   /// One each time that the workers' mean step reaches a multiple of `evaluate_every`, and one at
   /// the end.
   std::uint64_t due = 0;
-  /// Left out because, when the workers' reports arrived, a later one was due too.
+  /// Left out because a later evaluation was due by the time that the workers' reports arrived.
   std::uint64_t outrun = 0;
-  /// Left out because too many evaluations were waiting.
+  /// Left out because the queue of evaluations was full.
   std::uint64_t crowded = 0;
   /// Left out because the model could not be read.
   std::uint64_t missing = 0;
@@ -88,7 +88,7 @@ struct Progress {
   /// The reads of all workers; zeros under exchanges whose reads are local.
   core::ReadCounts reads = {};
   /// If the samples were dealt anew because the workers have changed: how many epochs the workers
-  /// have taken on average, and the last step of the worker that makes most.
+  /// have taken on average, and the last step of the worker that makes the most steps.
   std::optional<double> data_epoch = std::nullopt;
   std::optional<core::Step> last_step = std::nullopt;
   /// By worker: how many samples it takes at a step; empty unless batches are dynamic.
@@ -103,7 +103,8 @@ struct Target {
   bool at_least = true;
 };
 
-/// Whether `metrics` contains the target's metric, and the metric has reached the target's value.
+/// Returns true if `metrics` contains the target's metric, and the metric has reached the target's
+/// value.
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
 /// Called with the state of every range, to save it. If batches are dynamic or workers hand in
@@ -132,7 +133,7 @@ struct JobOptions {
   std::optional<barrier::Recheck> recheck = std::nullopt;
   /// The name of an exchange: how workers' updates reach others (core/training/exchanges.hpp).
   std::string exchange = "owners";
-  /// Whether a worker keeps what it has read, and reads again only what is too old for the barrier
+  /// True if a worker keeps what it has read, and reads again only what is too old for the barrier
   /// (core::check_cache()).
   bool cache = false;
   std::size_t workers = 4;
@@ -140,18 +141,19 @@ struct JobOptions {
   std::size_t shards = 0;
   /// The step after which each worker ends.
   core::Step steps = barrier::finished;
-  /// The job ends as reached after this time.
+  /// After this time the job ends with Outcome::End::reached.
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
-  /// The job ends as reached when an evaluation on test data reaches this target.
+  /// When an evaluation on test data reaches this target, the job ends with End::reached.
   std::optional<Target> until = std::nullopt;
   /// Called on a compute thread at each evaluation (see evaluate_every). If it returns true, the
-  /// job ends as reached. Under bsp, the states of several ranges may be of different rounds.
+  /// job ends with End::reached. Under bsp, the states of several ranges may be of different
+  /// rounds.
   StopWhen stop_when = {};
   std::uint64_t seed = 1;
   /// If the job goes on from a saved state with other workers: how samples were dealt before.
   std::vector<models::FormerDeal> former_deals = {};
 
-  /// Injected: each worker waits for this time after each computation.
+  /// An artificial delay: each worker waits for this time after each computation.
   Distribution delay = {};
   std::vector<StragglerRule> stragglers = {};
   /// The number of compute threads; 0: one for each processor.
@@ -169,7 +171,7 @@ struct JobOptions {
   /// end.
   core::Step evaluate_every = 0;
   /// Called on the observer's thread with each evaluation, in order, including the one at the end.
-  /// If it returns false, the job ends as reached.
+  /// If it returns false, the job ends with End::reached.
   OnEvaluated on_evaluated = {};
   /// Called on a compute thread at each evaluation. Its metrics are added to those on test data.
   ExtraMetrics extra_metrics = {};
@@ -251,7 +253,7 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 /// owners. Requires: the exchange is known.
 [[nodiscard]] std::size_t placed_ranges(const JobOptions& options, std::size_t ranges);
 /// The number of owners that a job on several nodes is to have, if there are as many nodes.
-[[nodiscard]] std::size_t wanted_owner_count(const JobOptions& options);
+[[nodiscard]] std::size_t requested_owner_count(const JobOptions& options);
 /// The number of compute threads in one process: by default one for each processor; 0 if the
 /// options have a scheduler.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);

@@ -62,7 +62,7 @@ Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptio
   const ParameterBytes size = bytes_of(model);
   const std::size_t workers = (options.job.workers + nodes - 1) / nodes;
   const std::size_t threads = std::min(workers, actor::compute_threads(options.job));
-  const std::size_t owners = std::min(nodes, actor::wanted_owner_count(options.job));
+  const std::size_t owners = std::min(nodes, actor::requested_owner_count(options.job));
   const double share = std::min(
       1.0, static_cast<double>(options.job.replication_factor) / static_cast<double>(owners));
   const double bytes =
