@@ -174,7 +174,7 @@ class ClusterJob {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_at_);
   }
 
-  /// Whether this node has workers and all have made their last step, so that they wait for no
+  /// True if this node has workers and all have made their last step, so that they wait for no
   /// other node.
   [[nodiscard]] bool are_workers_done(const std::vector<actor::MemberReport>& reports);
 

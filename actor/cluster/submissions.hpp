@@ -35,7 +35,7 @@ class Submissions {
   using Log = std::function<void(const std::string& line, const std::string& job)>;
   /// Called with the record of each job that fails, or is closed, before it has begun.
   using OnRefused = std::function<void(wire::JobRecord record)>;
-  /// Whether a node has left or has died.
+  /// True if a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
 
   Submissions(const PreparedJobs& prepared_jobs, IsGone is_gone, Ask ask, Answer answer, Log log,
@@ -122,7 +122,7 @@ class Submissions {
     std::string name;
     /// The node's reply to PrepareJob, once it has arrived.
     std::optional<wire::JobPrepared> prepared;
-    /// Whether the node has answered the latest StartJob.
+    /// True if the node has answered the latest StartJob.
     bool has_started = false;
   };
   struct Submission {

@@ -175,7 +175,7 @@ struct JobOptions {
   OnEvaluated on_evaluated = {};
   /// Called on a compute thread at each evaluation. Its metrics are added to those on test data.
   ExtraMetrics extra_metrics = {};
-  /// Whether the evaluation at the end uses the training data too.
+  /// True if the evaluation at the end uses the training data too.
   bool evaluate_train = true;
   /// Calls `on_checkpoint` each time that a multiple of this is reached: under bsp by the number of
   /// complete rounds, else by the workers' mean step; 0: never.

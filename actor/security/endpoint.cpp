@@ -98,7 +98,7 @@ class Endpoint::Core {
     peers_.erase(address);
   }
 
-  /// Whether a valid certificate is known for the key.
+  /// True if a valid certificate is known for the key.
   bool has_certificate(const Key& key) const {
     return admission_->access_of(key, options_.utc_now()) == KeyAccess::member;
   }
@@ -155,7 +155,7 @@ class Endpoint::Core {
     }
   };
 
-  /// Whether the peer has sent a frame within `introduction_valid_for`. It then has this endpoint's
+  /// True if the peer has sent a frame within `introduction_valid_for`. It then has this endpoint's
   /// certificate. Requires: the lock is held.
   bool knows_this_endpoint(const Key& key) const {
     const auto found = last_heard_at_.find(key);

@@ -219,7 +219,7 @@ std::vector<Key> limit_keys() {
         group},
        [](In in) { return put_seconds(in.job, in.text); }},
       {{"until", ValueType::text, "GOAL",
-        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
+        "a metric on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
         "r2, mae, rmse, precision, recall (means over classes), recall:LABEL",
         group},
        [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
