@@ -85,7 +85,7 @@ class LocalJobImpl final : public LocalJob {
     }
     actors->model = spawn_handle(std::nullopt);
     if (configuration->coordinator) actors->coordinator = spawn_handle(std::nullopt);
-    actors->job = system_.spawn<StopsJob>(options_.stop_job);
+    actors->job = system_.spawn<JobStopper>(options_.stop_job);
     handles_.push_back(caf::actor_cast<caf::actor_addr>(actors->job));
     const auto fault = run_catching([&] { assignment_.job.on_start(actors, system_); });
     if (fault) return Error{"on_start: " + *fault};

@@ -1,4 +1,4 @@
-/// The actors of a node's part of a job that are not members. Internal to LocalJob.
+/// Actors by which a node runs its part of a job, besides the members. Internal to LocalJob.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,11 @@
 
 namespace starling::actor {
 
-/// JobActors::job on a node.
-class StopsJob : public JobHandle::base {
+/// The actor that a user's own actors get as JobActors::job on a node: stops the whole job when it
+/// receives Stop.
+class JobStopper : public JobHandle::base {
  public:
-  StopsJob(caf::actor_config& config, std::function<void()> stop_job)
+  JobStopper(caf::actor_config& config, std::function<void()> stop_job)
       : JobHandle::base(config), stop_job_(std::move(stop_job)) {}
 
   JobHandle::behavior_type make_behavior() override {

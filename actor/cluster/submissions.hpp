@@ -1,5 +1,5 @@
-/// The jobs that clients submitted to this node, which starts each of them on all nodes. Internal
-/// to ClusterNode.
+/// The jobs that clients submitted to this node. The node asks all nodes to prepare each job, and
+/// then to start it. Internal to ClusterNode.
 ///
 /// If a node dies or leaves before a job has started, the job starts on the other nodes. If they
 /// were already asked to start the job, it is started again with a new id, so that no member takes
@@ -130,7 +130,7 @@ class Submissions {
     std::string client;
     /// In ms since 1970, UTC.
     std::int64_t submitted_at_ms = 0;
-    /// By address, the number of the latest request of each client that waits for the outcome.
+    /// The clients that wait for the outcome: by address, the number of a client's latest request.
     std::map<std::string, std::uint64_t> requesters;
     std::vector<Participant> nodes;
     /// The names of the nodes that the job starts without.

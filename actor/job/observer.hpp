@@ -13,7 +13,7 @@
 
 namespace starling::actor {
 
-/// Returns whether no owner has sent the values of this range.
+/// Returns true if no owner has sent the values of this range.
 [[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
 
 /// True if the job saves checkpoints of complete rounds: if it saves checkpoints and runs under

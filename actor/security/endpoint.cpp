@@ -264,7 +264,7 @@ class Endpoint::Core {
     if (!digest.is_answer) send_credentials(address, RevocationsDigest{own, true});
   }
 
-  /// Returns whether a list of all revocations may be sent to the peer now; if so, counts the list
+  /// Returns true if a list of all revocations may be sent to the peer now; if so, counts the list
   /// as sent. Lists are limited because a list is much longer than the digest that a peer sends to
   /// get it.
   bool begin_list_if_allowed(const std::string& address) {

@@ -73,7 +73,7 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   return options;
 }
 
-/// Returns the share of a run that is done: that of its time or that of its steps, whichever is
+/// Returns how much of a run is done, 0 to 1: the share of its time or of its steps, whichever is
 /// larger.
 double done_share(const sim::StepOptions& options, const sim::Point& point) {
   const double time_share =

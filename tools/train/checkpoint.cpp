@@ -124,7 +124,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// Returns whether `count` <= `times` * `each`; true if the product is larger than any count.
+/// Returns true if `count` <= `times` * `each`; true if the product is larger than any count.
 bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
   return __builtin_mul_overflow(times, each, &most) || count <= most;

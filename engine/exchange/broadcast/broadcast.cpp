@@ -120,7 +120,7 @@ bool BroadcastExchange::on(const Context& context, MemberId from,
   return true;
 }
 
-/// Applies an update to this member's copy, unless the copy contains it already. Returns whether it
+/// Applies an update to this member's copy, unless the copy contains it already. Returns true if it
 /// did. Requires: has_copy(share->range).
 bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
   Copy& copy = copies_[share->range];

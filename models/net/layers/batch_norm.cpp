@@ -115,8 +115,8 @@ class BatchNorm final : public Layer<T> {
     scale(share, variance);
   }
 
-  /// Adds the change of the running statistics to the gradient. `rows` is how many numbers
-  /// each channel's mean is of: samples times positions.
+  /// Adds the change of the running statistics to the gradient. `rows` is the number of elements
+  /// over which each channel's mean was taken: samples times positions.
   void add_statistics_change(const Backward<T>& b, std::span<const T> mean,
                              std::span<const T> inverse, T rows) const {
     const T unbiased = rows > 1 ? rows / (rows - 1) : T{1};
