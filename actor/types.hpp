@@ -119,8 +119,8 @@ struct ReadRanges {
   std::size_t bytes_max = SIZE_MAX;
 };
 
-/// Asks a member for the answer of another one: of `member` or, if that is absent, of the one in
-/// charge (see core::MemberCore::ask).
+/// Asks a member to get an answer from another one: from `member` or, if that is absent, from the
+/// coordinator or the primary of the range (see core::MemberCore::ask).
 struct AskMember {
   std::optional<core::MemberId> member;
   core::Question question;

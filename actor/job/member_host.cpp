@@ -32,7 +32,8 @@ void MemberHost::resume_if_due() {
   begin_computation(compute);
 }
 
-/// The worker hands in what it has computed: of a computation that waits, one micro-batch.
+/// Makes the worker hand in what it has computed so far. A computation that has not begun yet is
+/// reduced to one micro-batch.
 void MemberHost::execute(const core::CutShort& cut) {
   if (postponed_compute_ && postponed_compute_->step == cut.step) {
     std::uint64_t& samples_max = postponed_compute_->samples_max;

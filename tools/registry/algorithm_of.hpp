@@ -29,8 +29,9 @@ class AlgorithmOf final : public AnyModel {
   /// Makes the algorithm for data. The data outlives it.
   using Make = std::function<Result<actor::Algorithm<T>>(const D& data)>;
 
-  /// print() returns `text`. `made` is what `make` has made for the data, of which perhaps only the
-  /// shape is known; the functions below that run the algorithm make another one for their data.
+  /// print() returns `text`. `made` is the algorithm for a data set that may have no samples yet (a
+  /// job that is only described): it gives the parameters. To run the algorithm, the functions
+  /// below call `make` with their data.
   AlgorithmOf(actor::Algorithm<T> made, Make make, std::string text)
       : made_(std::move(made)), make_(std::move(make)), text_(std::move(text)) {}
 

@@ -114,7 +114,7 @@ SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult
   step_options.workers = options.protocol.workers;
   step_options.seed = options.protocol.seed;
   SimRun run = figures_of(step_options, steps);
-  for (sim::ProtocolPoint& point : result.curve) run.figures.push_back(std::move(point.metrics));
+  for (sim::ProtocolPoint& point : result.curve) run.metrics.push_back(std::move(point.metrics));
   run.longest_gap = result.longest_gap;
   run.traffic = result.traffic;
   run.packets = result.packets;
