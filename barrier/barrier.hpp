@@ -139,7 +139,7 @@ struct Barrier {
 /// A barrier as help texts list it.
 struct Description {
   /// An example that parse() reads.
-  std::string form;
+  std::string example;
   /// When a worker passes the barrier, and whose steps the rule sees.
   std::string summary;
   bool central_only;

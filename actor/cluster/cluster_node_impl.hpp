@@ -81,7 +81,8 @@ class ClusterNode::Impl {
   /// On the endpoint's thread. Logs why a frame is dropped, but at most once in `drop_log_period`,
   /// because many such frames may arrive.
   void log_drop(const std::string& why);
-  /// On the endpoint's thread. Whether `sender` may send packets in the name of `node`.
+  /// Returns true if `sender` may send packets in the name of `node`. Called on the endpoint's
+  /// thread.
   bool may_send_as(NodeId node, const security::Sender& sender);
   /// True if a client may send this message: a request, except one to prepare or start a job.
   static bool may_come_from_client(const wire::ControlMessage& message);

@@ -133,7 +133,7 @@ class ModelOf final : public AnyModel {
         metrics.push_back({"error", *error});
       return metrics;
     };
-    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::Figures<T>{metrics_of});
+    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::MetricsFunction<T>{metrics_of});
   }
 
   [[nodiscard]] models::Metrics metrics_of_one_sample(const AnyData& data) const override {

@@ -19,8 +19,9 @@ void merge(const core::MergeTarget& target, std::span<double> value,
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
 }
 
-/// Applies updates with momentum, which shows their order. Every update has the weight 1, so that
-/// counts are exact; the number of workers by which it was weighed shows in `order`.
+/// Applies updates with momentum, so that the result shows their order. Adds every update with
+/// weight 1, so that counts are exact; adds the weight that it should have had to the last element
+/// of `order`, so that owners that weigh an update differently differ there.
 class MomentumApplier final : public core::Applier {
  public:
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
