@@ -140,7 +140,7 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const auto& former_deals = options.job.former_deals;
-  // How many updates former workers made, the ledgers do not say.
+  // The ledgers do not say how many updates former workers made.
   const bool steps_change_all =
       is_dense(model) && job.train_samples >= options.job.workers && former_deals.empty();
   const core::Step first = actor::order_of(options, job.train_samples).first_step();

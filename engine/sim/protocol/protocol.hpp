@@ -86,9 +86,9 @@ struct ProtocolOptions {
 };
 
 /// Returns an error if the options cannot run: if core::check() refuses them or check(LinkOptions)
-/// refuses `link`, if there is no owner or no copy, if neither `steps` nor `horizon` ends the run,
-/// if a time is not longer than 0, if packets are lost without channels, or if `slowness` or
-/// `absences` is neither empty nor has one entry for each worker.
+/// refuses `link`, if there is no owner or the replication factor is 0, if neither `steps` nor
+/// `horizon` ends the run, if a time is not longer than 0, if packets are lost without channels, or
+/// if `slowness` or `absences` is neither empty nor has one entry for each worker.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
 
 /// Returns true if the members are those of a job on several nodes.
@@ -138,7 +138,7 @@ struct ProtocolResult {
   double waiting_share = 0;
   /// The largest difference ever between the steps of two running workers.
   Step max_lag = 0;
-  /// If workers hand in early: the longest time in which some sample was in no update.
+  /// If workers hand in early: the longest time during which some sample contributed to no update.
   std::optional<Time> longest_gap = std::nullopt;
   TrafficByKind traffic{};
   Network::Counts packets;
